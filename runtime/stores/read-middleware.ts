@@ -3,31 +3,31 @@ import type { PrometheusClient } from "./prometheus/prometheus-client.ts";
 import type { CallOrigin, StoreCall } from "./prometheus/store-http.ts";
 import { withClients, type Stores } from "./store-set.ts";
 
-/** One request to one store, told before it is sent. */
+/** One read of one store. */
 export interface StoreRead {
   /** Key of the store. */
   readonly store: string;
-  /** The store's endpoint below `/api/v1/`. */
+  /** The endpoint of the store below `/api/v1/`. */
   readonly api: "query_range" | "query" | "query_exemplars";
-  /** What the answer is decoded as. */
+  /** The method of the client. It decides how the response is decoded. */
   readonly as: keyof PrometheusClient;
   readonly promql: string;
-  /** Everything else that the answer depends on: grid or times. */
+  /** The grid or the times, which the response depends on too. */
   readonly over: unknown;
   readonly tenant: string | undefined;
 }
 
 /**
- * What is done around a read: it is sent now or never, on behalf of its own call or of another.
+ * Wraps a read. It sends the read at once or not at all, for the call of the read or for another call.
  *
- * @param send without a call, the read's own
+ * @param send sends the read. @default its own call
  */
 export type AroundRead = <Result>(read: StoreRead, send: (call?: StoreCall) => Promise<Result>) => Promise<Result>;
 
-/** The same stores, with something done around their reads. */
+/** Wraps the reads of stores. */
 export type StoreMiddleware = (stores: Stores) => Stores;
 
-/** The same stores with something done around every read. */
+/** Wraps every read of the stores with one function. */
 export function aroundReads(stores: Stores, around: AroundRead): Stores {
   return withClients(stores, (key, { client }) => aroundClient(key, client, around));
 }
@@ -57,18 +57,18 @@ function aroundClient(store: string, client: PrometheusClient, around: AroundRea
 }
 
 interface MemoOptions {
-  /** Ends every request; those of the single queries do not, since others may wait for the same answer. */
+  /** Aborts every request. A signal of one query does not, because other queries can wait for the same read. */
   readonly signal: AbortSignal;
-  /** What all stores together may answer to all queries together. */
+  /** Most bytes of all responses to all queries together. */
   readonly bytesMax: number;
   readonly origin: CallOrigin;
 }
 
-/** The reads that several queries share. */
+/** Reads that several queries share. */
 export interface ReadMemo {
   /** Sends a read unless an equal one was sent before. */
   readonly share: StoreMiddleware;
-  /** Reads that were wanted, and reads that were sent. */
+  /** The number of reads of all queries, and of those that were sent. */
   counts(): { readonly wanted: number; readonly sent: number };
 }
 

@@ -1,16 +1,16 @@
 /**
- * Why a store gave no answer:
+ * The reason for which a store gave no data:
  *
  * | Kind | Means |
  * | --- | --- |
  * | `late` | the deadline passed first |
- * | `unreachable` | no connection, or it broke |
- * | `status` | an HTTP status that is no answer of a query API |
+ * | `unreachable` | there was no connection, or it broke |
+ * | `status` | the HTTP status is not one of a query API |
  * | `refused` | the store refused or gave up the query |
- * | `too_large` | more bytes than one query may read |
- * | `malformed` | bytes that are no answer of a query API |
- * | `unsupported` | the store cannot answer this kind of query exactly |
- * | `resting` | the store failed too often just now and was not asked |
+ * | `too_large` | the response has more bytes than one query may read |
+ * | `malformed` | the bytes are not a response of a query API |
+ * | `unsupported` | the store cannot compute this kind of query exactly |
+ * | `resting` | the circuit breaker is open: no request was sent |
  */
 export type StoreErrorKind =
   | "late"
@@ -23,11 +23,11 @@ export type StoreErrorKind =
   | "resting";
 
 interface StoreErrorOptions extends ErrorOptions {
-  /** Whether the same request may well succeed at once. @default false */
+  /** True for a transient failure: the same request can succeed at once. @default false */
   readonly isPassing?: boolean;
 }
 
-/** One store failed. Its message is for the log, never for a caller. */
+/** The failure of one store. Its message is for the log, never for a caller. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly kind: StoreErrorKind;
@@ -40,7 +40,7 @@ export class StoreError extends Error {
   }
 }
 
-/** A query that a store refuses, or an answer that is too large, says nothing about the store's health. */
+/** True for a failure of the store itself. A refused query or a too large response does not concern its health. */
 export function isStoresFault({ kind }: StoreError): boolean {
   return kind === "late" || kind === "unreachable" || kind === "status" || kind === "malformed";
 }

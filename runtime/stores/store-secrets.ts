@@ -3,10 +3,10 @@ import type { PeerConfig, PrometheusConfig } from "../../crds/config.ts";
 /** Secret bytes by material id, base64. */
 export type Material = Readonly<Record<string, string>>;
 
-/** What a store is shown and what it must show. Never logged. */
+/** The credentials for a store and the certificates of its connections. They are never logged. */
 export interface StoreSecrets {
   readonly headers: Readonly<Record<string, string>>;
-  /** Of client credentials; undefined without any. */
+  /** Secret of the OAuth 2.0 client credentials; undefined without any. */
   readonly clientSecret?: string;
   readonly tls: {
     readonly ca?: Buffer;
@@ -16,9 +16,7 @@ export interface StoreSecrets {
   };
 }
 
-/**
- * Looks up what a store needs; `compile` has made sure that all of it is there. Source: RFC 7617, RFC 6750, RFC 8446.
- */
+/** Looks up the material of a store. `compile` ensures that all of it exists. Source: RFC 7617, RFC 6750, RFC 8446. */
 export function secretsOf(
   { auth, tls }: Pick<PrometheusConfig | PeerConfig, "auth" | "tls">,
   material: Material,

@@ -13,7 +13,7 @@ export interface Stores {
   list(): readonly (readonly [string, Store])[];
 }
 
-/** The same stores, each read through another client. */
+/** Replaces the client of each store. */
 export function withClients(stores: Stores, clientOf: (key: string, store: Store) => Store["client"]): Stores {
   return {
     get(key) {
@@ -24,11 +24,11 @@ export function withClients(stores: Stores, clientOf: (key: string, store: Store
   };
 }
 
-/** The stores in use, each with its connections, over changes of the configuration. */
+/** The stores of the applied configuration, with their connections. */
 export interface StoreSet extends Stores {
   /**
-   * Obeys another configuration: a store that is unchanged, and whose Secrets are, keeps its connections; a removed one
-   * ends when it is idle.
+   * Applies a configuration. A store keeps its connections while it and its Secrets are unchanged. A removed store
+   * closes when it is idle.
    */
   apply(configs: ReadonlyMap<string, StoreConfig>, material: Material): void;
   stop(): Promise<void>;
@@ -36,11 +36,11 @@ export interface StoreSet extends Stores {
 
 interface KeptStore {
   readonly store: Store;
-  /** Equal for stores that would be made the same; a digest, since Secrets are in it. */
-  readonly made: string;
+  /** Digest of the configuration and the Secrets of the store. */
+  readonly identity: string;
 }
 
-/** An empty set. @param makePeerClient for stores that are peers */
+/** Creates an empty set. @param makePeerClient for stores that are peers */
 export function createStoreSet(now: () => number, makePeerClient: MakePeerClient): StoreSet {
   let stores: ReadonlyMap<string, KeptStore> = new Map();
   return {
@@ -56,18 +56,18 @@ export function createStoreSet(now: () => number, makePeerClient: MakePeerClient
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([key, config]) => {
           const secrets = storeMaterialIdsOf(config).map((id) => material[id]);
-          const made = hash("sha256", JSON.stringify([config, secrets]), "base64url");
+          const identity = hash("sha256", JSON.stringify([config, secrets]), "base64url");
           const kept = before.get(key);
           return [
             key,
-            kept?.made === made
+            kept?.identity === identity
               ? kept
-              : { made, store: createStore({ config, material, identity: made, now, makePeerClient }) },
+              : { identity, store: createStore({ config, material, identity, now, makePeerClient }) },
           ] as const;
         });
       stores = new Map(entries);
       for (const [key, { store }] of before) {
-        // Nobody can do anything about connections that do not end well.
+        // A failure to close a removed store has no consequence.
         if (stores.get(key)?.store !== store) store.close({ atOnce: false }).catch(() => undefined);
       }
     },

@@ -11,50 +11,53 @@ import { isStoresFault, StoreError } from "./store-error.ts";
 import { createStoreHttp, type Post, type StoreCall } from "./prometheus/store-http.ts";
 import { secretsOf, type Material } from "./store-secrets.ts";
 
-/** How long a probe is believed: an upgrade of the store is noticed after this at the latest. */
+/**
+ * Access to the stores of metrics: connections, credentials, health, and the protocols of Prometheus and of peers. The
+ * planning of queries is elsewhere.
+ */
+
+/** Longest use of one probe's result. An upgrade of the store is detected within this time. */
 const probeMsMax = 60_000;
 
-/** `unknown` until the store was first asked for something. */
+/** `unknown` until the first request to the store. */
 type StoreState = "unknown" | "ok" | "failing";
 
-/** A store with what is known of it. */
+/** A store with its health and its capabilities. */
 export interface Store {
   readonly config: StoreConfig;
-  /** A digest of everything that the store is made with, equal in all pods: one that is configured anew has another. */
+  /** Digest of the configuration and the Secrets of the store, equal in all pods. */
   readonly identity: string;
   readonly client: PrometheusClient;
   /**
-   * Runs one read of the store, unless it failed too often just now, and notes how that went if the store was asked for
-   * anything.
+   * Runs one read unless the circuit breaker is open. The outcome counts for the breaker when a request was sent.
    *
-   * @throws StoreError `resting`; whatever the read throws
+   * @throws StoreError `resting`; any error of the read
    */
   run<Value>(read: () => Promise<Value>): Promise<Value>;
   /**
-   * What the store can do: as last probed, or by a probe that all waiting callers share. `tenant` is whom to name where
-   * the store wants a tenant for everything.
+   * The capabilities of the store, as last probed. Callers share a running probe.
    *
-   * @throws StoreError; `unsupported` when it is not what its flavour says
+   * @param tenant for a store that requires a tenant in every request
+   * @throws StoreError; `unsupported` when they differ from those of the flavour
    */
   capabilities(tenant?: string): Promise<StoreCapabilities>;
-  /** What the last probe found, if one did. */
+  /** The result of the last successful probe. */
   knownCapabilities(): StoreCapabilities | undefined;
   state(): StoreState;
   close(options: { readonly atOnce: boolean }): Promise<void>;
 }
 
-/** What a store is made with. */
 interface StoreOptions {
   readonly config: StoreConfig;
   readonly material: Material;
   readonly identity: string;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** For a store that is a peer. */
+  /** Used for a store that is a peer. */
   readonly makePeerClient: MakePeerClient;
 }
 
-/** Makes a store. Nothing is sent before the first call. */
+/** Creates a store. It sends nothing before the first call. */
 export function createStore(options: StoreOptions): Store {
   const { config, identity } = options;
   const connection = connect(options);
@@ -75,11 +78,11 @@ export function createStore(options: StoreOptions): Store {
     client,
     async run(read) {
       const settle = breaker.admit();
-      if (settle === undefined) throw new StoreError("resting", "the store failed too often just now");
+      if (settle === undefined) throw new StoreError("resting", "the circuit breaker of the store is open");
       const before = connection.responses();
       try {
         const value = await read();
-        // What was known already tells nothing of the store.
+        // A cached result does not concern the health of the store.
         const hasResponded = connection.responses() > before;
         if (hasResponded) state = "ok";
         settle(hasResponded ? "ok" : "neutral");
@@ -106,12 +109,12 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-/** What differs between the kinds of stores. */
+/** The differences between a Prometheus store and a peer. */
 interface Connection {
   readonly client: PrometheusClient;
   readonly timeoutMs: number;
   readonly probe: (nowMs: number, call: StoreCall) => Promise<StoreCapabilities>;
-  /** Requests that the store has answered. */
+  /** The number of responses from the store. */
   readonly responses: () => number;
   readonly close: Store["close"];
 }
@@ -168,7 +171,8 @@ function sharedProbe({ config, now }: StoreOptions, connection: Connection): Sha
       known = { capabilities, atMs: now() };
       return capabilities;
     } catch (error) {
-      throw error instanceof StoreError ? error : new StoreError("late", "the probe took too long", { cause: error });
+      if (error instanceof StoreError) throw error;
+      throw new StoreError("late", `no response to the probe in ${connection.timeoutMs} ms`, { cause: error });
     } finally {
       flight = undefined;
     }
@@ -179,7 +183,7 @@ function sharedProbe({ config, now }: StoreOptions, connection: Connection): Sha
       const isFresh = known !== undefined && now() - known.atMs < probeMsMax;
       if (!isFresh) flight ??= probe(tenant);
       if (known === undefined) return flight ?? probe(tenant);
-      // What an earlier probe found serves until the next one is back; its failure shows in the requests themselves.
+      // The earlier result is valid until the next probe ends. A failed probe shows in the requests themselves.
       flight?.catch(() => undefined);
       return Promise.resolve(known.capabilities);
     },
@@ -187,11 +191,12 @@ function sharedProbe({ config, now }: StoreOptions, connection: Connection): Sha
   };
 }
 
-/** Queries are granted by what the catalog says of a store, so that it must be true. */
+/** Requires the increase rule of the catalog, because it decides which queries are allowed. */
 function requireFlavour(config: StoreConfig, { increases }: StoreCapabilities): void {
-  if (traitsOf(config).increases === increases) return;
+  const expected = traitsOf(config).increases;
+  if (expected === increases) return;
   throw new StoreError(
     "unsupported",
-    `the store computes increases (${increases}) unlike ${config.prometheus?.flavour ?? "the peer's"}`,
+    `the store computes increases by the rule ${increases}, not ${expected}; correct its flavour in the catalog`,
   );
 }

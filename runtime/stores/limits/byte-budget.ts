@@ -1,23 +1,23 @@
 import { StoreError } from "../store-error.ts";
 
-/** Bytes that all stores together may answer to one query: 50 series of 11,000 points, or a fan-out of buckets. */
+/** Most bytes of all responses to one query: 50 series of 11,000 points, or a fan-out of buckets. */
 export const queryBytesMax = 48 * 1024 * 1024;
 
-/** How many bytes may still be read. Shared by all requests of one query, it bounds the query's memory. */
+/** The bytes that one query may still read. All requests of the query share the budget, which bounds its memory. */
 export interface ByteBudget {
   /** Counts bytes that were read. @throws StoreError `too_large` */
   take(bytes: number): void;
-  /** Looks ahead at bytes that a store says it will send. @throws StoreError `too_large` */
+  /** Checks an announced length before the bytes are read. @throws StoreError `too_large` */
   check(bytes: number): void;
-  /** Bytes that were read. */
+  /** The number of bytes that were read. */
   taken(): number;
 }
 
-/** A full budget. */
+/** Creates a full budget. */
 export function createByteBudget(bytesMax: number = queryBytesMax): ByteBudget {
   let taken = 0;
   const check = (bytes: number): void => {
-    if (taken + bytes > bytesMax) throw new StoreError("too_large", `the stores answer more than ${bytesMax} bytes`);
+    if (taken + bytes > bytesMax) throw new StoreError("too_large", `the stores return more than ${bytesMax} bytes`);
   };
   return {
     check,

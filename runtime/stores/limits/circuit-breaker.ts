@@ -1,48 +1,48 @@
-/** Failures in a row after which a store is left alone. */
+/** Consecutive failures that open the breaker. */
 const failuresMax = 5;
-const restMsMin = 1_000;
-const restMsMax = 30_000;
+const openMsMin = 1_000;
+const openMsMax = 30_000;
 
 /**
- * Keeps requests from a store that only fails, so that a dead region costs nobody its deadline:
+ * Stops requests to a store that fails repeatedly. A query then does not wait for its deadline:
  *
- *     closed ──── failures in a row ───► resting ── time passed ──► on trial (one request)
- *        ▲                                  ▲                          │        │
- *        │                                  └──── failed: twice as long ┘        │
- *        └────────────────────────────── succeeded ─────────────────────────────┘
+ *     closed ── consecutive failures ──► open ── time passed ──► on trial (one request)
+ *        ▲                                ▲                         │        │
+ *        │                                └── failed: twice as long ┘        │
+ *        └──────────────────────────── succeeded ───────────────────────────┘
  */
 export interface Breaker {
-  /** Leave for one request, to be told how it ended; undefined when the store is left alone. */
+  /** Admits one request and returns the function that takes its outcome; undefined while the breaker is open. */
   admit(): Settle | undefined;
 }
 
-/** `neutral`: nothing was learned of the store, for instance since the caller left. */
+/** `neutral`: the outcome does not concern the health of the store, for example when the caller aborted. */
 export type Settle = (outcome: "ok" | "failed" | "neutral") => void;
 
-/** A closed breaker. @param now milliseconds of any clock that only goes forward */
+/** Creates a closed breaker. @param now milliseconds of a monotonic clock */
 export function createBreaker(now: () => number): Breaker {
   let failures = 0;
-  let restMs = restMsMin;
+  let openMs = openMsMin;
   /** Undefined while closed. */
-  let restsUntilMs: number | undefined;
+  let openUntilMs: number | undefined;
   let onTrial = false;
 
-  const rest = (): void => {
-    restsUntilMs = now() + restMs;
-    restMs = Math.min(restMs * 2, restMsMax);
+  const open = (): void => {
+    openUntilMs = now() + openMs;
+    openMs = Math.min(openMs * 2, openMsMax);
   };
   const settle = (outcome: Parameters<Settle>[0], isTrial: boolean): void => {
     if (isTrial) onTrial = false;
-    if (outcome === "ok") [failures, restMs, restsUntilMs] = [0, restMsMin, undefined];
+    if (outcome === "ok") [failures, openMs, openUntilMs] = [0, openMsMin, undefined];
     if (outcome !== "failed") return;
     failures += 1;
-    if (isTrial || (restsUntilMs === undefined && failures >= failuresMax)) rest();
+    if (isTrial || (openUntilMs === undefined && failures >= failuresMax)) open();
   };
 
   return {
     admit() {
-      const isTrial = restsUntilMs !== undefined;
-      if (restsUntilMs !== undefined && (onTrial || now() < restsUntilMs)) return undefined;
+      const isTrial = openUntilMs !== undefined;
+      if (openUntilMs !== undefined && (onTrial || now() < openUntilMs)) return undefined;
       onTrial = isTrial;
       return (outcome) => settle(outcome, isTrial);
     },

@@ -1,26 +1,26 @@
 import { runBounded } from "./run-bounded.ts";
 import { StoreError } from "../store-error.ts";
 
-/** How one of several requests to stores ended. */
+/** The outcome of one of several requests to stores. */
 export type Outcome<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly error: StoreError };
 
 export interface FanOutOptions {
-  /** Bound on the whole, in milliseconds; what is not there by then is `late`. */
+  /** Bound on all jobs together, in milliseconds. A job that has not ended by then is `late`. */
   readonly deadlineMs: number;
-  /** The caller's own signal. */
+  /** The signal of the caller. */
   readonly signal: AbortSignal;
 }
 
-/** Jobs of one query that run at once; the others wait inside the same deadline. */
+/** Jobs of one query that run at once. The others wait inside the same deadline. */
 const jobsMax = 32;
 
 /**
- * Runs jobs under one deadline and answers how each ended, in the jobs' order. What still runs at the deadline, or when
- * the caller leaves, is cancelled.
+ * Runs jobs under one deadline and returns their outcomes in the order of the jobs. At the deadline, and when the
+ * caller aborts, it cancels the running jobs.
  *
- * @throws the signal's reason when the caller leaves first; any error of a job that is no `StoreError`
+ * @throws the signal's reason when the caller aborts first; any error of a job other than `StoreError`
  */
 export async function fanOut<Job, Value>(
   jobs: readonly Job[],
@@ -32,11 +32,14 @@ export async function fanOut<Job, Value>(
   const stop = new Promise<never>((_, reject) => {
     controller.signal.addEventListener("abort", () => reject(controller.signal.reason as Error), { once: true });
   });
-  // Nobody may be racing against it any more when it is rejected.
+  // It can reject after the last job has ended, when no race handles the rejection.
   stop.catch(() => undefined);
-  const timer = setTimeout(() => controller.abort(new StoreError("late", `no answer in ${deadlineMs} ms`)), deadlineMs);
-  const leave = (): void => controller.abort(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
+  const timer = setTimeout(
+    () => controller.abort(new StoreError("late", `no response in ${deadlineMs} ms`)),
+    deadlineMs,
+  );
+  const abort = (): void => controller.abort(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
   try {
     return await runBounded(jobs, jobsMax, (job) => settle(Promise.race([run(job, controller.signal), stop])));
   } catch (error) {
@@ -44,7 +47,7 @@ export async function fanOut<Job, Value>(
     throw error;
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", leave);
+    signal.removeEventListener("abort", abort);
   }
 }
 

@@ -1,20 +1,20 @@
 import { StoreError } from "../store-error.ts";
 
-/** A bound on several reads together. */
+/** One deadline for several reads together. */
 export interface Lateness {
-  /** Aborts as `late` when the time is over, and when nobody waits any more. */
+  /** Aborts as `late` at the deadline, and at the end. */
   readonly signal: AbortSignal;
-  /** Whole milliseconds that are left; 0 when the time is over. */
+  /** Whole milliseconds until the deadline; 0 after it. */
   leftMs(): number;
-  /** Nobody waits any more: what still runs is cancelled. */
+  /** Ends the reads: it cancels those that still run. */
   end(): void;
 }
 
-/** Begins to count. */
+/** Starts a deadline. */
 export function lateAfter(deadlineMs: number): Lateness {
   const endsAtMs = performance.now() + deadlineMs;
   const controller = new AbortController();
-  const abort = (): void => controller.abort(new StoreError("late", `no answer in ${deadlineMs} ms`));
+  const abort = (): void => controller.abort(new StoreError("late", `no response in ${deadlineMs} ms`));
   const timer = setTimeout(abort, deadlineMs);
   return {
     signal: controller.signal,

@@ -1,17 +1,17 @@
-/** Retries that may come in a row. */
+/** Most consecutive retries. */
 const retriesMax = 10;
-/** Requests that earn one more retry: retries add at most this share of load to a store in trouble. */
+/** Requests per additional retry. It bounds the load that retries add to a failing store. */
 const requestsPerRetry = 10;
 
-/** How many retries a store can be asked to bear. */
+/** The retries that may be sent to one store. */
 export interface RetryBudget {
-  /** Counts a request that is no retry. */
+  /** Counts a request that is not a retry. */
   earn(): void;
-  /** Takes one retry out of the budget, if there is one. */
+  /** Takes one retry from the budget; false when the budget is empty. */
   spend(): boolean;
 }
 
-/** A full budget. */
+/** Creates a full budget. */
 export function createRetryBudget(): RetryBudget {
   let retries = retriesMax;
   return {

@@ -1,6 +1,6 @@
 /**
- * Runs jobs, at most `most` at once, and answers their values in the jobs' order. After a failure no further job
- * begins.
+ * Runs jobs, at most `most` at once, and returns their values in the order of the jobs. After a failure it starts no
+ * further job.
  *
  * @throws the first failure
  */

@@ -12,12 +12,12 @@ import { warningClasses, type WarningClass } from "../prometheus/warnings.ts";
 
 /** Below the peer's base URL. */
 const partialsPath = "/v1/metrics/partials";
-/** Milliseconds that an answer is still of use for. */
+/** Request header: milliseconds until the deadline of the response. */
 const remainingHeader = "x-remaining-ms";
-/** What a peer says of its answer: one of the classes of warnings. */
+/** Response header: the class of the warnings of the peer's stores. */
 export const warningHeader = "x-store-warning";
 
-/** What a peer answered. */
+/** The response of a peer. */
 export interface PeerResponse {
   readonly bytes: Buffer;
   readonly warning: WarningClass;
@@ -26,18 +26,18 @@ export interface PeerResponse {
 /** Posts a question to a peer. @throws StoreError; the signal's reason */
 export type SendToPeer = (body: string, call: StoreCall) => Promise<PeerResponse>;
 
-/** A client of one peer that reads as a client of a store does. Its queries are questions. */
+/** The client of one peer, with the methods of a store's client. Its queries are questions. */
 export interface PeerClient extends PrometheusClient {
-  /** Whether the peer answers for the region, and what its stores can do. @throws StoreError; the signal's reason */
+  /** Checks that the peer serves the region, and reads its capabilities. @throws StoreError; the signal's reason */
   probe(call: StoreCall): Promise<StoreCapabilities>;
 }
 
-/** What a peer is believed to be. */
+/** The region and the increase rule of a peer in the catalog. */
 export interface PeerTerms extends Pick<PeerConfig, "increases"> {
   readonly region: string;
 }
 
-/** Makes the client of a peer: who speaks to it is known here, what is said is not. */
+/** Creates the client of a peer. This room knows the HTTP of a peer, but not the format of questions. */
 export type MakePeerClient = (send: SendToPeer, terms: PeerTerms) => PeerClient;
 
 /** Connections to one peer. */
@@ -46,7 +46,7 @@ interface PeerHttp {
   close(options: { readonly atOnce: boolean }): Promise<void>;
 }
 
-/** Nothing is sent before the first question. What failed in passing is sent once more, within the budget. */
+/** Creates the connections to a peer. A transient failure is retried once, within the budget. */
 export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget: RetryBudget): PeerHttp {
   const { pool, base } = openPool(config, secrets);
   const path = `${base}${partialsPath}`;
@@ -64,7 +64,7 @@ export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget
   };
   const send: SendToPeer = async (body, call) => {
     const response = await exchanged(body, call);
-    // A token that was fetched may have been withdrawn since: another one is fetched, once.
+    // The authorization server may have revoked the token. One more token is fetched.
     return responseOf(response.status === 401 && tokens !== undefined ? await exchanged(body, call) : response);
   };
   return {
@@ -75,7 +75,7 @@ export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget
   };
 }
 
-// Partials are compressed as they are.
+// Partials are compressed by their own format, so that a content coding gains nothing.
 const requestHeaders = { "content-type": "application/json", "accept-encoding": "identity" };
 
 function originHeaders({ origin }: StoreCall, timeoutMs: number): Readonly<Record<string, string>> {
@@ -84,7 +84,7 @@ function originHeaders({ origin }: StoreCall, timeoutMs: number): Readonly<Recor
   return origin === undefined ? remaining : { ...remaining, "x-correlation-id": origin.correlationId };
 }
 
-/** Codes of problems that say more than their status. */
+/** Kinds of the problem codes for which the HTTP status is ambiguous. */
 const kindsByCode: ReadonlyMap<unknown, StoreErrorKind> = new Map<unknown, StoreErrorKind>([
   ["incompatible_increases", "unsupported"],
   ["incompatible_buckets", "unsupported"],
@@ -94,7 +94,7 @@ const kindsByCode: ReadonlyMap<unknown, StoreErrorKind> = new Map<unknown, Store
   ["store_timeout", "late"],
   ["answer_timeout", "late"],
 ]);
-/** What a proxy says while the peer behind it starts or moves, and a peer that has too much to do. */
+/** Statuses of a proxy while the peer behind it starts or moves, and of an overloaded peer. */
 const passingStatuses: readonly number[] = [429, 502, 503];
 const detailLengthMax = 300;
 

@@ -8,18 +8,18 @@ import type { StoreSecrets } from "../store-secrets.ts";
 /** Scope of runtimes of other regions. */
 const scope = "metrics:peer";
 const responseBytesMax = 64 * 1024;
-/** A token is not used any more so long before its end. */
+/** A token is replaced this long before its expiry. */
 const leewayMs = 30_000;
 const lifeMsDefault = 300_000;
 const lifeMsMax = 3_600_000;
 /** Source: RFC 6750 §2.1. */
 const tokenForm = /^[A-Za-z0-9\-._~+/]+=*$/u;
 
-/** A token of client credentials, fetched when it is needed and kept until shortly before its end. */
+/** The access token of client credentials. It is fetched on demand and kept until shortly before its expiry. */
 interface PeerToken {
   /** @throws StoreError without a token */
   header(): Promise<{ readonly authorization: string }>;
-  /** Forgets the token of a header that was not accepted. */
+  /** Drops the token of a refused header. */
   refused(authorization: string | undefined): void;
   close(): Promise<void>;
 }
@@ -30,7 +30,7 @@ interface Fetched {
   readonly endsAtMs: number;
 }
 
-/** Undefined for a peer whose token is given. Source: RFC 6749 §4.4, RFC 8705 §3. */
+/** Creates the token of a peer; undefined for a peer with a fixed token. Source: RFC 6749 §4.4, RFC 8705 §3. */
 export function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreSecrets): PeerToken | undefined {
   if (auth.kind !== "oauth2") return undefined;
   const { pool, base } = openPool({ url: auth.tokenUrl, timeoutMs }, { tls: withoutName(secrets.tls) });
@@ -43,7 +43,8 @@ export function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreS
       const { status, body } = await exchange(pool, options, { signal, bytes: createByteBudget(responseBytesMax) });
       return tokenOf(status, body, performance.now());
     } catch (error) {
-      throw error instanceof StoreError ? error : new StoreError("late", "no access token in time", { cause: error });
+      if (error instanceof StoreError) throw error;
+      throw new StoreError("late", `no access token in ${timeoutMs} ms`, { cause: error });
     } finally {
       flight = undefined;
     }
@@ -60,12 +61,12 @@ export function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreS
   };
 }
 
-/** The name that the certificate must have is the peer's. */
+/** Leaves out the server name, which is the name in the certificate of the peer. */
 function withoutName({ servername: _name, ...tls }: StoreSecrets["tls"]): StoreSecrets["tls"] {
   return tls;
 }
 
-/** The secret travels in the header, form-encoded first. Source: RFC 6749 §2.3.1. */
+/** Builds the token request. The header has the form-encoded credentials. Source: RFC 6749 §2.3.1. */
 function tokenRequest(
   { clientId, resource }: PeerOAuth2Config,
   secret: string,
@@ -83,7 +84,7 @@ function tokenRequest(
   };
 }
 
-/** Never repeats what the token endpoint said, which may hold credentials. @throws StoreError */
+/** Parses the token response. The error leaves out the response, which can hold credentials. @throws StoreError */
 function tokenOf(status: number, body: Buffer, nowMs: number): Fetched {
   if (status !== 200) {
     const isTheirs = status >= 500;
@@ -91,8 +92,8 @@ function tokenOf(status: number, body: Buffer, nowMs: number): Fetched {
   }
   const { access_token: token, expires_in: seconds } = parseJsonObject(body.toString("utf8")) ?? {};
   if (typeof token !== "string" || !tokenForm.test(token))
-    throw new StoreError("malformed", "the token endpoint answers no access token");
+    throw new StoreError("malformed", "the response of the token endpoint has no valid access token");
   const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds * 1_000, lifeMsMax) : lifeMsDefault;
-  // One that ends within the leeway serves the request at hand.
+  // A token that expires within the leeway is used for the current request only.
   return { authorization: `Bearer ${token}`, endsAtMs: nowMs + lifeMs - leewayMs };
 }

@@ -5,19 +5,19 @@ import { StoreError } from "../store-error.ts";
 import { classifyWarnings, gravest, type WarningClass } from "./warnings.ts";
 
 const errorTextLengthMax = 300;
-/** What a proxy says while the store behind it starts or moves. */
+/** Statuses of a proxy while the store behind it starts or moves. */
 const passingStatuses: readonly number[] = [502, 503];
 
-/** What a query API answered with success. */
+/** A successful response of a query API. */
 export interface ApiResponse {
   readonly data: unknown;
-  /** Points that were taken out of `data`, which has their places instead; empty where it has the points itself. */
+  /** The points as columns; `data` then holds their indexes. It is empty where `data` holds the points. */
   readonly columns: readonly Column[];
-  /** What the store says of its answer. */
+  /** The class of the warnings in the response. */
   readonly warning: WarningClass;
 }
 
-/** Source: Prometheus HTTP API, "Format overview"; `isPartial` is VictoriaMetrics'. */
+/** Source: Prometheus HTTP API, "Format overview"; `isPartial` is of VictoriaMetrics. */
 interface ApiBody {
   readonly status?: unknown;
   readonly data?: unknown;
@@ -29,9 +29,9 @@ interface ApiBody {
 }
 
 /**
- * Reads an answer.
+ * Parses a response.
  *
- * @param grid of its points, where it is of a range query for numbers
+ * @param grid the points of a range query for numbers
  * @throws StoreError `refused`, `late`, `malformed`, `status`
  */
 export function parseResponse(status: number, bytes: Buffer, grid?: PointGrid): ApiResponse {
@@ -49,7 +49,7 @@ function failureOf(status: number, text: string, body: ApiBody | undefined): Sto
     if (body.errorType === "timeout") return new StoreError("late", message);
     return status >= 500 ? new StoreError("status", message, { isPassing }) : new StoreError("refused", message);
   }
-  if (status >= 200 && status < 300) return new StoreError("malformed", "the answer is not JSON of a query API");
+  if (status >= 200 && status < 300) return new StoreError("malformed", "the response is not JSON of a query API");
   return new StoreError("status", `HTTP ${status}: ${text.slice(0, errorTextLengthMax)}`, { isPassing });
 }
 

@@ -1,17 +1,16 @@
 import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../../crds/config.ts";
 
 /**
- * How a store computes `increase`: `Extrapolated` to the edges of the range, as Prometheus documents it, or `Plain`
- * from the last sample before the range, as VictoriaMetrics does. The two cannot be added.
+ * The rule by which a store computes `increase`. `Extrapolated`: to the edges of the range, as Prometheus documents it.
+ * `Plain`: from the last sample before the range, as VictoriaMetrics does. Increases by different rules do not add up.
  */
 export type IncreaseRule = "Extrapolated" | "Plain";
 
-/** How one kind of server differs from Prometheus. */
+/** The differences of one kind of server from Prometheus. */
 interface Flavour {
   readonly increases: IncreaseRule;
   /**
-   * Whether the value of a point is the same whichever other points are asked for with it. Only then may a window be
-   * cut.
+   * True when the value of a point does not depend on the other points of the request. Only then a window may be split.
    */
   readonly isCuttable: boolean;
   /** Parameters besides the query and its times. @param rangeMs width of a point; 0 for a query without ranges */
@@ -29,7 +28,7 @@ export const flavours: Readonly<Record<StoreFlavour, Flavour>> = {
   Mimir: plain,
   Thanos: {
     ...plain,
-    // An answer without some of its stores comes with a warning, which makes the region partial.
+    // A response without data of some of its stores has a warning, which makes the region partial.
     parameters: (rangeMs, config) => ({
       dedup: "true",
       partial_response: "true",
@@ -38,22 +37,22 @@ export const flavours: Readonly<Record<StoreFlavour, Flavour>> = {
   },
   VictoriaMetrics: {
     increases: "Plain",
-    // It guesses the interval between samples from those that the whole query reads.
+    // It estimates the interval between samples from all samples of the query.
     isCuttable: false,
-    // Its cache rounds times, and by default it repeats older values in place of those of the last 30 seconds.
+    // Its cache rounds times. By default, it repeats older values in place of those of the last 30 seconds.
     parameters: () => ({ nocache: "1", latency_offset: "0s" }),
   },
 };
 
-/** What a plan has to know of a store, whichever kind it is. A peer's stores differ as those of the flavours do. */
+/** The differences of a store that a plan depends on. A peer has those of the flavours of its own stores. */
 export function traitsOf({ prometheus, peer }: StoreConfig): Pick<Flavour, "increases" | "isCuttable"> {
   if (prometheus !== undefined) return flavours[prometheus.flavour];
   return { increases: peer.increases, isCuttable: peer.increases === "Extrapolated" };
 }
 
 /**
- * The coarsest downsampled data that a point may be made of: allowed by the catalog, and an even part of the point. 0
- * is raw samples. Source: Thanos, "Querier", `max_source_resolution`.
+ * The coarsest resolution of downsampled data for a point: the catalog allows it, and it divides the point evenly. 0
+ * selects raw samples. Source: Thanos, "Querier", `max_source_resolution`.
  */
 function sourceResolutionSeconds(rangeSeconds: number, { maxSourceResolutionSeconds = 0 }: PrometheusConfig): number {
   const fits = (seconds: number): boolean =>

@@ -1,14 +1,14 @@
 import { matrixEntries, parseSample, pointIndex, type PointGrid, type StoreLabels } from "./matrix.ts";
 import { StoreError } from "../store-error.ts";
 
-/** One populated bucket of a native histogram; a bucket of the zero bucket's kind has bounds of both signs. */
+/** One populated bucket of a native histogram. The zero bucket has bounds of both signs. */
 export interface StoreBucket {
   readonly lower: number;
   readonly upper: number;
   readonly count: number;
 }
 
-/** A native histogram as its store shows it: without empty buckets, and without a name for its schema. */
+/** A native histogram as its store returns it: without empty buckets, and without its schema. */
 export interface StoreHistogram {
   readonly count: number;
   readonly sum: number;
@@ -16,14 +16,14 @@ export interface StoreHistogram {
   readonly buckets: readonly StoreBucket[];
 }
 
-/** One series of native histograms over a grid; undefined where the store gave none. */
+/** One series of native histograms over a grid; undefined for a point without a histogram. */
 export interface HistogramSeries {
   readonly labels: StoreLabels;
   readonly histograms: readonly (StoreHistogram | undefined)[];
 }
 
 /**
- * The native histograms of a range query's `data`. Source: Prometheus HTTP API, "Native histograms".
+ * Decodes the native histograms in the `data` of a range query. Source: Prometheus HTTP API, "Native histograms".
  *
  * @throws StoreError `malformed`
  */

@@ -1,21 +1,19 @@
 import type { Column, PointGrid } from "./matrix.ts";
 
-/** An answer without its points: `values` of each series is the place of its column. */
+/** A response without its points: `values` of each series is the index of its column. */
 interface ScannedMatrix {
   readonly skeleton: string;
   readonly columns: readonly Column[];
 }
 
-/**
- * What stands before the points of a series. Inside of a text, JSON has a backslash before each quote, so it is none.
- */
+/** The bytes before the points of a series. No string contains them, because JSON escapes each quote in a string. */
 const opening = Buffer.from(',"values":[[');
 
 /**
- * Takes the points out of a range query's JSON as it is received, without an object or a text for each of them: those
- * are nearly all of an answer, and most of what reading it would cost. Only the spelling that stores use is understood.
+ * Moves the points of a range query's JSON into columns. It creates no object and no string for a point, because points
+ * are nearly all of a response and most of its parsing cost. It reads only the spelling that stores use.
  *
- * @returns undefined for any other spelling, and for points outside of the grid: then the whole has to be parsed
+ * @returns undefined for any other spelling and for points outside the grid; the caller then parses the whole response
  */
 export function scanMatrix(bytes: Buffer, grid: PointGrid): ScannedMatrix | undefined {
   const columns: Column[] = [];
@@ -35,15 +33,15 @@ export function scanMatrix(bytes: Buffer, grid: PointGrid): ScannedMatrix | unde
 
 const [quote, comma, minus, point, zero, open, close] = [0x22, 0x2c, 0x2d, 0x2e, 0x30, 0x5b, 0x5d];
 
-/** Where a number ends, and what it is. One for all of an answer: nothing is allocated for a point. */
+/** The value of the last number and the position after it. One object serves a whole response. */
 interface Scan {
   end: number;
   value: number;
-  /** The answer with one character for each byte, once that is needed. */
+  /** The response with one character for each byte; undefined until it is needed. */
   text: string | undefined;
 }
 
-/** The list of points that begins at `end`, which is after it then; false when it is not understood. */
+/** Reads the list of points at `end` and moves `end` behind it; false for another spelling. */
 function scanColumn(bytes: Buffer, grid: PointGrid, column: Column, scan: Scan): boolean {
   while (bytes[scan.end] === open && scanPoint(bytes, grid, column, scan)) {
     const next = bytes[scan.end];
@@ -54,7 +52,7 @@ function scanColumn(bytes: Buffer, grid: PointGrid, column: Column, scan: Scan):
   return false;
 }
 
-/** One point from its bracket on, into its place. */
+/** Reads one point, from its bracket on, into its column. */
 function scanPoint(bytes: Buffer, grid: PointGrid, { values, present }: Column, scan: Scan): boolean {
   if (!scanNumber(bytes, scan.end + 1, scan) || bytes[scan.end] !== comma || bytes[scan.end + 1] !== quote)
     return false;
@@ -66,11 +64,11 @@ function scanPoint(bytes: Buffer, grid: PointGrid, { values, present }: Column, 
   return bytes[scan.end - 1] === close;
 }
 
-/** Digits whose number is exact, and powers of ten by which one is divided with a single rounding. */
+/** Most digits of an exact number. Division by a power of ten then rounds once. */
 const digitsMax = 15;
 const tens = Array.from({ length: digitsMax + 1 }, (_, power) => 10 ** power);
 
-/** A decimal number of so few digits that it is read exactly. */
+/** Reads a decimal number; false when it has too many digits to be exact. */
 function scanNumber(bytes: Buffer, from: number, scan: Scan): boolean {
   const isNegative = bytes[from] === minus;
   const first = isNegative ? from + 1 : from;
@@ -89,7 +87,7 @@ function scanNumber(bytes: Buffer, from: number, scan: Scan): boolean {
   return digits > 0 && digits <= digitsMax;
 }
 
-/** Digits as a whole number, which is exact unless there are too many. */
+/** Reads digits as a whole number, which is exact up to {@link digitsMax} digits. */
 function scanDigits(bytes: Buffer, from: number, scan: Scan): void {
   let [at, whole] = [from, 0];
   for (; at - from <= digitsMax; at += 1) {
@@ -101,12 +99,12 @@ function scanDigits(bytes: Buffer, from: number, scan: Scan): void {
   scan.value = whole;
 }
 
-/** Characters of the longest number that a store writes: of a double without an exponent. */
+/** Most characters of a number from a store: a double without an exponent. */
 const textLengthMax = 400;
 const words: Readonly<Record<string, number>> = { NaN: Number.NaN, "+Inf": Infinity, "-Inf": -Infinity };
 const [plus, lowerE, upperE] = [0x2b, 0x65, 0x45];
 
-/** A number in quotes; `end` is the place of the closing one. */
+/** Reads a number in quotes and moves `end` to the closing quote. */
 function scanText(bytes: Buffer, from: number, scan: Scan): boolean {
   if (scanNumber(bytes, from, scan) && bytes[scan.end] === quote) return true;
   let end = from;
@@ -114,9 +112,9 @@ function scanText(bytes: Buffer, from: number, scan: Scan): boolean {
   return bytes[end] === quote ? scanWritten(bytes, from, end, scan) : scanWord(bytes, from, scan);
 }
 
-/** A number that the engine has to read. */
+/** Reads a number that only the JavaScript engine reads exactly. */
 function scanWritten(bytes: Buffer, from: number, end: number, scan: Scan): boolean {
-  // Cutting texts out of one is quicker than making each out of bytes.
+  // Slices of one string are faster than one string for each number.
   scan.text ??= bytes.toString("latin1");
   scan.value = Number(scan.text.slice(from, end));
   scan.end = end;
@@ -133,7 +131,7 @@ function scanWord(bytes: Buffer, from: number, scan: Scan): boolean {
   return true;
 }
 
-/** Of those a number is spelled with; whether it is one, the engine says. */
+/** True for a character of a number. The engine decides whether the characters form a number. */
 function isOfNumber(byte: number | undefined): boolean {
   if (byte === undefined) return false;
   return (

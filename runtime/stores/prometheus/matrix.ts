@@ -10,10 +10,10 @@ export interface PointGrid {
 /** Labels of a series as its store has them. */
 export type StoreLabels = Readonly<Record<string, string>>;
 
-/** Points of one series over a grid. One that is not present was not in the answer, which is not the same as NaN. */
+/** Points of one series over a grid. An absent point differs from NaN: the response does not contain it. */
 export interface Column {
   readonly values: Float64Array;
-  /** 1 where the store gave a value. */
+  /** 1 where the store returned a value. */
   readonly present: Uint8Array;
 }
 
@@ -28,22 +28,19 @@ export interface VectorSample {
   readonly value: number;
 }
 
-/** One series of a matrix before its points are looked at. */
+/** One series of a matrix with undecoded points. */
 interface MatrixEntry {
   readonly labels: StoreLabels;
-  /**
-   * Pairs of seconds and number, empty where the series has histograms only; or the place of the column that they are
-   * in.
-   */
+  /** Pairs of seconds and number, or the index of their column; empty where the series has histograms only. */
   readonly values: readonly (readonly [seconds: number, text: string])[] | number;
   /** Pairs of seconds and native histogram; empty where the series has numbers only. */
   readonly histograms: readonly (readonly [seconds: number, histogram: unknown])[];
 }
 
 /**
- * The series of a range query's `data`. Source: Prometheus HTTP API, "Range vectors".
+ * Decodes the series in the `data` of a range query. Source: Prometheus HTTP API, "Range vectors".
  *
- * @param columns points that were taken out of it
+ * @param columns the points that `data` holds indexes of
  * @throws StoreError `malformed`
  */
 export function decodeMatrix(data: unknown, grid: PointGrid, columns: readonly Column[] = []): readonly StoreSeries[] {
@@ -57,7 +54,7 @@ export function decodeMatrix(data: unknown, grid: PointGrid, columns: readonly C
 function decodePairs(pairs: readonly (readonly [seconds: number, text: string])[], grid: PointGrid): Column {
   const values = new Float64Array(grid.count);
   const present = new Uint8Array(grid.count);
-  // By index: taking pairs apart costs as much as all else here.
+  // By index: destructuring the pairs doubles the cost of this loop.
   for (const pair of pairs) {
     const index = pointIndex(pair[0], grid);
     values[index] = parseSample(pair[1]);
@@ -66,7 +63,7 @@ function decodePairs(pairs: readonly (readonly [seconds: number, text: string])[
   return { values, present };
 }
 
-/** The entries of a range query's `data`. @throws StoreError `malformed` */
+/** Checks the entries in the `data` of a range query. @throws StoreError `malformed` */
 export function matrixEntries(data: unknown): readonly MatrixEntry[] {
   return resultOf(data, "matrix").map((entry) => {
     const { metric, values, histograms } = (entry ?? {}) as Readonly<Record<string, unknown>>;
@@ -79,18 +76,14 @@ export function matrixEntries(data: unknown): readonly MatrixEntry[] {
   });
 }
 
-/** The place of a point in a grid. @throws StoreError `malformed` outside of it */
+/** The index of a point in a grid. @throws StoreError `malformed` for a point outside of the grid */
 export function pointIndex(seconds: number, { startMs, stepMs, count }: PointGrid): number {
   const index = Math.round((seconds * 1_000 - startMs) / stepMs);
   if (index >= 0 && index < count) return index;
-  throw new StoreError("malformed", "a point lies outside of what was asked");
+  throw new StoreError("malformed", `the response has a point at ${seconds}, outside of the requested window`);
 }
 
-/**
- * The numbers of an instant query's `data`.
- *
- * @throws StoreError `malformed`
- */
+/** Decodes the numbers in the `data` of an instant query. @throws StoreError `malformed` */
 export function decodeVector(data: unknown): readonly VectorSample[] {
   return resultOf(data, "vector").map((entry) => {
     const { metric, value } = (entry ?? {}) as Readonly<Record<string, unknown>>;
@@ -101,7 +94,7 @@ export function decodeVector(data: unknown): readonly VectorSample[] {
   });
 }
 
-/** A sample value as Prometheus writes it. */
+/** Parses a sample value in the spelling of Prometheus. */
 export function parseSample(text: string): number {
   if (text === "+Inf") return Infinity;
   if (text === "-Inf") return -Infinity;
@@ -111,5 +104,5 @@ export function parseSample(text: string): number {
 function resultOf(data: unknown, type: "matrix" | "vector"): readonly unknown[] {
   const { resultType, result } = (data ?? {}) as { readonly resultType?: unknown; readonly result?: unknown };
   if (resultType === type && Array.isArray(result)) return result;
-  throw new StoreError("malformed", `the answer is no ${type}`);
+  throw new StoreError("malformed", `the response is not a ${type}`);
 }

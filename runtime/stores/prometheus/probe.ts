@@ -4,47 +4,41 @@ import { StoreError } from "../store-error.ts";
 import type { StoreCall } from "./store-http.ts";
 
 /**
- * Which samples `m[w]` at t covers: (t − w, t] in Prometheus 3, [t − w, t] in Prometheus 2 and others.
+ * The samples that `m[w]` at t covers: (t − w, t] in Prometheus 3, [t − w, t] in Prometheus 2 and others.
  * Source: design §5 rule 2.
  */
 export type RangeBoundary = "LeftOpen" | "LeftClosed";
 
-/** What a store can do, as seen by asking it. */
+/** The capabilities of a store, as probed. */
 export interface StoreCapabilities {
   readonly boundary: RangeBoundary;
   readonly increases: IncreaseRule;
-  /**
-   * Whether it knows anchored ranges. Source: design §5 rule 6; Prometheus feature `promql-extended-range-selectors`.
-   */
+  /** True for anchored ranges. Source: design §5 rule 6; Prometheus feature `promql-extended-range-selectors`. */
   readonly anchored: boolean;
-  /** Whether it knows native histograms. Source: design §5 rule 10. */
+  /** True for native histograms. Source: design §5 rule 10. */
   readonly native: boolean;
 }
 
-/** Every probe is about a minute that ends here, so that values fall on the edges of ranges. */
+/** Probes end at a whole minute, so that values are at the edges of ranges. */
 const minuteMs = 60_000;
 
-/** A range of two seconds over a value at every second holds two or three of them. Needs no data. */
+/** A range of two seconds over one value per second has two or three values. It needs no data. */
 const boundaryProbe = "count_over_time(vector(1)[2s:1s])";
 const boundaries: ReadonlyMap<number | undefined, RangeBoundary> = new Map([
   [2, "LeftOpen"],
   [3, "LeftClosed"],
 ]);
-/** Values at 30, 15 and 0 s before the end: the plain rise is 30; stretched half an interval to the left, 37.5. */
+/** Values at 30, 15 and 0 s before the end. The plain increase is 30; extrapolated by half an interval, it is 37.5. */
 const increaseProbe = (timeMs: number): string => `increase((vector(time()) > ${timeMs / 1_000 - 40})[60s:15s])`;
 const increaseRules: ReadonlyMap<number | undefined, IncreaseRule> = new Map([
   [30, "Plain"],
   [37.5, "Extrapolated"],
 ]);
-/** Parsed, and so refused, before any data is looked for. */
+/** A store without the feature refuses these queries while it parses them, whatever its data are. */
 const anchoredProbe = 'count(increase({__name__="heliograph_probe"}[1m] anchored))';
 const nativeProbe = 'count(histogram_count({__name__="heliograph_probe"}))';
 
-/**
- * Asks a store what it can do.
- *
- * @throws StoreError; `unsupported` when its ranges or its increases are like no known store's
- */
+/** Probes the capabilities of a store. @throws StoreError; `unsupported` for unknown ranges or increases */
 export async function probeStore(client: PrometheusClient, nowMs: number, call: StoreCall): Promise<StoreCapabilities> {
   const timeMs = Math.floor(nowMs / minuteMs) * minuteMs;
   const [counted, increased, anchored, native] = await Promise.all([
@@ -55,9 +49,9 @@ export async function probeStore(client: PrometheusClient, nowMs: number, call: 
   ]);
   const [boundary, increases] = [boundaries.get(counted), increaseRules.get(increased)];
   if (boundary === undefined)
-    throw new StoreError("unsupported", `a range of two seconds held ${counted ?? "no"} values`);
+    throw new StoreError("unsupported", `a range of two seconds has ${counted ?? "no"} values, not 2 or 3`);
   if (increases === undefined)
-    throw new StoreError("unsupported", `an increase of 30 in 30 seconds was ${increased ?? "none"}`);
+    throw new StoreError("unsupported", `an increase of 30 is ${increased ?? "absent"}, not 30 or 37.5`);
   return { boundary, increases, anchored, native };
 }
 

@@ -14,25 +14,25 @@ import { StoreError } from "../store-error.ts";
 import type { Post, StoreCall } from "./store-http.ts";
 import type { WarningClass } from "./warnings.ts";
 
-/** What a range query answered. */
+/** The result of a range query. */
 export interface RangeResult<Series> {
   readonly series: readonly Series[];
-  /** What the store says of its answer. */
+  /** The class of the warnings in the response. */
   readonly warning: WarningClass;
 }
 
-/** Points that are asked for, and how wide each is. */
+/** The requested points and their width. */
 export interface RangeGrid extends PointGrid {
   /** Width of one point, in milliseconds. */
   readonly rangeMs: number;
-  /** How the same is asked in narrower points; undefined: its points cannot be made of those. */
+  /** The same query in narrower points; undefined where its points are not sums or extremes of those. */
   readonly narrower?: Narrower | undefined;
 }
 
-/** A query whose wide points are, exactly, its narrower ones merged. Source: design §5 rule 11. */
+/** A query whose wide points are exactly its merged narrower points. Source: design §5 rule 11. */
 export interface Narrower {
   readonly merge: "sum" | "min" | "max";
-  /** The query in points of a width in milliseconds; undefined where the store would make those of other samples. */
+  /** Prints the query for a width in milliseconds; undefined where the store reads other samples for that width. */
   readonly print: (widthMs: number) => string | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface RangeAsk {
   readonly grid: RangeGrid;
 }
 
-/** An exemplar as the store keeps it. */
+/** An exemplar of a store. */
 export interface StoreExemplar {
   readonly seriesLabels: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
@@ -51,28 +51,28 @@ export interface StoreExemplar {
 }
 
 /**
- * One Prometheus-compatible store. Every method rejects with `StoreError`, or with the signal's reason once the signal
- * is aborted; the request to the store is then cancelled too.
+ * The client of one Prometheus-compatible store. Every method rejects with `StoreError`. An aborted signal cancels the
+ * request, and the method rejects with the reason of the signal.
  */
 export interface PrometheusClient {
   /** `POST /api/v1/query_range` of a query whose values are numbers. */
   range(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeResult<StoreSeries>>;
   /**
-   * Several of those over one grid, whose answers belong together: what a cache knows of one of them it gives only with
-   * what it read of the others. @default each alone
+   * Several range queries over one grid with one result: a cache returns points of all of them from the same reads.
+   * @default each query alone
    */
   ranges?(asks: readonly RangeAsk[], call: StoreCall): Promise<readonly RangeResult<StoreSeries>[]>;
   /** `POST /api/v1/query_range` of a query whose values are native histograms. */
   histograms(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeResult<HistogramSeries>>;
   /** `POST /api/v1/query` */
   vector(query: string, timeMs: number, call: StoreCall): Promise<readonly VectorSample[]>;
-  /** `POST /api/v1/query`: the one value of a query that answers at most one series. */
+  /** `POST /api/v1/query`: the value of a query with at most one series. */
   single(query: string, timeMs: number, call: StoreCall): Promise<number | undefined>;
-  /** `POST /api/v1/query_exemplars`: empty where the store keeps none. */
+  /** `POST /api/v1/query_exemplars`: empty for a store without exemplars. */
   exemplars(query: string, fromMs: number, toMs: number, call: StoreCall): Promise<readonly StoreExemplar[]>;
 }
 
-/** A client that sends through `post`. */
+/** Creates a client that sends with `post`. */
 export function createPrometheusClient(config: PrometheusConfig, post: Post): PrometheusClient {
   const flavour = flavours[config.flavour];
   const timeout = `${config.timeoutMs}ms`;
@@ -124,7 +124,7 @@ interface ExemplarEntry {
 }
 
 function decodeExemplars(data: unknown): readonly StoreExemplar[] {
-  if (!Array.isArray(data)) throw new StoreError("malformed", "the response holds no list of exemplars");
+  if (!Array.isArray(data)) throw new StoreError("malformed", "the response is not a list of exemplars");
   return (data as readonly ExemplarEntry[]).flatMap(({ seriesLabels = {}, exemplars = [] }) =>
     exemplars.map(({ labels = {}, value = "NaN", timestamp = Number.NaN }) => ({
       seriesLabels,

@@ -6,32 +6,32 @@ import type { PointGrid } from "./matrix.ts";
 import { StoreError } from "../store-error.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
 
-/** Connections to one store. Further requests wait their turn inside their own deadline. */
+/** Most connections to one store. Further requests wait inside their own deadline. */
 const connectionsMax = 16;
 const connectTimeoutMs = 1_000;
 const keepAliveMs = 30_000;
 
-/** On whose behalf a request goes out and how much of its answer is read. */
+/** The caller and the limits of one request to a store. */
 export interface StoreCall {
   readonly signal: AbortSignal;
-  /** Told to a store of the tenancy `StoreHeader`; undefined for a store that is told nothing. */
+  /** The tenant in the header of a store with the tenancy `StoreHeader`; undefined for any other store. */
   readonly tenant: string | undefined;
   readonly bytes: ByteBudget;
-  /** The request that it is made for; undefined: none in particular. */
+  /** The API request that caused this one; undefined without a single one. */
   readonly origin?: CallOrigin | undefined;
 }
 
-/** What a runtime in another region is told of the request that made this one ask it. */
+/** The data of an API request that a runtime in another region receives. */
 export interface CallOrigin {
   readonly correlationId: string;
-  /** When the answer is of no more use, on the clock of `performance.now`. */
+  /** Deadline of the response, on the clock of `performance.now`. */
   readonly endsAtMs: number;
 }
 
 /**
- * One form to one path below `/api/v1/`. Rejects with `StoreError`, or with the signal's reason.
+ * Posts a form to a path below `/api/v1/`. It rejects with `StoreError` or with the signal's reason.
  *
- * @param grid of the points, for a range query for numbers
+ * @param grid the points of a range query for numbers
  */
 export type Post = (
   path: string,
@@ -43,11 +43,11 @@ export type Post = (
 /** Connections to one store. */
 interface StoreHttp {
   readonly post: Post;
-  /** Ends the connections: at once, or when the requests under way are answered. */
+  /** Closes the connections: at once, or after the running requests. */
   close(options: { readonly atOnce: boolean }): Promise<void>;
 }
 
-/** Nothing is sent before the first request. */
+/** Creates the connections of a store. They send nothing before the first request. */
 export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets): StoreHttp {
   const { pool, base } = openPool(config, secrets);
   const fixed = { ...requestHeaders, ...config.headers, ...secrets.headers };
@@ -67,7 +67,7 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
   };
 }
 
-/** Connections to one server, and the path of its base URL without a slash at the end. Nothing is sent yet. */
+/** Creates the connections to one server. `base` is the path of its URL without a slash at the end. */
 export function openPool(
   { url, timeoutMs }: Pick<PrometheusConfig, "url" | "timeoutMs">,
   { tls }: Pick<StoreSecrets, "tls">,
@@ -87,24 +87,24 @@ export function openPool(
 const requestHeaders = {
   "content-type": "application/x-www-form-urlencoded",
   accept: "application/json",
-  // Compressing costs the store more than the bytes cost the network between them.
+  // The CPU time for compression in the store costs more than the bytes on the network.
   "accept-encoding": "identity",
 };
 
-/** What is sent to one server. */
+/** The request to one server. */
 type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & {
   readonly headers: Record<string, string>;
   readonly body: string;
 };
 
-/** A whole answer, whatever its status is. */
+/** A complete response of any status. */
 export interface Exchanged {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: Buffer;
 }
 
-/** Posts and reads the answer to its end. @throws StoreError `late`, `unreachable`, `too_large`; the signal's reason */
+/** Posts and reads the whole response. @throws StoreError `late`, `unreachable`, `too_large`; the signal's reason */
 export async function exchange(
   pool: Pool,
   options: SendOptions,
@@ -132,7 +132,7 @@ async function read({ body, headers }: Dispatcher.ResponseData, bytes: ByteBudge
     }
     return Buffer.concat(chunks);
   } catch (error) {
-    // The rest of an answer that is too large is not read, and the connection with it is ended.
+    // The rest of a too large response is not read. This closes its connection.
     body.destroy();
     throw error;
   }

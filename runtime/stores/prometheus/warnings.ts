@@ -1,16 +1,16 @@
 /**
- * What a store's warnings say of its answer, from the least to the gravest:
+ * The classes of the warnings in a store's response, from the mildest to the gravest:
  *
  * | Class | Means | Whole | Cacheable |
  * | --- | --- | --- | --- |
- * | `none` | nothing, or something about the query that changes no value | yes | yes |
- * | `dropped` | samples of a kind that the query cannot take were left out: so it will be next time | no | yes |
- * | `incomplete` | data was not read, which may be otherwise a moment later | no | no |
+ * | `none` | no warning, or one that concerns no value | yes | yes |
+ * | `dropped` | the query left out samples of another kind; a repeated query does too | no | yes |
+ * | `incomplete` | the store did not read some data; a repeated query can | no | no |
  */
 export const warningClasses = ["none", "dropped", "incomplete"] as const;
 export type WarningClass = (typeof warningClasses)[number];
 
-/** Annotations of PromQL that take samples out of the answer. Source: Prometheus, `util/annotations`. */
+/** Annotations of PromQL about samples that are left out. Source: Prometheus, `util/annotations`. */
 const dropping = [
   "encountered a mix of histograms and floats",
   "vector contains a mix of",
@@ -19,17 +19,17 @@ const dropping = [
   "incompatible sample types",
 ];
 
-/** What says that there is nothing rather than that something is missing. Source: Thanos, `pkg/store/proxy.go`. */
+/** Warnings about an empty result with no missing data. Source: Thanos, `pkg/store/proxy.go`. */
 const harmless = ["No StoreAPIs matched for this query"];
 
-/** The gravest class among the `warnings` of an answer. */
+/** The gravest class of the `warnings` in a response. */
 export function classifyWarnings(warnings: unknown): WarningClass {
   if (!Array.isArray(warnings)) return "none";
   const classes = warnings.map((warning) => classOf(String(warning)));
   return gravest(classes);
 }
 
-/** The gravest of some classes. */
+/** The gravest of several classes; `none` without any. */
 export function gravest(classes: readonly WarningClass[]): WarningClass {
   return warningClasses.findLast((one) => classes.includes(one)) ?? "none";
 }

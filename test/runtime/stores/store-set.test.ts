@@ -39,7 +39,7 @@ describe("the capabilities of a store", () => {
       expected: { boundary: "LeftClosed", increases: "Extrapolated", anchored: false, native: false },
     },
   ] as const;
-  test.each(rows)("are $expected when the probe's answers are $answers", async ({ answers, expected }) => {
+  test.each(rows)("are $expected when the results of the probe are $answers", async ({ answers, expected }) => {
     const { url } = await start(healthyProbe(() => undefined, answers));
     const store = storeOf(configFor(url));
     closing.push(() => store.close({ atOnce: true }));
@@ -62,7 +62,7 @@ describe("the capabilities of a store", () => {
     await expect(right.capabilities()).resolves.toMatchObject({ increases: "Plain" });
   });
 
-  test("are not guessed: a range that is like no known store's is a failure", async () => {
+  test("are not guessed: an unknown kind of range is a failure", async () => {
     const { url } = await start(success(vector("7")));
     const store = storeOf(configFor(url));
     closing.push(() => store.close({ atOnce: true }));
@@ -70,7 +70,7 @@ describe("the capabilities of a store", () => {
     expect(store.state()).toBe("failing");
   });
 
-  test("are asked at a whole minute, once for all who wait, and again after a minute", async () => {
+  test("are probed at a whole minute, once for all concurrent callers, and again after a minute", async () => {
     let nowMs = 1_000_000_000_500;
     const server = await start(probe);
     const store = storeOf(configFor(server.url), () => nowMs);
@@ -85,7 +85,7 @@ describe("the capabilities of a store", () => {
     await waitFor(() => server.requests.length === 8, { timeoutMs: 2_000, what: "the second probe" });
   });
 
-  test("of a store that was down are asked again by the next who needs them", async () => {
+  test("of a store that was down are probed again for the next caller", async () => {
     let down = true;
     const { url } = await start((response, request) => {
       if (down) response.socket?.destroy();
@@ -100,7 +100,7 @@ describe("the capabilities of a store", () => {
 });
 
 describe("a store that is down", () => {
-  test("is left alone and said to fail, however much of what is wanted of it is known", async () => {
+  test("gets no requests and is reported as failing, even while its results are cached", async () => {
     let down = false;
     const { url } = await start((response, request) => {
       if (down) response.socket?.destroy();
@@ -128,7 +128,7 @@ describe("a set of stores", () => {
     return set;
   };
 
-  test("keeps an unchanged store over a new configuration and replaces a changed one", () => {
+  test("keeps an unchanged store under a new configuration and replaces a changed one", () => {
     const set = setOf();
     const [a, b] = [configFor("http://127.0.0.1:1"), configFor("http://127.0.0.1:2")];
     set.apply(
@@ -151,7 +151,7 @@ describe("a set of stores", () => {
     expect(set.get("x/y/b")).not.toBe(before.get("x/y/b"));
   });
 
-  test("gives a store whose Secret changed new connections, and leaves the others theirs", () => {
+  test("replaces the connections of a store with a changed Secret only", () => {
     const set = setOf();
     const open = configFor("http://127.0.0.1:1");
     const locked = {
@@ -171,7 +171,7 @@ describe("a set of stores", () => {
     expect(set.get("x/y/open")).toBe(before.get("x/y/open"));
   });
 
-  test("lets a removed store finish what it was asked", async () => {
+  test("lets a removed store end its running requests", async () => {
     let answer: (() => void) | undefined;
     const { url } = await start((response, request) => {
       answer = () => success(vector("5"))(response, request);

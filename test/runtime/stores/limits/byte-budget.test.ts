@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
 
-test("a budget of bytes is shared by all who read, and what is over it is too large", () => {
+test("a budget of bytes is shared by all reads, and bytes above it are too large", () => {
   const budget = createByteBudget(100);
   budget.take(60);
   budget.check(40);

@@ -23,8 +23,8 @@ function fail({ breaker }: Clocked, times: number): readonly boolean[] {
   });
 }
 
-describe("a breaker", () => {
-  test("leaves a store alone after five failures in a row", () => {
+describe("a circuit breaker", () => {
+  test("opens after five consecutive failures", () => {
     expect(fail(create(), 7)).toEqual([true, true, true, true, true, false, false]);
   });
 
@@ -36,14 +36,14 @@ describe("a breaker", () => {
     expect(clocked.breaker.admit()).toBeDefined();
   });
 
-  test("learns nothing from a request whose caller left", () => {
+  test("does not count a request whose caller aborted", () => {
     const clocked = create();
     fail(clocked, 4);
     clocked.breaker.admit()?.("neutral");
     expect(fail(clocked, 2)).toEqual([true, false]);
   });
 
-  test("admits one request on trial after a second, and everyone after its success", () => {
+  test("admits one request on trial after a second, and all requests after its success", () => {
     const clocked = create();
     fail(clocked, 5);
     clocked.pass(999);
@@ -55,7 +55,7 @@ describe("a breaker", () => {
     expect([clocked.breaker.admit() !== undefined, clocked.breaker.admit() !== undefined]).toEqual([true, true]);
   });
 
-  test("rests twice as long after each trial that fails, up to half a minute", () => {
+  test("stays open twice as long after each failed trial, up to half a minute", () => {
     const clocked = create();
     fail(clocked, 5);
     const restsMs = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000];
@@ -67,7 +67,7 @@ describe("a breaker", () => {
     }
   });
 
-  test("admits another trial when the caller of the first one left", () => {
+  test("admits another trial when the caller of the first one aborted", () => {
     const clocked = create();
     fail(clocked, 5);
     clocked.pass(1_000);
@@ -75,7 +75,7 @@ describe("a breaker", () => {
     expect(clocked.breaker.admit()).toBeDefined();
   });
 
-  test("keeps its one trial when a request from before the rest ends", () => {
+  test("keeps its one trial when a request from before the opening ends", () => {
     const clocked = create();
     const slow = clocked.breaker.admit();
     fail(clocked, 5);

@@ -10,7 +10,7 @@ const hang = (signal: AbortSignal): Promise<never> =>
   });
 
 describe("a fan-out", () => {
-  test("answers in the order of the jobs, a failed store beside those that answered", async () => {
+  test("returns outcomes in the order of the jobs, failures included", async () => {
     const run = async (job: string): Promise<string> => {
       if (job === "bad") throw new StoreError("unreachable", "no route");
       return job.toUpperCase();
@@ -23,7 +23,7 @@ describe("a fan-out", () => {
     ]);
   });
 
-  test("calls late what is not there at the deadline, even if it ignores its signal", async () => {
+  test("ends a job as late at the deadline, even if it ignores its signal", async () => {
     const deaf = (): Promise<string> => new Promise(() => undefined);
     const quick = async (): Promise<string> => "quick";
     const run = (job: (signal: AbortSignal) => Promise<string>, signal: AbortSignal): Promise<string> => job(signal);
@@ -35,14 +35,14 @@ describe("a fan-out", () => {
     ]);
   });
 
-  test("ends with the caller's reason when the caller leaves", async () => {
+  test("ends with the caller's reason when the caller aborts", async () => {
     const controller = new AbortController();
     const running = fanOut(["a"], (_, signal) => hang(signal), { deadlineMs: 10_000, signal: controller.signal });
     controller.abort(new Error("the caller left"));
     await expect(running).rejects.toThrow("the caller left");
   });
 
-  test("asks nobody for a caller who has already left", async () => {
+  test("starts no job for a caller that has aborted before", async () => {
     let asked = 0;
     const run = async (): Promise<void> => {
       asked += 1;
@@ -53,7 +53,7 @@ describe("a fan-out", () => {
     expect(asked).toBe(0);
   });
 
-  test("cancels the others when one fails for a reason that is no store's", async () => {
+  test("cancels the other jobs when one throws an error that is not of a store", async () => {
     let cancelled: unknown;
     const run = (job: string, signal: AbortSignal): Promise<never> => {
       if (job === "bug") return Promise.reject(new TypeError("a bug"));

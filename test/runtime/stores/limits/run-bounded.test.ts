@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { runBounded } from "../../../../runtime/stores/limits/run-bounded.ts";
 
 describe("bounded work", () => {
-  test("has at most so many jobs under way, and its values in the jobs' order", async () => {
+  test("runs at most the given number of jobs at once and returns values in their order", async () => {
     let [running, most] = [0, 0];
     const values = await runBounded([5, 1, 4, 2, 3, 0], 2, async (job) => {
       running += 1;
@@ -15,7 +15,7 @@ describe("bounded work", () => {
     expect(most).toBe(2);
   });
 
-  test("begins no further job after one failed", async () => {
+  test("starts no further job after a failure", async () => {
     const begun: number[] = [];
     const run = async (job: number): Promise<void> => {
       begun.push(job);
@@ -26,7 +26,7 @@ describe("bounded work", () => {
     expect(begun.length).toBeLessThan(5);
   });
 
-  test("without jobs is done at once", async () => {
+  test("without jobs ends at once", async () => {
     expect(await runBounded([], 3, () => Promise.reject(new Error("never")))).toEqual([]);
   });
 });

@@ -90,21 +90,21 @@ function peerStore(changes: Partial<PeerOAuth2Config> = {}, secret = clientSecre
   return store;
 }
 
-describe("a peer that is asked with client credentials", () => {
-  test("is shown a token of a real authorization server that is bound to the certificate", async () => {
+describe("a peer with client credentials", () => {
+  test("gets a token of a real authorization server that is bound to the certificate", async () => {
     const store = peerStore();
     expect(await store.capabilities()).toMatchObject({ increases: "Extrapolated" });
     expect(store.state()).toBe("ok");
   });
 
-  test("refuses a token that is bound to nothing, however it was fetched", async () => {
+  test("refuses a token without a binding, however it was fetched", async () => {
     await expect(peerStore({ clientId: "plain" }).capabilities()).rejects.toMatchObject({
       kind: "refused",
       message: expect.stringContaining("token_invalid") as string,
     });
   });
 
-  test("is not asked without a token, and nothing that the token endpoint said is told", async () => {
+  test("gets no request without a token, and errors leave out the response of the token endpoint", async () => {
     const wrong = "not-the-secret";
     await expect(peerStore({}, wrong).capabilities()).rejects.toMatchObject({
       kind: "refused",

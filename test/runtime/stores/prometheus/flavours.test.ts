@@ -55,11 +55,11 @@ async function sent(
 }
 
 describe("a query to", () => {
-  test("Prometheus and Mimir is sent as it is", async () => {
+  test("Prometheus and Mimir has no additional parameters", async () => {
     expect([await sent({ flavour: "Prometheus" }), await sent({ flavour: "Mimir" })]).toEqual([{}, {}]);
   });
 
-  test("VictoriaMetrics asks for what it has, neither rounded nor repeated", async () => {
+  test("VictoriaMetrics requests points that are neither rounded nor repeated", async () => {
     expect(await sent({ flavour: "VictoriaMetrics" })).toEqual({ nocache: "1", latency_offset: "0s" });
   });
 
@@ -76,7 +76,7 @@ describe("a query to", () => {
     ["raw samples for a point that is finer than any", 3_600, 77, "0s"],
   ];
   test.each(rows)(
-    "Thanos lets it answer in part, and asks for %s",
+    "Thanos allows a partial response, and requests %s",
     async (_sentence, allowed, rangeSeconds, resolution) => {
       const changes = allowed === undefined ? {} : { maxSourceResolutionSeconds: allowed };
       expect(await sent({ flavour: "Thanos", ...changes }, rangeSeconds * 1_000)).toEqual({
@@ -88,7 +88,7 @@ describe("a query to", () => {
   );
 });
 
-test("increases are extrapolated everywhere but in VictoriaMetrics, whose windows are never cut", () => {
+test("increases are extrapolated everywhere but in VictoriaMetrics, whose windows are never split", () => {
   const table = (Object.keys(flavours) as readonly StoreFlavour[]).map((name) => [
     name,
     flavours[name].increases,
@@ -102,7 +102,7 @@ test("increases are extrapolated everywhere but in VictoriaMetrics, whose window
   ]);
 });
 
-test("an answer that VictoriaMetrics calls partial is incomplete", async () => {
+test("a response that VictoriaMetrics marks as partial is incomplete", async () => {
   const store = await startScriptedStore(json(200, { status: "success", isPartial: true, data: matrix() }));
   closing.push(() => store.close());
   expect((await clientOf({ url: store.url, flavour: "VictoriaMetrics" }).range("up", grid, storeCall())).warning).toBe(
@@ -110,7 +110,7 @@ test("an answer that VictoriaMetrics calls partial is incomplete", async () => {
   );
 });
 
-describe("a request shows", () => {
+describe("a request contains", () => {
   const headersOf = async (changes: Partial<PrometheusConfig>, material = {}, tenant?: string) => {
     const store = await start();
     await clientOf({ url: store.url, ...changes }, material).range("up", grid, storeCall({ tenant }));
@@ -129,7 +129,7 @@ describe("a request shows", () => {
     );
   });
 
-  test("the store's fixed headers, and its tenant where it is told", async () => {
+  test("the fixed headers of the store, and the tenant where the store needs one", async () => {
     const headers = await headersOf({ headers: { "x-source": "a" }, tenantHeader: "X-Scope-OrgID" }, {}, "brand-a");
     expect([headers["x-source"], headers["x-scope-orgid"]]).toEqual(["a", "brand-a"]);
     expect((await headersOf({}, {}, "brand-a"))["x-scope-orgid"]).toBeUndefined();
@@ -165,22 +165,22 @@ describe("a store over TLS", () => {
     return clientOf(config, material).range("up", grid, storeCall());
   }
 
-  test("is asked with a client certificate and believed by a CA of the catalog", async () => {
+  test("gets a client certificate and is verified by a CA of the catalog", async () => {
     await expect(ask({ ca: "ca", client: shown })).resolves.toMatchObject({ series: [] });
   });
 
-  test("may have another name than its URL, if the catalog says so", async () => {
+  test("may have another name than its URL if the catalog names it", async () => {
     const elsewhere = authority.issue({ commonName: "store", names: ["store.internal"] });
     await expect(ask({ ca: "ca", client: shown, serverName: "store.internal" }, elsewhere)).resolves.toBeDefined();
     await expect(ask({ ca: "ca", client: shown }, elsewhere)).rejects.toMatchObject({ kind: "unreachable" });
   });
 
-  test("is not believed by another CA, nor by none", async () => {
+  test("is not verified by another CA, nor without one", async () => {
     await expect(ask({ ca: "otherCa", client: shown })).rejects.toMatchObject({ kind: "unreachable" });
     await expect(ask({ client: shown })).rejects.toMatchObject({ kind: "unreachable" });
   });
 
-  test("that wants a certificate refuses a request without one", async () => {
+  test("that requires a certificate refuses a request without one", async () => {
     await expect(ask({ ca: "ca" })).rejects.toMatchObject({ kind: "unreachable" });
   });
 });

@@ -42,8 +42,8 @@ const answerOf = (result: unknown, rest: object = {}): Buffer =>
 const plain = (all: readonly StoreSeries[]): unknown =>
   all.map(({ labels, values, present }) => [labels, [...values], [...present]]);
 
-describe("points that are taken out of an answer as bytes", () => {
-  test("are those of the parsed answer, whatever the numbers and labels", () => {
+describe("points that are read from the bytes of a response", () => {
+  test("equal those of the parsed response, whatever the numbers and labels", () => {
     fc.assert(
       fc.property(fc.array(series, { maxLength: 4 }), (all) => {
         const bytes = answerOf(
@@ -60,7 +60,7 @@ describe("points that are taken out of an answer as bytes", () => {
     );
   });
 
-  test("leave a series of histograms alone beside one that has both kinds", () => {
+  test("leave out a series of histograms beside one that has both kinds", () => {
     const mixed = {
       metric: { service: "a" },
       values: [[timeOf(1), "2"]],
@@ -84,7 +84,7 @@ describe("points that are taken out of an answer as bytes", () => {
       0,
     ],
     ["without any series", answerOf([]).toString(), 0],
-  ])("are left to the parser in an answer %s", (_, text, columns) => {
+  ])("are left to the parser in a response %s", (_, text, columns) => {
     expect(parseResponse(200, Buffer.from(text), grid).columns).toHaveLength(columns);
   });
 
@@ -95,11 +95,11 @@ describe("points that are taken out of an answer as bytes", () => {
     ["outside of the grid", `{"metric":{},"values":[[${timeOf(grid.count)},"1"]]}`],
     ["before the grid", `{"metric":{},"values":[[${timeOf(-1)},"1"]]}`],
     ["without an end", `{"metric":{},"values":[[${timeOf(0)},"1`],
-  ])("are not understood when %s", (_, text) => {
+  ])("are left to the parser when %s", (_, text) => {
     expect(scanMatrix(Buffer.from(text), grid)).toBeUndefined();
   });
 
-  test("are malformed where a place is sent instead of points", () => {
+  test("are malformed where the store sends an index instead of points", () => {
     const { data, columns } = parseResponse(200, answerOf([{ metric: {}, values: 3 }]), grid);
     expect(() => decodeMatrix(data, grid, columns)).toThrow("a matrix entry has no values");
   });

@@ -65,7 +65,7 @@ async function kindOf(running: Promise<unknown>): Promise<StoreErrorKind> {
 }
 
 describe("a range query", () => {
-  test("is a POST form in seconds that asks for no compression", async () => {
+  test("is a POST form in seconds that requests no compression", async () => {
     const { client, store } = await clientOf(success(matrix([60, "1"])));
     await range(client);
     const [request] = store.requests;
@@ -80,7 +80,7 @@ describe("a range query", () => {
     expect(request?.headers["accept-encoding"]).toBe("identity");
   });
 
-  test("goes below the path of a store that is not at the root", async () => {
+  test("is sent below the path of a store that is not at the root", async () => {
     const store = await startScriptedStore(success(matrix()));
     const client = openClient({ url: `${store.url}/tenant/prom/` });
     closing.push(() => store.close());
@@ -88,7 +88,7 @@ describe("a range query", () => {
     expect(store.requests.map(({ path }) => path)).toEqual(["/tenant/prom/api/v1/query_range"]);
   });
 
-  test("keeps what is absent apart from what is NaN or infinite", async () => {
+  test("distinguishes absent points from NaN and infinite ones", async () => {
     const { client } = await clientOf(success(matrix([60, "NaN"], [180, "-Inf"])));
     const { series } = await range(client);
     expect(series.map(({ values, present }) => [[...values], [...present]])).toEqual([
@@ -99,7 +99,7 @@ describe("a range query", () => {
     ]);
   });
 
-  test("tells what the store warned of", async () => {
+  test("returns the class of the store's warnings", async () => {
     const quiet = await clientOf(
       success(matrix(), ["PromQL warning: encountered a mix of histograms and floats for aggregation"]),
     );
@@ -108,7 +108,7 @@ describe("a range query", () => {
     expect((await range(loud.client)).warning).toBe("incomplete");
   });
 
-  test("keeps its connections for the next ones", async () => {
+  test("reuses the connection of an earlier one", async () => {
     const { client, store } = await clientOf(success(matrix()));
     for (let turn = 0; turn < 20; turn += 1) await range(client);
     // One may still be reading the end of an answer while the next request goes out.
@@ -122,7 +122,7 @@ describe("a store that misbehaves", () => {
     ["gives the query up", "late", json(503, { status: "error", errorType: "timeout", error: "query timed out" })],
     ["answers a page of a proxy", "status", text(502, "<html>Bad Gateway</html>")],
     [
-      "answers a redirect, which is not followed",
+      "sends a redirect, which is not followed",
       "status",
       (response) => void response.writeHead(302, { location: "/" }).end(),
     ],
@@ -134,7 +134,7 @@ describe("a store that misbehaves", () => {
     ["answers a series that is null", "malformed", success({ resultType: "matrix", result: [null] })],
     ["answers a point outside of the window", "malformed", success(matrix([600, "1"]))],
     [
-      "says that it will answer too many bytes",
+      "announces too many bytes",
       "too_large",
       (response) => {
         response.writeHead(200, { "content-length": String(bytesMax + 1) }).write("{");
@@ -168,7 +168,7 @@ describe("a store that misbehaves", () => {
     await waitFor(() => store.abandoned() === 1, { timeoutMs: 2_000, what: "the connection to be ended" });
   });
 
-  test("and is not there at all is unreachable", async () => {
+  test("and does not listen is unreachable", async () => {
     const gone = await listenOnLoopback(createServer());
     await gone.close();
     const client = openClient({ url: `http://127.0.0.1:${gone.port}`, timeoutMs: 1_000 });
@@ -177,7 +177,7 @@ describe("a store that misbehaves", () => {
 });
 
 describe("a request to a silent store", () => {
-  test("is cancelled when the caller leaves, with the caller's reason", async () => {
+  test("is cancelled when the caller aborts, with the caller's reason", async () => {
     const { client, store } = await clientOf(() => undefined);
     const controller = new AbortController();
     const running = range(client, controller.signal);
@@ -190,7 +190,7 @@ describe("a request to a silent store", () => {
 });
 
 describe("exemplars", () => {
-  test("are read with their series' labels", async () => {
+  test("are read with the labels of their series", async () => {
     const entry = {
       seriesLabels: { __name__: "x_bucket", service: "web" },
       exemplars: [{ labels: { trace_id: "abc" }, value: "0.25", timestamp: 60.5 }],

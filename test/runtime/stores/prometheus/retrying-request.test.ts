@@ -53,7 +53,7 @@ test.each([
 });
 
 describe("the budget of retries", () => {
-  test("is ten in a row, and one more for every ten requests", () => {
+  test("allows ten consecutive retries, and one more for every ten requests", () => {
     const budget = createRetryBudget();
     const spend = (times: number): number => Array.from({ length: times }, () => budget.spend()).filter(Boolean).length;
     expect(spend(20)).toBe(10);
