@@ -1,7 +1,7 @@
 import { isOfAnIban, isOfAnId } from "./digits-of-ids.ts";
 import { plainDigits } from "./plain-digits.ts";
 
-/** Numbers of one brand: the first digits lie between `low` and `high`, which have the same length. */
+/** Numbers of one brand whose first digits are between `low` and `high`, which have the same length. */
 interface IssuerRange {
   readonly low: string;
   readonly high: string;
@@ -39,7 +39,7 @@ const brands: Readonly<Record<string, readonly [low: string, high: string, lengt
     ["62", "62", from16],
     ["8100", "8171", from16],
   ],
-  // Twelve digits are valid too, but the end of a UUID, and many an order number, looks the same.
+  // Twelve digits are valid too, but the ends of UUIDs and many order numbers look the same.
   Maestro: [
     ["5018", "5018", from13],
     ["5020", "5020", from13],
@@ -73,18 +73,15 @@ const issuerRanges: readonly IssuerRange[] = Object.values(brands)
   .flat()
   .map(([low, high, lengths]) => ({ low, high, lengths }));
 
-/** What people put between groups of digits, up to three in a row. */
+/** Characters between groups of digits, up to three in a row. */
 const separators = String.raw`[\p{Zs}\t\p{Pd}./_]`;
 /** Groups of digits with separators between them. */
 const digitGroups = new RegExp(String.raw`\d+(?:${separators}{1,3}\d+)*`, "gu");
 const digitGroup = /\d+/gu;
-/** What every number on a card begins with however it is printed; most texts hold nothing like it. */
+/** The start of any printed card number. Most texts do not match, which saves the full search. */
 const enoughDigits = new RegExp(String.raw`\d(?:\d|${separators}){12}`, "u");
 const digitsMin = 13;
-/**
- * How numbers are printed if not in one group: in fours, in eights, or as American Express, Diners Club and UnionPay
- * do.
- */
+/** Printed groups of digits: of four, of eight, and the layouts of American Express, Diners Club and UnionPay. */
 const printedLayouts: readonly (readonly number[])[] = [
   [4, 4, 4, 1],
   [4, 4, 4, 2],
@@ -99,7 +96,7 @@ const printedLayouts: readonly (readonly number[])[] = [
   [8, 8],
 ];
 
-/** A group of digits and where it stands. */
+/** A group of digits with its position. */
 interface Group {
   readonly start: number;
   readonly end: number;
@@ -107,9 +104,9 @@ interface Group {
 }
 
 /**
- * Whether the text holds a payment card number: an issuer's range, a length of that brand and the check digit, written
- * in one group or in groups as cards are printed, in digits of any script, with zeros before it or not. A number that
- * is part of a longer group of digits, of a fraction, a hash, an id or an IBAN is none.
+ * Whether the text contains a payment card number: the range of an issuer, a length of its brand, and a valid check
+ * digit. The number may be in one group or in printed groups, in digits of any script, with leading zeros. A number
+ * inside a longer group of digits, a fraction, a hash, an id or an IBAN does not count.
  */
 export function hasCardNumber(text: string): boolean {
   if (text.length < digitsMin) {
@@ -122,7 +119,7 @@ export function hasCardNumber(text: string): boolean {
   for (const { 0: run, index } of plain.matchAll(digitGroups)) {
     if (
       run.length >= digitsMin &&
-      runHoldsCard(plain, groupsOf(run, index)) &&
+      hasCardInGroups(plain, groupsOf(run, index)) &&
       !isOfAnIban(plain, index, run.replace(/\D/gu, ""))
     )
       return true;
@@ -138,7 +135,7 @@ function groupsOf(run: string, start: number): readonly Group[] {
   }));
 }
 
-function runHoldsCard(text: string, groups: readonly Group[]): boolean {
+function hasCardInGroups(text: string, groups: readonly Group[]): boolean {
   return groups.some((group, index) => {
     const digits = withoutZeros(group.digits);
     if (digits.length >= digitsMin) {
@@ -163,7 +160,7 @@ function withoutZeros(digits: string): string {
   return digits.startsWith("0") ? digits.replace(/^0+/u, "") : digits;
 }
 
-/** Whether the group stands beyond a decimal point, or before one. */
+/** Whether the group follows or precedes a decimal point. */
 function isFraction(text: string, { start, end }: Group): boolean {
   return /\d\.$/u.test(text.slice(Math.max(0, start - 2), start)) || /^\.\d/u.test(text.slice(end, end + 2));
 }

@@ -1,6 +1,6 @@
-/** Letters and digits beside a number that are looked at, on either side. What is longer is no label of a number. */
+/** Letters and digits that are read on either side of a number. A longer word is not a label of a number. */
 const besideCharactersMax = 64;
-/** Digits that a label beside a number may have. */
+/** Digits that a label of a number may contain. */
 const labelDigitsMax = 1;
 const wordBefore = /[\p{L}\p{N}]*$/u;
 const wordAfter = /^[\p{L}\p{N}]*/u;
@@ -8,8 +8,8 @@ const hexForm = /^(?:0x)?[0-9a-f]*$/iu;
 const ibanForm = /^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/u;
 
 /**
- * Whether the digits from `start` to `end` belong to a hash, an id or an IBAN: something touches them, and it is
- * hexadecimal, has digits of its own, or is too long for a label such as `pan` or `EUR`.
+ * Whether the digits from `start` to `end` are part of a hash, an id or an IBAN. They are when the adjacent characters
+ * are hexadecimal, contain digits, or are too long for a label such as `pan` or `EUR`.
  */
 export function isOfAnId(text: string, start: number, end: number): boolean {
   const before = wordBefore.exec(text.slice(Math.max(0, start - besideCharactersMax), start))?.[0] ?? "";
@@ -27,7 +27,7 @@ export function isOfAnId(text: string, start: number, end: number): boolean {
   );
 }
 
-/** Whether digits that begin at `start` are an IBAN with the two letters before them. */
+/** Whether the digits from `start` and the two letters before them are an IBAN. */
 export function isOfAnIban(text: string, start: number, digits: string): boolean {
   return isIban(text.slice(Math.max(0, start - 2), start) + digits);
 }

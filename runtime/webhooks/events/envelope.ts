@@ -3,7 +3,9 @@ import { walkJson } from "../../json/json-walk.ts";
 import { fieldPath, searchPersonalData, type PersonalDataRules, type PersonalDataSearch } from "./personal-data.ts";
 import { searchUnportable } from "./portable-json.ts";
 
-/** The fields of an event that this program reads. Everything else passes unchanged. Source: seed §2.1. */
+// Events: parsing of the envelope, checks for personal data, reserved types and subscriptions. Nothing is stored here.
+
+/** The fields of an event that this program reads. All others pass unchanged. Source: seed §2.1. */
 export interface Envelope {
   readonly eventId: string;
   /** Dotted, for example `payout.processed`. */
@@ -18,7 +20,7 @@ export interface Envelope {
   readonly data?: object;
 }
 
-/** An event that was checked, with the bytes it came in. */
+/** A valid event with its bytes. */
 export interface ValidEnvelope {
   readonly envelope: Envelope;
   /** Exactly as received. */
@@ -28,10 +30,10 @@ export interface ValidEnvelope {
 /** Largest event, in bytes. */
 export const eventBytesMax = 262_144;
 
-/** Most objects and lists inside each other, the envelope included. */
+/** Maximum nesting of objects and lists, including the envelope. */
 export const eventDepthMax = 32;
 
-/** Stands for the tenant of an event without one, in subjects and subscriptions. No tenant has this name. */
+/** The tenant of an event without one, in subjects and subscriptions. No tenant has this name. */
 export const noTenant = "-";
 
 const problemsMax = 20;
@@ -39,12 +41,12 @@ const problemsMax = 20;
 interface FieldRule {
   readonly name: string;
   readonly isRequired: boolean;
-  /** What a value must be, in words that complete "must be …". */
+  /** Completes the sentence "must be …". */
   readonly mustBe: string;
   readonly accepts: (value: unknown) => boolean;
 }
 
-/** Where `YYYY-MM-DD` has its month and its day. */
+/** Positions of month and day in `YYYY-MM-DD`. */
 const [monthStart, monthEnd, dayStart, dayEnd] = [5, 7, 8, 10];
 const byteOrderMark = 0xfeff;
 const dateForm = /^\d{4}-\d{2}-\d{2}$/u;
@@ -54,12 +56,12 @@ function text(form: RegExp): (value: unknown) => boolean {
   return (value) => typeof value === "string" && form.test(value);
 }
 
-/** Whether the value is a text that is written as `form` and a moment of the calendar, which 30 February is not. */
-export function isMoment(value: unknown, form: RegExp): value is string {
+/** Whether the value is a text of this form and a real date, which 30 February is not. */
+export function isCalendarTime(value: unknown, form: RegExp): value is string {
   if (typeof value !== "string" || !form.test(value)) {
     return false;
   }
-  // What overflows its month, or its day, comes out as another day; what else is no time as none.
+  // A day after the end of its month parses as another day, and any other invalid time as NaN.
   const at = new Date(value);
   return (
     at.getUTCDate() === Number(value.slice(dayStart, dayEnd)) &&
@@ -70,7 +72,7 @@ export function isMoment(value: unknown, form: RegExp): value is string {
 const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Source: seed "Webhook Event Delivery" §2.1. Ids and producers travel in headers, types and tenants in subjects. */
+/** Source: seed "Webhook Event Delivery" §2.1. Ids and producers are sent in headers, types and tenants in subjects. */
 const fieldRules: readonly FieldRule[] = [
   {
     name: "event_id",
@@ -88,13 +90,13 @@ const fieldRules: readonly FieldRule[] = [
     name: "version",
     isRequired: true,
     mustBe: "a date like 2026-01-31",
-    accepts: (value) => isMoment(value, dateForm),
+    accepts: (value) => isCalendarTime(value, dateForm),
   },
   {
     name: "ts",
     isRequired: true,
     mustBe: "a UTC time like 2026-01-31T12:00:00.000Z",
-    accepts: (value) => isMoment(value, timeForm),
+    accepts: (value) => isCalendarTime(value, timeForm),
   },
   {
     name: "producer",
@@ -114,8 +116,8 @@ const fieldRules: readonly FieldRule[] = [
 /**
  * Parses and checks one event.
  *
- * @throws Refusal `body_too_large`, `invalid_utf8`, `invalid_json`, `invalid_envelope` with every field at fault, or
- *   `personal_data` with every field that carries some.
+ * @throws Refusal `body_too_large`, `invalid_utf8`, `invalid_json`, `invalid_envelope` with every invalid field, or
+ *   `personal_data` with every field that contains some
  */
 export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): ValidEnvelope {
   if (bytes.byteLength > eventBytesMax) {
@@ -135,7 +137,7 @@ export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): Vali
   return { envelope: readFields(fields as CheckedFields), bytes };
 }
 
-/** Made once, since making one costs more than decoding an event. */
+/** Created once, because its creation costs more than the decoding of an event. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function decode(bytes: Uint8Array): string {
@@ -157,7 +159,7 @@ function parseObject(source: string): object {
   return value;
 }
 
-/** Empty when the event names none, which its fields' checks say. */
+/** Empty for an event without a type, which the checks of its fields report. */
 function typeOf(fields: object): string {
   const { type } = fields as { readonly type?: unknown };
   return typeof type === "string" ? type : "";
@@ -182,14 +184,14 @@ function fieldProblems(fields: object): readonly FieldError[] {
     }
   }
   if (Object.hasOwn(values, "attempt")) {
-    problems.push({ field: "attempt", code: "not_allowed", detail: "attempt is numbered by the sender" });
+    problems.push({ field: "attempt", code: "not_allowed", detail: "attempt is set by the sender; remove it" });
   }
   return problems;
 }
 
 /**
- * What `JSON.parse` hides: depth, repeated names, of which recipients would read one and checks here another, and what
- * parsers read differently. The search goes along, since one walk costs half of two.
+ * Finds problems that `JSON.parse` hides: depth, repeated names, and values that parsers read differently. The search
+ * for personal data runs in the same walk, which halves the cost.
  */
 function shapeProblems(source: string, search: PersonalDataSearch): readonly FieldError[] {
   const problems: FieldError[] = [];
@@ -197,7 +199,11 @@ function shapeProblems(source: string, search: PersonalDataSearch): readonly Fie
   const isShallow = walkJson(source, eventDepthMax, {
     member: (name, pathOf, isRepeated) => {
       if (isRepeated) {
-        problems.push({ field: fieldPath(pathOf()), code: "repeated", detail: "A name stands once in an object" });
+        problems.push({
+          field: fieldPath(pathOf()),
+          code: "repeated",
+          detail: "the name is repeated in its object; send it once",
+        });
       }
       unportable.member(name, pathOf, isRepeated);
       search.member(name, pathOf, isRepeated);
@@ -212,12 +218,16 @@ function shapeProblems(source: string, search: PersonalDataSearch): readonly Fie
     },
   });
   if (!isShallow) {
-    problems.push({ field: "data", code: "too_deep", detail: `Nesting goes at most ${eventDepthMax} deep` });
+    problems.push({
+      field: "data",
+      code: "too_deep",
+      detail: `The nesting is deeper than ${eventDepthMax} levels; send a flatter object`,
+    });
   }
   return problems;
 }
 
-/** An envelope whose fields the {@link fieldRules} accept. */
+/** An envelope that the {@link fieldRules} accept. */
 interface CheckedFields {
   readonly event_id: string;
   readonly type: string;
@@ -245,8 +255,8 @@ const closeBrace = 0x7d;
 const jsonSpaces: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * The stored bytes with `"attempt":N` as the last member: everything before and after stands byte for byte as the
- * producer wrote it. `bytes` are those of a {@link ValidEnvelope} or any other JSON object.
+ * Adds `"attempt":N` as the last member. All other bytes stay as the producer sent them. `bytes` are those of a {@link
+ * ValidEnvelope} or of any other JSON object.
  */
 export function spliceAttempt(bytes: Uint8Array, attempt: number): Uint8Array {
   const close = lastBefore(bytes, bytes.length);

@@ -6,11 +6,11 @@ import { compilePattern } from "./subscriptions.ts";
 
 /** {@link PersonalDataSettings}, compiled. */
 export interface PersonalDataRules {
-  /** Names in the form that {@link normalName} gives. */
+  /** Names as returned by {@link normalName}. */
   readonly forbiddenNames: ReadonlySet<string>;
-  /** Dotted paths from the event on, such as `data.order_no`; indexes of lists do not count. */
+  /** Dotted paths in the event, such as `data.order_no`, without indexes of lists. */
   readonly allowedPaths: ReadonlySet<string>;
-  /** The same, for some types of events only. */
+  /** Further paths for some types of events. */
   readonly allowedForTypes: readonly {
     readonly matches: (type: string) => boolean;
     readonly paths: ReadonlySet<string>;
@@ -29,7 +29,7 @@ export function personalDataRules(settings: PersonalDataSettings): PersonalDataR
   };
 }
 
-/** Findings that are named; more would only repeat themselves. */
+/** Maximum number of reported findings. */
 const findingsMax = 20;
 const nameCharactersMax = 64;
 const settingPathCharactersMax = 256;
@@ -43,20 +43,20 @@ const envelopeFields: ReadonlySet<string | number> = new Set([
   "tenant",
   "producer",
 ]);
-/** Of these, the fields that a producer fills as it likes. */
+/** Of these, the fields with free text of the producer. */
 const searchedEnvelopeFields: ReadonlySet<string | number> = new Set(["event_id", "producer"]);
 
-/** What looks for personal data in a text that is walked, and what it has found so far. */
+/** A visitor that searches JSON for personal data, with its findings. */
 export interface PersonalDataSearch extends Required<JsonVisitor> {
   readonly findings: readonly FieldError[];
 }
 
 /**
- * Looks for the fields of an event that carry personal data, by path and never with their value: fields whose name is
- * on the list, and text, integers and names that hold a card number. Looks at `data`, at `event_id` and `producer`, and
- * at everything that is not a field of the envelope. Source: seed "Webhook Event Delivery" §2.1 (evolution).
+ * Searches an event for personal data: fields with a forbidden name, and strings, integers and names with a card
+ * number. It searches `data`, `event_id`, `producer` and all fields outside of the envelope. Findings contain the path,
+ * never the value. Source: seed "Webhook Event Delivery" §2.1 (evolution).
  *
- * @param type of the event, for what is allowed for some types only
+ * @param type the type of the event, for fields that are allowed for some types
  */
 export function searchPersonalData(rules: PersonalDataRules, type: string): PersonalDataSearch {
   const findings: FieldError[] = [];
@@ -79,7 +79,7 @@ export function searchPersonalData(rules: PersonalDataRules, type: string): Pers
     member: (name, pathOf) => {
       const finding = nameFinding(name, rules);
       const path = finding === undefined ? [] : pathOf();
-      if (finding !== undefined && !isOfTheEnvelope(path)) {
+      if (finding !== undefined && !isEnvelopeMember(path)) {
         add(path, ...finding);
       }
     },
@@ -89,15 +89,15 @@ export function searchPersonalData(rules: PersonalDataRules, type: string): Pers
 }
 
 /**
- * How a path is written in an error: `data.items[3].ref`. Names are shortened, and one that itself holds a card number
- * is a `*`, so that an error never repeats what it refuses.
+ * The text of a path in an error, such as `data.items[3].ref`. Long names are cut, and a name with a card number
+ * becomes `*`, so that an error never contains personal data.
  */
 export function fieldPath(path: JsonPath): string {
   return path.reduce<string>((prefix, segment) => {
     if (typeof segment === "number") {
       return `${prefix}[${segment}]`;
     }
-    // A cut may leave half of a character, which no parser reads as it was sent.
+    // The cut may split a surrogate pair.
     const name = hasCardNumber(segment) ? "*" : segment.slice(0, nameCharactersMax).toWellFormed();
     return prefix === "" ? name : `${prefix}.${name}`;
   }, "");
@@ -110,7 +110,7 @@ function nameFinding(name: string, rules: PersonalDataRules): readonly [code: st
   return hasCardNumber(name) ? ["card_number", "The name looks like a payment card number"] : undefined;
 }
 
-function isOfTheEnvelope(path: JsonPath): boolean {
+function isEnvelopeMember(path: JsonPath): boolean {
   return isEnvelopeField(path) || (path.length === 1 && path[0] === "data");
 }
 
@@ -127,12 +127,12 @@ function isAllowed({ allowedPaths, allowedForTypes }: PersonalDataRules, path: J
   return allowedPaths.has(name) || allowedForTypes.some(({ matches, paths }) => paths.has(name) && matches(type));
 }
 
-/** How settings name a field: without indexes of lists. */
+/** The path of a field in settings, without indexes of lists. */
 function settingPath(path: JsonPath): string {
   return path.filter((segment) => typeof segment === "string").join(".");
 }
 
-/** Nothing for a field or type that an error does not repeat. */
+/** The advice for an error; empty when the field or type contains a card number or is too long. */
 function howToAllow(path: JsonPath, type: string): string {
   const field = settingPath(path);
   if (hasCardNumber(field) || hasCardNumber(type) || field.length > settingPathCharactersMax) {
@@ -144,12 +144,12 @@ function howToAllow(path: JsonPath, type: string): string {
   );
 }
 
-/** `Card-Number`, `card number`, `card_number` and `cardNumber` are one name. */
+/** Maps `Card-Number`, `card number`, `card_number` and `cardNumber` to one name. */
 function normalName(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/gu, "");
 }
 
-/** The digits of a number that is an integer however it is written; empty for a fraction. */
+/** The digits of an integer in any notation; empty for a fraction. */
 function integerDigits(text: string): string {
   if (/^-?\d+$/u.test(text)) {
     return text;

@@ -2,14 +2,14 @@ import type { FieldError } from "../../errors/refusal.ts";
 import type { JsonVisitor, PathOf } from "../../json/json-walk.ts";
 import { fieldPath } from "./personal-data.ts";
 
-/** No number with fewer digits and no exponent is beyond a double. */
+/** A number with at most this many characters and no exponent fits into a double. */
 const safeDigitsMax = 308;
 const exponentForm = /e/iu;
 
 /**
- * Reports numbers and text that JSON allows and parsers read differently, so that each recipient reads what the
- * producer sent. A number beyond every double is an infinity in one language and an error in another. Half of a
- * surrogate pair has no UTF-8: one parser replaces it, another keeps it. Source: RFC 7493 §2.1 and §2.2, RFC 8259 §8.2.
+ * Reports numbers and strings that JSON allows but parsers read differently, so that every recipient reads the same
+ * value. A number beyond the range of a double is an infinity in one language and an error in another. Half of a
+ * surrogate pair has no UTF-8: some parsers replace it. Source: RFC 7493 §2.1 and §2.2, RFC 8259 §8.2.
  */
 export function searchUnportable(report: (problem: FieldError) => void): Required<JsonVisitor> {
   const checkText = (text: string, pathOf: PathOf): void => {

@@ -1,11 +1,9 @@
-/** First segment of the types of events that this program makes itself; producers may not use it. */
+/** First segment of the types of operational events, which this program creates. Producers must not use it. */
 export const ownDomain = "heliograph";
-/**
- * First characters of the ids of those events; producers may not use them, since an id is unique in the installation.
- */
+/** Prefix of the ids of operational events. Producers must not use it, because ids are unique in the installation. */
 export const ownIdPrefix = `${ownDomain}:`;
 
-/** Whether a type is one that this program keeps for itself. */
+/** Whether a type is reserved for operational events. */
 export function isOwnType(type: string): boolean {
   return type.startsWith(`${ownDomain}.`);
 }

@@ -1,25 +1,24 @@
 import type { SubscriptionConfig } from "../../../crds/config.ts";
 import { anyTenant } from "./tenants.ts";
 
-/** What subscriptions look at. */
+/** The fields of an event that subscriptions match. */
 export interface EventFacts {
   readonly type: string;
-  /** `-` for none. */
+  /** `-`: no tenant. */
   readonly tenant: string;
   readonly producer?: string;
-  /** Token of the partner that an event about a delivery is about: it never gets the event. */
+  /** Key of the partner that an operational event concerns; this partner never gets the event. */
   readonly about?: string;
 }
 
-/** Whether an event is wanted. */
 export type Matcher = (event: EventFacts) => boolean;
 
 const oneSegment = "*";
 const rest = "**";
 
 /**
- * Compiles a pattern of event types: dotted segments, of which `*` stands for any one and a last `**` for one or more.
- * Anything else is compared letter by letter.
+ * Compiles a pattern of event types. In its dotted segments, `*` matches one segment, and a last `**` matches one or
+ * more. All other segments must be equal.
  */
 export function compilePattern(pattern: string): (type: string) => boolean {
   const segments = pattern.split(".");
@@ -36,8 +35,8 @@ export function compilePattern(pattern: string): (type: string) => boolean {
 }
 
 /**
- * Compiles the subscriptions of one partner: an event is wanted when type, tenant and producer of one of them match.
- * Tenant `*` is every event, also one without a tenant; no producers means every producer.
+ * Compiles the subscriptions of one partner. An event matches when type, tenant and producer of one subscription match.
+ * Tenant `*` matches every event, with or without a tenant. An empty list of producers matches all.
  */
 export function compileSubscriptions(subscriptions: readonly SubscriptionConfig[]): Matcher {
   const matchers = subscriptions.map(compileSubscription);

@@ -6,9 +6,9 @@ import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { compilePattern } from "../events/subscriptions.ts";
 import { includesTenant, tenantToScan } from "../events/tenants.ts";
 
-/** Which events to list. Source: wire, "Webhooks". */
+/** Parameters of a list of events. Source: wire, "Webhooks". */
 export interface EventQuery extends PartnerAccess {
-  /** `*` is every one. */
+  /** `*`: all tenants. */
   readonly tenants: readonly string[];
   /** Accepted at or after this, Unix milliseconds. */
   readonly fromMs: number;
@@ -18,25 +18,25 @@ export interface EventQuery extends PartnerAccess {
   readonly afterId?: string;
   /** End before this event id. */
   readonly beforeId?: string;
-  /** Type or pattern. @default every one */
+  /** Type or pattern. @default all types */
   readonly type?: string;
   /** `namespace/name`: only events with a delivery to it. */
   readonly partner?: string;
-  /** Only events with a delivery in this state, to {@link partner} if that is given. */
+  /** Only events with a delivery in this state, to {@link partner} if given. */
   readonly state?: DeliveryState;
-  /** Sequence that was looked at last. @default none was */
+  /** Last sequence of the previous page. @default the first page */
   readonly afterSeq?: number;
   readonly limit: number;
 }
 
-/** One event and where its deliveries stand. */
+/** One event with the states of its deliveries. */
 interface EventSummary {
   readonly event_id: string;
   readonly type: string;
   readonly tenant: string;
   /** ISO 8601 UTC. */
   readonly accepted_at: string;
-  /** As in the event's history. */
+  /** As in the history of the event. */
   readonly routed_at: string | null;
   readonly deliveries: readonly {
     readonly partner: string;
@@ -47,17 +47,17 @@ interface EventSummary {
 
 export interface EventPage {
   readonly items: readonly EventSummary[];
-  /** Sequence to go on after; undefined at the end. */
+  /** Sequence after which the next page begins; undefined at the end. */
   readonly nextSeq?: number;
 }
 
 const batchMax = 64;
-/** Events that one request goes past at most; the page then ends early and says where to go on. */
-const lookedAtMax = 4_096;
+/** Events that one request reads at most. The page then ends early, with the sequence to continue after. */
+const readMax = 4_096;
 
 /**
- * Events of some tenants, with a delivery to one of the caller's partners, oldest first; undefined when `afterId` or
- * `beforeId` names none of theirs.
+ * Lists events of some tenants that have a delivery to a partner of the caller, oldest first. Undefined when `afterId`
+ * or `beforeId` names no such event.
  */
 export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<EventPage | undefined> {
   const bounds = await boundsOf(deps, query);
@@ -67,7 +67,7 @@ export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<
   const tenant = tenantToScan(query.tenants);
   const items: EventSummary[] = [];
   let lastSeq = bounds.afterSeq;
-  for (let lookedAt = 0; lookedAt < lookedAtMax;) {
+  for (let read = 0; read < readMax;) {
     const start = lastSeq === 0 ? { atMs: query.fromMs } : { seq: lastSeq + 1 };
     const messages = await deps.events.scan(tenant, start, batchMax);
     const inside = messages.filter(({ seq, storedAtMs }) => seq < bounds.beforeSeq && storedAtMs < query.toMs);
@@ -81,7 +81,7 @@ export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<
     if (messages.length === 0 || inside.length < messages.length) {
       return { items };
     }
-    lookedAt += messages.length;
+    read += messages.length;
   }
   return { items, nextSeq: lastSeq };
 }
@@ -100,19 +100,19 @@ async function boundsOf(
     : { afterSeq: Math.max(after, afterSeq), beforeSeq: before };
 }
 
-/** Of every message in order, its summary, or nothing where it is not meant. */
+/** The summaries of the messages, in order; empty for a message that the query excludes. */
 async function summariesOf(
   deps: HistoryDeps,
   query: EventQuery,
   messages: readonly StoredMessage[],
 ): Promise<readonly { readonly seq: number; readonly item: readonly EventSummary[] }[]> {
   const isType = query.type === undefined ? () => true : compilePattern(query.type);
-  const isMeant = ({ tenant, type, acceptedAtMs }: StoredEvent): boolean =>
+  const isSelected = ({ tenant, type, acceptedAtMs }: StoredEvent): boolean =>
     includesTenant(query.tenants, tenant) && isType(type) && acceptedAtMs >= query.fromMs;
   return Promise.all(
     messages.map(async (message) => {
       const event = readEvent(message);
-      const summary = event !== undefined && isMeant(event) ? await summaryOf(deps, event, query) : undefined;
+      const summary = event !== undefined && isSelected(event) ? await summaryOf(deps, event, query) : undefined;
       return { seq: message.seq, item: summary !== undefined && isWanted(query, summary) ? [summary] : [] };
     }),
   );

@@ -1,6 +1,6 @@
 import type { FailureReason } from "../settlement/outcome.ts";
 
-/** What a caller is told, who knows nothing of the network between: no address and no answer of a resolver. */
+/** Sentences for callers. They contain no addresses and no DNS responses. */
 const sentences: Readonly<Record<FailureReason, string>> = {
   guard: "the networks of the partner do not allow the URL or an address of its host",
   dns: "the host of the endpoint was not found",
@@ -21,7 +21,7 @@ const sentences: Readonly<Record<FailureReason, string>> = {
   aborted: "the sender gave the attempt up",
 };
 
-/** Reasons whose code says what the endpoint did, or what is wrong with its certificate. */
+/** Reasons whose error code describes the endpoint or its certificate, so that callers may see it. */
 const codedReasons: ReadonlySet<FailureReason> = new Set([
   "connect",
   "tls",
@@ -33,8 +33,8 @@ const codeForm = /(?:^|[\s(])(?<code>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|E[A-Z]{4,20})
 const statusForm = /: (?<status>status \d{3})$/u;
 
 /**
- * The detail of a failure for callers: a fixed sentence, with the code of the failure or the status that caused it. The
- * full detail is for the log and for administrators.
+ * The detail of a failure for callers: a fixed sentence, with the error code or the status that caused it. Only the log
+ * and administrators get the full detail.
  */
 export function failureDetail(reason: FailureReason, detail: string): string {
   const sentence = sentences[reason];

@@ -2,9 +2,9 @@ import { failureDetail } from "./failure-detail.ts";
 import type { FailureReason } from "../settlement/outcome.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 
-/** What a reader of a history may see of it. */
+/** The part of a history that a caller may see. */
 export interface HistoryView extends PartnerAccess {
-  /** Whether addresses, answers of resolvers and pods of the installation are shown. @default false */
+  /** Whether addresses, DNS responses and pods of the installation are shown. @default false */
   readonly showsInternals?: boolean;
 }
 
@@ -22,7 +22,7 @@ interface Delivery<A extends Attempt> {
 
 const withdrawn = "not_permitted";
 
-/** The deliveries that a reader may see, without what is the installation's own. */
+/** The deliveries that a caller may see, without internals of the installation. */
 export function viewOf<A extends Attempt, D extends Delivery<A>>(
   deliveries: readonly (D & Delivery<A>)[],
   view: HistoryView,
@@ -34,7 +34,7 @@ export function viewOf<A extends Attempt, D extends Delivery<A>>(
   return visible.map((delivery) => ({ ...delivery, attempts: delivery.attempts.map(publicAttempt) }));
 }
 
-/** A partner learns nothing of events that it may not get, other than those that were sent to it before. */
+/** A narrowed caller sees a delivery without permission only when an attempt was made before. */
 function isVisible({ partner, reason, attempts }: Delivery<Attempt>, view: HistoryView): boolean {
   return mayNamePartner(view, partner) && (!isNarrowed(view) || reason !== withdrawn || attempts.length > 0);
 }

@@ -18,19 +18,23 @@ import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 
+// History: the read side of events, deliveries and attempts for callers. It writes nothing.
+
 /**
- * Where a delivery stands. `held` waits until something may be sent to its partner. `rejected` and `dead` are both kept
- * as dead letters; only `dead` counts as exhausted. `not_routed`: there is none, since the right to get the event was
+ * The state of a delivery. `held`: waits until its partner may be sent to. `rejected` and `dead`: stored as a dead
+ * letter; only `dead` counts as exhausted. `not_routed`: not created, because the permission to get the event was
  * withdrawn.
  */
 export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** The answer to `GET /webhooks/events/:id`: the original package and what became of it, partner by partner. */
+/** The response to `GET /webhooks/events/:id`: the original event and its deliveries by partner. */
 export interface EventHistory {
   /** The event, byte for byte as received. */
   readonly event: Uint8Array;
-  /** When the router found that no partner, or not every partner, is to get the event, ISO 8601 UTC; null otherwise. */
+  /**
+   * Time at which the router found that no partner, or not every partner, gets the event; null otherwise. ISO 8601 UTC.
+   */
   readonly routed_at: string | null;
   readonly deliveries: readonly DeliveryHistory[];
 }
@@ -39,11 +43,11 @@ interface DeliveryHistory {
   /** `namespace/name`. */
   readonly partner: string;
   readonly state: DeliveryState;
-  /** Code of the last outcome that was no success, or why the delivery is held or not routed; null without one. */
+  /** Code of the last failure, or the reason why the delivery is held or not routed; null without one. */
   readonly reason: string | null;
-  /** ISO 8601 UTC, never in the past; null when no attempt is planned, or the next is about to be made. */
+  /** ISO 8601 UTC, never in the past; null when no attempt is scheduled, or the next one is due. */
   readonly next_attempt_at: string | null;
-  /** `manual` when somebody handled the event by hand and said so. */
+  /** `manual`: the event was handled by hand and acknowledged. */
   readonly handled: "manual" | null;
   readonly attempts: readonly AttemptHistory[];
 }
@@ -53,18 +57,18 @@ interface AttemptHistory {
   readonly attempt: number;
   /** ISO 8601 UTC. */
   readonly at: string;
-  /** HTTP status; null without an answer. */
+  /** HTTP status; null without a response. */
   readonly status: number | null;
   readonly duration_ms: number;
-  /** Milliseconds by phase; a phase that did not happen, as on a connection that was kept alive, is null. */
+  /** Milliseconds by phase; null for a phase that did not happen, as on a reused connection. */
   readonly phases_ms: PhasesHistory;
-  /** Why there was no answer; null with one. */
+  /** Reason of the failure; null with a response. */
   readonly error: { readonly reason: FailureReason; readonly detail: string } | null;
-  /** The beginning of the answer; null without one. */
+  /** The start of the response; null without one. */
   readonly response: ResponseHistory | null;
-  /** The replay that the attempt belongs to; null for none. */
+  /** The replay of the attempt; null for none. */
   readonly replay_id: string | null;
-  /** Who made the attempt; for administrators only. */
+  /** The pod that made the attempt; for administrators only. */
   readonly pod?: string;
 }
 
@@ -72,7 +76,7 @@ interface PhasesHistory {
   readonly dns: number | null;
   readonly connect: number | null;
   readonly tls: number | null;
-  /** From the last byte of the request until the head of the answer. */
+  /** From the last byte of the request to the head of the response. */
   readonly first_byte: number | null;
 }
 
@@ -89,13 +93,13 @@ export interface HistoryDeps {
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
   readonly table: () => RoutingTable;
-  /** Partners for whom something may wait though they are configured no more. */
+  /** Removed partners that may still have waiting deliveries. */
   readonly removed: () => Promise<readonly Pick<RegisteredPartner, "token" | "uid" | "label">[]>;
 }
 
 /**
- * The history of an event of one of these tenants (`*`: of any), or undefined. For a reader who is narrowed to
- * partners, an event that has no delivery to one of them is none.
+ * Reads the history of an event of one of these tenants (`*`: any). Undefined when there is none, or when the caller is
+ * narrowed to partners and none of them has a delivery of the event.
  */
 export async function readHistory(
   deps: HistoryDeps,
@@ -109,13 +113,13 @@ export async function readHistory(
     return undefined;
   }
   const waiting = new Map([...(await waitingRemoved(deps, event)), ...(await waitingPartners(deps, event))]);
-  // Read last: what is not live any more by then has left its attempt.
+  // Attempts are read last: a delivery that is not live any more by then has stored its attempt.
   const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
   const standings = standingsOf(stored, waiting, deps.now(), view);
   return isNarrowed(view) && standings.deliveries.length === 0 ? undefined : { event: event.body, ...standings };
 }
 
-/** Where an event stands in its stream; undefined for one whose history the reader may not see. */
+/** The stream sequence of an event; undefined when the caller may not see its history. */
 export async function visibleSeq(
   deps: HistoryDeps,
   eventId: string,
@@ -128,14 +132,15 @@ export async function visibleSeq(
 }
 
 /**
- * The history as JSON. The bytes of the event stand in it as received: a parser would lose digits, escapes and order.
+ * Encodes the history as JSON. It contains the bytes of the event as received. Parsing and encoding the event would
+ * change digits, escapes and order.
  */
 export function historyBytes({ event, ...rest }: EventHistory): Uint8Array {
   const members = JSON.stringify(rest).slice(1);
   return Buffer.concat([Buffer.from('{"event":'), event, Buffer.from(`,${members}`)]);
 }
 
-/** What the records of an event and its live messages tell a reader. */
+/** The deliveries of an event by its records and live messages, for a caller. */
 export function standingsOf(
   stored: readonly StoredMessage[],
   waiting: Waiting,
@@ -145,13 +150,13 @@ export function standingsOf(
   const note = parseRouted(stored);
   const refused = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
   const all = deliveryHistories(parseAttempts(stored), waiting, { handled: parseHandled(stored), refused, nowMs });
-  // To a reader of some partners the note would tell of another one.
+  // The note could reveal another partner to a narrowed caller.
   return { routed_at: isNarrowed(view) ? null : (note?.at ?? null), deliveries: viewOf(all, view) };
 }
 
 /**
- * Partners that want the event, or did until the right to it was withdrawn, and whose delivery is on its way, or will
- * be as soon as the event is routed.
+ * Live deliveries to partners that want the event, or wanted it until the permission was withdrawn. Before the event is
+ * routed, the deliveries to come are included.
  */
 export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
   const wanting = deps.table().partnersFor(event);
@@ -162,24 +167,22 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Pr
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
   const find = async (
     partner: Partner,
-    unless: number | undefined,
+    defaultGeneration: number | undefined,
   ): Promise<readonly (readonly [string, WaitingDelivery])[]> => {
-    const {
-      label,
-      config: { held },
-    } = partner;
-    const generation = (await liveGeneration(deps, event, partner, partner.config.uid)) ?? unless;
+    const { label, config } = partner;
+    const { held, uid } = config;
+    const generation = (await liveGeneration(deps, event, partner, uid)) ?? defaultGeneration;
     return generation === undefined ? [] : [[label, { generation, ...(held === undefined ? {} : { held }) }]];
   };
   const unrouted = isRouted ? undefined : 0;
-  const looks = [
+  const reads = [
     ...wanting.map((partner) => find(partner, unrouted)),
     ...refused.map((partner) => find(partner, undefined)),
   ];
-  return new Map((await Promise.all(looks)).flat());
+  return new Map((await Promise.all(reads)).flat());
 }
 
-/** Partners that are configured no more and for whom a delivery of the event still waits until it ends. */
+/** Live deliveries of the event to removed partners. */
 async function waitingRemoved(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
   const find = async ({ token, uid, label }: Pick<RegisteredPartner, "token" | "uid" | "label">) => {
     const generation = await liveGeneration(deps, event, { key: token, lanes: anyLane }, uid);
@@ -199,26 +202,26 @@ async function liveGeneration(
   return generations.length === 0 ? undefined : Math.max(...generations);
 }
 
-/** A delivery on its way. */
+/** A live delivery. */
 interface WaitingDelivery {
   readonly generation: number;
-  /** Why nothing is sent to its partner, when that is so. */
+  /** Why its partner is held; absent otherwise. */
   readonly held?: HeldReason | "partner_removed";
 }
 
-/** Deliveries on their way, by `namespace/name` of the partner. */
+/** Live deliveries, by `namespace/name` of the partner. */
 export type Waiting = ReadonlyMap<string, WaitingDelivery>;
 
-/** What else is known of an event's deliveries. */
+/** Other facts about the deliveries of an event. */
 interface DeliveryNotes {
   readonly handled: readonly HandledNote[];
-  /** Partners that the event was not routed to, by `namespace/name`. */
+  /** Partners to which the event was not routed, by `namespace/name`. */
   readonly refused: readonly string[];
   /** Unix milliseconds by JetStream's clock. */
   readonly nowMs: number;
 }
 
-/** Histories by partner, of attempts in any order and of partners that may have none yet. */
+/** Histories by partner. The attempts may have any order, and a waiting partner may have none. */
 export function deliveryHistories(
   attempts: readonly AttemptRecord[],
   waiting: Waiting,
@@ -242,7 +245,7 @@ export function deliveryHistories(
 
 type Standing = Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at" | "handled">;
 
-/** In place of a lane in a subject. */
+/** The wildcard of a lane in a subject. */
 const anyLane = ["*"];
 const open = { next_attempt_at: null, handled: null } as const;
 
@@ -254,9 +257,9 @@ function standing(
 ): Standing {
   const last = ordered.at(-1);
   const settlement = lastSettlement(ordered);
-  const onItsWay = waiting === undefined ? undefined : standingOfWaiting(waiting, last, settlement);
-  if (onItsWay !== undefined) {
-    return onItsWay;
+  const live = waiting === undefined ? undefined : standingOfLive(waiting, last, settlement);
+  if (live !== undefined) {
+    return live;
   }
   if (last !== undefined && isHandled(last, handled)) {
     return { ...open, state: "delivered", reason: null, handled: "manual" };
@@ -267,7 +270,7 @@ function standing(
   return { ...standingOf(settlement, nowMs), handled: null };
 }
 
-/** Of the last step; when two pods made the same attempt, the one that succeeded counts. */
+/** The settlement of the last step. When two pods made the same attempt, the successful one counts. */
 export function lastSettlement(ordered: readonly AttemptRecord[]): Settlement | undefined {
   const last = ordered.at(-1);
   const lastStep = ordered.filter((record) => last !== undefined && !isLater(last, record));
@@ -282,8 +285,8 @@ export function compareAttempts(a: AttemptRecord, b: AttemptRecord): number {
   return isLater(b, a) ? -1 : a.at.localeCompare(b.at);
 }
 
-/** A generation that is on its way and was not attempted yet comes before what became of those before it. */
-function standingOfWaiting(
+/** A live generation without attempts takes precedence over the results of earlier ones. */
+function standingOfLive(
   { generation, held }: WaitingDelivery,
   last: AttemptRecord | undefined,
   settlement: Settlement | undefined,
@@ -302,7 +305,7 @@ function standingOf(
   if (settlement === undefined) {
     return { state: "in_delivery", reason: null, next_attempt_at: null };
   }
-  // An attempt that is due is made as soon as the limits of the partner allow; that time is not known.
+  // A due attempt is made when the limits of the partner allow it. That time is unknown.
   const isAhead = settlement.kind === "retry" && settlement.atMs > nowMs;
   return {
     state: settlementRow(settlement).state,

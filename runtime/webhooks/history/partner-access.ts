@@ -1,13 +1,14 @@
-/** Partners (`namespace/name`) that a caller is narrowed to. Absent, or with the entry `*`: every one. */
+/** The partners that a caller may see. */
 export interface PartnerAccess {
+  /** `namespace/name`. @default all, as with the entry `*` */
   readonly partners?: readonly string[];
 }
 
-const every = "*";
+const anyPartner = "*";
 
-/** Whether a caller sees the partners that it names and no others. */
+/** Whether a caller may see only some partners. */
 export function isNarrowed(access: PartnerAccess): access is Required<PartnerAccess> {
-  return access.partners !== undefined && !access.partners.includes(every);
+  return access.partners !== undefined && !access.partners.includes(anyPartner);
 }
 
 /** Whether a caller may see and act on deliveries to a partner. */
@@ -15,7 +16,7 @@ export function mayNamePartner(access: PartnerAccess, label: string): boolean {
   return !isNarrowed(access) || access.partners.includes(label);
 }
 
-/** The access alone, of whatever carries it. */
+/** Copies only the access from a larger object. */
 export function partnersOf({ partners }: PartnerAccess): PartnerAccess {
   return partners === undefined ? {} : { partners };
 }

@@ -3,11 +3,11 @@ import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import type { Envelope } from "../events/envelope.ts";
 import { ownIdPrefix } from "../events/reserved-types.ts";
 
-/** None of them may stand in the name of a tenant, so that no tenant's prefix begins another one's. */
+/** Characters that no name of a tenant contains, so that the prefix of one tenant never begins another one. */
 const prefixEnds = [".", ":", "/"] as const;
 
 interface FormRule {
-  /** In words that complete "event_id must be …". */
+  /** Completes the sentence "event_id must be …". */
   readonly mustBe: string;
   readonly accepts: (id: Pick<Envelope, "eventId" | "tenant">) => boolean;
 }
@@ -27,9 +27,9 @@ const formRules: Readonly<Record<EventIdForm, FormRule>> = {
 };
 
 /**
- * What is wrong with the id of an event that a producer brings.
+ * Checks the id of a producer's event; undefined for a valid one.
  *
- * @param forms it must have one of these; none is any
+ * @param forms the allowed forms; an empty list allows all
  */
 export function eventIdProblem(
   id: Pick<Envelope, "eventId" | "tenant">,
@@ -39,7 +39,7 @@ export function eventIdProblem(
     return {
       field: "event_id",
       code: "not_allowed",
-      detail: `ids that begin with ${ownIdPrefix} are made by the sender itself`,
+      detail: `ids that begin with ${ownIdPrefix} are reserved for events of this service; use another id`,
     };
   }
   const rules = forms.map((form) => formRules[form]);
@@ -53,12 +53,12 @@ export function eventIdProblem(
   };
 }
 
-/** The refusal of an event whose id another tenant has. What the caller sees does not say which one. */
+/** The refusal of an event whose id belongs to another tenant. Its message does not name that tenant. */
 export class EventIdTaken extends Refusal {
   readonly eventId: string;
-  /** Whose event is refused. */
+  /** The tenant of the refused event. */
   readonly tenant: string;
-  /** Who has the id. */
+  /** The tenant that has the id. */
   readonly holder: string;
 
   constructor({ eventId, tenant }: Pick<Envelope, "eventId" | "tenant">, holder: string) {

@@ -1,31 +1,30 @@
 import { hash } from "node:crypto";
 import type { Bucket, BucketEntry } from "../../nats/streams/buckets.ts";
 
-/** What a request came to. */
 interface StoredResponse {
   readonly status: number;
   readonly body: object;
 }
 
 /**
- * What is known of a key.
+ * The state of a key for a request.
  *
- * - `first`: nothing; it is claimed for this request now.
- * - `running`: a request with the same body has claimed it and has not ended.
- * - `known`: what such a request came to.
- * - `other`: it was used with another body.
+ * - `first`: the key was free and is reserved for this request now.
+ * - `running`: a request with the same body has reserved it and has not ended.
+ * - `known`: a request with the same body has ended with this response.
+ * - `other`: the key was used with another body.
  */
 type KeyState =
   | { readonly kind: "first" | "running" | "other" }
   | { readonly kind: "known"; readonly answer: StoredResponse };
 
-/** Outcomes of requests by their `Idempotency-Key`, for every pod and a day. Source: wire, "Both APIs". */
+/** Responses by `Idempotency-Key`, shared by all pods and stored for a day. Source: wire, "Both APIs". */
 export interface IdempotencyKeys {
-  /** @throws Unanswered, or Error when nothing more can be kept */
+  /** Reserves a free key. @throws Unanswered, or Error when the bucket is full */
   claim(key: string, body: Uint8Array): Promise<KeyState>;
-  /** Keeps what the request came to that claimed the key. */
+  /** Stores the response of the request that reserved the key. */
   keep(key: string, body: Uint8Array, answer: StoredResponse): Promise<void>;
-  /** Lets the key go, since nothing was done under it. */
+  /** Frees the key of a request that changed nothing. */
   release(key: string): Promise<void>;
 }
 
@@ -35,7 +34,7 @@ interface Entry {
   readonly answer?: StoredResponse;
 }
 
-/** A request that takes longer than this is gone with its process. Longer than any answer may take. */
+/** Age at which a running request counts as lost with its process. Longer than the time limit of any response. */
 const runningMsMax = 60_000;
 const keyTriesMax = 3;
 
@@ -62,7 +61,7 @@ export function createIdempotencyKeys(bucket: Bucket, now: () => number): Idempo
   };
 }
 
-/** Undefined for an entry that counts no more. */
+/** Undefined for an entry of a lost request. */
 function keyStateOf({ value, storedAtMs }: BucketEntry, digest: string, nowMs: number): KeyState | undefined {
   const entry = JSON.parse(value) as Entry;
   if (entry.digest !== digest) {
@@ -74,7 +73,7 @@ function keyStateOf({ value, storedAtMs }: BucketEntry, digest: string, nowMs: n
   return nowMs - storedAtMs > runningMsMax ? undefined : { kind: "running" };
 }
 
-/** Keys are what callers like; a bucket's are tokens. */
+/** Callers choose any text; keys of a bucket allow only some characters, so the text is hashed. */
 function entryKey(key: string): string {
   return hash("sha256", key, "base64url");
 }

@@ -1,13 +1,13 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { EventCaller, Ingest, IngestResponse } from "./ingest.ts";
 
-/** What became of one event of a batch, at its place in the batch. */
+/** The result of one event of a batch. */
 export type BatchItemResult = { readonly answer: IngestResponse } | { readonly refusal: Refusal };
 
-/** Most events of one batch. */
+/** Maximum number of events in a batch. */
 export const batchEventsMax = 500;
 
-/** Events of one batch that are stored at once. */
+/** Events of a batch that are stored concurrently. */
 const atOnceMax = 32;
 
 const byte = {
@@ -21,16 +21,15 @@ const byte = {
 } as const;
 const spaces: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** Whether a body is a list of events rather than one. */
+/** Whether a body is a list of events, not a single one. */
 export function isBatch(body: Uint8Array): boolean {
   return body[skipSpaces(body, 0)] === byte.openBracket;
 }
 
 /**
- * The elements of a JSON list as the bytes they came in, without the white space around them. Whether an element is
- * JSON is not judged here.
+ * Splits a JSON list into the bytes of its elements, without the white space around them. The elements are not parsed.
  *
- * @throws Refusal `invalid_json` for what is no list, `invalid_request` for an empty or too long one
+ * @throws Refusal `invalid_json` for a body that is not a list, `invalid_request` for an empty or too long list
  */
 export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
   const items: Uint8Array[] = [];
@@ -54,7 +53,7 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
   }
 }
 
-/** Stores the events of a batch, each by itself; verdicts stand in the order of the events. */
+/** Stores each event of a batch. The results have the order of the events. */
 export async function ingestBatch(
   ingest: Ingest,
   items: readonly Uint8Array[],
@@ -80,14 +79,14 @@ async function ingestOne(ingest: Ingest, item: Uint8Array, caller: EventCaller):
   }
 }
 
-/** Where an element ends: at the first comma or closing bracket that is in no text and in nothing that was opened. */
+/** Index of the end of an element: the first comma or closing bracket outside of strings and nested values. */
 function elementEnd(body: Uint8Array, start: number): number {
   let depth = 0;
   let position = start;
   while (position < body.length) {
     const code = body[position];
     if (code === byte.quote) {
-      position = textEnd(body, position);
+      position = stringEnd(body, position);
     } else if (depth === 0 && (code === byte.comma || code === byte.closeBracket)) {
       return position;
     } else {
@@ -105,8 +104,8 @@ function depthChange(code: number | undefined): number {
   return code === byte.closeBrace || code === byte.closeBracket ? -1 : 0;
 }
 
-/** Index of the quote that ends the text which begins at `start`, or of the end of the body. */
-function textEnd(body: Uint8Array, start: number): number {
+/** Index of the quote that ends the string at `start`, or of the end of the body. */
+function stringEnd(body: Uint8Array, start: number): number {
   let position = start + 1;
   while (position < body.length && body[position] !== byte.quote) {
     position += body[position] === byte.backslash ? 2 : 1;

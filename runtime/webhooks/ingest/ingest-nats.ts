@@ -17,23 +17,23 @@ interface IngestSubjectDeps {
 const queueGroup = "ingest";
 
 /**
- * Takes events on `hg.in.<tenant>`: the same checks and the same answers as `POST /events`, and who may publish for a
- * tenant is up to the permissions of NATS. The answer comes after the event is stored. A message that asks for none is
- * taken all the same; what is refused then is only logged.
+ * Accepts events on `hg.in.<tenant>`, with the checks and results of `POST /events`. Permissions of NATS decide which
+ * client may publish for a tenant. The response follows after the event is stored. The refusal of a message without a
+ * reply subject is only logged.
  *
- * @returns how to stop
+ * @returns a function that ends the subscription
  */
 export function serveIngestSubject(deps: IngestSubjectDeps): () => Promise<void> {
   return serveSubject(deps.nats, deps.layout.ingestSubject, queueGroup, (message) => {
-    void answerTo(deps, message)
+    void respondTo(deps, message)
       .then((body) => message.answer(body))
       .catch((error: unknown) =>
-        deps.log.error({ err: error, tenant: message.token }, "no answer to an event on NATS"),
+        deps.log.error({ err: error, tenant: message.token }, "response to an event on NATS not sent"),
       );
   });
 }
 
-async function answerTo(
+async function respondTo(
   { ingest, log }: IngestSubjectDeps,
   { token, data, isRequest }: SubjectMessage,
 ): Promise<object> {
@@ -48,12 +48,13 @@ async function answerTo(
     };
   } catch (error) {
     const refusal =
-      error instanceof Refusal ? error : new Refusal("internal", "The event could not be taken", { cause: error });
+      error instanceof Refusal
+        ? error
+        : new Refusal("internal", "Internal error, the event was not stored; send it again with the same id", {
+            cause: error,
+          });
     if (!isRequest) {
-      log.warn(
-        { err: refusal, code: refusal.code, tenant: token },
-        "an event on NATS is refused, and nobody waits to hear it",
-      );
+      log.warn({ err: refusal, code: refusal.code, tenant: token }, "event on NATS without a reply subject refused");
     }
     return refused(refusal);
   }

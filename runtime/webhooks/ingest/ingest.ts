@@ -3,7 +3,6 @@ import type { EventIdForm, PersonalDataSettings } from "../../config/settings/se
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
-import type { PublishResult } from "../../nats/messages/publish.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import { parseEnvelope, type Envelope, type ValidEnvelope } from "../events/envelope.ts";
@@ -14,17 +13,18 @@ import { isOwnType, ownDomain } from "../events/reserved-types.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
 
-/** Who brings an event. */
+// Ingest: events from HTTP, batches and NATS, idempotency keys and backpressure. Events are routed elsewhere.
+
+/** The caller that sends an event. */
 export interface EventCaller {
-  /** Tenants that the caller may name; `*` is all of them. */
+  /** Tenants of the caller; `*`: all tenants. */
   readonly tenants: readonly string[];
 }
 
-/** What became of an event that was brought. */
 export interface IngestResponse {
   readonly eventId: string;
   readonly tenant: string;
-  /** Whether the very same event was there already. */
+  /** Whether the same event was stored before. */
   readonly duplicate: boolean;
 }
 
@@ -32,26 +32,25 @@ interface IngestDeps {
   readonly events: EventsStream;
   readonly personalData: PersonalDataSettings;
   readonly isConnected: () => boolean;
-  /** Whether the stream has little room left. @default never */
+  /** Whether the stream is nearly full. @default never */
   readonly isFull?: () => boolean;
-  /** A text that no other request of any pod has. */
+  /** Returns a text that is unique over all requests and pods. */
   readonly nonce: () => string;
   readonly metrics: DeliveryMetrics;
-  /** Forms of which the id of every event must have one. @default any id */
+  /** Allowed forms of event ids. @default all */
   readonly idForms?: readonly EventIdForm[];
-  /** Told of ids that another tenant has. @default nobody */
+  /** Called for an id that belongs to another tenant. @default nothing */
   readonly onTaken?: (taken: EventIdTaken) => void;
-  /** Time in which an event is tried to be stored, repeats included, in milliseconds. @default 4000 */
+  /** Time limit for storing an event, including repetitions, in milliseconds. @default 4000 */
   readonly giveUpAfterMs?: number;
 }
 
 /**
- * Stores one event, once; resolves only after JetStream has it. A repeat with the same bytes is a duplicate over the
- * whole retention of the stream.
+ * Stores one event once. Resolves only after JetStream has stored it. A repetition with the same bytes is a duplicate
+ * during the whole retention of the stream.
  *
- * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for other bytes under a known id, or one of
- * another tenant;
- *   `events_unavailable` when the event cannot be stored now, and nobody can say whether it was
+ * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for a known id with other bytes or of another
+ *   tenant; `events_unavailable` when the event may not be stored
  */
 export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestResponse>;
 
@@ -59,21 +58,20 @@ const giveUpAfterMsDefault = 4_000;
 const inFlightMax = 2_048;
 const bytesInFlightMax = 64 * 1024 * 1024;
 const retryAfterSeconds = 1;
-/** A full stream gets room as its events age, not within a second. */
+/** A full stream shrinks as its events age, not within a second. */
 const retryAfterFullSeconds = 30;
 
-/** Creates the way in. */
 export function createIngest(deps: IngestDeps): Ingest {
-  const gate = createGate(deps.isConnected, deps.isFull ?? (() => false));
+  const admission = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
   const { metrics, idForms = [] } = deps;
   const rules = personalDataRules(deps.personalData);
   return async (bytes, caller) => {
     try {
       const valid = parseEnvelope(bytes, rules);
       checkCaller(valid.envelope, caller, idForms);
-      const answer = await gate.pass(bytes.byteLength, () => store(deps, valid));
-      metrics.ingested.inc({ outcome: answer.duplicate ? "duplicate" : "stored" });
-      return answer;
+      const response = await admission.run(bytes.byteLength, () => store(deps, valid));
+      metrics.ingested.inc({ outcome: response.duplicate ? "duplicate" : "stored" });
+      return response;
     } catch (error) {
       const refusal = refusalOf(error);
       metrics.ingested.inc({ outcome: outcomeOf(refusal) });
@@ -96,7 +94,7 @@ function checkCaller(envelope: Envelope, { tenants }: EventCaller, idForms: read
 }
 
 function typeProblem(type: string): FieldError | undefined {
-  const detail = `types that begin with ${ownDomain} are made by the sender itself`;
+  const detail = `types that begin with ${ownDomain}. are reserved for events of this service; use another type`;
   return isOwnType(type) ? { field: "type", code: "not_allowed", detail } : undefined;
 }
 
@@ -108,18 +106,18 @@ async function store(deps: IngestDeps, valid: ValidEnvelope): Promise<IngestResp
   const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce), bytes };
   const deadlineMs = performance.now() + giveUpAfterMs;
   for (let tries = 1; ; tries += 1) {
-    const answer = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
-    if (answer.kind === "refused") {
-      throw refusedStore(answer);
+    const result = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
+    if (result.kind === "refused") {
+      throw unavailable("The event store is full", retryAfterFullSeconds, result.detail);
     }
-    if (answer.kind === "stored") {
+    if (result.kind === "stored") {
       return { eventId, tenant, duplicate: false };
     }
     const known = await untilAnswered(() => readKnown(deps.events, envelope), { giveUpAfterMs });
     if (known !== undefined) {
-      return answerOf(known, valid, nonce);
+      return responseFor(known, valid, nonce);
     }
-    // The event that has the id is still being replicated, or has just been dropped for its age.
+    // The event with this id is still being replicated, or was just deleted because of its age.
     const pauseMs = pauseAfter(tries);
     if (performance.now() + pauseMs >= deadlineMs) {
       throw unavailable("Another event with this id is being stored, try again", retryAfterSeconds);
@@ -129,13 +127,13 @@ async function store(deps: IngestDeps, valid: ValidEnvelope): Promise<IngestResp
 }
 
 /** @throws EventIdTaken, Refusal `event_id_reused` */
-function answerOf(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestResponse {
+function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestResponse {
   const { eventId, tenant } = envelope;
   if (known.tenant !== tenant) {
     throw new EventIdTaken(envelope, known.tenant);
   }
   if (known.nonce === nonce) {
-    // The first try was stored, only its answer was lost.
+    // An earlier try of this request was stored, and its response was lost.
     return { eventId, tenant, duplicate: false };
   }
   if (Buffer.compare(known.body, bytes) !== 0) {
@@ -144,15 +142,11 @@ function answerOf(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce:
   return { eventId, tenant, duplicate: true };
 }
 
-/** The event of the same tenant first: older versions stored an id once in each tenant. */
+/** Reads the event of the same tenant first. Older versions stored an id once in each tenant. */
 async function readKnown(events: EventsStream, { tenant, eventId }: Envelope): Promise<StoredEvent | undefined> {
   const idhash = eventHash(eventId);
   const message = (await events.read(tenant, idhash)) ?? (await events.readOfAny(idhash));
   return message === undefined ? undefined : readEvent(message);
-}
-
-function refusedStore({ detail }: Extract<PublishResult, { kind: "refused" }>): Refusal {
-  return unavailable("The event store is full", retryAfterFullSeconds, detail);
 }
 
 function unavailable(detail: string, afterSeconds: number, cause?: unknown): Refusal {
@@ -178,16 +172,16 @@ function outcomeOf(refusal: Refusal): string {
   return code === "events_unavailable" ? "unavailable" : "refused";
 }
 
-interface Gate {
-  /** Runs the step, or refuses it at once. @throws Refusal, and whatever the step throws */
-  pass<T>(bytes: number, step: () => Promise<T>): Promise<T>;
+interface Admission {
+  /** Runs the step, or refuses it at once. @throws Refusal, and the errors of the step */
+  run<T>(bytes: number, step: () => Promise<T>): Promise<T>;
 }
 
 /**
- * Bounds what waits for an answer. While the store does not answer, one event at a time finds out whether it does again
- * and the others are refused without waiting.
+ * Limits the events that wait for JetStream. While it does not answer, one event at a time probes it, and all others
+ * are refused at once.
  */
-function createGate(isConnected: () => boolean, isFull: () => boolean): Gate {
+function createAdmission(isConnected: () => boolean, isFull: () => boolean): Admission {
   const waiting = { events: 0, bytes: 0 };
   let isSilent = false;
   const admit = (bytes: number): void => {
@@ -202,7 +196,7 @@ function createGate(isConnected: () => boolean, isFull: () => boolean): Gate {
     }
   };
   return {
-    pass: async (bytes, step) => {
+    run: async (bytes, step) => {
       admit(bytes);
       waiting.events += 1;
       waiting.bytes += bytes;

@@ -4,11 +4,11 @@ import type { SettledDelivery } from "../delivery/delivery-context.ts";
 import type { Log } from "../log.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
-const patienceMs = 5_000;
+const giveUpAfterMs = 5_000;
 
 /**
- * Counts the ends of deliveries that belong to a replay. A count that cannot be stored holds no delivery up for longer
- * than its patience: the figure is then too low. Never rejects.
+ * Counts the ended deliveries of a replay. After {@link giveUpAfterMs} the delivery continues without its count, and
+ * the number is too low. Never rejects.
  */
 export function createSettledCounter(
   replays: ReplaysStream,
@@ -21,9 +21,9 @@ export function createSettledCounter(
       return;
     }
     try {
-      await untilAnswered(() => replays.mark(replayId, mark, did), { giveUpAfterMs: patienceMs, signal });
+      await untilAnswered(() => replays.mark(replayId, mark, did), { giveUpAfterMs, signal });
     } catch (error) {
-      log.warn({ err: error, replayId }, "the end of a replayed delivery is not counted");
+      log.warn({ err: error, replayId }, "end of a replayed delivery not counted");
     }
   };
 }

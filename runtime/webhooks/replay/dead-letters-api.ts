@@ -17,15 +17,15 @@ import { parseDeadLetter } from "./read-chunk.ts";
 import { parseAckRequest, type AckRequest } from "./replay-request.ts";
 import type { ReplayCaller } from "./replay-access.ts";
 import { partnerNamed } from "./replays.ts";
-import { notifyRecipient, type NotifyDeps, type RecipientTold } from "./notify-recipient.ts";
+import { notifyRecipient, type NotifyDeps, type NotifyResult } from "./notify-recipient.ts";
 
-/** Which dead letters to list. */
+/** Parameters of a list of dead letters. */
 export interface DeadLetterQuery {
   /** `namespace/name`. */
   readonly partner: string;
   /** @default every reason */
   readonly reason?: string;
-  /** Sequence of the last letter that was seen. @default none was */
+  /** Sequence of the last dead letter of the previous page; 0 for the first page. */
   readonly afterSeq: number;
   readonly limit: number;
 }
@@ -47,7 +47,7 @@ interface DeadLetterSummary {
 
 export interface DeadLetterPage {
   readonly items: readonly DeadLetterSummary[];
-  /** Sequence to go on after; undefined at the end. */
+  /** Sequence after which the next page begins; undefined at the end. */
   readonly nextSeq?: number;
 }
 
@@ -56,16 +56,18 @@ interface AckResponse {
   readonly partner: string;
   readonly state: "delivered";
   readonly handled: "manual";
-  /** What the recipient said to being told; null when it is not told. */
-  readonly recipient: RecipientTold | null;
+  /** Response of the recipient to the notification; null when the partner has no URL for it. */
+  readonly recipient: NotifyResult | null;
 }
 
-/** What was not delivered, as callers see it. */
+/** Dead letters, for callers. */
 export interface DeadLettersApi {
   /** Oldest first. @throws Refusal `partner_not_found` */
   list(query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage>;
   /**
-   * Closes what was handled by hand. @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
+   * Acknowledges an event that was handled by hand.
+   *
+   * @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
    */
   ack(body: Uint8Array, caller: ReplayCaller): Promise<AckResponse>;
 }
@@ -75,10 +77,9 @@ export interface DeadLetterDeps extends NotifyDeps, Pick<RouterDeps, "events" | 
 }
 
 const batchMax = 64;
-/** Letters of other tenants that one request goes past at most; the page then ends early and says where to go on. */
-const lookedAtMax = 1_024;
+/** Dead letters that one request reads at most. The page then ends early, with the sequence to continue after. */
+const readMax = 1_024;
 
-/** Creates what the routes call. */
 export function createDeadLettersApi(deps: DeadLetterDeps): DeadLettersApi {
   return {
     list: (query, caller) => listDeadLetters(deps, query, caller),
@@ -93,12 +94,12 @@ async function listDeadLetters(
 ): Promise<DeadLetterPage> {
   const { tenants } = caller;
   const label = query.partner;
-  const tokens = await tokensOf(deps, query, caller);
+  const keys = await keysOf(deps, query, caller);
   const items: DeadLetterSummary[] = [];
   let lastSeq = query.afterSeq;
-  for (let lookedAt = 0; lookedAt < lookedAtMax;) {
+  for (let read = 0; read < readMax;) {
     const from = { reason: query.reason ?? "*", fromSeq: lastSeq + 1, countMax: batchMax };
-    const messages = await readDeadLetters(deps.deadLetters, tokens, from);
+    const messages = await readDeadLetters(deps.deadLetters, keys, from);
     if (messages.length === 0) {
       return { items };
     }
@@ -112,21 +113,25 @@ async function listDeadLetters(
         return { items, nextSeq: lastSeq };
       }
     }
-    lookedAt += messages.length;
+    read += messages.length;
   }
   return { items, nextSeq: lastSeq };
 }
 
-/** What a removed partner has left can be seen. @throws Refusal `partner_not_found` when there is neither */
-async function tokensOf(
+/**
+ * The keys under which dead letters of a partner are stored. A removed partner counts as long as it has some.
+ *
+ * @throws Refusal `partner_not_found`
+ */
+async function keysOf(
   { deadLetters, partners }: DeadLetterDeps,
   { partner: label, afterSeq }: DeadLetterQuery,
   caller: ReplayCaller,
 ): Promise<readonly string[]> {
-  const token = partnerKey(label);
+  const key = partnerKey(label);
   const isKnown = !mayNamePartner(caller, label) || partners().some((one) => one.label === label);
-  const isLeft = !isKnown && (afterSeq > 0 || (await deadLetters.list(token, "*", 1, 1)).length > 0);
-  return isLeft ? [token] : deadLetterKeys(partnerNamed(partners(), label, caller));
+  const isLeft = !isKnown && (afterSeq > 0 || (await deadLetters.list(key, "*", 1, 1)).length > 0);
+  return isLeft ? [key] : deadLetterKeys(partnerNamed(partners(), label, caller));
 }
 
 function summaryOf(deadLetter: DeadLetter, partner: string): DeadLetterSummary {
@@ -144,14 +149,14 @@ async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: Re
   if (last === undefined) {
     throw new Refusal("dead_letter_not_found", "No dead letter of this event and partner is visible to this caller.");
   }
-  // The note first: a letter that is gone without one would be lost.
-  await keepNote(deps, last.deadLetter, request, caller);
+  // The note is stored first. A dead letter removed without a note would be lost.
+  await storeNote(deps, last.deadLetter, request, caller);
   await Promise.all(deadLetters.map(({ message }) => deps.deadLetters.remove(message.seq)));
   const recipient = await notifyRecipient(deps, partner, last.deadLetter, request.note);
   return { event_id: request.eventId, partner: partner.label, state: "delivered", handled: "manual", recipient };
 }
 
-/** A token for every tenant names none: then the stored event tells, or the request. */
+/** The tenants of the event. A token for every tenant names none; the request or the stored event then gives it. */
 async function tenantsOf(
   deps: DeadLetterDeps,
   { eventId, tenant }: AckRequest,
@@ -169,7 +174,7 @@ async function tenantsOf(
   }
   const message = await deps.events.find(tenants, eventHash(eventId));
   const event = message === undefined ? undefined : readEvent(message);
-  // Whether an event is stored is nothing for a caller who may not see its deliveries.
+  // A caller without access to the deliveries must not learn whether the event is stored.
   if (event === undefined && isNarrowed(caller)) {
     return [];
   }
@@ -192,14 +197,14 @@ async function deadLettersOf(
   });
 }
 
-async function keepNote(
+async function storeNote(
   { attempts, now }: DeadLetterDeps,
   { did, generation, tenant, eventId }: DeadLetter,
   { note }: AckRequest,
   { client }: ReplayCaller,
 ): Promise<void> {
   const at = new Date(now()).toISOString();
-  const text: HandledNote = {
+  const handled: HandledNote = {
     kind: "handled",
     did,
     generation,
@@ -207,10 +212,10 @@ async function keepNote(
     by: client,
     ...(note === undefined ? {} : { note }),
   };
-  const answer = await attempts.append(tenant, eventHash(eventId), JSON.stringify(text));
-  if (answer.kind === "refused") {
+  const result = await attempts.append(tenant, eventHash(eventId), JSON.stringify(handled));
+  if (result.kind === "refused") {
     throw new Refusal("events_unavailable", "The acknowledgement cannot be stored now", {
-      cause: answer.detail,
+      cause: result.detail,
       retryAfterSeconds: 1,
     });
   }

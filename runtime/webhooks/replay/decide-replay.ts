@@ -4,38 +4,38 @@ import { isHandled, type HandledNote } from "../records/handled-record.ts";
 import { compareAttempts, lastSettlement } from "../history/history.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
-/** What is stored about one delivery. */
+/** The stored records and live messages of one delivery. */
 export interface DeliveryState {
   readonly attempts: readonly AttemptRecord[];
-  /** Attempts of the same event to partners of the same name that were removed. @default none */
+  /** Attempts of the same event to removed partners of the same name. @default none */
   readonly before?: readonly AttemptRecord[];
   readonly live: readonly DeliveryRecord[];
   readonly handled: readonly HandledNote[];
 }
 
-/** One delivery that a replay may concern. */
+/** A delivery of a replay, with the settings of both. */
 export interface ReplayCandidate {
   readonly replayId: string;
   readonly onlyFailed: boolean;
   readonly force: boolean;
   /** When the event was accepted, Unix milliseconds. */
   readonly acceptedAtMs: number;
-  /** How long the partner remembers event ids, in milliseconds. */
+  /** Time for which the partner remembers event ids, in milliseconds. */
   readonly idempotencyMs: number;
   readonly nowMs: number;
-  /** Last generation that a dead letter is known of. @default none */
+  /** Generation of the newest dead letter. @default none */
   readonly deadLetterGeneration?: number;
-  /** Last `X-Attempt` that a dead letter is known of. @default none */
+  /** `X-Attempt` of the newest dead letter. @default none */
   readonly deadLetterNumber?: number;
 }
 
 /**
- * What a replay does with a delivery.
+ * The action of a replay for a delivery.
  *
- * - `unmatched`: nothing, it is not meant.
- * - `done`: nothing more, this replay published it before.
- * - `in_progress`, `too_old`: nothing, it is skipped.
- * - `publish`: as a new generation, whose attempts go on counting.
+ * - `unmatched`: none, because the filter excludes the delivery.
+ * - `done`: none, because this replay has published it before.
+ * - `in_progress`, `too_old`: none, the delivery is skipped.
+ * - `publish`: publish a new generation; the numbers of its attempts continue.
  */
 export type ReplayDecision =
   | { readonly kind: "unmatched" | "done" | "in_progress" | "too_old" }
@@ -66,7 +66,7 @@ export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): 
   };
 }
 
-/** Whether the delivery ended without success and nobody has handled it since. */
+/** Whether the delivery failed and was not handled by hand since. */
 function hasFailed({ attempts, live, handled }: DeliveryState): boolean {
   const ordered = attempts.toSorted(compareAttempts);
   const last = ordered.at(-1);

@@ -6,26 +6,26 @@ import { outcomeCode } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
 import { signersAt } from "../signing/signers.ts";
 
-/** What the recipient said. */
-export interface RecipientTold {
-  /** HTTP status; null without an answer. */
+/** The result of a notification. */
+export interface NotifyResult {
+  /** HTTP status; null without a response. */
   readonly status: number | null;
-  /** Why there was no answer; null with one. */
+  /** Reason of the failure; null with a response. */
   readonly error: string | null;
 }
 
 export type NotifyDeps = Pick<DeliveryContext, "sender" | "tokens" | "now" | "installation" | "version">;
 
 /**
- * Tells the recipient's `/webhooks/ack`, once and signed like a delivery, that an event was handled by hand; null when
- * the partner has no such endpoint. Source: seed "Webhook Event Delivery" §4.3.
+ * Notifies the recipient's `/webhooks/ack` that an event was handled by hand. Sends one request, signed like a
+ * delivery. Resolves with null when the partner has no such endpoint. Source: seed "Webhook Event Delivery" §4.3.
  */
 export async function notifyRecipient(
   context: NotifyDeps,
   partner: Partner,
   { eventId, attemptsBefore, attempt, producer }: DeadLetter,
   note: string | undefined,
-): Promise<RecipientTold | null> {
+): Promise<NotifyResult | null> {
   const { now, installation, version } = context;
   const { config, signers } = partner;
   const { endpoint, signing, networks } = config;
@@ -35,12 +35,12 @@ export async function notifyRecipient(
     return null;
   }
   const url = new URL(endpoint.ackUrl);
-  const text = {
+  const message = {
     event_id: eventId,
     handled_at: new Date(sentAtMs).toISOString(),
     ...(note === undefined ? {} : { note }),
   };
-  const body = Buffer.from(JSON.stringify(text));
+  const body = Buffer.from(JSON.stringify(message));
   const headers = deliveryHeaders(signing.scheme, {
     keys,
     url,

@@ -9,7 +9,7 @@ import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 import { tenantToScan } from "../events/tenants.ts";
 import type { ReplayJob, ReplaySource, ReplaySpec } from "./replay-job.ts";
 
-/** One delivery that a replay may concern. */
+/** One delivery of a chunk. */
 export interface ReplayUnit {
   readonly did: string;
   readonly partner: Partner;
@@ -19,23 +19,22 @@ export interface ReplayUnit {
   readonly producer?: string;
   readonly acceptedAtMs: number;
   readonly body: Uint8Array;
-  /** Whether the router has made the deliveries of the event. */
+  /** Whether the router has published the deliveries of the event. */
   readonly isRouted: boolean;
   /** The dead letter it comes from. */
   readonly deadLetter?: { readonly generation: number; readonly number: number };
 }
 
-/** The next part of what a replay concerns. */
+/** Consecutive deliveries of a replay. */
 export interface ReplayChunk {
   readonly units: readonly ReplayUnit[];
-  /** Named event ids of which nothing is stored. */
+  /** Requested event ids that are not stored. */
   readonly missing: number;
-  /** Where the next part begins. */
+  /** Start of the next chunk. */
   readonly cursor: number;
   readonly isEnd: boolean;
 }
 
-/** What reading needs. */
 export type ReadDeps = Pick<RouterDeps, "events" | "deadLetters"> & {
   /** Partners of the configuration. */
   readonly partners: () => readonly Partner[];
@@ -43,7 +42,7 @@ export type ReadDeps = Pick<RouterDeps, "events" | "deadLetters"> & {
 
 type Place = Pick<ReplayJob, "source" | "filter" | "tenants" | "partners" | "cursor">;
 
-/** Reads the next part, of at most `countMax` events. */
+/** Reads the next chunk, of at most `countMax` events. */
 export async function readChunk(deps: ReadDeps, job: Place, countMax: number): Promise<ReplayChunk> {
   const { source } = job;
   switch (source.kind) {
@@ -111,9 +110,9 @@ function unitsOf(
 ): readonly ReplayUnit[] {
   const matches = matcherOf(job);
   const named = new Set(job.filter.partners);
-  const meant = deps.partners().filter(({ label }) => named.size === 0 || named.has(label));
+  const selected = deps.partners().filter(({ label }) => named.size === 0 || named.has(label));
   return events.filter(matches).flatMap((event) => {
-    const wanting = meant.filter((partner) => partner.matches(event));
+    const wanting = selected.filter((partner) => partner.matches(event));
     return wanting.map((partner): ReplayUnit => {
       const { tenant, eventId, type, producer, acceptedAtMs, body } = event;
       const did = deliveryId(tenant, eventId, partner.config.uid);
@@ -130,26 +129,26 @@ async function readDeadLetterChunk(
   source: Extract<ReplaySource, { kind: "dead_letters" }>,
   countMax: number,
 ): Promise<ReplayChunk> {
-  const partner = deps.partners().find(({ key: token }) => token === source.partner);
-  const tokens = partner === undefined ? [source.partner] : deadLetterKeys(partner);
-  const messages = await readDeadLetters(deps.deadLetters, tokens, {
+  const partner = deps.partners().find(({ key }) => key === source.partner);
+  const keys = partner === undefined ? [source.partner] : deadLetterKeys(partner);
+  const messages = await readDeadLetters(deps.deadLetters, keys, {
     reason: source.reason,
     fromSeq: job.cursor,
     countMax,
   });
-  const meant = messages.filter(({ seq }) => seq <= source.lastSeq);
+  const inside = messages.filter(({ seq }) => seq <= source.lastSeq);
   const matches = matcherOf(job);
-  const deadLetters = meant.flatMap((message) => deadLetterUnit(message, partner) ?? []);
+  const units = inside.flatMap((message) => deadLetterUnit(message, partner) ?? []);
   const { eventIds } = source;
   return {
-    units: deadLetters.filter((unit) => matches(unit) && (eventIds === undefined || eventIds.includes(unit.eventId))),
+    units: units.filter((unit) => matches(unit) && (eventIds === undefined || eventIds.includes(unit.eventId))),
     missing: 0,
     cursor: (messages.at(-1)?.seq ?? job.cursor) + 1,
-    isEnd: messages.length === 0 || meant.length < messages.length,
+    isEnd: messages.length === 0 || inside.length < messages.length,
   };
 }
 
-/** Undefined for a letter of what was no delivery, and for a partner that is gone. */
+/** Undefined for the dead letter of an unreadable message, and for a removed partner. */
 function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): ReplayUnit | undefined {
   const deadLetter = parseDeadLetter(data);
   if (deadLetter === undefined || partner === undefined) {
@@ -157,7 +156,7 @@ function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): 
   }
   const { tenant, eventId, type, producer, generation, attempt, attemptsBefore, endedAt } = deadLetter;
   const unit: ReplayUnit = {
-    // The letter may be of a partner of this name that was removed.
+    // The dead letter may belong to a removed partner of the same name.
     did: deliveryId(tenant, eventId, partner.config.uid),
     partner,
     tenant,
@@ -171,7 +170,7 @@ function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): 
   return producer === undefined ? unit : { ...unit, producer };
 }
 
-/** The dead letter of a message; undefined when it holds what was no delivery. */
+/** Parses a dead letter; undefined for that of an unreadable message. */
 export function parseDeadLetter(data: Uint8Array): DeadLetter | undefined {
   try {
     const value = JSON.parse(Buffer.from(data).toString()) as Partial<DeadLetter> | null;
@@ -186,7 +185,7 @@ function matcherOf({ filter, tenants }: Pick<ReplaySpec, "filter" | "tenants">):
   return compileSubscriptions([{ name: "replay", types, tenants, producers: [] }]);
 }
 
-/** To a caller who is narrowed to partners, an event that none of them wants is like none. */
+/** Whether the caller may see the event. A caller that is narrowed to partners sees only events that these want. */
 function isVisible(deps: ReadDeps, job: Place, event: StoredEvent): boolean {
   return (
     !isNarrowed(job) || deps.partners().some((partner) => mayNamePartner(job, partner.label) && partner.matches(event))

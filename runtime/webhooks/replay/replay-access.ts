@@ -2,17 +2,17 @@ import { isNarrowed, mayNamePartner, partnersOf, type PartnerAccess } from "../h
 import { includesTenant } from "../events/tenants.ts";
 import type { ReplayFilter, ReplayJob, ReplaySpec } from "./replay-job.ts";
 
-/** Who asks. */
+/** The caller of a request, with its access. */
 export interface ReplayCaller extends PartnerAccess {
   readonly client: string;
-  /** `*` is every one. */
+  /** `*`: all tenants. */
   readonly tenants: readonly string[];
 }
 
-/** No partner is called so: a filter that named none would mean every one. */
-const nobody = "/";
+/** A label that no partner has, for a filter that matches none. An empty filter would match all. */
+const noPartner = "/";
 
-/** Whether a caller may read and cancel a replay: it concerns no tenant and no partner that the caller may not see. */
+/** Whether a caller may read and cancel a replay, which requires access to all its tenants and partners. */
 export function mayReadReplay(job: ReplayJob, caller: ReplayCaller): boolean {
   const mayReadTenants = job.tenants.every((tenant) => includesTenant(caller.tenants, tenant));
   if (!isNarrowed(caller)) return mayReadTenants;
@@ -20,8 +20,8 @@ export function mayReadReplay(job: ReplayJob, caller: ReplayCaller): boolean {
 }
 
 /**
- * What a replay of this caller may concern. The filter itself names only partners that the caller may see, so that a
- * pod of an earlier version that runs the replay keeps to them too.
+ * Limits a replay to the access of its caller. The filter itself names only permitted partners, so that a pod of an
+ * earlier version enforces the limit too.
  */
 export function accessOf(
   caller: ReplayCaller,
@@ -31,5 +31,5 @@ export function accessOf(
   if (!isNarrowed(caller)) return { filter, tenants };
   const named =
     filter.partners.length === 0 ? caller.partners : filter.partners.filter((label) => mayNamePartner(caller, label));
-  return { filter: { ...filter, partners: named.length === 0 ? [nobody] : named }, tenants, ...partnersOf(caller) };
+  return { filter: { ...filter, partners: named.length === 0 ? [noPartner] : named }, tenants, ...partnersOf(caller) };
 }

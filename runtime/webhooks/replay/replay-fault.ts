@@ -1,9 +1,9 @@
 import { Unanswered } from "../../nats/connection/requests.ts";
 import type { ReplayJob } from "./replay-job.ts";
 
-/** Why a part of a replay cannot be done; its message is for callers. */
+/** The failure of a chunk of a replay. Callers see its message. */
 export class ReplayFault extends Error {
-  /** Whether trying again cannot help. */
+  /** Whether every further try would fail too. */
   readonly isFinal: boolean;
 
   constructor(message: string, isFinal: boolean) {
@@ -12,25 +12,25 @@ export class ReplayFault extends Error {
   }
 }
 
-/** How long the same part of a replay may fail, in milliseconds. */
-export const replayPatienceMs = 600_000;
+/** Time for which the same chunk may fail before its replay fails, in milliseconds. */
+export const failingMsMax = 600_000;
 const pauseFirstMs = 500;
 const pauseMsMax = 30_000;
 const detailCharactersMax = 512;
 
 /**
- * A replay after a part of it failed: it goes on later, or has failed when trying again cannot help or has not for
- * {@link replayPatienceMs}. A NATS that does not answer is no failure of the replay.
+ * The state of a replay after a chunk failed. The replay fails when the error is final, or after {@link failingMsMax};
+ * otherwise it continues later. A NATS that does not answer is not a failure of the replay.
  */
 export function afterFailure(job: ReplayJob, error: unknown, nowMs: number): ReplayJob {
   if (error instanceof Unanswered) return job;
   const failingSince = job.failingSince ?? new Date(nowMs).toISOString();
   const isFinal = error instanceof ReplayFault && error.isFinal;
-  const isOver = isFinal || nowMs - Date.parse(failingSince) >= replayPatienceMs;
+  const isOver = isFinal || nowMs - Date.parse(failingSince) >= failingMsMax;
   return { ...job, status: isOver ? "failed" : "running", failingSince, detail: detailOf(error) };
 }
 
-/** Milliseconds until a part that failed this many times in a row is done again. */
+/** Milliseconds until the next try of a chunk that failed this many times in a row. */
 export function pauseAfterFailures(failures: number): number {
   return Math.min(pauseFirstMs * 2 ** (failures - 1), pauseMsMax);
 }

@@ -1,7 +1,9 @@
-/** Where a replay takes its events from. */
+// Replay: replay, redrive, the dead-letters API and acknowledgement. First deliveries are made elsewhere.
+
+/** The source of the events of a replay. */
 export type ReplaySource =
   | { readonly kind: "ids"; readonly eventIds: readonly string[] }
-  /** Events by time and place in the stream; each bound may be open at the beginning, none is at the end. */
+  /** Events by time and stream sequence. The start may be open; the end is always fixed. */
   | {
       readonly kind: "window";
       /** Unix milliseconds by JetStream's clock, inclusive. */
@@ -16,17 +18,17 @@ export type ReplaySource =
   /** The dead letters of one partner. */
   | {
       readonly kind: "dead_letters";
-      /** Partner token. */
+      /** Partner key. */
       readonly partner: string;
       /** One reason, or `*`. */
       readonly reason: string;
       /** Only these events. @default all */
       readonly eventIds?: readonly string[];
-      /** Letters up to this sequence, so that what dies again is not redriven by the same redrive. */
+      /** Dead letters up to this sequence, so that a redrive does not repeat its own dead letters. */
       readonly lastSeq: number;
     };
 
-/** Which deliveries are meant. Empty lists are no filter. */
+/** Selects deliveries. An empty list selects all. */
 export interface ReplayFilter {
   /** `namespace/name`. */
   readonly partners: readonly string[];
@@ -36,65 +38,63 @@ export interface ReplayFilter {
   readonly onlyFailed: boolean;
 }
 
-/** What somebody asked for. */
+/** A requested replay. */
 export interface ReplaySpec {
   readonly source: ReplaySource;
   readonly filter: ReplayFilter;
-  /** Deliveries begun in a second. */
+  /** Deliveries published in a second. */
   readonly ratePerSecond: number;
-  /** Also what is older than the partner remembers event ids. */
+  /** Whether to include deliveries whose event id the partner may have forgotten. */
   readonly force: boolean;
-  /** Tenants of whoever asked; `*` is every one. */
+  /** Tenants of the caller; `*`: all tenants. */
   readonly tenants: readonly string[];
-  /** Partners that whoever asked is narrowed to; the filter names no others. @default every one */
+  /** Partners that the caller is narrowed to; the filter names no others. @default all */
   readonly partners?: readonly string[];
 }
 
-/** What was met so far. Source: wire, "Webhooks". */
+/** The deliveries read so far. Source: wire, "Webhooks". */
 export interface ReplayTally {
-  /** Deliveries that the filter lets through. */
+  /** Deliveries that the filter selects. */
   readonly matched: number;
-  /** Of these, skipped since they are on their way. */
+  /** Of these, skipped because they are in progress. */
   readonly inProgress: number;
-  /** Of these, skipped since the partner may have forgotten the event id. */
+  /** Of these, skipped because the partner may have forgotten the event id. */
   readonly tooOld: number;
-  /** Named event ids of which nothing is stored. */
+  /** Requested event ids that are not stored. */
   readonly missing: number;
 }
 
 type ReplayStatus = "queued" | "running" | "completed" | "cancelled" | "failed";
 
-/** A replay as it is kept, and how far it has come. */
+/** A stored replay with its progress. */
 export interface ReplayJob extends ReplaySpec {
   readonly id: string;
   /** ISO 8601 UTC. */
   readonly createdAt: string;
   readonly status: ReplayStatus;
-  /** Everything before this place was done: an index into the ids, else a sequence. */
+  /** The start of the next chunk: an index into the ids, or a stream sequence. */
   readonly cursor: number;
   readonly tally: ReplayTally;
-  /** Why it failed, or does not go on, for callers. */
+  /** Why the replay failed or waits, for callers. */
   readonly detail?: string;
-  /** Since when the part at `cursor` fails, ISO 8601 UTC. */
+  /** Time of the first failure of the chunk at `cursor`, ISO 8601 UTC. */
   readonly failingSince?: string;
 }
 
-/** Nothing was met yet. */
 export const noTally: ReplayTally = { matched: 0, inProgress: 0, tooOld: 0, missing: 0 };
 
-/** Whether nothing more is done for it. */
+/** Whether the replay has ended. */
 export function isOver({ status }: Pick<ReplayJob, "status">): boolean {
   return status === "completed" || status === "cancelled" || status === "failed";
 }
 
-/** Adds one to some of the figures. */
+/** Adds one to some of the numbers. */
 export function tallied(tally: ReplayTally, ...names: readonly (keyof ReplayTally)[]): ReplayTally {
   return Object.fromEntries(
     Object.entries(tally).map(([name, count]) => [name, count + Number(names.includes(name as keyof ReplayTally))]),
   ) as unknown as ReplayTally;
 }
 
-/** Both together. */
 export function sumOf(a: ReplayTally, b: ReplayTally): ReplayTally {
   return {
     matched: a.matched + b.matched,

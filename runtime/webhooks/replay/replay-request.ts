@@ -1,11 +1,11 @@
 import type { FieldError } from "../../errors/refusal.ts";
 import { isTime, parseBody, type Body } from "./request-forms.ts";
 
-/** The body of `POST /webhooks/replay`, checked. Source: wire, "Webhooks". */
+/** The valid body of `POST /webhooks/replay`. Source: wire, "Webhooks". */
 export interface ReplayRequest {
-  /** Either these … */
+  /** These events; otherwise those of a window. */
   readonly eventIds?: readonly string[];
-  /** … or those of a window, in Unix milliseconds. */
+  /** Start of the window, Unix milliseconds. */
   readonly fromMs?: number;
   readonly toMs?: number;
   readonly afterId?: string;
@@ -18,17 +18,17 @@ export interface ReplayRequest {
   readonly force: boolean;
 }
 
-/** The body of `POST /webhooks/dead-letters/redrive`, checked. */
+/** The valid body of `POST /webhooks/dead-letters/redrive`. */
 interface RedriveRequest extends Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
   /** `namespace/name`. */
   readonly partner: string;
-  /** @default every reason */
+  /** @default all reasons */
   readonly reason?: string;
-  /** @default every event */
+  /** @default all events */
   readonly eventIds?: readonly string[];
 }
 
-/** The body of `POST /webhooks/ack`, checked. */
+/** The valid body of `POST /webhooks/ack`. */
 export interface AckRequest {
   readonly eventId: string;
   /** `namespace/name`. */
@@ -39,7 +39,7 @@ export interface AckRequest {
 
 const ratePerSecondDefault = 100;
 
-/** @throws Refusal `invalid_json`, or `invalid_request` with every field at fault */
+/** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
 export function parseReplayRequest(bytes: Uint8Array): ReplayRequest {
   const body = parseBody("replay", bytes, sourceProblems);
   const { from, to } = body;
@@ -72,14 +72,14 @@ function sourceProblems(body: Body): readonly FieldError[] {
   return problems;
 }
 
-/** @throws Refusal `invalid_json`, or `invalid_request` with every field at fault */
+/** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
 export function parseRedriveRequest(bytes: Uint8Array): RedriveRequest {
   const body = parseBody("redrive", bytes);
   const { reason, event_ids } = body;
   return { ...common(body), partner: body.partner, ...given({ reason, eventIds: event_ids }) };
 }
 
-/** @throws Refusal `invalid_json`, or `invalid_request` with every field at fault */
+/** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
 export function parseAckRequest(bytes: Uint8Array): AckRequest {
   const { event_id, partner: of, note, tenant } = parseBody("ack", bytes);
   return { eventId: event_id, partner: of, ...given({ note, tenant }) };
@@ -93,7 +93,7 @@ function common(body: Body): Pick<ReplayRequest, "types" | "dryRun" | "ratePerSe
   };
 }
 
-/** The members that are there: an absent one is no undefined one. */
+/** Omits members that are undefined. */
 function given<T extends object>(members: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
   const present = Object.entries(members).filter(([, value]) => value !== undefined);
   return Object.fromEntries(present) as { readonly [K in keyof T]?: Exclude<T[K], undefined> };

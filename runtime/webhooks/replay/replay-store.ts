@@ -1,27 +1,24 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { ReplayJob } from "./replay-job.ts";
 
-/** Replays that were asked for, over all pods. */
+/** The stored replays of all pods. */
 export interface ReplayStore {
-  /** @throws Unanswered, or Error when it is refused */
+  /** @throws Unanswered, or Error when JetStream refuses the write */
   save(job: ReplayJob): Promise<void>;
   /** @throws Unanswered */
   get(id: string): Promise<ReplayJob | undefined>;
-  /**
-   * Says that nothing more shall be done for it; kept apart, since only the pod that runs it writes the replay itself.
-   */
+  /** Stores a mark that ends the replay. The replay itself is written only by the leader pod. */
   cancel(id: string): Promise<void>;
   isCancelled(id: string): Promise<boolean>;
-  /** Forgets it. */
   drop(id: string): Promise<void>;
-  /** Every replay that is kept, and the ids of those that were cancelled. */
+  /** All stored replays, and the ids of the cancelled ones. */
   list(): Promise<{ readonly jobs: readonly ReplayJob[]; readonly cancelled: ReadonlySet<string> }>;
 }
 
 const jobPrefix = "job-";
 const cancelPrefix = "cancel-";
 
-/** Keys: `job-<id>` and `cancel-<id>`. */
+/** The keys of the bucket are `job-<id>` and `cancel-<id>`. */
 export function createReplayStore(bucket: Bucket): ReplayStore {
   return {
     save: (job) => bucket.put(jobPrefix + job.id, JSON.stringify(job)),

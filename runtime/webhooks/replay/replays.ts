@@ -10,49 +10,49 @@ import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./r
 import type { ReplayStore } from "./replay-store.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
 
-/** How far a replay has come. Source: wire, "Webhooks". */
+/** The progress of a replay. Source: wire, "Webhooks". */
 export interface ReplayResponse {
   readonly replay_id: string;
   readonly status: ReplayJob["status"];
   readonly created_at: string;
-  /** Deliveries that the request means; grows while it runs. */
+  /** Deliveries that the request selects; grows during the replay. */
   readonly matched: number;
-  /** Of these, deliveries on their way before, and left alone. */
+  /** Of these, skipped because they are in progress. */
   readonly in_progress: number;
-  /** Of these, too old to be repeated without `force`. */
+  /** Of these, skipped because they are too old without `force`. */
   readonly too_old: number;
-  /** Event ids of which nothing is stored. */
+  /** Requested event ids that are not stored. */
   readonly missing: number;
   readonly published: number;
   readonly delivered: number;
   readonly failed: number;
-  /** Why it failed or does not go on now; null when it does. */
+  /** Why the replay failed or waits; null otherwise. */
   readonly detail: string | null;
 }
 
-/** What a replay would come to. */
+/** The numbers of a replay that is not run. */
 export interface DryRunResponse extends Pick<ReplayResponse, "matched" | "in_progress" | "too_old" | "missing"> {
   readonly dry_run: true;
-  /** Whether everything was looked at; false when that took too long, and there is more. */
+  /** Whether all events were read; false when the time limit ended the count. */
   readonly complete: boolean;
 }
 
-/** Replays and redrives, as callers see them. */
+/** Replays and redrives, for callers. */
 export interface Replays {
-  /** Takes a replay in, or counts what it would come to. @throws Refusal */
+  /** Stores a replay, or counts its deliveries for a dry run. @throws Refusal */
   replay(body: Uint8Array, caller: ReplayCaller): Promise<ReplayResponse | DryRunResponse>;
   /** The same for dead letters of one partner. @throws Refusal */
   redrive(body: Uint8Array, caller: ReplayCaller): Promise<ReplayResponse | DryRunResponse>;
   /** @throws Refusal `replay_not_found` */
   get(id: string, caller: ReplayCaller): Promise<ReplayResponse>;
-  /** Nothing more is published; what was is delivered all the same. @throws Refusal `replay_not_found` */
+  /** Ends a replay. Deliveries that it has published continue. @throws Refusal `replay_not_found` */
   cancel(id: string, caller: ReplayCaller): Promise<ReplayResponse>;
 }
 
-/** Replays that are not over, of the whole installation. */
+/** Open replays of the whole installation. */
 const openReplaysMax = 64;
-/** Replays that are remembered; with their cancellations fewer than can be listed at once. */
-const keptReplaysMax = 400;
+/** Stored replays. Together with their cancellations they fit into one list. */
+const storedReplaysMax = 400;
 const dryRunMs = 10_000;
 const dryRunEventsMax = 256;
 const busySeconds = 30;
@@ -60,19 +60,17 @@ const hiddenDetail = "An internal error stops the replay.";
 const idForm = /^[\w-]{1,64}$/u;
 const replayMarks = ["published", "delivered", "failed"] as const;
 
-/** What taking replays in needs. */
 export type ReplaysDeps = ReplayDeps & HistoryDeps;
 
-/** Creates what the routes call. */
 export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
   const take = async (spec: ReplaySpec, isDryRun: boolean): Promise<ReplayResponse | DryRunResponse> => {
     const job = newJob(spec, deps.now());
     if (isDryRun) {
       return count(deps, job);
     }
-    await makeRoom(store);
+    await makeSpace(store);
     await store.save(job);
-    return answerOf(deps, job);
+    return responseOf(deps, job);
   };
   const visible = async (id: string, caller: ReplayCaller): Promise<ReplayJob> => {
     const job = idForm.test(id) ? await store.get(id) : undefined;
@@ -98,19 +96,19 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
       const spec = specOf({ ...request, partners: [], onlyFailed: false, force: true }, source, caller);
       return take(spec, request.dryRun);
     },
-    get: async (id, caller) => shownTo(caller, await answerOf(deps, await visible(id, caller))),
+    get: async (id, caller) => shownTo(caller, await responseOf(deps, await visible(id, caller))),
     cancel: async (id, caller) => {
       const job = await visible(id, caller);
       if (isOver(job)) {
-        return shownTo(caller, await answerOf(deps, job));
+        return shownTo(caller, await responseOf(deps, job));
       }
       await store.cancel(id);
-      return shownTo(caller, await answerOf(deps, { ...job, status: "cancelled" }));
+      return shownTo(caller, await responseOf(deps, { ...job, status: "cancelled" }));
     },
   };
 }
 
-/** A partner that the caller may not see is not told apart from none. @throws Refusal `partner_not_found` */
+/** Finds a partner by name. One that the caller may not see counts as absent. @throws Refusal `partner_not_found` */
 export function partnerNamed(partners: readonly Partner[], label: string, access: PartnerAccess): Partner {
   const partner = mayNamePartner(access, label) ? partners.find((one) => one.label === label) : undefined;
   if (partner === undefined) {
@@ -150,7 +148,7 @@ async function sourceOf(deps: ReplaysDeps, request: ReplayRequest, caller: Repla
   return {
     kind: "window",
     fromMs,
-    // A window that were open at its end would meet its own future.
+    // With an open end, the replay would include events accepted during it.
     toMs: Math.min(toMs ?? nowMs, nowMs),
     ...(afterSeq === undefined ? {} : { afterSeq }),
     ...(beforeSeq === undefined ? {} : { beforeSeq }),
@@ -173,7 +171,7 @@ async function seqOf(
   return seq;
 }
 
-async function makeRoom(store: ReplayStore): Promise<void> {
+async function makeSpace(store: ReplayStore): Promise<void> {
   const { jobs, cancelled } = await store.list();
   const open = jobs.filter((job) => !isOver(job) && !cancelled.has(job.id));
   if (open.length >= openReplaysMax) {
@@ -182,7 +180,7 @@ async function makeRoom(store: ReplayStore): Promise<void> {
     });
   }
   const over = jobs.filter(isOver).toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
-  const surplus = Math.max(0, jobs.length + 1 - keptReplaysMax);
+  const surplus = Math.max(0, jobs.length + 1 - storedReplaysMax);
   await Promise.all(over.slice(0, surplus).map(({ id }) => store.drop(id)));
 }
 
@@ -199,19 +197,28 @@ async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunResponse> 
   return { dry_run: true, matched, in_progress: inProgress, too_old: tooOld, missing, complete: isEnd };
 }
 
-async function answerOf(
+async function responseOf(
   { replays }: ReplayDeps,
   { id, status, createdAt, tally, detail }: ReplayJob,
 ): Promise<ReplayResponse> {
-  // Of one that is queued there is none: a count that nobody waits for would end the process when it fails.
+  // A queued replay has no counts. Reading them would only add requests that can fail.
   const counted = status === "queued" ? [] : replayMarks;
   const [published = 0, delivered = 0, failed = 0] = await Promise.all(counted.map((mark) => replays.count(id, mark)));
   const { matched, inProgress, tooOld, missing } = tally;
-  const met = { matched, in_progress: inProgress, too_old: tooOld, missing };
-  return { replay_id: id, status, created_at: createdAt, ...met, published, delivered, failed, detail: detail ?? null };
+  const read = { matched, in_progress: inProgress, too_old: tooOld, missing };
+  return {
+    replay_id: id,
+    status,
+    created_at: createdAt,
+    ...read,
+    published,
+    delivered,
+    failed,
+    detail: detail ?? null,
+  };
 }
 
-/** What stops a replay is the platform's to know. */
-function shownTo(caller: ReplayCaller, answer: ReplayResponse): ReplayResponse {
-  return answer.detail === null || !isNarrowed(caller) ? answer : { ...answer, detail: hiddenDetail };
+/** Hides the detail from callers that are narrowed to partners. */
+function shownTo(caller: ReplayCaller, response: ReplayResponse): ReplayResponse {
+  return response.detail === null || !isNarrowed(caller) ? response : { ...response, detail: hiddenDetail };
 }

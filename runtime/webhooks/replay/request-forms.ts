@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
-import { isMoment } from "../events/envelope.ts";
+import { isCalendarTime } from "../events/envelope.ts";
 
 export const eventIdsMax = 1_000;
 const ratePerSecondMax = 10_000;
@@ -37,10 +37,10 @@ function form(required: Properties, optional: Properties) {
 
 const timeForm = new RegExp(time.pattern, "u");
 
-/** True for a time as bodies write it, in the calendar. */
-export const isTime = (value: unknown): value is string => isMoment(value, timeForm);
+/** Whether the value is a time in the format of bodies, and a real date. */
+export const isTime = (value: unknown): value is string => isCalendarTime(value, timeForm);
 
-/** Schemas of the bodies. They are published and they check the bodies. */
+/** Schemas of the bodies. The served API document contains them, and {@link parseBody} checks bodies against them. */
 export const requestForms = {
   replay: form(
     {},
@@ -67,7 +67,7 @@ export const requestForms = {
 const ids = "1 to 128 visible ASCII characters without spaces";
 const yesOrNo = "true or false";
 const moment = "a time like 2026-01-31T12:00:00.000Z";
-/** The values of each member, in words that follow "must be". */
+/** Completes the sentence "… must be …" for each member. */
 const mustBe: Readonly<Record<string, string>> = {
   event_ids: `1 to ${eventIdsMax} event ids`,
   event_id: ids,
@@ -109,7 +109,7 @@ export interface Body {
 
 type FormName = keyof typeof requestForms;
 
-/** Validators, compiled with the first body of their form: that takes milliseconds each. */
+/** Validators. Each is compiled for the first body of its form, which takes milliseconds. */
 const validators: Partial<Record<FormName, ValidateFunction>> = {};
 
 function compile(name: FormName): ValidateFunction {

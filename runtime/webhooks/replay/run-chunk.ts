@@ -15,16 +15,17 @@ export interface ReplayDeps extends ReadDeps, Pick<RouterDeps, "deliveries" | "a
   readonly replays: ReplaysStream;
 }
 
-/** Deliveries of a part that are looked at at once. */
+/** Deliveries of a chunk that are processed concurrently. */
 const unitsAtOnceMax = 16;
 const hopsMax = 8;
 /** `message size exceeds maximum allowed`. Source: nats-server `errors.json`. */
 const tooLargeCode = 10054;
 
 /**
- * Carries a part of a replay out. Doing the same part again changes nothing: what was published is found.
+ * Publishes the deliveries of a chunk. A repetition of the same chunk finds the published deliveries and changes
+ * nothing.
  *
- * @throws Error when a delivery cannot be stored now; the part is to be done again
+ * @throws Error when a delivery cannot be stored now; the chunk must be repeated
  */
 export async function runChunk(
   deps: ReplayDeps,
@@ -43,7 +44,7 @@ export async function runChunk(
   return { tally, published };
 }
 
-/** What a part would come to, without doing anything. */
+/** Counts the deliveries of a chunk without publishing them. */
 export async function countChunk(
   deps: ReplayDeps,
   job: ReplayJob,
@@ -118,20 +119,18 @@ async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Pr
   for (let hop = 0; hop < hopsMax; hop += 1) {
     const decision = await decide(deps, job, unit);
     if (decision.kind === "publish") {
-      const delivery = itemOf(deps, job, unit, decision, hop);
-      const answer = await untilAnswered(
+      const delivery = recordOf(deps, job, unit, decision, hop);
+      const result = await untilAnswered(
         () => deps.deliveries.publishFirst(deliveryMessage(delivery, unit.partner.lane, unit.body)),
         { signal: deps.ending },
       );
-      if (answer.kind === "refused") {
-        const isFinal = answer.code === tooLargeCode;
-        throw new ReplayFault(
-          `JetStream refuses the delivery of event ${unit.eventId} to ${unit.partner.label}: ${answer.detail}`,
-          isFinal,
-        );
+      if (result.kind === "refused") {
+        const { eventId, partner } = unit;
+        const message = `JetStream refuses the delivery of event ${eventId} to ${partner.label}: ${result.detail}`;
+        throw new ReplayFault(message, result.code === tooLargeCode);
       }
-      if (answer.kind !== "stored") {
-        // Another replay was first, or the id was used and nothing of it is left: the next look tells.
+      if (result.kind !== "stored") {
+        // Another replay was first, or the message id was used before. The next iteration reads the state again.
         continue;
       }
     }
@@ -140,13 +139,11 @@ async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Pr
     }
     return decision.kind;
   }
-  throw new ReplayFault(
-    `the delivery of event ${unit.eventId} to ${unit.partner.label} is changed by others again and again`,
-    false,
-  );
+  const { label } = unit.partner;
+  throw new ReplayFault(`other pods changed the delivery of event ${unit.eventId} to ${label} ${hopsMax} times`, false);
 }
 
-function itemOf(
+function recordOf(
   { now }: ReplayDeps,
   job: ReplayJob,
   unit: ReplayUnit,
@@ -170,13 +167,13 @@ function itemOf(
   };
 }
 
-/** Counts the delivery, and takes the dead letters out that it makes good for. */
+/** Counts the delivery and removes the dead letters that it replaces. */
 async function settlePublished(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<void> {
   const { did, partner } = unit;
   const { ending: signal } = deps;
   await untilAnswered(() => deps.replays.mark(job.id, "published", did), { signal });
   for (const { seq, data } of await deadLettersOfDelivery(deps.deadLetters, partner, unit)) {
-    // What this very replay came to may be a dead letter already.
+    // A dead letter of this replay itself stays.
     if (parseDeadLetter(data)?.replayId !== job.id) {
       await deps.deadLetters.remove(seq);
     }

@@ -4,40 +4,40 @@ import { afterFailure, pauseAfterFailures } from "./replay-fault.ts";
 import { isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 import { runChunk, type ReplayDeps } from "./run-chunk.ts";
 
-/** Events of one part. */
+/** Events of one chunk. */
 const chunkEventsMax = 32;
-/** Longest time that one turn works on. */
-const turnMs = 1_000;
+/** Time of one run. */
+const runMsMax = 1_000;
 const secondMs = 1_000;
 
 interface Allowance {
-  /** Deliveries that may begin now; below zero after a part that held more. */
+  /** Deliveries that may be published now; negative after a chunk with more. */
   left: number;
   refilledAtMs: number;
-  /** Parts in a row that failed. */
+  /** Failed chunks in a row. */
   failures: number;
-  /** No part is begun before this time of `performance.now()`. */
-  restsUntilMs: number;
+  /** Time of the next try after a failure, by `performance.now()`. */
+  pausedUntilMs: number;
 }
 
 /**
- * What one pod does for the replays of the installation: each call is one turn, in which every replay that is not over
- * goes on by some parts. Where a turn or a process ends early, the next one goes on from the last part that was kept.
+ * Creates the job of the leader pod that runs replays. Each call is one run: every open replay continues by some
+ * chunks. After a crash, the next run continues from the last stored chunk.
  */
 export function createReplayRunner(deps: ReplayDeps, store: ReplayStore): () => Promise<void> {
   const allowances = new Map<string, Allowance>();
   return async () => {
-    const endMs = performance.now() + turnMs;
+    const endMs = performance.now() + runMsMax;
     let jobs = await openJobs(store);
-    forget(allowances, jobs);
+    removeEnded(allowances, jobs);
     while (jobs.length > 0 && performance.now() < endMs && !deps.ending.aborted) {
-      const next = await Promise.all(jobs.map((job) => goOn(deps, store, job, allowanceOf(allowances, job))));
+      const next = await Promise.all(jobs.map((job) => runNext(deps, store, job, allowanceOf(allowances, job))));
       jobs = next.filter((job) => job !== undefined);
     }
   };
 }
 
-/** Replays that are not over; one that was cancelled is over from here on. */
+/** The replays that have not ended. A cancelled replay gets its final status here. */
 async function openJobs(store: ReplayStore): Promise<readonly ReplayJob[]> {
   const { jobs, cancelled } = await store.list();
   const open = jobs.filter((job) => !isOver(job));
@@ -46,15 +46,15 @@ async function openJobs(store: ReplayStore): Promise<readonly ReplayJob[]> {
   return open.filter(({ id }) => !cancelled.has(id));
 }
 
-/** One part; undefined when there is nothing to do in this turn. */
-async function goOn(
+/** Runs one chunk; resolves with undefined when the replay has nothing more to do in this run. */
+async function runNext(
   deps: ReplayDeps,
   store: ReplayStore,
   job: ReplayJob,
   allowance: Allowance,
 ): Promise<ReplayJob | undefined> {
   refill(allowance, job.ratePerSecond);
-  if (allowance.left < 1 || performance.now() < allowance.restsUntilMs) {
+  if (allowance.left < 1 || performance.now() < allowance.pausedUntilMs) {
     return undefined;
   }
   try {
@@ -62,22 +62,22 @@ async function goOn(
     const { tally, published } = await runChunk(deps, job, chunk);
     allowance.left -= published;
     allowance.failures = 0;
-    const next = afterPart(job, chunk, tally);
+    const next = afterChunk(job, chunk, tally);
     await store.save(next);
     return chunk.isEnd ? undefined : next;
   } catch (error) {
-    // What cannot be kept now is kept after the next failure.
+    // A state that cannot be stored now is stored after the next failure.
     await pauseAfter(deps, store, job, allowance, error).catch(() => undefined);
     return undefined;
   }
 }
 
-function afterPart(job: ReplayJob, { cursor, isEnd }: ReplayChunk, tally: ReplayTally): ReplayJob {
+function afterChunk(job: ReplayJob, { cursor, isEnd }: ReplayChunk, tally: ReplayTally): ReplayJob {
   const { detail: _detail, failingSince: _failingSince, ...rest } = job;
   return { ...rest, status: isEnd ? "completed" : "running", cursor, tally: sumOf(job.tally, tally) };
 }
 
-/** Keeps that a part failed, tells it once, and pauses; the next turns of the replay begin later and later. */
+/** Stores and logs the failure of a chunk, and pauses the replay. The pause grows with each failure in a row. */
 async function pauseAfter(
   deps: ReplayDeps,
   store: ReplayStore,
@@ -86,22 +86,22 @@ async function pauseAfter(
   error: unknown,
 ): Promise<void> {
   allowance.failures += 1;
-  allowance.restsUntilMs = performance.now() + pauseAfterFailures(allowance.failures);
+  allowance.pausedUntilMs = performance.now() + pauseAfterFailures(allowance.failures);
   const next = afterFailure(job, error, deps.now());
   const fields = { err: error, replayId: job.id };
-  if (allowance.failures === 1) deps.log.warn(fields, "part of a replay failed, retry scheduled");
+  if (allowance.failures === 1) deps.log.warn(fields, "chunk of a replay failed, retry scheduled");
   if (next.status === job.status && next.failingSince === job.failingSince) return;
   await store.save(next);
   if (next.status === "failed") deps.log.error(fields, "replay failed");
 }
 
 function allowanceOf(allowances: Map<string, Allowance>, { id }: ReplayJob): Allowance {
-  const known = allowances.get(id) ?? { left: 1, refilledAtMs: performance.now(), failures: 0, restsUntilMs: 0 };
+  const known = allowances.get(id) ?? { left: 1, refilledAtMs: performance.now(), failures: 0, pausedUntilMs: 0 };
   allowances.set(id, known);
   return known;
 }
 
-/** At most what one second gives may begin at once. */
+/** Adds the allowance of the elapsed time, up to that of one second. */
 function refill(allowance: Allowance, ratePerSecond: number): void {
   const nowMs = performance.now();
   const gained = ((nowMs - allowance.refilledAtMs) / secondMs) * ratePerSecond;
@@ -109,7 +109,7 @@ function refill(allowance: Allowance, ratePerSecond: number): void {
   allowance.refilledAtMs = nowMs;
 }
 
-function forget(allowances: Map<string, Allowance>, jobs: readonly ReplayJob[]): void {
+function removeEnded(allowances: Map<string, Allowance>, jobs: readonly ReplayJob[]): void {
   const open = new Set(jobs.map(({ id }) => id));
   [...allowances.keys()].filter((id) => !open.has(id)).forEach((id) => allowances.delete(id));
 }

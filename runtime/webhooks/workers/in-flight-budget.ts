@@ -1,8 +1,8 @@
-/** Messages in work in one pod, shared by partners so that none of them can take all. */
+/** Limits the messages in work in one pod. No single partner can use the whole budget. */
 export interface InFlightBudget {
   /**
-   * Messages that one who asks may have under way besides those in work: a quarter of what is free. However many
-   * partners hang, some part stays free; whoever comes new gets at least one.
+   * Messages that one queue may request besides those in work: a quarter of the free budget, at least one. So part of
+   * the budget stays free while partners do not respond.
    */
   share(): number;
   enter(): void;

@@ -5,21 +5,21 @@ import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import type { Log } from "../log.ts";
 import { msToNextRun } from "../../bounds/periodic.ts";
 
-/** Which pod is the home of which lane: it alone pulls the lane's messages. */
+/** Selects the owner of each lane. Only the owner pulls the messages of the lane. */
 export interface LaneOwnership {
   /**
-   * Sends the first heartbeat and goes on; resolves when this pod and JetStream's clock are known.
+   * Sends the first heartbeat and starts the others. Resolves when JetStream has stored it and its clock is known.
    *
-   * @throws Unanswered when JetStream answers nothing for half a minute
+   * @throws Unanswered when JetStream does not answer for half a minute
    */
   start(): Promise<void>;
-  /** Whether this pod is the home of the lane. */
+  /** Whether this pod owns the lane. */
   isOwner(lane: string): boolean;
-  /** Pods that are alive, this one included. */
+  /** Keys of the live pods, including this one. */
   livePods(): readonly string[];
-  /** Milliseconds since JetStream last took this pod's heartbeat. */
+  /** Milliseconds since JetStream last stored a heartbeat of this pod. */
   silentMs(): number;
-  /** Takes this pod's heartbeat away, so that others take over at once. Never rejects. */
+  /** Deletes the heartbeat of this pod, so that other pods take its lanes at once. Never rejects. */
   leave(): Promise<void>;
 }
 
@@ -36,16 +36,14 @@ export interface LaneOwnershipDeps {
 
 const beatMs = 500;
 /**
- * Age at which a pod counts as gone. With one beat and the start of the consumers on top, its lanes have a new home
- * within three seconds; a pod that stalls for less keeps them.
+ * Age of the last heartbeat at which a pod counts as gone. Together with one heartbeat period and the start of the
+ * consumers, lanes get a new owner within three seconds.
  */
 const goneAfterMs = 2_000;
-/** How long the first heartbeat is tried. */
+/** Time limit of the first heartbeat. */
 const startMsMax = 30_000;
 
-/**
- * Creates a pod's part in sharing lanes. Liveness is judged by JetStream's clock alone. Source: design §4 ("Home pod").
- */
+/** Creates the lane ownership of a pod. The age of heartbeats is measured by JetStream's clock. Source: design §4. */
 export function createLaneOwnership(deps: LaneOwnershipDeps): LaneOwnership {
   return new BeatingOwnership(deps);
 }
@@ -58,7 +56,7 @@ class BeatingOwnership implements LaneOwnership {
   #graceUntilMs = 0;
   #isSilent = false;
   #timer: NodeJS.Timeout | undefined;
-  #turn: Promise<void> = Promise.resolve();
+  #beat: Promise<void> = Promise.resolve();
   #hasLeft = false;
 
   constructor(deps: LaneOwnershipDeps) {
@@ -68,8 +66,8 @@ class BeatingOwnership implements LaneOwnership {
   }
 
   async start(): Promise<void> {
-    await untilAnswered(() => this.#takeTurn(), { giveUpAfterMs: startMsMax });
-    this.#goOn();
+    await untilAnswered(() => this.#update(), { giveUpAfterMs: startMsMax });
+    this.#schedule();
   }
 
   isOwner(lane: string): boolean {
@@ -87,14 +85,14 @@ class BeatingOwnership implements LaneOwnership {
   async leave(): Promise<void> {
     this.#hasLeft = true;
     clearTimeout(this.#timer);
-    await this.#turn;
+    await this.#beat;
     await this.#deps.bucket.remove(this.#key).catch(() => undefined);
   }
 
-  async #takeTurn(): Promise<void> {
+  async #update(): Promise<void> {
     const found = await beat(this.#deps, this.#key);
     if (this.silentMs() > goneAfterMs) {
-      // After JetStream was away nobody's heartbeat is young: wait for those of the others.
+      // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
       this.#graceUntilMs = performance.now() + goneAfterMs;
     }
     this.#lastBeatMs = performance.now();
@@ -106,30 +104,30 @@ class BeatingOwnership implements LaneOwnership {
     }
   }
 
-  #goOn(): void {
+  #schedule(): void {
     this.#timer = setTimeout(
       () => {
-        this.#turn = this.#takeTurn()
-          .then(() => this.#note(false))
-          // While JetStream is away nobody can tell who is alive; the last known homes stay.
-          .catch((error: unknown) => this.#note(true, error))
-          .finally(() => !this.#hasLeft && this.#goOn());
+        this.#beat = this.#update()
+          .then(() => this.#log(false))
+          // Without JetStream the live pods are unknown, so the last owners stay.
+          .catch((error: unknown) => this.#log(true, error))
+          .finally(() => !this.#hasLeft && this.#schedule());
       },
       msToNextRun(beatMs, performance.now()),
     );
     this.#timer.unref();
   }
 
-  /** One line when heartbeats begin to fail and one when they are taken again. */
-  #note(isSilent: boolean, error?: unknown): void {
+  /** Logs when heartbeats begin to fail, and when they are stored again. */
+  #log(isSilent: boolean, error?: unknown): void {
     if (isSilent !== this.#isSilent) {
       this.#isSilent = isSilent;
-      this.#deps.log.warn({ err: error }, isSilent ? "heartbeats are not taken" : "heartbeats are taken again");
+      this.#deps.log.warn({ err: error }, isSilent ? "heartbeat not stored" : "heartbeat stored again");
     }
   }
 }
 
-/** Sends this pod's heartbeat and reads everybody's; its own, read back, also tells JetStream's time. */
+/** Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream. */
 async function beat({ bucket, clock, localNow }: LaneOwnershipDeps, key: string): Promise<readonly string[]> {
   const sentAtMs = localNow();
   await bucket.put(key, "");
@@ -142,17 +140,17 @@ async function beat({ bucket, clock, localNow }: LaneOwnershipDeps, key: string)
   return livePods(entries, key, clock.now());
 }
 
-/** Keys of the pods whose last heartbeat is young enough, and of this one, sorted. */
+/** Sorted keys of the pods whose last heartbeat is recent, and of this pod. */
 export function livePods(
   entries: readonly { readonly key: string; readonly storedAtMs: number }[],
   own: string,
   nowMs: number,
 ): readonly string[] {
-  const young = entries.filter(({ storedAtMs }) => nowMs - storedAtMs < goneAfterMs).map(({ key }) => key);
-  return [...new Set([...young, own])].sort();
+  const recent = entries.filter(({ storedAtMs }) => nowMs - storedAtMs < goneAfterMs).map(({ key }) => key);
+  return [...new Set([...recent, own])].sort();
 }
 
-/** A pod id as a bucket key, which is one subject token. */
+/** The bucket key of a pod, which must be one subject token. */
 export function podKey(podId: string): string {
   return podId.replaceAll(/[^\w-]/gu, "_");
 }

@@ -15,7 +15,7 @@ import type { Semaphore } from "./semaphore.ts";
 /** State that all workers of a pod share. */
 export interface SharedByWorkers {
   /** Limits how many workers change consumers at once. */
-  readonly turns: Semaphore;
+  readonly consumerChanges: Semaphore;
   /** Limits the messages in work. */
   readonly budget: InFlightBudget;
   /** The messages in work, by stream sequence. */
@@ -89,7 +89,7 @@ export class LaneWorker {
 
   /** Requests a reconciliation. One runs at a time, and each reads the state at its own start. */
   reconcile(): void {
-    this.#reconciled = this.#reconciled.then(() => this.#reconcileInTurn());
+    this.#reconciled = this.#reconciled.then(() => this.#reconcileNow());
   }
 
   keepAlive(): void {
@@ -138,15 +138,15 @@ export class LaneWorker {
     }
   }
 
-  async #reconcileInTurn(): Promise<void> {
-    await this.#shared.turns.acquire();
+  async #reconcileNow(): Promise<void> {
+    await this.#shared.consumerChanges.acquire();
     try {
       await this.#policy.reconcile();
     } catch (error) {
       this.#context.log.warn({ err: error, ...this.#policy.logFields }, "consumers not ready, retry scheduled");
       this.#context.clock.after(retryPauseMs, () => this.reconcile());
     } finally {
-      this.#shared.turns.release();
+      this.#shared.consumerChanges.release();
     }
   }
 

@@ -9,6 +9,8 @@ import type { Promotions } from "./promotions.ts";
 import { Semaphore } from "./semaphore.ts";
 import { createSharedLane } from "./shared-lane.ts";
 
+// Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
+
 /** The workers of this pod: one per partner with its own lane, one per shared lane. */
 export interface Lanes {
   /** Replaces the partners. Pulls of a removed partner end; its stored messages stay. */
@@ -62,7 +64,7 @@ class WorkerLanes implements Lanes {
   constructor(deps: LanesDeps) {
     this.#deps = deps;
     const budget = createInFlightBudget(deps.inWorkMax ?? inWorkMaxDefault);
-    this.#common = { turns: new Semaphore(consumerChangesMax), budget, inWork: new Map() };
+    this.#common = { consumerChanges: new Semaphore(consumerChangesMax), budget, inWork: new Map() };
   }
 
   apply(partners: readonly Partner[]): void {

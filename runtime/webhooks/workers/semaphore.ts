@@ -1,4 +1,4 @@
-/** A number of places; whoever finds none waits its turn. */
+/** A counting lock. Callers wait in order while all places are taken. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
@@ -8,7 +8,7 @@ export class Semaphore {
     this.#size = size;
   }
 
-  /** Resolves when a place is taken for the caller, who must {@link release} it. */
+  /** Resolves when the caller has a place, and must {@link release} it. */
   acquire(): Promise<void> {
     if (this.#taken < this.#size) {
       this.#taken += 1;
@@ -17,13 +17,13 @@ export class Semaphore {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Gives a place back, or on. */
+  /** Frees a place for the next caller. */
   release(): void {
     this.#taken -= 1;
     this.#admit();
   }
 
-  /** Changes the number of places; those that are taken stay taken. */
+  /** Changes the number of places; taken places stay taken. */
   resize(size: number): void {
     this.#size = size;
     this.#admit();

@@ -169,13 +169,13 @@ describe.concurrent("an event on a NATS subject", () => {
     expect(partner.of("e-2")).toEqual([]);
   });
 
-  test("that is refused and asks for no answer is told in the log", async (context) => {
+  test("that is refused and has no reply subject is logged", async (context) => {
     const it = await caseOf(context);
     it.nats.connection.publish(`${it.prefix}.in.acme`, "{}");
-    const told = await waitFor(() => it.lines.find(({ message }) => message.includes("nobody waits")), {
+    const line = await waitFor(() => it.lines.find(({ message }) => message.includes("without a reply subject")), {
       timeoutMs,
       what: "the line",
     });
-    expect(told.fields).toMatchObject({ code: "invalid_envelope", tenant: "acme" });
+    expect(line.fields).toMatchObject({ code: "invalid_envelope", tenant: "acme" });
   });
 });

@@ -4,7 +4,7 @@ import {
   afterFailure,
   pauseAfterFailures,
   ReplayFault,
-  replayPatienceMs,
+  failingMsMax,
 } from "../../../../runtime/webhooks/replay/replay-fault.ts";
 import { noTally, type ReplayJob } from "../../../../runtime/webhooks/replay/replay-job.ts";
 
@@ -34,13 +34,13 @@ describe("a replay of which a part failed", () => {
     [
       "goes on while its patience lasts",
       new ReplayFault("full", false),
-      since(replayPatienceMs - 1),
+      since(failingMsMax - 1),
       { status: "running", detail: "full" },
     ],
     [
       "has failed when its patience ends",
       new ReplayFault("full", false),
-      since(replayPatienceMs),
+      since(failingMsMax),
       { status: "failed", detail: "full" },
     ],
     [
@@ -52,7 +52,7 @@ describe("a replay of which a part failed", () => {
     [
       "has failed after an error of ours as well, without its text",
       new Error("at 10.0.0.7"),
-      since(replayPatienceMs),
+      since(failingMsMax),
       {
         status: "failed",
         detail: "An internal error stops the replay; the log of the runtime has it under the replay id.",
@@ -64,7 +64,7 @@ describe("a replay of which a part failed", () => {
   });
 
   test("stays as it is, however long, when NATS does not answer", () => {
-    const before = { ...job, failingSince: since(10 * replayPatienceMs) };
+    const before = { ...job, failingSince: since(10 * failingMsMax) };
     expect(afterFailure(before, new Unanswered("$JS.API.INFO", "timeout"), nowMs)).toBe(before);
   });
 

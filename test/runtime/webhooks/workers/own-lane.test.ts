@@ -35,7 +35,7 @@ async function caseOf(
   const memory = memoryContext();
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
-  const shared = { turns: new Semaphore(16), budget: createInFlightBudget(4_096), inWork: new Map() };
+  const shared = { consumerChanges: new Semaphore(16), budget: createInFlightBudget(4_096), inWork: new Map() };
   const own = createOwnLane(memory.context, partner, shared);
   own.set(partner, true);
   await quiet();
