@@ -76,7 +76,7 @@ const table = `
   runtime/nats/layout.ts
   runtime/nats/connection/
   runtime/nats/messages/ < nats/layout.ts nats/connection/
-  runtime/nats/streams/ < bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
+  runtime/nats/streams/ < bounds/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
   runtime/nats/child/ < nats/connection/
   runtime/stores/store-error.ts
   runtime/stores/limits/ < stores/store-error.ts
@@ -100,7 +100,7 @@ const table = `
   runtime/webhooks/authorization/ <
       crds/ bounds/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
   runtime/webhooks/records/ <
-      crds/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/
+      crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/
       webhooks/partners/
   runtime/webhooks/telemetry/ < crds/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <

@@ -42,7 +42,7 @@ interface SizedMessage extends Msg {
  */
 export function readHeaders(message: SizedMessage): Readonly<Record<string, string>> {
   const block = headerBlock(message);
-  return block === undefined ? firstValues(message.headers ?? []) : fieldsOf(block);
+  return block === undefined ? firstValues(message.headers ?? []) : parseHeaders(block);
 }
 
 /** The text of the headers, which precede the payload in the same bytes; undefined when their length is unknown. */
@@ -57,7 +57,8 @@ function headerBlock(message: SizedMessage): string | undefined {
   return text.startsWith(firstLine) ? text : undefined;
 }
 
-function fieldsOf(block: string): Readonly<Record<string, string>> {
+/** Parses the text of headers; the first value of a repeated name counts. */
+export function parseHeaders(block: string): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
   let start = firstLine.length;
   for (let end = block.indexOf(lineEnd, start); end > start; end = block.indexOf(lineEnd, start)) {

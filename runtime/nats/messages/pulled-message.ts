@@ -1,18 +1,13 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { readHeaders } from "./headers.ts";
+import type { StoredMessage } from "./stored-messages.ts";
 import type { Outbox } from "../connection/outbox.ts";
 
 /** A message that a consumer delivered. JetStream redelivers it unless it is acknowledged or extended in time. */
-export interface PulledMessage {
-  readonly subject: string;
-  readonly seq: number;
+export interface PulledMessage extends StoredMessage {
   /** 1 at the first delivery. */
   readonly deliveryCount: number;
-  /** Time at which JetStream stored it, Unix milliseconds by its clock. */
-  readonly storedAtMs: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly data: Uint8Array;
   /** Acknowledges without waiting for JetStream's confirmation. */
   ack(): void;
   /** Restarts the acknowledgement wait. */

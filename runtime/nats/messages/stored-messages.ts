@@ -1,6 +1,6 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
-import { firstValues } from "./headers.ts";
+import { firstValues, parseHeaders } from "./headers.ts";
 
 /** A message in a stream. */
 export interface StoredMessage {
@@ -86,17 +86,6 @@ export async function readLastOfTenants(
       );
 }
 
-/** Reads messages of a subject in order from a sequence on, at most `countMax` (up to 1,024), from any replica. */
-export async function readBatch(
-  handle: NatsConnectionHandle,
-  stream: string,
-  subject: string,
-  countMax: number,
-  seq = 1,
-): Promise<readonly StoredMessage[]> {
-  return collect(await handle.manager.direct.getBatch(stream, { next_by_subj: subject, seq, batch: countMax }));
-}
-
 /**
  * Reads the message with this sequence from the leader of the stream.
  *
@@ -107,26 +96,40 @@ export function readAt(handle: NatsConnectionHandle, stream: string, seq: number
 }
 
 /** Start and bounds of a batch. */
-interface BatchFrom {
+interface Batch {
   /** May hold wildcards. */
   readonly subject: string;
   /** First sequence. The alternative is the first time, Unix milliseconds. */
   readonly seq?: number;
   readonly atMs?: number;
+  /** At most 1,024. */
   readonly countMax: number;
-  /** The batch ends with the message that reaches this size. */
-  readonly bytesMax: number;
+  /** The batch ends with the message that reaches this size. @default no limit */
+  readonly bytesMax?: number;
 }
 
 /** Reads messages of a subject in order, from any replica. Fewer than `countMax` messages do not mean the end. */
-export async function readBatchFrom(
+export async function readBatch(
   handle: NatsConnectionHandle,
   stream: string,
-  { subject, seq = 1, atMs, countMax, bytesMax }: BatchFrom,
+  { subject, seq = 1, atMs, countMax, bytesMax }: Batch,
 ): Promise<readonly StoredMessage[]> {
   const start = atMs === undefined ? { seq: Math.max(1, seq) } : { start_time: new Date(atMs).toISOString() };
-  const limits = { next_by_subj: subject, batch: countMax, max_bytes: bytesMax };
-  return collect(await handle.manager.direct.getBatch(stream, { ...start, ...limits }));
+  const size = bytesMax === undefined ? {} : { max_bytes: bytesMax };
+  const query = { next_by_subj: subject, batch: countMax, ...start, ...size };
+  return collect(await handle.manager.direct.getBatch(stream, query));
+}
+
+/** Size of a stream, and its first sequence. */
+export interface StreamSize {
+  readonly messages: number;
+  readonly bytes: number;
+  readonly firstSeq: number;
+}
+
+export async function readSize({ manager }: NatsConnectionHandle, stream: string): Promise<StreamSize> {
+  const { messages, bytes, first_seq: firstSeq } = (await manager.streams.info(stream)).state;
+  return { messages, bytes, firstSeq };
 }
 
 /** Deletes one message if it exists. */
@@ -190,17 +193,6 @@ async function askLeader(
     return undefined;
   }
   const { subject, seq, time, hdrs = "", data = "" } = message;
-  const headers = headersOf(Buffer.from(hdrs, "base64").toString());
+  const headers = parseHeaders(Buffer.from(hdrs, "base64").toString());
   return { subject, seq, storedAtMs: Date.parse(time), headers, data: Buffer.from(data, "base64") };
-}
-
-function headersOf(text: string): Readonly<Record<string, string>> {
-  const lines = text.split("\r\n").slice(1);
-  const pairs = lines
-    .filter((line) => line.includes(":"))
-    .map((line): [string, string] => {
-      const colon = line.indexOf(":");
-      return [line.slice(0, colon), line.slice(colon + 1).trim()];
-    });
-  return Object.fromEntries(pairs);
 }

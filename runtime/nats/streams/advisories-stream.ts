@@ -1,5 +1,6 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { consumerInfo, ensureConsumer } from "../messages/consumers.ts";
+import { parseJsonObject } from "../../json/json-object.ts";
 import type { Layout } from "../layout.ts";
 
 /**
@@ -52,20 +53,11 @@ export function createAdvisoriesStream(handle: NatsConnectionHandle, layout: Lay
 
 /** Parses an advisory; undefined for another kind or other content. */
 export function readAdvisory(data: Uint8Array): Advisory | undefined {
-  const value = parsed(data);
+  const value = parseJsonObject(Buffer.from(data).toString());
   const kind = kindForm.exec(String(value?.["type"]))?.groups?.["kind"];
   const { stream, consumer, stream_seq: seq } = value ?? {};
   if ((kind !== "max_deliver" && kind !== "terminated") || typeof stream !== "string" || typeof seq !== "number") {
     return undefined;
   }
   return { kind, stream, consumer: String(consumer), seq };
-}
-
-function parsed(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(data).toString());
-    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

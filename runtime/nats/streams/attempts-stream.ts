@@ -31,7 +31,8 @@ export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layou
       return publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record), headers });
     },
     read: (tenant, idhash) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
-    list: (tenant, idhash) => readBatch(handle, stream, layout.attempts(tenant, idhash), recordsMax),
+    list: (tenant, idhash) =>
+      readBatch(handle, stream, { subject: layout.attempts(tenant, idhash), countMax: recordsMax }),
     lastOfEach: (tenants, idhash) =>
       readLastOfTenants(handle, stream, tenants, (tenant) => layout.attempts(tenant, idhash)),
   };

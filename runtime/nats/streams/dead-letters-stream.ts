@@ -1,7 +1,7 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
-import { readBatchFrom, readLastOfEach, removeMessage, type StoredMessage } from "../messages/stored-messages.ts";
+import { readBatch, readLastOfEach, removeMessage, type StoredMessage } from "../messages/stored-messages.ts";
 
 /** A delivery that ended without success. */
 export interface DeadLetterToStore {
@@ -49,7 +49,7 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
       }),
     list: (partner, reason, fromSeq, countMax) => {
       const subject = layout.deadLetter(partner, reason, "*");
-      return readBatchFrom(handle, stream, { subject, seq: fromSeq, countMax, bytesMax: batchBytesMax });
+      return readBatch(handle, stream, { subject, seq: fromSeq, countMax, bytesMax: batchBytesMax });
     },
     of: (partner, did) => readLastOfEach(handle, stream, [layout.deadLetter(partner, "*", did)]),
     lastSeq: async () => (await handle.manager.streams.info(stream)).state.last_seq,

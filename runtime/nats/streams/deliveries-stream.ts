@@ -10,10 +10,11 @@ import { startPull, type Pull, type PullOptions } from "../messages/pull.ts";
 import {
   readAt,
   readBatch,
-  readBatchFrom,
   readLast,
+  readSize,
   removeMessage,
   type StoredMessage,
+  type StreamSize,
 } from "../messages/stored-messages.ts";
 
 /** The message of a delivery. */
@@ -41,12 +42,6 @@ export interface LaneState {
   readonly settledSeq: number;
   /** Remaining time of a pause, in milliseconds; 0 without one. */
   readonly pausedMs: number;
-}
-
-/** Size of a stream. */
-interface StreamSize {
-  readonly messages: number;
-  readonly bytes: number;
 }
 
 /** Configuration of the consumer of a lane. */
@@ -120,7 +115,7 @@ export interface DeliveriesStream {
    */
   dueByPartner(lane: string): Promise<ReadonlyMap<string, number>>;
   /** Reads the size of the stream. Concurrent calls share one request. */
-  size(): Promise<StreamSize>;
+  size(): Promise<Pick<StreamSize, "messages" | "bytes">>;
   /**
    * Counts the messages of a partner: those in its lanes, and those that wait for their next attempt. The server lists
    * the subjects of the latter: not for the hot path.
@@ -141,11 +136,21 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
   const stream = layout.streams.deliveries;
   const once = createSingleFlight<StreamSize>();
   return {
-    publishFirst: (delivery) => publish(handle, firstAttempt(layout, delivery)),
+    publishFirst: ({ lane, partner, did, messageId, headers: fields, body: payload }) => {
+      const expected = { [publishHeader.messageId]: messageId, [publishHeader.expectedSubjectSequence]: "0" };
+      const subject = layout.firstAttempt(lane, partner, did);
+      return publish(handle, { subject, payload, headers: { ...fields, ...expected } });
+    },
     schedule: (delivery, held, atMs) => {
+      const { lane, partner, did, body: payload } = delivery;
       // The error of the clock estimate is added, so that no attempt starts early.
       const safeAtMs = atMs + Math.ceil(handle.clock.errorMs());
-      return publish(handle, scheduled(layout, delivery, held, safeAtMs));
+      const headers = {
+        ...inPlaceOf(held, delivery),
+        [publishHeader.schedule]: `@at ${new Date(safeAtMs).toISOString()}`,
+        [publishHeader.scheduleTarget]: layout.retry(lane, partner, did),
+      };
+      return publish(handle, { subject: layout.schedule(partner, did), payload, headers });
     },
     live: async (lanes, partner, did) => {
       const inLane = (lane: string): readonly string[] => [
@@ -156,7 +161,11 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       const found = await Promise.all(subjects.map((subject) => readLast(handle, stream, subject)));
       return found.filter((message) => message !== undefined);
     },
-    move: (delivery, held) => publish(handle, movedMessage(layout, delivery, held)),
+    move: (delivery, held) => {
+      const { lane, partner, did, body: payload } = delivery;
+      const subject = layout.sameQueue(held.subject, lane, partner, did);
+      return publish(handle, { subject, payload, headers: inPlaceOf(held, delivery) });
+    },
     ensureConsumer: async ({ queue, lane, maxAckPending, metadata }) => {
       const filter = layout.laneFilter(queue, lane);
       await ensureConsumer(handle, { stream, name: laneConsumer(queue, lane), filter, maxAckPending, metadata });
@@ -171,37 +180,23 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
     removePartner: (partner) => removePartner(handle, layout, partner),
     pending: (partner, place, seq, countMax) => {
       const subject = layout.partnerFilters(partner)[pendingPlaces.indexOf(place)] ?? "";
-      return readBatchFrom(handle, stream, { subject, seq, countMax, bytesMax: pendingBytesMax });
+      return readBatch(handle, stream, { subject, seq, countMax, bytesMax: pendingBytesMax });
     },
     remove: (seq) => removeMessage(handle, stream, seq),
-    waiting: (queue, seq, countMax) => readBatch(handle, stream, layout.laneFilter(queue, "*"), countMax, seq),
+    waiting: (queue, seq, countMax) =>
+      readBatch(handle, stream, { subject: layout.laneFilter(queue, "*"), seq, countMax }),
     oldest: async (queue, partner) => {
       const subject = queue === "first" ? layout.firstAttempt("*", partner, "*") : layout.retry("*", partner, "*");
-      return (await readBatchFrom(handle, stream, { subject, countMax: 1, bytesMax: oneMessageBytes }))[0];
+      return (await readBatch(handle, stream, { subject, countMax: 1, bytesMax: oneMessageBytes }))[0];
     },
     at: (seq) => readAt(handle, stream, seq),
     lanes: async () => queuesByLane(await consumerNames(handle, stream)),
-    removeLane: async (lane) => {
-      const names = laneQueues.map((queue) => laneConsumer(queue, lane));
-      const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
-      const isBusy = infos.some((info) => info !== undefined && laneState(info).messages > 0);
-      // The target of a schedule is fixed: waiting messages may still arrive in the former lane of the partner.
-      if (isBusy || (await countSubjects(handle, stream, layout.schedule(lane, "*"))) > 0) {
-        return false;
-      }
-      await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
-      return true;
-    },
+    removeLane: (lane) => removeLane(handle, layout, lane),
     dueByLane: () => dueByLane(handle, stream),
     dueByPartner: (lane) => dueByPartner(handle, layout, lane),
-    size: () => once("size", () => sizeOf(handle, stream)),
+    size: () => once("size", () => readSize(handle, stream)),
     waitingFor: (lane, partner) => waitingFor(handle, layout, lane, partner),
   };
-}
-
-async function sizeOf(handle: NatsConnectionHandle, stream: string): Promise<StreamSize> {
-  const { messages, bytes } = (await handle.manager.streams.info(stream)).state;
-  return { messages, bytes };
 }
 
 async function removePartner(handle: NatsConnectionHandle, layout: Layout, partner: string): Promise<boolean> {
@@ -213,6 +208,19 @@ async function removePartner(handle: NatsConnectionHandle, layout: Layout, partn
     return false;
   }
   await Promise.all(laneQueues.map((queue) => deleteConsumer(handle, stream, laneConsumer(queue, partner))));
+  return true;
+}
+
+async function removeLane(handle: NatsConnectionHandle, layout: Layout, lane: string): Promise<boolean> {
+  const stream = layout.streams.deliveries;
+  const names = laneQueues.map((queue) => laneConsumer(queue, lane));
+  const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
+  const isBusy = infos.some((info) => info !== undefined && laneState(info).messages > 0);
+  // The target of a schedule is fixed: waiting messages may still arrive in the former lane of the partner.
+  if (isBusy || (await countSubjects(handle, stream, layout.schedule(lane, "*"))) > 0) {
+    return false;
+  }
+  await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
   return true;
 }
 
@@ -280,23 +288,6 @@ function laneState({ num_pending, num_ack_pending, ack_floor, paused, pause_rema
   return { messages: num_pending + num_ack_pending, settledSeq: ack_floor.stream_seq, pausedMs };
 }
 
-function firstAttempt(layout: Layout, { lane, partner, did, messageId, headers, body }: DeliveryToStore) {
-  return {
-    subject: layout.firstAttempt(lane, partner, did),
-    payload: body,
-    headers: { ...headers, [publishHeader.messageId]: messageId, [publishHeader.expectedSubjectSequence]: "0" },
-  };
-}
-
-function movedMessage(layout: Layout, delivery: DeliveryToStore, held: HeldMessage) {
-  const { lane, partner, did, body } = delivery;
-  return {
-    subject: layout.sameQueue(held.subject, lane, partner, did),
-    payload: body,
-    headers: inPlaceOf(held, delivery),
-  };
-}
-
 /** Headers that store the message only while the held message exists. */
 function inPlaceOf(held: HeldMessage, { messageId, headers }: DeliveryToStore): HeaderFields {
   return {
@@ -304,18 +295,5 @@ function inPlaceOf(held: HeldMessage, { messageId, headers }: DeliveryToStore): 
     [publishHeader.messageId]: messageId,
     [publishHeader.expectedSubjectSequence]: String(held.seq),
     [publishHeader.expectedSubject]: held.subject,
-  };
-}
-
-function scheduled(layout: Layout, delivery: DeliveryToStore, held: HeldMessage, atMs: number) {
-  const { lane, partner, did, body } = delivery;
-  return {
-    subject: layout.schedule(partner, did),
-    payload: body,
-    headers: {
-      ...inPlaceOf(held, delivery),
-      [publishHeader.schedule]: `@at ${new Date(atMs).toISOString()}`,
-      [publishHeader.scheduleTarget]: layout.retry(lane, partner, did),
-    },
   };
 }

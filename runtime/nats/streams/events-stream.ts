@@ -4,7 +4,15 @@ import { deleteConsumer, ensureConsumer } from "../messages/consumers.ts";
 import { routerConsumer, type Layout } from "../layout.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import { startPull, type Pull, type PullOptions } from "../messages/pull.ts";
-import { readAt, readBatchFrom, readLast, readLastOfTenants, type StoredMessage } from "../messages/stored-messages.ts";
+import {
+  readAt,
+  readBatch,
+  readLast,
+  readLastOfTenants,
+  readSize,
+  type StoredMessage,
+  type StreamSize,
+} from "../messages/stored-messages.ts";
 import type { HeaderFields } from "../messages/headers.ts";
 
 /** An event to store. */
@@ -48,16 +56,9 @@ export interface EventsStream {
   /** Reads the sequence up to which all events are routed. */
   routedUpTo(): Promise<number>;
   /** Reads the size of the stream. Concurrent calls share one request. */
-  size(): Promise<EventsSize>;
+  size(): Promise<StreamSize>;
   /** Removes every event before this sequence. */
   dropBefore(seq: number): Promise<void>;
-}
-
-/** Size of the events stream. */
-export interface EventsSize {
-  readonly messages: number;
-  readonly bytes: number;
-  readonly firstSeq: number;
 }
 
 const scanBytesMax = 4 * 1024 * 1024;
@@ -65,7 +66,7 @@ const scanBytesMax = 4 * 1024 * 1024;
 /** Creates the access to the events stream. */
 export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
   const stream = layout.streams.events;
-  const once = createSingleFlight<EventsSize>();
+  const once = createSingleFlight<StreamSize>();
   const findEach = (tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]> =>
     readLastOfTenants(handle, stream, tenants, (tenant) => layout.event(tenant, idhash));
   return {
@@ -92,7 +93,7 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
     at: (seq) => readAt(handle, stream, seq),
     scan: (tenant, from, countMax) => {
       const subject = layout.event(tenant, "*");
-      return readBatchFrom(handle, stream, { subject, ...from, countMax, bytesMax: scanBytesMax });
+      return readBatch(handle, stream, { subject, ...from, countMax, bytesMax: scanBytesMax });
     },
     ensureRouter: async (maxAckPending) => {
       const consumer = { stream, name: routerConsumer, filter: layout.filters.events, maxAckPending };
@@ -101,12 +102,7 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
     forgetRouter: () => deleteConsumer(handle, stream, routerConsumer),
     pull: (options) => startPull(handle, { ...options, stream, consumer: routerConsumer }),
     routedUpTo: async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
-    size: () => once("size", () => sizeOf(handle, stream)),
+    size: () => once("size", () => readSize(handle, stream)),
     dropBefore: async (seq) => void (await handle.manager.streams.purge(stream, { seq })),
   };
-}
-
-async function sizeOf(handle: NatsConnectionHandle, stream: string): Promise<EventsSize> {
-  const { messages, bytes, first_seq: firstSeq } = (await handle.manager.streams.info(stream)).state;
-  return { messages, bytes, firstSeq };
 }

@@ -10,7 +10,7 @@ import { deliveryId } from "../ids.ts";
 import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { ListPartner } from "../partners/register-partner.ts";
 import type { Partner } from "../partners/partner.ts";
-import { deadLetterOverflow } from "./dead-letter-overflow.ts";
+import { endUnsent, type UnsentReason } from "./end-unsent.ts";
 import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";
 import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
@@ -185,6 +185,11 @@ function stepAfter(first: DeliveryRecord, { generation, attempt, number, settlem
   return settlementRow(settlement).ends ? undefined : step;
 }
 
+const backlogFull: UnsentReason = {
+  reason: "backlog_full",
+  detail: "the backlog of the partner has reached its limit, nothing was sent",
+};
+
 async function ensureDelivery(
   deps: RouterDeps,
   event: StoredEvent,
@@ -193,8 +198,10 @@ async function ensureDelivery(
   isMissing: () => Promise<boolean>,
 ): Promise<void> {
   await deps.listPartner(partner);
-  if (deps.backlogs.isFull(partner) && (await deadLetterOverflow(deps, step, partner, event.body))) {
-    return;
+  if (deps.backlogs.isFull(partner)) {
+    const unsent = { delivery: step, partner, body: event.body, before: [] };
+    // A delivery whose dead letter is refused waits in the backlog.
+    if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return;
   }
   const isStored = await storeStep(deps, {
     step,

@@ -1,4 +1,5 @@
-import type { EventsSize, EventsStream } from "../../nats/streams/events-stream.ts";
+import type { StreamSize } from "../../nats/messages/stored-messages.ts";
+import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { Log } from "../log.ts";
 
 /** Share of the maximum size above which the oldest events are deleted. */
@@ -10,7 +11,7 @@ const keptShare = 0.7;
  * Returns the first sequence to keep, so that old events never cause a refusal; undefined below the limit. Events that
  * are not routed yet always stay, so only these can fill the stream.
  */
-export function firstSeqToKeep(size: EventsSize, bytesMax: number, routedUpTo: number): number | undefined {
+export function firstSeqToKeep(size: StreamSize, bytesMax: number, routedUpTo: number): number | undefined {
   if (size.bytes <= bytesMax * fullShare) {
     return undefined;
   }

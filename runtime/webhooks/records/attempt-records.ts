@@ -1,4 +1,5 @@
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
+import { parseJsonObject } from "../../json/json-object.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { DeliveryRecord } from "./delivery-record.ts";
 import { eventHash, messageId, type AttemptId } from "../ids.ts";
@@ -133,10 +134,6 @@ export function parseAttempts(messages: readonly StoredMessage[]): readonly Atte
 }
 
 function parseRecord(data: Uint8Array): AttemptRecord | undefined {
-  try {
-    const value = JSON.parse(Buffer.from(data).toString()) as Partial<AttemptRecord> | null;
-    return value?.did !== undefined && value.settlement !== undefined ? (value as AttemptRecord) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value: Partial<AttemptRecord> | undefined = parseJsonObject(Buffer.from(data).toString());
+  return value?.did !== undefined && value.settlement !== undefined ? (value as AttemptRecord) : undefined;
 }

@@ -2,6 +2,7 @@
 import type { DeliveryToStore } from "../../nats/streams/deliveries-stream.ts";
 import { parseDelivery } from "../../nats/layout.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { messageId, type AttemptId } from "../ids.ts";
 
 /** One step of a delivery, as the headers and the subject of its message store it. */
@@ -17,12 +18,6 @@ export interface DeliveryRecord extends AttemptId {
   /** Attempts in earlier generations: `X-Attempt` counts on. */
   readonly attemptsBefore: number;
   readonly replayId?: string;
-}
-
-/** The parts of a message that hold a delivery record. */
-interface RecordMessage {
-  readonly subject: string;
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** The names are short because every message of the deliveries stream carries them. A fired schedule keeps them. */
@@ -56,7 +51,10 @@ export function deliveryHeaders(delivery: DeliveryRecord): HeaderFields {
 }
 
 /** Parses the message of a delivery on any of its three subjects; undefined for any other message. */
-export function parseDeliveryRecord({ subject, headers }: RecordMessage): DeliveryRecord | undefined {
+export function parseDeliveryRecord({
+  subject,
+  headers,
+}: Pick<StoredMessage, "subject" | "headers">): DeliveryRecord | undefined {
   const { partner, did } = parseDelivery(subject) ?? {};
   const { [header.eventId]: eventId, [header.tenant]: tenant, [header.type]: type } = headers;
   const { [header.accepted]: accepted, [header.producer]: producer, [header.replayId]: replayId } = headers;

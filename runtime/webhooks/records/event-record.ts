@@ -1,5 +1,6 @@
 import { parseEvent } from "../../nats/layout.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { Envelope } from "../events/envelope.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 
@@ -12,14 +13,6 @@ export interface StoredEvent extends EventFacts {
   readonly body: Uint8Array;
   /** Identifies the request that stored it. */
   readonly nonce: string;
-}
-
-interface EventMessage {
-  readonly subject: string;
-  readonly seq: number;
-  readonly storedAtMs: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly data: Uint8Array;
 }
 
 const header = {
@@ -41,7 +34,7 @@ export function eventHeaders({ eventId, type, producer }: Envelope, nonce: strin
 }
 
 /** Parses the message of an event; undefined for any other message. */
-export function readEvent({ subject, seq, storedAtMs, headers, data }: EventMessage): StoredEvent | undefined {
+export function readEvent({ subject, seq, storedAtMs, headers, data }: StoredMessage): StoredEvent | undefined {
   const { tenant } = parseEvent(subject) ?? {};
   const { [header.eventId]: eventId, [header.type]: type, [header.producer]: producer } = headers;
   if (tenant === undefined || eventId === undefined || type === undefined) {

@@ -1,3 +1,4 @@
+import { parseJsonObject } from "../../json/json-object.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 
 /** Acknowledgement of a dead letter that was handled manually; stored with the attempts of its event. */
@@ -15,7 +16,10 @@ export interface HandledNote {
 
 /** Parses the acknowledgements among the records of an event. */
 export function parseHandled(messages: readonly Pick<StoredMessage, "data">[]): readonly HandledNote[] {
-  return messages.map(({ data }) => parseNote(data)).filter((note) => note !== undefined);
+  return messages.flatMap(({ data }) => {
+    const note: Partial<HandledNote> | undefined = parseJsonObject(Buffer.from(data).toString());
+    return note?.kind === "handled" && note.did !== undefined ? [note as HandledNote] : [];
+  });
 }
 
 /** Whether the end of a delivery in this generation is acknowledged. */
@@ -24,13 +28,4 @@ export function isHandled(
   notes: readonly HandledNote[],
 ): boolean {
   return notes.some((note) => note.did === did && note.generation >= generation);
-}
-
-function parseNote(data: Uint8Array): HandledNote | undefined {
-  try {
-    const value = JSON.parse(Buffer.from(data).toString()) as Partial<HandledNote> | null;
-    return value?.kind === "handled" && value.did !== undefined ? (value as HandledNote) : undefined;
-  } catch {
-    return undefined;
-  }
 }

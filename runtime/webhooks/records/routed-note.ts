@@ -1,4 +1,5 @@
 import type { PartnerConfig } from "../../../crds/config.ts";
+import { parseJsonObject } from "../../json/json-object.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 
 /** Note that no partner, or not every one, gets an event; stored with the attempts of the event. */
@@ -15,17 +16,8 @@ export interface RoutedNote {
 /** Parses the first note among the records of an event. Repeated routing may store the note again. */
 export function parseRouted(messages: readonly Pick<StoredMessage, "data">[]): RoutedNote | undefined {
   for (const { data } of messages) {
-    const note = parseNote(data);
-    if (note !== undefined) return note;
+    const note: Partial<RoutedNote> | undefined = parseJsonObject(Buffer.from(data).toString());
+    if (note?.kind === "routed" && note.at !== undefined) return note as RoutedNote;
   }
   return undefined;
-}
-
-function parseNote(data: Uint8Array): RoutedNote | undefined {
-  try {
-    const value = JSON.parse(Buffer.from(data).toString()) as Partial<RoutedNote> | null;
-    return value?.kind === "routed" && value.at !== undefined ? (value as RoutedNote) : undefined;
-  } catch {
-    return undefined;
-  }
 }

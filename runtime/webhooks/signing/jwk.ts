@@ -1,4 +1,4 @@
-import { createPublicKey, hash, type JsonWebKey, type KeyObject } from "node:crypto";
+import { createPublicKey, hash, type KeyObject } from "node:crypto";
 import { algorithmOf, type AsymmetricAlgorithm } from "../../../crds/signing-key.ts";
 
 /** One public key of a JWK set. Source: RFC 7517 §4, RFC 8037 §2. */
@@ -53,25 +53,4 @@ export function thumbprintOf(publicKey: KeyObject): string {
   const { crv, kty, x, y } = publicKey.export({ format: "jwk" });
   // The required members, in lexicographic order.
   return hash("sha256", JSON.stringify({ crv, kty, x, ...(y === undefined ? {} : { y }) }), "base64url");
-}
-
-/** The keys of a set with a supported algorithm, by their `kid`. */
-export function publicKeysOf(set: {
-  readonly keys: readonly object[];
-}): readonly { readonly id: string; readonly publicKey: KeyObject }[] {
-  return set.keys.flatMap((jwk) => {
-    const { kid } = jwk as { readonly kid?: unknown };
-    const publicKey = readKey(jwk as JsonWebKey);
-    return typeof kid === "string" && publicKey !== undefined && algorithmOf(publicKey) !== undefined
-      ? [{ id: kid, publicKey }]
-      : [];
-  });
-}
-
-function readKey(key: JsonWebKey): KeyObject | undefined {
-  try {
-    return createPublicKey({ key, format: "jwk" });
-  } catch {
-    return undefined;
-  }
 }

@@ -2,55 +2,30 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 /** Prometheus metrics of deliveries. Labels come from closed lists; metrics by partner are separate. */
-export interface DeliveryMetrics {
-  /**
-   * Requests to store an event, by `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`,
-   * `unavailable`.
-   */
-  readonly ingested: Counter<"outcome">;
-  /** Deliveries that the router published for events. */
-  readonly routed: Counter;
-  /**
-   * Events that a partner did not get, by `reason`: `no_subscription` when no subscription matches, `not_permitted`
-   * when a right was withdrawn.
-   */
-  readonly unrouted: Counter<"reason">;
-  /** Attempts by settlement: `delivered`, `retry`, `rejected`, `dead`, `disabled`. */
-  readonly attempts: Counter<"outcome">;
-  readonly attemptSeconds: Histogram<"outcome">;
-  /** Time from the acceptance of the event to the 2xx of the partner. */
-  readonly deliverySeconds: Histogram;
-  readonly inFlight: Gauge;
-  /** By `state`: `rejected` or `dead`. Any growth raises an alert. */
-  readonly deadLetters: Counter<"state" | "reason">;
-  /** Partners whose deliveries are stopped because the dead letter stream refuses dead letters. */
-  readonly blockedPartners: Gauge;
-  /**
-   * Republished messages that their consumer would not redeliver, by `reason`: `max_deliver`, `terminated`, `orphan`.
-   */
-  readonly rescued: Counter<"reason">;
-  /** Attempts whose record was not stored. */
-  readonly recordsLost: Counter;
-}
+export type DeliveryMetrics = ReturnType<typeof createDeliveryMetrics>;
 
 const attemptSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const deliverySecondsBuckets = [0.01, 0.05, 0.1, 0.5, 1, 3, 10, 60, 600, 3_600, 86_400];
 
 /** Registers the metrics in `registry`. */
-export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
+export function createDeliveryMetrics(registry: Registry) {
   const registers = [registry];
   const named = (name: string, help: string) => ({ name: `heliograph_webhook_${name}`, help, registers });
   const outcome = { labelNames: ["outcome"] as const };
+  const reason = { labelNames: ["reason"] as const };
   return {
+    /** By `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`, `unavailable`. */
     ingested: new Counter({ ...named("ingest_total", "Requests to store an event."), ...outcome }),
     routed: new Counter(named("routed_total", "Deliveries published for events.")),
+    /** By `reason`: `no_subscription` when no subscription matches, `not_permitted` when a right was withdrawn. */
     unrouted: new Counter({
       ...named(
         "unrouted_total",
         "Events that a partner did not get: no subscription matched, or a right was withdrawn.",
       ),
-      labelNames: ["reason"] as const,
+      ...reason,
     }),
+    /** By settlement: `delivered`, `retry`, `rejected`, `dead`, `disabled`. */
     attempts: new Counter({ ...named("attempts_total", "Delivery attempts."), ...outcome }),
     attemptSeconds: new Histogram({
       ...named("attempt_duration_seconds", "Time of one delivery attempt."),
@@ -62,14 +37,16 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
       buckets: deliverySecondsBuckets,
     }),
     inFlight: new Gauge(named("in_flight", "Attempts in flight.")),
+    /** By `state`: `rejected` or `dead`. Any growth raises an alert. */
     deadLetters: new Counter({
       ...named("dead_letters_total", "Deliveries that ended without success."),
       labelNames: ["state", "reason"] as const,
     }),
     blockedPartners: new Gauge(named("blocked_partners", "Partners stopped because the dead letter stream is full.")),
+    /** By `reason`: `max_deliver`, `terminated`, `orphan`. */
     rescued: new Counter({
       ...named("rescued_total", "Republished messages that their consumer would not redeliver."),
-      labelNames: ["reason"] as const,
+      ...reason,
     }),
     recordsLost: new Counter(named("attempt_records_lost_total", "Attempts whose record was not stored.")),
   };

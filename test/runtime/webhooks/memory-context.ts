@@ -184,7 +184,7 @@ export function memoryContext(): MemoryContext {
     backlogs: { isFull: () => false },
     listPartner: async () => undefined,
     sender: { send: async () => (parts.done.push("POST"), parts.partner.answer()), close: async () => undefined },
-    validations: { of: async () => ({}), verdictOf: () => undefined },
+    validations: { of: async () => ({}), resultOf: () => undefined },
     now: () => clock.wallMs(),
     clock,
     random: () => 0,

@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { publicJwkOf, publicKeySet, publicKeysOf, thumbprintOf } from "../../../../runtime/webhooks/signing/jwk.ts";
+import { publicJwkOf, publicKeySet, thumbprintOf } from "../../../../runtime/webhooks/signing/jwk.ts";
 import { privateKeyOf, publicKeyOf, rfcEd25519, rfcP256 } from "./key-material.ts";
 
 describe("the JWK of a key", () => {
@@ -25,16 +25,6 @@ describe("the JWK of a key", () => {
     expect(publicJwkOf(generateKeyPairSync("rsa", { modulusLength: 2_048 }).publicKey)).toBeUndefined();
     expect(publicJwkOf(generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey)).toBeUndefined();
   });
-});
-
-test("the keys of a set are read back, others are passed over", () => {
-  const ed25519 = publicJwkOf(privateKeyOf(rfcEd25519));
-  const { kid: _, ...nameless } = publicJwkOf(privateKeyOf(rfcP256)) ?? {};
-  const keys = publicKeysOf({
-    keys: [ed25519 ?? {}, nameless, { kty: "oct", k: "AAAA", kid: "x" }, { kty: "OKP", kid: "y" }],
-  });
-  expect(keys.map(({ id }) => id)).toEqual([ed25519?.kid]);
-  expect(keys[0]?.publicKey.equals(publicKeyOf(rfcEd25519))).toBe(true);
 });
 
 test("the key set of a partner holds public halves only, and nothing of shared keys", () => {

@@ -1,8 +1,8 @@
+import { createPublicKey, type JsonWebKey } from "node:crypto";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
-import { publicKeysOf } from "../../../../runtime/webhooks/signing/jwk.ts";
 import { schemes } from "../../../../runtime/webhooks/signing/schemes.ts";
 import { startNatsServer } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
@@ -39,7 +39,9 @@ test("a recipient verifies RFC 9421 deliveries by the keys that are served witho
   onTestFinished(async () => app.close());
   const served = await app.inject({ url: "/webhooks/partners/default/one/jwks.json" });
   expect([served.statusCode, served.headers["cache-control"]]).toEqual([200, "public, max-age=60, must-revalidate"]);
-  const known = publicKeysOf(served.json());
+  const known = served
+    .json<{ readonly keys: readonly (JsonWebKey & { readonly kid: string })[] }>()
+    .keys.map((key) => ({ id: key.kid, publicKey: createPublicKey({ key, format: "jwk" }) }));
   expect(known).toHaveLength(2);
   await it.ingest(eventBytes("e-1"));
   const { path, headers, body } = await waitFor(() => partner.of("e-1")[0], { timeoutMs, what: "the delivery" });
