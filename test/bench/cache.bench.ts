@@ -15,7 +15,7 @@ import type { SharedBytes } from "../../runtime/metrics/cache/shared-extents.ts"
 import { metricsServerOver, simulated, type MetricsServer } from "../runtime/http/routes/metrics-server.ts";
 import { healthyProbe, startScriptedStore } from "../runtime/stores/scripted-store.ts";
 import { makeIssuer, signToken } from "../support/tokens.ts";
-import { judge, quantile, spread } from "./figures.ts";
+import { showBar, quantile, spread } from "./figures.ts";
 import { startQueryLoad, type QueryLoad } from "./load/children.ts";
 import type { QueryClient, QueryOrder, QueryResult } from "./load/query-load-process.ts";
 import { endMs, startRecentStore } from "./metrics-stores.ts";
@@ -183,9 +183,9 @@ async function compare(load: QueryLoad, { origin, bareOrigin, path, headers, eta
         `process's CPU each, p99 ${of(turns, "p99").toFixed(1)} ms`,
     );
   }
-  judge("bare to ours (a ratio of 0.6 is 1.67)", of(bare, "rate") / of(ours, "rate"), 1 / 0.6);
-  judge("bare to 304 (a ratio of 0.75 is 1.33)", of(bare, "rate") / of(tagged, "rate"), 1 / 0.75);
-  judge("p99", of(ours, "p99"), 10, " ms");
+  showBar("bare to ours (a ratio of 0.6 is 1.67)", of(bare, "rate") / of(ours, "rate"), 1 / 0.6);
+  showBar("bare to 304 (a ratio of 0.75 is 1.33)", of(bare, "rate") / of(tagged, "rate"), 1 / 0.75);
+  showBar("p99", of(ours, "p99"), 10, " ms");
 }
 
 /** Twenty panels of three hours that move by 15 s, over a store that counts. */
@@ -222,10 +222,10 @@ async function sliding(): Promise<void> {
         headers,
       );
       if (answer.status !== 200) throw new Error(answer.text);
-      const verdict = /hit=(?<hit>\d+).*miss=(?<miss>\d+)/u.exec(answer.headers["x-query-cache"] ?? "")?.groups ?? {};
+      const counted = /hit=(?<hit>\d+).*miss=(?<miss>\d+)/u.exec(answer.headers["x-query-cache"] ?? "")?.groups ?? {};
       if (step === 0) continue;
-      hit += Number(verdict["hit"]);
-      miss += Number(verdict["miss"]);
+      hit += Number(counted["hit"]);
+      miss += Number(counted["miss"]);
     }
     if (step === 0) before = ranges();
     clock.nowMs += 15_000;
@@ -233,8 +233,8 @@ async function sliding(): Promise<void> {
   console.log(
     `sliding: ${panels} panels of 3 h in steps of 15 s, ${steps} steps after the first load, lifetimes of class C`,
   );
-  judge("points from stores", (100 * miss) / (hit + miss), 5, " %");
-  judge("requests to the store for each panel and step", (ranges() - before) / (panels * steps), 1);
+  showBar("points from stores", (100 * miss) / (hit + miss), 5, " %");
+  showBar("requests to the store for each panel and step", (ranges() - before) / (panels * steps), 1);
   await server.close();
   await store.close();
 }
@@ -279,12 +279,12 @@ async function crowd(load: QueryLoad, store: string): Promise<void> {
       );
     console.log(`crowd: 200 clients at 10/s for ${seconds} s: ${kindsOf(result)}`);
     console.log(`  cached ${spread(from(false))}; cold ${spread(from(true))}`);
-    judge("cached p95", quantile(from(false), 0.95), 300, " ms");
-    judge("cold p95", quantile(from(true), 0.95), 1_500, " ms");
+    showBar("cached p95", quantile(from(false), 0.95), 300, " ms");
+    showBar("cold p95", quantile(from(true), 0.95), 1_500, " ms");
   }
   console.log(`  live heap after each ${seconds} s: ${heaps.map((heap) => heap.toFixed(0)).join(", ")} MiB`);
   const half = Math.floor(heaps.length / 2);
-  judge(
+  showBar(
     "growth of the live heap over the second half",
     quantile(heaps.slice(half), 1) / quantile(heaps.slice(0, half + 1), 1),
     1.1,

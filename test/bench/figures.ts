@@ -5,9 +5,9 @@ export function quantile(values: readonly number[], rank: number): number {
 }
 
 /** One line of a bench: what was found and what it must be. */
-export function judge(what: string, found: number, most: number, unit = ""): void {
-  const verdict = found <= most ? "holds" : "DOES NOT HOLD";
-  console.log(`  ${what}: ${found.toFixed(2)}${unit}, at most ${most}${unit}: ${verdict}`);
+export function showBar(what: string, found: number, most: number, unit = ""): void {
+  const result = found <= most ? "holds" : "DOES NOT HOLD";
+  console.log(`  ${what}: ${found.toFixed(2)}${unit}, at most ${most}${unit}: ${result}`);
 }
 
 /** Median and 95th percentile in words. */

@@ -11,7 +11,7 @@ import { configOf, secretOf, shardSecrets } from "../runtime/config/shard-secret
 import { waitFor } from "../support/wait.ts";
 
 /**
- * How soon an edit of one Secret is obeyed with 32 and 8 of them watched, what the watches cost in memory, and how
+ * How soon an edit of one Secret applies with 32 and 8 of them watched, what the watches cost in memory, and how
  * often an idle pod asks. Reference: how long the API server takes to answer the write itself.
  */
 const partnerCount = Number(process.argv[2] ?? 2000);
@@ -68,23 +68,23 @@ function manyPartners(config: RuntimeConfig, count: number): RuntimeConfig {
 
 async function measureEdits(at: ShardCluster, source: KubernetesSource, config: RuntimeConfig): Promise<void> {
   const writes: number[] = [];
-  const obeyed: number[] = [];
+  const applied: number[] = [];
   for (let revision = 2; revision < edits + 2; revision += 1) {
     const secret = secretOf(shardSecrets(edited(config, revision), { counts, revision, token: "t" }), "config-00");
     const startedMs = performance.now();
-    let obeyedMs = 0;
+    let appliedMs = 0;
     const end = source.onChange(({ shards }) => {
-      if (shards["config-00"]?.revision === revision) obeyedMs = performance.now();
+      if (shards["config-00"]?.revision === revision) appliedMs = performance.now();
     });
     await at.put(secret);
     writes.push(performance.now() - startedMs);
-    await waitFor(() => obeyedMs > 0, { timeoutMs: 5000, pollMs: 1, what: "the edit to be obeyed" });
-    obeyed.push(obeyedMs - startedMs);
+    await waitFor(() => appliedMs > 0, { timeoutMs: 5000, pollMs: 1, what: "the edit to apply" });
+    applied.push(appliedMs - startedMs);
     end();
   }
   show("write answered (reference)", writes);
-  show("edit obeyed", obeyed);
-  console.log(`ratio of the medians: ${(quantile(obeyed, 0.5) / quantile(writes, 0.5)).toFixed(2)}`);
+  show("edit applied", applied);
+  console.log(`ratio of the medians: ${(quantile(applied, 0.5) / quantile(writes, 0.5)).toFixed(2)}`);
 }
 
 function edited(config: RuntimeConfig, revision: number): RuntimeConfig {

@@ -7,7 +7,7 @@ import { queryBytesMax } from "../../runtime/stores/limits/byte-budget.ts";
 import { healthyProbe, startScriptedStore, success } from "../runtime/stores/scripted-store.ts";
 import { metricsServerOver, type MetricsServer } from "../runtime/http/routes/metrics-server.ts";
 import { waitFor } from "../support/wait.ts";
-import { judge, quantile, spread, timed, timedWithCpu } from "./figures.ts";
+import { showBar, quantile, spread, timed, timedWithCpu } from "./figures.ts";
 import { endMs, startRecentStore, startWeekStore } from "./metrics-stores.ts";
 
 /**
@@ -95,8 +95,8 @@ async function addedLatency(store: string, { url }: Served): Promise<void> {
     }
     console.log(`  ${name}: direct ${spread(theirs)}; ours ${spread(ours)}`);
     console.log(`  CPU of this process, client and server: direct ${spread(theirCpu)}; ours ${spread(ourCpu)}`);
-    judge("added p50", quantile(ours, 0.5) - quantile(theirs, 0.5), 8, " ms");
-    judge("added p95", quantile(ours, 0.95) - quantile(theirs, 0.95), 20, " ms");
+    showBar("added p50", quantile(ours, 0.5) - quantile(theirs, 0.5), 8, " ms");
+    showBar("added p95", quantile(ours, 0.95) - quantile(theirs, 0.95), 20, " ms");
   }
 }
 
@@ -138,7 +138,7 @@ async function bulk(_store: string, { url }: Served): Promise<void> {
       apart.push(other);
     }
     console.log(`  bulk ${spread(together)}; one by one ${spread(apart)}`);
-    judge("ratio of the medians", quantile(together, 0.5) / quantile(apart, 0.5), 0.5);
+    showBar("ratio of the medians", quantile(together, 0.5) / quantile(apart, 0.5), 0.5);
   }
 }
 
@@ -173,7 +173,7 @@ async function weekOfPercentiles(stores: readonly string[], { url }: Served): Pr
     ours.push(other);
   }
   console.log(`  direct ${spread(theirs)}; ours ${spread(ours)}`);
-  judge("ratio of the medians", quantile(ours, 0.5) / quantile(theirs, 0.5), 1.3);
+  showBar("ratio of the medians", quantile(ours, 0.5) / quantile(theirs, 0.5), 1.3);
 }
 
 /** Queries held open by a store that has answered half of each: no more than a store has connections. */
@@ -215,7 +215,7 @@ async function memoryOfQueries(): Promise<void> {
     `memory of ${queries} running queries of 50 series of 180 points: ${held.toFixed(1)} MiB; what the stores ` +
       `may answer to one is bounded at ${queryBytesMax / 2 ** 20} MiB`,
   );
-  judge("each", (held * 1_024) / queries, 1_024, " KiB");
+  showBar("each", (held * 1_024) / queries, 1_024, " KiB");
   await server.close();
   await store.close();
 }

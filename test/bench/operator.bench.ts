@@ -34,7 +34,7 @@ const editsPerSecond = 20;
 const callsAtOnce = 8;
 const patience = { timeoutMs: 1_200_000, pollMs: 50 };
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** As docs/operator.md tells to run it. */
+/** As docs/operator.md runs it. */
 const lean = {
   NODE_OPTIONS: `--max-semi-space-size=4 ${process.env["BENCH_NODE_OPTIONS"] ?? ""}`.trim(),
   MALLOC_ARENA_MAX: "1",
@@ -124,22 +124,22 @@ async function measureStart({ cluster, partners, metricsUrl, proxy }: Stage): Pr
 
 async function measureEdits({ cluster, partners, metricsUrl, proxy }: Stage): Promise<void> {
   const writes: number[] = [];
-  const obeyed: number[] = [];
+  const applied: number[] = [];
   const before = await costs(metricsUrl, proxy);
   const startedMs = performance.now();
   const running: Promise<void>[] = [];
   const total = editSeconds * editsPerSecond;
   for (let edit = 0; edit < total; edit += 1) {
     await sleep(Math.max(0, startedMs + (edit * 1000) / editsPerSecond - performance.now()));
-    running.push(measureOne(cluster, partners, edit, { writes, obeyed }));
+    running.push(measureOne(cluster, partners, edit, { writes, applied }));
   }
   await Promise.all(running);
   const tookSeconds = (performance.now() - startedMs) / 1000;
   const after = await costs(metricsUrl, proxy);
   console.log(`${total} edits at ${editsPerSecond} a second`);
   show("edit answered (reference)", writes);
-  show("edit Ready, so obeyed by every pod", obeyed);
-  console.log(`ratio of the medians: ${(quantile(obeyed, 0.5) / quantile(writes, 0.5)).toFixed(1)}`);
+  show("edit Ready, so applied by every pod", applied);
+  console.log(`ratio of the medians: ${(quantile(applied, 0.5) / quantile(writes, 0.5)).toFixed(1)}`);
   console.log(`per edit: ${perChange(before, after, total)}`);
   console.log(
     `sent to the API server: ${((after.bytesSent - before.bytesSent) / tookSeconds / 1e6).toFixed(2)} MB/s; ` +
@@ -149,14 +149,14 @@ async function measureEdits({ cluster, partners, metricsUrl, proxy }: Stage): Pr
 
 interface Samples {
   readonly writes: number[];
-  readonly obeyed: number[];
+  readonly applied: number[];
 }
 
 async function measureOne(
   cluster: OperatorCluster,
   partners: Partners,
   edit: number,
-  { writes, obeyed }: Samples,
+  { writes, applied }: Samples,
 ): Promise<void> {
   const name = nameOf((edit * 7_919) % partnerCount);
   const startedMs = performance.now();
@@ -164,7 +164,7 @@ async function measureOne(
   const { metadata } = await cluster.put(ns, "WebhookPartner", name, changes);
   writes.push(performance.now() - startedMs);
   await partners.ready(name, metadata.generation);
-  obeyed.push(performance.now() - startedMs);
+  applied.push(performance.now() - startedMs);
 }
 
 async function measureIdle({ metricsUrl, proxy }: Stage): Promise<void> {

@@ -50,7 +50,7 @@ describe("the chart passes", () => {
     for (const [name, values] of Object.entries(variants)) {
       const file = await written(`${name.replaceAll(" ", "-")}.yaml`, await rendered("helm", values));
       const location = join(schemas, "{{.ResourceKind}}{{.KindSuffix}}.json");
-      const verdict = await judged("kubeconform", [
+      const result = await judged("kubeconform", [
         "-summary",
         "-schema-location",
         location,
@@ -58,7 +58,7 @@ describe("the chart passes", () => {
         foreign.join(","),
         file,
       ]);
-      expect({ name, verdict }).toEqual({ name, verdict: "good" });
+      expect({ name, verdict: result }).toEqual({ name, verdict: "good" });
     }
   });
 
@@ -138,7 +138,7 @@ describe("the chart", () => {
     ["every tenant for every namespace", "watch.allNamespaces=true", "policy.acceptOpenGrants=true"],
     ["every tenant for each of two namespaces", "watch.namespaces={one,two}", "policy.acceptOpenGrants=true"],
     [
-      "the chart's test where nobody looks",
+      "the chart's test in a namespace that is not watched",
       "tests.enabled=true,watch.namespaces={one}",
       "tests.enabled needs demo, the release's namespace, among watch.namespaces",
     ],

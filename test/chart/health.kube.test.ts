@@ -54,12 +54,12 @@ interface Row {
 }
 
 const rows: readonly Row[] = [
-  { when: "every pod obeys it", facts: inForce, flux: "Current", argo: "Healthy" },
-  { when: "nobody has seen it", facts: undefined, flux: "InProgress", argo: "Progressing" },
+  { when: "every pod applies it", facts: inForce, flux: "Current", argo: "Healthy" },
+  { when: "no operator has seen it", facts: undefined, flux: "InProgress", argo: "Progressing" },
   { when: "it was not looked at yet", facts: nothing, flux: "InProgress", argo: "Progressing" },
   { when: "it was edited since", facts: inForce, generation: 5, flux: "InProgress", argo: "Progressing" },
   {
-    when: "pods are about to obey it",
+    when: "pods are about to apply it",
     facts: { ...inForce, rollout: { kind: "waiting", untilMs: 0 } },
     flux: "InProgress",
     argo: "Progressing",
@@ -135,14 +135,14 @@ async function judged(lua: string, objects: readonly object[]): Promise<readonly
 describe("what a resource says is understood", () => {
   test("by Flux's kstatus and by Argo CD, with the Lua of the recipe, whatever has become of it", async () => {
     const [lua = ""] = (await healthChecks()).values();
-    const verdicts = await judged(lua, rows.map(objectOf));
+    const results = await judged(lua, rows.map(objectOf));
     const said = rows.map(({ when }, index) => ({
       when,
-      flux: verdicts[index]?.flux.status,
-      argo: verdicts[index]?.argo.status,
+      flux: results[index]?.flux.status,
+      argo: results[index]?.argo.status,
     }));
     expect(said).toEqual(rows.map(({ when, flux, argo }) => ({ when, flux, argo })));
-    expect(verdicts[rows.findIndex(({ when }) => when === "it is refused")]?.argo.message).toBe("NotPermitted: no");
+    expect(results[rows.findIndex(({ when }) => when === "it is refused")]?.argo.message).toBe("NotPermitted: no");
   });
 
   test("for each of the three kinds alike", async () => {

@@ -7,7 +7,7 @@ describe("chooseProvider", () => {
     { says: "takes the node where it does not", asked: undefined, docker: false, chosen: "node" },
     { says: "reads an empty CLUSTER as none", asked: "", docker: false, chosen: "node" },
     { says: "takes the node where Docker works when asked to", asked: "node", docker: true, chosen: "node" },
-    { says: "takes somebody's cluster only when asked to", asked: "kubeconfig", docker: true, chosen: "kubeconfig" },
+    { says: "takes an existing cluster only when asked to", asked: "kubeconfig", docker: true, chosen: "kubeconfig" },
   ])("$says", ({ asked, docker, chosen }) => {
     expect(chooseProvider(asked, docker)).toBe(chosen);
   });

@@ -71,11 +71,11 @@ test("a demo that stays up leaves no port open when its reader goes away", { tim
   let text = "";
   child.stderr.setEncoding("utf8").on("data", (part: string) => (text += part));
   child.stdout.setEncoding("utf8").on("data", (part: string) => (text += part));
-  await waitFor(() => text.includes("Heliograph obeys") || child.exitCode !== null, {
+  await waitFor(() => text.includes("Heliograph applies") || child.exitCode !== null, {
     timeoutMs: demoMsMax,
     what: "the demo to be up",
   });
-  expect(text).toContain("Heliograph obeys");
+  expect(text).toContain("Heliograph applies");
   child.stdout.destroy();
   await once(child, "close");
   expect(await waitFor(allPortsFree, { timeoutMs: 60_000, what: "the ports of the demo to be free" })).toBe(true);

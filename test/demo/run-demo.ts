@@ -39,7 +39,7 @@ const tenant = "lumen";
 type Stops = (() => Promise<unknown>)[];
 
 /**
- * Starts stores, partners and `heliograph run docs/examples`, tells the stories, and leaves nothing running.
+ * Starts stores, partners and `heliograph run docs/examples`, runs the stories, and leaves nothing running.
  *
  * @throws Error with a sentence when something does not start or is not as the demo claims
  */
@@ -54,7 +54,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     await startStores(options, stops, say, unlessStopped);
     const program = startHeliograph(options, natsServer, stops);
     const ready = await program.ready();
-    say(`   Heliograph obeys docs/examples: ${JSON.stringify(ready)}`);
+    say(`   Heliograph applies docs/examples: ${JSON.stringify(ready)}`);
     const token = await mintToken(options.folder);
     const stage = createStage(ready.url, options.write);
     await tellWebhookStory({ stage, token, reports: () => partners.flatMap(({ reports }) => reports) });

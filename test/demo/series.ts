@@ -114,7 +114,7 @@ interface Scrape {
   readonly index: number;
   readonly atMs: number;
   readonly restarted: boolean;
-  /** Whether the scrape failed: the process counts on, and nobody sees it. */
+  /** Whether the scrape failed: the process counts on, and no store has it. */
   readonly failed: boolean;
 }
 

@@ -8,7 +8,7 @@ import { waitFor } from "../support/wait.ts";
 import { definitionFiles } from "../tools/resource-types.ts";
 import { resolveTool } from "../tools/resolve.ts";
 
-/** The servers that run, as whoever holds them wrote it down. */
+/** The servers that run, as their process wrote it down. */
 interface Held {
   readonly pid: number;
   readonly kubeconfig: string;
@@ -38,7 +38,7 @@ async function up(state: string): Promise<string> {
     say("it runs already");
     return running.kubeconfig;
   }
-  // Built here, where somebody sees the progress, and not in the background.
+  // Built here, where a user sees the progress, and not in the background.
   for (const tool of ["etcd", "kube-apiserver"] as const) await resolveTool(tool);
   await mkdir(state, { recursive: true });
   await rm(stateFile(state), { force: true });

@@ -117,7 +117,7 @@ describeOnCluster("helm install", () => {
     user = await userOf(installation, namespace, service);
   });
 
-  test("obeys the three resources", async () => {
+  test("applies the three resources", async () => {
     await user.kubectl(["apply", "--filename=-"], resources(namespace, firstKey));
     const tookMs = await user.programmed();
     console.log(`the resources were programmed after ${Math.round(tookMs)} ms`);
@@ -168,7 +168,7 @@ describeOnCluster("the chart's own test", () => {
 });
 
 describeOnCluster("an edit", () => {
-  test("of a partner is obeyed by every pod", async () => {
+  test("of a partner applies in every pod", async () => {
     const tookMs: number[] = [];
     for (let version = 2; version <= 6; version++) {
       await user.kubectl(["apply", "--filename=-"], partner(namespace, ["first"], `/webhooks/v${version}/payout`));
@@ -197,7 +197,7 @@ describeOnCluster("an edit", () => {
     expect(await user.received()).toMatchObject({ byKey: { second: 1 }, badSignatures: 0 });
   });
 
-  test("of a Secret that a partner names is obeyed without an edit of the partner", async () => {
+  test("of a Secret that a partner names applies without an edit of the partner", async () => {
     await user.kubectl(["apply", "--filename=-"], signingSecret({ id: "second", secret: keys.third }));
     let sent = 0;
     const isSignedAnew = async (): Promise<boolean> => {
@@ -354,7 +354,7 @@ describeOnCluster("under load", () => {
     };
   }
 
-  /** Ends a part's first pod as a crash does: without a signal that it could obey. */
+  /** Ends a part's first pod as a crash does: without a signal that it could handle. */
   async function kill(part: string): Promise<void> {
     const [pod = ""] = (
       await user.kubectl(["get", "pods", `--selector=app.kubernetes.io/component=${part}`, "--output=name"])
@@ -364,7 +364,7 @@ describeOnCluster("under load", () => {
 });
 
 describeOnCluster("operators", () => {
-  test("hand over: another one takes the lead when the leader is killed, and obeys edits", async () => {
+  test("hand over: another one takes the lead when the leader is killed, and applies edits", async () => {
     const holder = (): Promise<string> =>
       user.kubectl(["get", "lease", `${service}-operator`, "--output=jsonpath={.spec.holderIdentity}"]);
     const before = await holder();
@@ -383,7 +383,7 @@ describeOnCluster("rights", () => {
   const roles = { operator: [`${service}-operator`, `${service}-resources`], runtime: [`${service}-runtime`] } as const;
 
   /**
-   * The first is used only after somebody changed the shards by hand, or their number. The second is asked for when an
+   * The first is used only after a user changed the shards by hand, or their number. The second is asked for when an
    * apply makes what is not there, which the audit calls a patch.
    */
   const unseen: readonly Right[] = ["delete secrets", "create events.k8s.io/events"];
@@ -490,7 +490,7 @@ describeOnCluster("uninstall and install again", () => {
   });
 
   test(
-    "of the chart before this one obeys what is there, and an upgrade keeps it",
+    "of the chart before this one applies the stored resources, and an upgrade keeps them",
     async () => {
       const previous = [
         "install",
@@ -533,7 +533,7 @@ describeOnCluster("in a namespace of one's own", () => {
   });
 
   test(
-    "somebody with the rights of that namespace only installs with helm 4, with three servers of NATS, and delivers while one of them is gone",
+    "a user with the rights of that namespace only installs with helm 4, with three servers of NATS, and delivers while one of them is gone",
     { timeout: longMs },
     async () => {
       await member.kubectl(["--namespace", own, "create", "serviceaccount", "caller"]);

@@ -71,7 +71,7 @@ function served({ name, command, env = {}, port, readyPath }: Program): readonly
       apiVersion: "apps/v1",
       kind: "Deployment",
       metadata: { name },
-      // Two partners at once would each tell half of what was received.
+      // Two partners at once would each report half of the deliveries.
       spec: {
         strategy: { type: "Recreate" },
         selector: { matchLabels: labels },

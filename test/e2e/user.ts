@@ -3,7 +3,7 @@ import { waitFor } from "../support/wait.ts";
 import type { Installation } from "./installation.ts";
 import { metric } from "./manifests.ts";
 
-/** What somebody does with an installed product: kubectl and HTTP, in one namespace. */
+/** The actions of a user of the installed product: kubectl and HTTP, in one namespace. */
 export interface User {
   readonly namespace: string;
   /** kubectl in the namespace. @throws Error with what it complained about */
@@ -21,12 +21,12 @@ export interface User {
   close(): Promise<void>;
 }
 
-/** What the API tells of an event. */
+/** The history of an event. */
 interface EventHistory {
   readonly deliveries?: readonly { readonly partner: string; readonly state: string }[];
 }
 
-/** What the partner tells. */
+/** The report of the partner. */
 export interface Received {
   readonly events: Readonly<Record<string, number>>;
   readonly byKey: Readonly<Record<string, number>>;

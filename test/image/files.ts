@@ -71,7 +71,7 @@ async function writeJson(path: string, value: object): Promise<void> {
   await writeFile(path, `${JSON.stringify(value, undefined, 1)}\n`);
 }
 
-/** Folders that only held types are gone, everybody may read, nobody may write, and everything is as old as time. */
+/** Folders that only held types are gone, every user may read, none may write, and every time is the oldest. */
 async function normalise(path: string): Promise<void> {
   for (const entry of await readdir(path, { withFileTypes: true })) {
     const inside = join(path, entry.name);

@@ -1,18 +1,18 @@
 import { hash } from "node:crypto";
 import { request } from "undici";
 import type { Pod } from "../seams/pods.ts";
-import { readBody, type Answer } from "./answers.ts";
+import { readBody, type ProbeResponse } from "./responses.ts";
 import { askPages, type PageMeta, type Pages } from "./pages.ts";
 import { bulkItem, instantPairs, queryPairs, type Panel } from "./panels.ts";
 
 /** What the probe asks with. */
 export interface Asker {
-  /** Undefined where there was no answer at all. */
-  query(pod: Pod, panel: Panel, ifNoneMatch: boolean): Promise<Answer | undefined>;
-  /** All pages of one snapshot. @param told of each page */
-  pages(pod: Pod, panel: Panel, told: (page: Answer) => void): Promise<Pages>;
-  instant(pod: Pod, panel: Panel): Promise<Answer | undefined>;
-  bulk(pod: Pod, panels: readonly Panel[]): Promise<readonly Answer[] | undefined>;
+  /** Undefined without a response. */
+  query(pod: Pod, panel: Panel, ifNoneMatch: boolean): Promise<ProbeResponse | undefined>;
+  /** All pages of one snapshot. @param reported of each page */
+  pages(pod: Pod, panel: Panel, reported: (page: ProbeResponse) => void): Promise<Pages>;
+  instant(pod: Pod, panel: Panel): Promise<ProbeResponse | undefined>;
+  bulk(pod: Pod, panels: readonly Panel[]): Promise<readonly ProbeResponse[] | undefined>;
   health(pod: Pod): Promise<Reply | undefined>;
   /** Faults of ETags so far: equal tags of different bytes, different tags of equal bytes, a 304 out of turn. */
   readonly tagFaults: readonly string[];
@@ -37,7 +37,7 @@ interface Kept {
   readonly bytes: Buffer;
 }
 
-/** @param token of the caller @param unanswered told of requests that had no answer */
+/** @param token of the caller @param unanswered called for requests without a response */
 export function createAsker(token: string, unanswered: (url: string, sentMs: number) => void): Asker {
   const counts = { requests: 0, unanswered: 0, notModified: 0, tags: 0 };
   const tagFaults: string[] = [];
@@ -66,24 +66,24 @@ export function createAsker(token: string, unanswered: (url: string, sentMs: num
     counts,
     async query(pod, panel, ifNoneMatch) {
       const search = searchOf(queryPairs(panel, Date.now()));
-      return answerOf(await get(`${pod.url}/v1/metrics/query?${search}`, `query ${search}`, ifNoneMatch), {
+      return responseOf(await get(`${pod.url}/v1/metrics/query?${search}`, `query ${search}`, ifNoneMatch), {
         panel,
         route: "query",
         pod,
       });
     },
-    pages: (pod, panel, told) =>
+    pages: (pod, panel, reported) =>
       askPages(async (page) => {
         const names = page.map(([name]) => name);
         const search = searchOf([...queryPairs(panel, Date.now()).filter(([name]) => !names.includes(name)), ...page]);
         const reply = await send(`${pod.url}/v1/metrics/query?${search}`);
-        const answer = answerOf(reply, { panel, route: "query", pod });
-        if (answer !== undefined) told(answer);
-        return answer && reply && { ...answer, meta: metaOf(reply) };
+        const response = responseOf(reply, { panel, route: "query", pod });
+        if (response !== undefined) reported(response);
+        return response && reply && { ...response, meta: metaOf(reply) };
       }),
     async instant(pod, panel) {
       const search = searchOf(instantPairs(panel));
-      return answerOf(await get(`${pod.url}/v1/metrics/instant?${search}`, `instant ${search}`, false), {
+      return responseOf(await get(`${pod.url}/v1/metrics/instant?${search}`, `instant ${search}`, false), {
         panel,
         route: "instant",
         pod,
@@ -102,9 +102,9 @@ function searchOf(pairs: ReturnType<typeof queryPairs>): string {
   return new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, value])).toString();
 }
 
-type Question = Pick<Answer, "panel" | "route"> & { readonly pod: Pod };
+type Question = Pick<ProbeResponse, "panel" | "route"> & { readonly pod: Pod };
 
-function answerOf(reply: Reply | undefined, { panel, route, pod }: Question): Answer | undefined {
+function responseOf(reply: Reply | undefined, { panel, route, pod }: Question): ProbeResponse | undefined {
   if (reply === undefined) return undefined;
   const { bytes, ...others } = reply;
   return {
@@ -130,7 +130,7 @@ function itemsOf(
   { sentMs, receivedMs, status, headers, bytes }: Reply,
   panels: readonly Panel[],
   pod: Pod,
-): readonly Answer[] {
+): readonly ProbeResponse[] {
   const { results } = JSON.parse(bytes.toString()) as { readonly results?: readonly WireItem[] };
   const shared = { route: "bulk", pod: pod.url, sentMs, receivedMs } as const;
   return panels.map((panel, index) => {

@@ -1,4 +1,4 @@
-import type { Answer, AnswerBody, AnsweredSeries } from "./answers.ts";
+import type { ProbeResponse, ResponseBody, ResponseSeries } from "./responses.ts";
 
 /** Series of one page. */
 const pageSeries = 2;
@@ -7,7 +7,7 @@ const pagesMax = 25;
 /** What asks for one page of a query: `snapshot` and the window of the first one. */
 type AskPage = (
   pairs: readonly (readonly [name: string, value: string])[],
-) => Promise<(Answer & { readonly meta: PageMeta | undefined }) | undefined>;
+) => Promise<(ProbeResponse & { readonly meta: PageMeta | undefined }) | undefined>;
 
 /** What a page says of the others. */
 export interface PageMeta {
@@ -21,7 +21,7 @@ export interface PageMeta {
 /** What came of asking for all pages. */
 export interface Pages {
   /** All series, with what the first page said; undefined where the data was gone before the last one. */
-  readonly whole: Answer | undefined;
+  readonly whole: ProbeResponse | undefined;
   readonly faults: readonly string[];
   /** Whether a page was refused, since its snapshot was gone. */
   readonly isGone: boolean;
@@ -35,7 +35,7 @@ export async function askPages(ask: AskPage): Promise<Pages> {
     : askOthers(ask, first, first.body, first.meta);
 }
 
-async function askOthers(ask: AskPage, first: Answer, body: AnswerBody, meta: PageMeta): Promise<Pages> {
+async function askOthers(ask: AskPage, first: ProbeResponse, body: ResponseBody, meta: PageMeta): Promise<Pages> {
   const pages = [body.series];
   for (let hasMore = meta.has_more; hasMore && pages.length < pagesMax;) {
     const next = await ask(pairsOf(pages.length + 1, meta));
@@ -65,11 +65,11 @@ function pairsOf(page: number, { snapshot, from, to }: PageMeta): readonly (read
 /** A snapshot may be gone, and its stores away. */
 const refusals = [409, 502, 504];
 
-function refusalFaults(answer: Answer | undefined): readonly string[] {
-  return answer === undefined || refusals.includes(answer.status) ? [] : [`a page was answered ${answer.status}`];
+function refusalFaults(response: ProbeResponse | undefined): readonly string[] {
+  return response === undefined || refusals.includes(response.status) ? [] : [`a page was answered ${response.status}`];
 }
 
-function countFaults(series: readonly AnsweredSeries[], total: number): readonly string[] {
+function countFaults(series: readonly ResponseSeries[], total: number): readonly string[] {
   const different = new Set(series.map(({ metric, labels }) => JSON.stringify([metric, labels]))).size;
   return series.length === total && different === total
     ? []

@@ -1,11 +1,11 @@
-import type { Answer, AnswerBody } from "./answers.ts";
+import type { ProbeResponse, ResponseBody } from "./responses.ts";
 import { createAsker, type Asker } from "./ask.ts";
 import { schemaVersionOf } from "./catalog.ts";
 import { createFindings, type Findings } from "./findings.ts";
 import type { Installation } from "./installation.ts";
-import { createHitTally, healthFaults, type HitTally } from "./judges/judge-health.ts";
-import { createQuotaWatch } from "./judges/judge-quota.ts";
-import { judgeValues } from "./judges/judge-values.ts";
+import { createHitTally, healthFaults, type HitTally } from "./checks/check-health.ts";
+import { createQuotaWatch } from "./checks/check-quota.ts";
+import { compareValues } from "./checks/compare-values.ts";
 import {
   cacheDuring,
   catalogVersionsOf,
@@ -14,30 +14,30 @@ import {
   readTimesOf,
   recoverMs,
   storeTroubles,
-  verdictFaults,
+  metadataFaults,
   type Knowledge,
-} from "./judges/judge-verdicts.ts";
+} from "./checks/check-metadata.ts";
 import { pick, randomPanel, regionsOf, siblingOf, type Panel } from "./panels.ts";
 
 /** What a run of the probe found. */
 export interface ProbeReport {
   readonly counts: Readonly<Record<string, number>>;
   readonly troubles: Readonly<Record<string, number>>;
-  /** Words of `X-Query-Cache` that answers had. */
+  /** Words of `X-Query-Cache` in the responses. */
   readonly words: Readonly<Record<string, number>>;
   /** Faults by their words without numbers. */
   readonly sorts: Readonly<Record<string, number>>;
-  /** The first of each sort, with the answer that it is of. */
+  /** The first of each sort, with its response. */
   readonly wrong: readonly string[];
 }
 
-/** Panels that are asked again and again; one is replaced from time to time. */
+/** Panels that are queried repeatedly; a share of them is replaced. */
 const panelsMax = 10;
 const replacedShare = 0.03;
 /** A connection to a pod that was ended may be noticed so much later. */
 const connectionMsMax = 1_000;
 
-/** Asks one question after another and judges every answer. */
+/** Sends one query after another and checks every response. */
 export class Probe {
   readonly #installation: Installation;
   readonly #next: () => number;
@@ -53,7 +53,7 @@ export class Probe {
     open: 0,
     torn: 0,
     undecided: 0,
-    verdicts: 0,
+    compared: 0,
     health: 0,
     partial: 0,
     failed: 0,
@@ -84,7 +84,7 @@ export class Probe {
     this.#tallies[pod]?.reset();
   }
 
-  /** Asks one question in any of the ways that there are. */
+  /** Sends one query on any of the routes. */
   ask(): Promise<void> {
     return this.#during(this.#askOnce());
   }
@@ -96,15 +96,15 @@ export class Probe {
     if (pod === undefined) return;
     const panel = this.#panel();
     const way = next();
-    if (way < 0.68) this.#judge(await this.#asker.query(pod, panel, next() < 0.5));
+    if (way < 0.68) this.#check(await this.#asker.query(pod, panel, next() < 0.5));
     else if (way < 0.75) await this.#askPages(index, panel);
-    else if (way < 0.88) this.#judge(await this.#asker.instant(pod, panel));
+    else if (way < 0.88) this.#check(await this.#asker.instant(pod, panel));
     else
-      for (const answer of (await this.#asker.bulk(pod, [
+      for (const response of (await this.#asker.bulk(pod, [
         panel,
         ...Array.from({ length: Math.floor(next() * 4) }, () => this.#panel()),
       ])) ?? [])
-        this.#judge(answer);
+        this.#check(response);
   }
 
   async #askPages(index: number, panel: Panel): Promise<void> {
@@ -124,10 +124,10 @@ export class Probe {
     const isQuiet = changes.every((change) => timeline.isQuiet(change, sentMs - recoverMs, Date.now()));
     if (isGone && isQuiet && panel.window.kind === "fixed")
       this.#findings.add("pages", [`the snapshot of a settled window is gone: ${JSON.stringify(panel)}`]);
-    this.#judge(whole, true);
+    this.#check(whole, true);
   }
 
-  /** Only a pod that was just ended may leave a request without an answer. */
+  /** Only a pod that was just ended may leave a request without a response. */
   #unansweredFaults(url: string, sentMs: number): readonly string[] {
     const index = this.#installation.pods.findIndex((pod) => url.startsWith(pod.url));
     return this.#knowledge.timeline.isQuiet(`pod ${index}`, sentMs - connectionMsMax, Date.now())
@@ -140,15 +140,15 @@ export class Probe {
       const reply = await this.#asker.health(pod);
       if (reply === undefined) continue;
       this.#counts.health += 1;
-      // Answers that the pod counted may still be on their way here.
+      // Responses that the pod counted may still be under way to the probe.
       await Promise.allSettled(this.#underWay);
-      // Nor does one that has begun anew since stand for what it said before.
+      // A pod that restarted since has lost its counts.
       const isSame = this.#knowledge.timeline.isQuiet(`pod ${index}`, reply.sentMs, Date.now());
       this.#findings.add("health", healthFaults(reply, this.#knowledge, isSame ? this.#tallies[index] : undefined));
     }
   }
 
-  /** Asks as the client that has less than it wants. */
+  /** Sends a query as the client whose quota is too small. */
   askLimited(): Promise<void> {
     return this.#during(this.#askLimitedOnce());
   }
@@ -159,17 +159,17 @@ export class Probe {
   }
 
   async #askLimitedOnce(): Promise<void> {
-    const answer = await this.#limited.query(pick(this.#next, this.#installation.pods), this.#panel(), false);
-    if (answer === undefined) return;
-    this.#quota.add(answer);
-    if (answer.status !== 429) this.#count(answer);
+    const response = await this.#limited.query(pick(this.#next, this.#installation.pods), this.#panel(), false);
+    if (response === undefined) return;
+    this.#quota.add(response);
+    if (response.status !== 429) this.#count(response);
   }
 
   report(): ProbeReport {
     const { timeline } = this.#installation;
     const troubles = timeline.counts();
-    const renewals = ["nats", "pod 0", "pod 1"].reduce((sum, name) => sum + 2 * (troubles[name] ?? 0), 0);
-    this.#findings.add("quota", this.#quota.faults(renewals));
+    const resets = ["nats", "pod 0", "pod 1"].reduce((sum, name) => sum + 2 * (troubles[name] ?? 0), 0);
+    this.#findings.add("quota", this.#quota.faults(resets));
     this.#findings.add("etag", this.#asker.tagFaults);
     return {
       counts: { ...this.#counts, ...this.#asker.counts, ...this.#quota.counts(), wrong: this.#findings.count() },
@@ -189,41 +189,41 @@ export class Probe {
     return way < 0.3 ? siblingOf(next, pick(next, this.#panels)) : pick(next, this.#panels);
   }
 
-  #judge(answer: Answer | undefined, isCounted = false): void {
-    if (answer === undefined) return;
-    if (!isCounted) this.#count(answer);
+  #check(response: ProbeResponse | undefined, isCounted = false): void {
+    if (response === undefined) return;
+    if (!isCounted) this.#count(response);
     this.#counts.queries += 1;
-    this.#counts.exemplars += (answer.body?.series ?? []).flatMap(({ exemplars }) => exemplars).length;
-    this.#counts.partial += Number(answer.status === 206);
-    this.#counts.failed += Number(answer.body === undefined);
-    const faults = verdictFaults(answer, this.#knowledge);
-    this.#counts.verdicts += 1;
-    this.#findings.add("verdict", faults, answer);
-    if (answer.body !== undefined) this.#judgeValues(answer, answer.body);
+    this.#counts.exemplars += (response.body?.series ?? []).flatMap(({ exemplars }) => exemplars).length;
+    this.#counts.partial += Number(response.status === 206);
+    this.#counts.failed += Number(response.body === undefined);
+    const faults = metadataFaults(response, this.#knowledge);
+    this.#counts.compared += 1;
+    this.#findings.add("metadata", faults, response);
+    if (response.body !== undefined) this.#compareValues(response, response.body);
   }
 
-  #judgeValues(answer: Answer, body: AnswerBody): void {
-    const version = catalogVersionsOf(answer, this.#knowledge).find(
+  #compareValues(response: ProbeResponse, body: ResponseBody): void {
+    const version = catalogVersionsOf(response, this.#knowledge).find(
       (one) => schemaVersionOf(one) === body.schemaVersion,
     );
     if (version === undefined) return;
     const question = {
-      panel: answer.panel,
+      panel: response.panel,
       body,
       version,
-      readTimes: readTimesOf(answer, body, cacheDuring(answer, this.#knowledge)),
+      readTimes: readTimesOf(response, body, cacheDuring(response, this.#knowledge)),
     };
-    const { points, open, torn, undecided, wrong } = judgeValues(question, this.#knowledge.records);
+    const { points, open, torn, undecided, wrong } = compareValues(question, this.#knowledge.records);
     this.#counts.points += points;
     this.#counts.open += open;
     this.#counts.torn += torn;
     this.#counts.undecided += undecided;
-    this.#findings.add("value", wrong, answer);
+    this.#findings.add("value", wrong, response);
   }
 
-  /** Adds to what the pod says of its cache. */
-  #count(answer: Answer): void {
-    const { panel, headers, body, pod } = answer;
+  /** Counts the points that the pod reports of its cache. */
+  #count(response: ProbeResponse): void {
+    const { panel, headers, body, pod } = response;
     for (const word of (headers["x-query-cache"] ?? "304").match(/[a-z]+(?=[*;]|$)|304/gu) ?? [])
       this.#words[word] = (this.#words[word] ?? 0) + 1;
     if (body === undefined) return;
@@ -231,6 +231,6 @@ export class Probe {
     const perPoint = plannedPoints(headers["x-query-plan"] ?? "", 1);
     if (perPoint > 0) this.#planned.set(name, perPoint);
     const index = this.#installation.pods.findIndex(({ url }) => url === pod);
-    this.#tallies[index]?.add(answer, pointCountOf(body.grid) * (this.#planned.get(name) ?? 0));
+    this.#tallies[index]?.add(response, pointCountOf(body.grid) * (this.#planned.get(name) ?? 0));
   }
 }

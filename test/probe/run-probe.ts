@@ -4,13 +4,13 @@ import type { Installation } from "./installation.ts";
 import { Probe, type ProbeReport } from "./probe.ts";
 import { startWalk } from "./walk.ts";
 
-/** Questions under way at once. */
+/** Queries under way at once. */
 const askersMax = 4;
 const pauseMs = 120;
 const healthPauseMs = 1_500;
 const limitedPauseMs = 80;
 
-/** Asks for so long, and judges every answer. */
+/** Queries for so long, and checks every response. */
 export async function runProbe(
   installation: Installation,
   { seed, forMs }: { readonly seed: number; readonly forMs: number },

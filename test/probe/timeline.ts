@@ -55,11 +55,11 @@ export interface Versions {
   current(): number;
   /** Notes that a newer one is being written. */
   change(): number;
-  /** Those that a pod may have obeyed during a time: what was just replaced counts for as long as an edit may take. */
+  /** Those that a pod may have applied during a time. A replaced version counts for as long as an edit may take. */
   during(fromMs: number, toMs: number): readonly number[];
 }
 
-/** An edit is obeyed in less than a second on a machine that has nothing else to do. */
+/** Pods apply an edit in less than a second on a machine without other load. */
 const editMsMax = 6_000;
 
 /** Version 0 only. */

@@ -1,14 +1,14 @@
 import type { History } from "./histories.ts";
-import type { PartnerTimeline, Verdict } from "./model.ts";
+import type { PartnerTimeline, Expectation } from "./model.ts";
 import type { Recipient } from "./recipients.ts";
 import type { SentEvent } from "./traffic.ts";
 
-/** One event, one recipient, and what the recipient's partners were promised. */
+/** One event, one recipient, and the expectation of the recipient's partners. */
 export interface Pair {
   readonly event: SentEvent;
   readonly slot: number;
-  /** The strongest verdict of the slot's partner objects. */
-  readonly verdict: Verdict;
+  /** The strongest expectation of the slot's partner objects. */
+  readonly expectation: Expectation;
   /** Labels of the partner objects that must, or may, have a delivery. */
   readonly must: readonly string[];
   readonly may: readonly string[];
@@ -29,26 +29,26 @@ export interface RoutedEvent {
   readonly toMs: number;
 }
 
-/** What the partners of one slot are promised about one event. */
+/** The expectation of the partners of one slot for one event. */
 export function pairOf(
   { event, fromMs, toMs }: RoutedEvent,
   slot: number,
   timelines: readonly PartnerTimeline[],
 ): Pair {
-  const verdicts = timelines.map((timeline) => ({
+  const expectations = timelines.map((timeline) => ({
     label: timeline.label,
-    verdict: timeline.verdict(event, fromMs, toMs),
+    verdict: timeline.expectation(event, fromMs, toMs),
   }));
-  const labelled = (wanted: Verdict): readonly string[] =>
-    verdicts.filter(({ verdict }) => verdict === wanted).map(({ label }) => label);
+  const labelled = (wanted: Expectation): readonly string[] =>
+    expectations.filter(({ verdict: expectation }) => expectation === wanted).map(({ label }) => label);
   const [must, may] = [labelled("must"), labelled("either")];
-  const verdict = must.length > 0 ? "must" : may.length > 0 ? "either" : "must_not";
-  return { event, slot, verdict, must, may, routedFromMs: fromMs, routedToMs: toMs };
+  const expectation = must.length > 0 ? "must" : may.length > 0 ? "either" : "must_not";
+  return { event, slot, expectation, must, may, routedFromMs: fromMs, routedToMs: toMs };
 }
 
-/** Whether only the history can tell what became of the pair. */
-export function needsHistory({ event, verdict }: Pair, { effects }: Pick<Recipient, "effects">): boolean {
-  return verdict !== "must_not" && !effects.has(event.id);
+/** Whether only the history shows the end of the pair. */
+export function needsHistory({ event, expectation }: Pair, { effects }: Pick<Recipient, "effects">): boolean {
+  return expectation !== "must_not" && !effects.has(event.id);
 }
 
 /** What became of a pair, after everything was mended and nothing waits any more. */
@@ -57,10 +57,10 @@ export function fateOfPair(
   recipient: Pick<Recipient, "effects" | "refused">,
   history: History | undefined,
 ): Fate {
-  const { event, verdict } = pair;
+  const { event, expectation } = pair;
   const effects = recipient.effects.get(event.id) ?? 0;
   if (effects > 1) return { outcome: "repeated", wrong: `it had its effect ${effects} times` };
-  if (verdict === "must_not") {
+  if (expectation === "must_not") {
     const wasSent = effects > 0 || recipient.refused.has(event.id);
     return wasSent
       ? { outcome: "unwanted", wrong: "it was sent to a partner that did not want it or was not permitted to" }
@@ -69,17 +69,17 @@ export function fateOfPair(
   return effects === 1 ? { outcome: "delivered" } : fateByHistory(pair, history);
 }
 
-function fateByHistory({ verdict, must, may }: Pair, history: History | undefined): Fate {
-  if (history === undefined) return { outcome: "forgotten", wrong: "it was answered 202 and has no history" };
-  const fates = (verdict === "must" ? must : may).map((label) => fateAt(label, verdict, history));
+function fateByHistory({ expectation, must, may }: Pair, history: History | undefined): Fate {
+  if (history === undefined) return { outcome: "forgotten", wrong: "it got 202 and has no history" };
+  const fates = (expectation === "must" ? must : may).map((label) => fateAt(label, expectation, history));
   return fates.find(({ wrong }) => wrong !== undefined) ?? fates[0] ?? { outcome: "not wanted" };
 }
 
 /** What the history says about one partner that the recipient never took the event from. */
-function fateAt(label: string, verdict: Verdict, { deliveries }: History): Fate {
+function fateAt(label: string, expectation: Expectation, { deliveries }: History): Fate {
   const entry = deliveries.find(({ partner }) => partner === label);
   if (entry === undefined) {
-    return verdict === "must"
+    return expectation === "must"
       ? { outcome: "forgotten", wrong: `its history knows no delivery to ${label}` }
       : { outcome: "not routed during a change" };
   }
@@ -88,7 +88,7 @@ function fateAt(label: string, verdict: Verdict, { deliveries }: History): Fate 
   if (["dead", "rejected"].includes(state))
     return reason === null ? { outcome: text, wrong: `it ended at ${label} without a reason` } : { outcome: text };
   if (state === "not_routed")
-    return verdict === "must" ? { outcome: text, wrong: `it was not routed to ${label}` } : { outcome: text };
+    return expectation === "must" ? { outcome: text, wrong: `it was not routed to ${label}` } : { outcome: text };
   const wrong =
     state === "delivered"
       ? `the history says that ${label} has it, and the recipient does not`

@@ -16,7 +16,7 @@ interface HistoryEntry {
 const requestMsMax = 5_000;
 const atOnce = 8;
 
-/** Histories of these events by id, each as its answer's text says; an event without one is absent. */
+/** Histories of these events by id, each parsed from its response. An event without one is absent. */
 export async function readHistories(
   urls: readonly string[],
   token: string,

@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
-import { PartnerTimeline, wants, type Desired, type Routing, type Seen, type Verdict } from "./model.ts";
+import { PartnerTimeline, wants, type Desired, type Routing, type Seen, type Expectation } from "./model.ts";
 
 const payouts = { types: ["payout.*"], tenants: ["lumen", "vega"] };
 const logins = { types: ["login.*"], tenants: ["lumen"] };
 const good: Desired = {
   exists: true,
-  wish: payouts,
+  subscription: payouts,
   granted: ["lumen", "north", "vega"],
   isReadable: true,
   generation: 1,
   keys: ["k1"],
 };
-const seenAs = (wish: Exclude<Routing, "out">, changes: Partial<Seen> = {}): Seen => ({
+const seenAs = (subscription: Exclude<Routing, "out">, changes: Partial<Seen> = {}): Seen => ({
   generation: 1,
-  wish,
+  subscription,
   keys: ["k1"],
   isPlain: true,
   ...changes,
@@ -34,7 +34,7 @@ type Row = readonly [
   tenant: string,
   fromMs: number,
   toMs: number,
-  verdict: Verdict,
+  verdict: Expectation,
 ];
 
 /** The partner after one more change, which began at 200 and is in force since 300. */
@@ -56,7 +56,7 @@ const rows: readonly Row[] = [
   ["of a tenant that it does not name", inForce, "north", 100, 150, "must_not"],
   [
     "that is routed until an edit begins",
-    () => changed({ wish: logins, generation: 2 }, seenAs(logins, { generation: 2 })),
+    () => changed({ subscription: logins, generation: 2 }, seenAs(logins, { generation: 2 })),
     "lumen",
     150,
     199,
@@ -64,7 +64,7 @@ const rows: readonly Row[] = [
   ],
   [
     "during an edit",
-    () => changed({ wish: logins, generation: 2 }, seenAs(logins, { generation: 2 })),
+    () => changed({ subscription: logins, generation: 2 }, seenAs(logins, { generation: 2 })),
     "lumen",
     150,
     250,
@@ -72,7 +72,7 @@ const rows: readonly Row[] = [
   ],
   [
     "after an edit",
-    () => changed({ wish: logins, generation: 2 }, seenAs(logins, { generation: 2 })),
+    () => changed({ subscription: logins, generation: 2 }, seenAs(logins, { generation: 2 })),
     "lumen",
     300,
     400,
@@ -80,7 +80,7 @@ const rows: readonly Row[] = [
   ],
   [
     "after an edit that no pod runs yet",
-    () => changed({ wish: logins, generation: 2 }, seenAs(payouts)),
+    () => changed({ subscription: logins, generation: 2 }, seenAs(payouts)),
     "lumen",
     300,
     400,
@@ -93,8 +93,8 @@ const rows: readonly Row[] = [
   ["after the object was deleted", () => changed({ exists: false }, undefined), "lumen", 300, 400, "must_not"],
 ];
 
-test.each(rows)("an event %s is owed as the contract says", (_what, timeline, tenant, fromMs, toMs, verdict) => {
-  expect(timeline().verdict(payoutOf(tenant), fromMs, toMs)).toBe(verdict);
+test.each(rows)("an event %s is owed as the contract says", (_what, timeline, tenant, fromMs, toMs, expectation) => {
+  expect(timeline().expectation(payoutOf(tenant), fromMs, toMs)).toBe(expectation);
 });
 
 test("a partner that never had a Secret is owed its events, one that never was permitted is not", () => {
@@ -103,8 +103,8 @@ test("a partner that never had a Secret is owed its events, one that never was p
   keyless.observed(100, seenAs(payouts, { isPlain: false }));
   stranger.began(0, { ...good, granted: [] });
   stranger.observed(100, undefined);
-  expect(keyless.verdict(payoutOf("lumen"), 100, 200)).toBe("must");
-  expect(stranger.verdict(payoutOf("lumen"), 100, 200)).toBe("must_not");
+  expect(keyless.expectation(payoutOf("lumen"), 100, 200)).toBe("must");
+  expect(stranger.expectation(payoutOf("lumen"), 100, 200)).toBe("must_not");
 });
 
 test("a partner that was held for its Secret before its right was withdrawn may stay held when the Secret comes", () => {
@@ -116,7 +116,7 @@ test("a partner that was held for its Secret before its right was withdrawn may 
   timeline.observed(5_000, seenAs({ ...payouts, tenants: ["lumen"] }, { isPlain: false }));
   timeline.observed(9_000, seenAs({ ...payouts, tenants: ["lumen"] }, { isPlain: false }));
   expect(timeline.isSettled).toBe(true);
-  expect(timeline.verdict(payoutOf("vega"), 9_000, 9_100)).toBe("must_not");
+  expect(timeline.expectation(payoutOf("vega"), 9_000, 9_100)).toBe("must_not");
 });
 
 test("a deletion that overtakes an edit is not in force before the shards were quiet", () => {
@@ -153,7 +153,7 @@ test("a key that was taken out ends when every pod runs the shards without it", 
   ]);
 });
 
-test("a wish covers its types and tenants", () => {
+test("a subscription covers its types and tenants", () => {
   expect(wants(payouts, payoutOf("vega"))).toBe(true);
   expect(wants(payouts, { type: "login.done", tenant: "vega" })).toBe(false);
   expect(wants({ types: ["**"], tenants: ["vega"] }, { type: "login.done", tenant: "vega" })).toBe(true);

@@ -1,5 +1,5 @@
-/** What a partner asks for. */
-interface Wish {
+/** What a partner subscribes to. */
+interface Subscription {
   readonly types: readonly string[];
   readonly tenants: readonly string[];
 }
@@ -10,18 +10,18 @@ interface EventFacts {
   readonly type: string;
 }
 
-/** What a pod may route to a partner: its wish, or nothing because the partner is not in the configuration. */
-export type Routing = Wish | "out";
+/** What a pod may route to a partner: its subscription, or nothing because the partner is not in the configuration. */
+export type Routing = Subscription | "out";
 
 /** What the resource, its Secrets and the policy say of one partner object. */
 export interface Desired {
   readonly exists: boolean;
-  readonly wish: Wish;
+  readonly subscription: Subscription;
   /** Tenants that the policy grants to its namespace. */
   readonly granted: readonly string[];
   /** Whether every Secret that it refers to is there. */
   readonly isReadable: boolean;
-  /** `metadata.generation`; infinite while the API server has not told it. */
+  /** `metadata.generation`; infinite before the response of the API server. */
   readonly generation: number;
   /** Ids of its signing keys. */
   readonly keys: readonly string[];
@@ -30,7 +30,7 @@ export interface Desired {
 /** What the published shards say of a partner object. */
 export interface Seen {
   readonly generation: number;
-  readonly wish: Wish;
+  readonly subscription: Subscription;
   readonly keys: readonly string[];
   /** Neither held nor a last good version. */
   readonly isPlain: boolean;
@@ -47,7 +47,7 @@ interface Change {
 }
 
 /** Whether an event must, must not or may be delivered to a partner. */
-export type Verdict = "must" | "must_not" | "either";
+export type Expectation = "must" | "must_not" | "either";
 
 /** What pods may know of a partner object from its earlier states. */
 interface Known {
@@ -67,7 +67,7 @@ export class PartnerTimeline {
   readonly label: string;
   readonly #changes: Change[] = [];
   #wasInForce: "no" | "maybe" | "yes" = "no";
-  #lastGood: readonly Wish[] = [];
+  #lastGood: readonly Subscription[] = [];
   #matchedSinceMs: number | undefined;
   /** An earlier state, or this one, may have put the partner into the configuration. */
   #mayBeKnown = false;
@@ -98,17 +98,17 @@ export class PartnerTimeline {
     return this.isSettled && this.desired?.exists === false;
   }
 
-  /** A change begins; `beganMs` is before its first request. Answers where its generation is told once it is known. */
+  /** A change begins; `beganMs` is before its first request. `applied` of the result takes its generation. */
   began(beganMs: number, desired: Desired): { applied(generation: number): void } {
     const last = this.#changes.at(-1);
     const overlaps = last !== undefined && last.settledMs === undefined;
     if (overlaps && isGood(last.desired)) {
       if (this.#wasInForce === "no") this.#wasInForce = "maybe";
-      this.#lastGood = [...this.#lastGood, last.desired.wish];
+      this.#lastGood = [...this.#lastGood, last.desired.subscription];
     }
     const known = { wasInForce: this.#wasInForce, mayBeKnown: this.#mayBeKnown || !desired.isReadable };
     const targets = routings(desired, known, this.#lastGood);
-    this.#mayBeKnown ||= isPermitted(desired.wish, desired.granted);
+    this.#mayBeKnown ||= isPermitted(desired.subscription, desired.granted);
     const change: Change = { beganMs, targets, desired, quietMs: overlaps ? quietMsAfterOverlap : 0 };
     this.#changes.push(change);
     this.#matchedSinceMs = undefined;
@@ -133,7 +133,7 @@ export class PartnerTimeline {
     last.settledMs = nowMs;
     if (!isGood(last.desired)) return;
     this.#wasInForce = "yes";
-    this.#lastGood = [last.desired.wish];
+    this.#lastGood = [last.desired.subscription];
   }
 
   /** Shards could not be read in between: what matched before counts no more. */
@@ -141,14 +141,14 @@ export class PartnerTimeline {
     this.#matchedSinceMs = undefined;
   }
 
-  /** What an event is promised that was routed at some moment between these two, Unix milliseconds. */
-  verdict(event: EventFacts, fromMs: number, toMs: number): Verdict {
+  /** The expectation for an event that was routed between these two times, Unix milliseconds. */
+  expectation(event: EventFacts, fromMs: number, toMs: number): Expectation {
     const before = this.#changes.findLastIndex(({ settledMs }) => settledMs !== undefined && settledMs <= fromMs);
     const possible = this.#changes
       .slice(Math.max(before, 0))
       .filter(({ beganMs }, index) => (index === 0 && before >= 0) || beganMs <= toMs);
     const routed = possible.flatMap(({ targets }) => targets.map((target) => target !== "out" && wants(target, event)));
-    // Before its first change is in force, nobody knows the object.
+    // Before its first change applies, no pod knows the object.
     if (before < 0) routed.push(false);
     if (routed.every(Boolean)) return "must";
     return routed.some(Boolean) ? "either" : "must_not";
@@ -181,17 +181,19 @@ export class PartnerTimeline {
   }
 }
 
-/** Whether a wish covers an event. Patterns: `**` is everything, `a.*` is two segments of which the first is `a`. */
-export function wants({ types, tenants }: Wish, { type, tenant }: EventFacts): boolean {
+/**
+ * Whether a subscription covers an event. Patterns: `**` is everything, `a.*` is two segments of which the first is `a`.
+ */
+export function wants({ types, tenants }: Subscription, { type, tenant }: EventFacts): boolean {
   const [domain = ""] = type.split(".");
   return tenants.includes(tenant) && types.some((pattern) => pattern === "**" || pattern === `${domain}.*`);
 }
 
-function isGood({ exists, isReadable, wish, granted }: Desired): boolean {
-  return exists && isReadable && isPermitted(wish, granted);
+function isGood({ exists, isReadable, subscription, granted }: Desired): boolean {
+  return exists && isReadable && isPermitted(subscription, granted);
 }
 
-function isPermitted({ tenants }: Wish, granted: readonly string[]): boolean {
+function isPermitted({ tenants }: Subscription, granted: readonly string[]): boolean {
   return tenants.every((tenant) => granted.includes(tenant));
 }
 
@@ -199,25 +201,30 @@ function isPermitted({ tenants }: Wish, granted: readonly string[]): boolean {
  * What the contract says of a partner in this state. A partner that was in force stays routable; a right that was
  * withdrawn narrows it. One that never was in force is routable only if its sole fault is a reference.
  */
-function routings(desired: Desired, { wasInForce, mayBeKnown }: Known, lastGood: readonly Wish[]): readonly Routing[] {
-  const { exists, wish, granted, isReadable } = desired;
+function routings(
+  desired: Desired,
+  { wasInForce, mayBeKnown }: Known,
+  lastGood: readonly Subscription[],
+): readonly Routing[] {
+  const { exists, subscription, granted, isReadable } = desired;
   if (!exists) return ["out"];
-  if (isGood(desired)) return [wish];
-  const bases = isReadable || lastGood.length === 0 ? [wish] : lastGood.map((good) => narrowed(good, wish.tenants));
+  if (isGood(desired)) return [subscription];
+  const bases =
+    isReadable || lastGood.length === 0 ? [subscription] : lastGood.map((good) => narrowed(good, subscription.tenants));
   const kept = bases.map((base) => narrowed(base, granted));
   if (wasInForce === "yes") return kept;
   return [...(wasInForce === "maybe" ? kept : []), ...firstRoutings(desired, mayBeKnown)];
 }
 
 /** What the contract says of a faulty partner that never was in force. */
-function firstRoutings({ wish, granted }: Desired, mayBeKnown: boolean): readonly Routing[] {
-  if (isPermitted(wish, granted)) return [wish];
+function firstRoutings({ subscription, granted }: Desired, mayBeKnown: boolean): readonly Routing[] {
+  if (isPermitted(subscription, granted)) return [subscription];
   // A partner that was held for its reference before its right was withdrawn stays held, without that right. It is open
   // which of the two came first.
-  return mayBeKnown ? ["out", narrowed(wish, granted)] : ["out"];
+  return mayBeKnown ? ["out", narrowed(subscription, granted)] : ["out"];
 }
 
-function narrowed({ types, tenants }: Wish, to: readonly string[]): Wish {
+function narrowed({ types, tenants }: Subscription, to: readonly string[]): Subscription {
   return { types, tenants: tenants.filter((tenant) => to.includes(tenant)) };
 }
 
@@ -225,14 +232,14 @@ function isInForce({ desired, targets }: Change, seen: Seen | undefined): boolea
   if (!Number.isFinite(desired.generation)) return false;
   if (seen === undefined) return targets.includes("out");
   if (!desired.exists) return false;
-  const isWanted = targets.some((target) => target !== "out" && isSame(target, seen.wish));
+  const isWanted = targets.some((target) => target !== "out" && isSame(target, seen.subscription));
   const hasNoOldKey = seen.keys.every((key) => desired.keys.includes(key));
   const isRightSort = isGood(desired) ? seen.isPlain && seen.generation === desired.generation : !seen.isPlain;
   return isWanted && hasNoOldKey && isRightSort;
 }
 
 /** No tenant left is the same as no subscription left. */
-function isSame(one: Wish, other: Wish): boolean {
+function isSame(one: Subscription, other: Subscription): boolean {
   if (one.tenants.length === 0 || other.tenants.length === 0) return one.tenants.length === other.tenants.length;
   return (
     one.tenants.toSorted().join() === other.tenants.toSorted().join() &&

@@ -43,7 +43,7 @@ export class Partners {
   namesIn(subjects: readonly string[]): readonly string[] {
     return subjects.map((subject) => {
       const owner = this.all().find(({ uid }) => subject.includes(partnerKey(uid)));
-      if (owner === undefined) return `${subject} of nobody`;
+      if (owner === undefined) return `${subject} of no partner`;
       return `${subject} of ${owner.label} (${owner.isGone ? "deleted" : "there"})`;
     });
   }
@@ -64,8 +64,8 @@ export class Partners {
     this.#current.set(slot.index, { timeline, slot, generation });
   }
 
-  /** Does what a step says with the resource and the Secrets of its slot. */
-  async carryOut({ verb, slot: index, next, makesFirst }: SlotStep, { withdrawn }: WalkState): Promise<void> {
+  /** Applies a step to the resource and the Secrets of its slot. */
+  async applyStep({ verb, slot: index, next, makesFirst }: SlotStep, { withdrawn }: WalkState): Promise<void> {
     if (verb === "create") return this.make(next, withdrawn);
     if (verb === "delete") return this.#remove(index);
     if (verb === "take_secret" || verb === "return_secret") return this.#toggleSecret(next, withdrawn);
@@ -99,7 +99,7 @@ export class Partners {
     await this.#secrets(next);
     const current = this.#current.get(next.index);
     if (current === undefined) throw new Error(`recipient ${next.index} has no partner to edit`);
-    // No shard holds this generation: nothing settles before the answer tells the true one.
+    // No shard holds this generation: nothing settles before the response has the true one.
     const change = current.timeline.began(Date.now(), desiredOf(next, withdrawn, Number.POSITIVE_INFINITY));
     const { generation } = (await this.#put(next)).metadata;
     change.applied(generation);
@@ -171,7 +171,7 @@ function secretName({ index }: Slot, key: string): string {
 function desiredOf(slot: Slot, withdrawn: WalkState["withdrawn"], generation: number): Desired {
   return {
     exists: true,
-    wish: { types: slot.types, tenants: slot.tenants },
+    subscription: { types: slot.types, tenants: slot.tenants },
     granted: tenants.filter((tenant) => tenant !== withdrawn[slot.namespace]),
     isReadable: !slot.hasTypo && !slot.lacksSecret,
     generation,
@@ -179,10 +179,10 @@ function desiredOf(slot: Slot, withdrawn: WalkState["withdrawn"], generation: nu
   };
 }
 
-/** Repeats a request that may be repeated until it is answered. */
+/** Repeats an idempotent request until it succeeds. */
 function persist<T>(what: string, request: () => Promise<T>): Promise<T> {
   return waitFor(async () => ({ answer: await request() }), { timeoutMs: requestPatienceMs, pollMs: 200, what }).then(
-    ({ answer }) => answer,
+    ({ answer: response }) => response,
   );
 }
 

@@ -4,7 +4,7 @@ import { random } from "../runtime/metrics/oracle/generated-series.ts";
 import { isSoak } from "../support/soak.ts";
 import { waitFor } from "../support/wait.ts";
 import { startInstallation, type Installation } from "./installation.ts";
-import { judge } from "./judge.ts";
+import { checkWalk } from "./check-walk.ts";
 import { Partners } from "./partners.ts";
 import { startRecipient, type Recipient } from "./recipients.ts";
 import { startTraffic } from "./traffic.ts";
@@ -64,7 +64,7 @@ test(
       timeoutMs: drainMs,
       what: "no delivery to wait",
     }).catch(() => false);
-    const report = await judge({
+    const report = await checkWalk({
       installation,
       partners,
       recipients,

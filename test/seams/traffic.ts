@@ -12,8 +12,8 @@ export interface SentEvent {
   acceptedMs?: number;
   /** Requests until then. */
   tries: number;
-  /** What was answered last instead of a 202. */
-  lastAnswer?: string;
+  /** The last response other than 202. */
+  lastResponse?: string;
 }
 
 interface TrafficOptions {
@@ -83,18 +83,18 @@ async function post(event: SentEvent, { urls, token }: TrafficOptions, dispatche
     const url = order[(event.sentMs + event.tries) % order.length] ?? "";
     event.tries += 1;
     try {
-      const answer = await request(`${url}/events`, {
+      const response = await request(`${url}/events`, {
         dispatcher,
         method: "POST",
         headers,
         body,
         signal: AbortSignal.timeout(requestMsMax),
       });
-      const text = await answer.body.text();
-      if (answer.statusCode === 202) event.acceptedMs = Date.now();
-      else event.lastAnswer = `${answer.statusCode} ${text}`;
+      const text = await response.body.text();
+      if (response.statusCode === 202) event.acceptedMs = Date.now();
+      else event.lastResponse = `${response.statusCode} ${text}`;
     } catch (error) {
-      event.lastAnswer = String(error);
+      event.lastResponse = String(error);
     }
     if (event.acceptedMs === undefined) await new Promise((resolve) => setTimeout(resolve, retryMs));
   }

@@ -4,7 +4,7 @@ import type { Installation } from "./installation.ts";
 import type { Partners } from "./partners.ts";
 import { afterStep, mendingSteps, nextStep, startState, stepText, type Step, type WalkState } from "./walk.ts";
 
-/** One step as it was carried out. Times are Unix milliseconds. */
+/** One applied step. Times are Unix milliseconds. */
 export interface LoggedStep {
   readonly number: number;
   readonly atMs: number;
@@ -15,7 +15,7 @@ export interface LoggedStep {
 /** How long a change may take to be in force while servers come and go. */
 const changeMsMax = 30_000;
 
-/** Draws steps and carries them out. One server at a time is away; edits go on meanwhile. */
+/** Draws steps and applies them. One server at a time is away; edits continue meanwhile. */
 export class Walker {
   readonly log: LoggedStep[] = [];
   /** What took too long, in sentences. */
@@ -33,13 +33,13 @@ export class Walker {
   }
 
   async step(): Promise<void> {
-    await this.#carryOut(nextStep(this.#state, this.#random));
+    await this.#applyStep(nextStep(this.#state, this.#random));
   }
 
   /** Mends everything; resolves when every server is back. */
   async mend(): Promise<void> {
     await this.#restart;
-    for (const step of mendingSteps(this.#state)) await this.#carryOut(step);
+    for (const step of mendingSteps(this.#state)) await this.#applyStep(step);
   }
 
   /** Steps so far, by verb. */
@@ -47,11 +47,11 @@ export class Walker {
     return countBy(this.log, ({ verb }) => verb);
   }
 
-  async #carryOut(step: Step): Promise<void> {
+  async #applyStep(step: Step): Promise<void> {
     const { withdrawn } = this.#state;
     this.#state = afterStep(this.#state, step);
     this.log.push({ number: this.log.length + 1, atMs: Date.now(), text: stepText(step), verb: step.verb });
-    if ("next" in step) return this.#partners.carryOut(step, this.#state);
+    if ("next" in step) return this.#partners.applyStep(step, this.#state);
     if ("pod" in step) {
       await this.#restart;
       this.#restart = this.#installation.restart(step);

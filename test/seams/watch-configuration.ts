@@ -17,8 +17,8 @@ import { startLooking, type Looking } from "./looking.ts";
 const requestMsMax = 1_000;
 
 /**
- * Looks again and again at the published shards and at what both pods report, and tells each partner's timeline what
- * every pod runs. A look counts only if both pods run at least the revisions that were published before they answered.
+ * Polls the published shards and the reports of both pods, and gives each partner's timeline the state that every pod
+ * runs. A poll counts only if both pods run at least the revisions that were published before their responses.
  */
 export function watchConfiguration(installation: Installation, timelines: () => readonly PartnerTimeline[]): Looking {
   return startLooking(async () => {
@@ -74,7 +74,7 @@ async function readPublished({ cluster }: Installation): Promise<Published> {
 function seenOf({ generation, subscriptions, signing, held, lastGoodSinceMs }: PartnerConfig): Seen {
   return {
     generation,
-    wish: {
+    subscription: {
       types: subscriptions.flatMap(({ types }) => types),
       tenants: subscriptions.flatMap(({ tenants }) => tenants),
     },
@@ -89,9 +89,9 @@ async function report(adminUrl: string, token: string): Promise<ConfigzReport> {
     headers,
     signal: AbortSignal.timeout(requestMsMax),
   });
-  const answer = (await body.json()) as ConfigzReport;
+  const response = (await body.json()) as ConfigzReport;
   if (statusCode !== 200) throw new Error(`${adminUrl}/configz answers ${statusCode}`);
-  return answer;
+  return response;
 }
 
 function hasAll({ ready, shards }: ConfigzReport, revisions: Published["revisions"]): boolean {

@@ -20,7 +20,7 @@ interface Look {
   readonly askedMs: number;
   readonly lastSeq: number;
   /** After the router's floor was read. */
-  readonly answeredMs: number;
+  readonly readMs: number;
   readonly floor: number;
 }
 
@@ -41,14 +41,14 @@ export async function watchRouting(url: string): Promise<RoutingWatch> {
     const askedMs = Date.now();
     const events = await ask<{ state: { last_seq: number } }>(connection, "STREAM.INFO.HG_EVENTS");
     const router = await ask<{ ack_floor: { stream_seq: number } }>(connection, "CONSUMER.INFO.HG_EVENTS.router");
-    looks.push({ askedMs, lastSeq: events.state.last_seq, answeredMs: Date.now(), floor: router.ack_floor.stream_seq });
+    looks.push({ askedMs, lastSeq: events.state.last_seq, readMs: Date.now(), floor: router.ack_floor.stream_seq });
     waiting = (await ask<{ state: { messages: number } }>(connection, "STREAM.INFO.HG_DELIVERIES")).state.messages;
   });
   return {
     routedByMs: (acceptedMs) => {
       const first = looks.findIndex(({ askedMs }) => askedMs >= acceptedMs);
       const seq = looks[first]?.lastSeq ?? Number.POSITIVE_INFINITY;
-      return looks.slice(Math.max(first, 0)).find(({ floor }) => floor >= seq)?.answeredMs;
+      return looks.slice(Math.max(first, 0)).find(({ floor }) => floor >= seq)?.readMs;
     },
     waiting: () => waiting,
     waitingSubjects: async () => {
@@ -82,8 +82,8 @@ export function withRedelivery(toMs: number, absences: readonly Absence[]): numb
 }
 
 async function ask<T>(connection: NatsConnection, subject: string, body: object = {}): Promise<T> {
-  const answer = await connection.request(`$JS.API.${subject}`, JSON.stringify(body), { timeout: requestMsMax });
-  const parsed = answer.json<T & { error?: { description: string } }>();
+  const response = await connection.request(`$JS.API.${subject}`, JSON.stringify(body), { timeout: requestMsMax });
+  const parsed = response.json<T & { error?: { description: string } }>();
   if (parsed.error !== undefined) throw new Error(`${subject}: ${parsed.error.description}`);
   return parsed;
 }

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 
 /**
  * A port of 127.0.0.1 that was free a moment ago, for servers that cannot report a port they chose themselves. Somebody
- * else may take it first, so whoever starts a server on it must be ready to try another.
+ * else may take it first, so the start of a server on it must be ready to try another.
  */
 export async function freePort(): Promise<number> {
   const server = createServer();

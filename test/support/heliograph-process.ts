@@ -50,7 +50,7 @@ export function startProgram(args: readonly string[], options: ProgramOptions = 
     cwd: options.cwd,
     env: { ...cleanEnvironment(), ...options.environment },
     stdio: ["ignore", "pipe", "pipe"],
-    // A session of its own, so that Ctrl-C reaches only whoever started it, who then ends it in order.
+    // A session of its own, so that Ctrl-C reaches only its parent, which then ends it in order.
     detached: true,
   });
   const output = collect(child);

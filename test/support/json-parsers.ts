@@ -48,12 +48,15 @@ interface HistoryText {
 }
 
 function readHere(text: string): ParsedValues {
-  const tell = (_: string, value: unknown, { source = "" }: { readonly source?: string }): unknown => {
+  const reviver = (_: string, value: unknown, { source = "" }: { readonly source?: string }): unknown => {
     if (typeof value === "number") return numberLine(value, source);
     return typeof value === "string" ? `text ${Buffer.from(value).toString("hex")}` : value;
   };
-  const parse = JSON.parse as (text: string, reviver: typeof tell) => HistoryText;
-  return parse(text, tell).event.data.values;
+  const parse = JSON.parse as (
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ) => HistoryText;
+  return parse(text, reviver).event.data.values;
 }
 
 /** The reviver sees the digits as they were written. */

@@ -87,7 +87,7 @@ async function launchOn(command: string, configPath: string, portsDir: string, p
     command,
     args: ["-c", configPath, "-a", "127.0.0.1", "-p", String(port === 0 ? -1 : port), "--ports_file_dir", portsDir],
     ready: async ({ pid }) => {
-      // The server writes this file once it listens: with a port of its own choice nobody can take it first.
+      // The server writes this file once it listens. No process can take a port of its own choice first.
       const ports: unknown = JSON.parse(await readFile(join(portsDir, `nats-server_${pid}.ports`), "utf8"));
       found = portOf(ports);
       return true;

@@ -8,7 +8,7 @@ const pollMs = 20;
 const readyTimeoutMsDefault = 30_000;
 const stopTimeoutMsDefault = 10_000;
 
-/** How to start one server and how to tell that it answers. */
+/** How to start one server and how to see that it is ready. */
 export interface ServerProcessOptions {
   /** What it is called in errors. */
   readonly name: string;

@@ -1,14 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { run } from "./run.ts";
 
-/** What is known against the packages of the product. */
-type AuditVerdict =
+/** Known vulnerabilities in the packages of the product. */
+type AuditResult =
   | { readonly kind: "clean" | "vulnerable"; readonly lines: readonly string[] }
-  /** There was nobody to ask, or no answer. */
+  /** There is no registry with an audit, or it sent no report. */
   | { readonly kind: "skipped"; readonly reason: string };
 
 const auditMsMax = 30_000;
-/** Severities that fail the audit; others are told only. */
+/** Severities that fail the audit; others are reported only. */
 const failing: readonly string[] = ["high", "critical"];
 
 interface AuditReport {
@@ -18,7 +18,7 @@ interface AuditReport {
 }
 
 /** Reads what `npm audit --json` printed; anything but a report means that no registry answered. */
-export function auditVerdict(stdout: string): AuditVerdict {
+export function auditResult(stdout: string): AuditResult {
   const report = parsed(stdout);
   const { vulnerabilities } = report;
   if (vulnerabilities === undefined)
@@ -46,17 +46,17 @@ async function main(): Promise<number> {
     cwd: root,
     timeoutMs: auditMsMax,
   });
-  const verdict = auditVerdict(stdout);
-  if (verdict.kind === "skipped") {
+  const result = auditResult(stdout);
+  if (result.kind === "skipped") {
     console.log(
-      `SKIPPED: the audit of dependencies, since the package registry does not offer one here (${verdict.reason}).`,
+      `SKIPPED: the audit of dependencies, since the package registry does not offer one here (${result.reason}).`,
     );
     return 0;
   }
   console.log(
-    [`${verdict.lines.length} known vulnerabilities in the packages of the product`, ...verdict.lines].join("\n"),
+    [`${result.lines.length} known vulnerabilities in the packages of the product`, ...result.lines].join("\n"),
   );
-  return verdict.kind === "vulnerable" ? 1 : 0;
+  return result.kind === "vulnerable" ? 1 : 0;
 }
 
 if (import.meta.main) process.exitCode = await main();

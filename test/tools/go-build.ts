@@ -107,7 +107,7 @@ export async function makingFolder(target: string): Promise<string> {
   return making;
 }
 
-/** Moves a finished folder to its place in one step; when somebody else was first, theirs stays. */
+/** Moves a finished folder to its place in one step. The folder of a faster process stays. */
 export async function moveInPlace(finished: string, target: string): Promise<void> {
   try {
     await rename(finished, target);

@@ -28,7 +28,7 @@ describe("isStale", () => {
   test("is true when the holder is gone", () => {
     expect(isStale({ pid: 7, silentMs: 0 }, isGone)).toBe(true);
   });
-  test("is true when its process id lives on as somebody else who does not touch the file", () => {
+  test("is true when another process has its id and does not touch the file", () => {
     expect(isStale({ pid: 7, silentMs: 61_000 }, lives)).toBe(true);
   });
 });
@@ -53,7 +53,7 @@ describe("withLock", () => {
     expect(await withLock(path, patient, async () => readFile(path, "utf8"))).toBe(String(process.pid));
   });
 
-  test("takes over a lock that nobody touched for long", async () => {
+  test("takes over a lock that no process touched for long", async () => {
     const path = join(folder.path, "silent");
     await writeFile(path, String(process.pid));
     const longAgo = new Date(Date.now() - 3_600_000);

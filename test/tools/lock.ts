@@ -14,16 +14,16 @@ interface LockState {
 
 /**
  * Whether a lock's holder is gone: its process is, or it stopped touching the file. The second covers a process id that
- * was given to somebody else since.
+ * another process got since.
  */
 export function isStale(lock: LockState, lives: (pid: number) => boolean): boolean {
   return lock.silentMs > silentAfterMs || !lives(lock.pid);
 }
 
-/** How long to wait for a lock, and whom to tell. */
+/** Options of waiting for a lock. */
 interface LockOptions {
   readonly waitMs: number;
-  /** Called at every look while somebody else holds the lock. */
+  /** Called at every poll while another process holds the lock. */
   readonly onWait: (holderPid: number, waitedMs: number) => void;
 }
 
@@ -32,7 +32,7 @@ interface LockOptions {
  * theory two processes that do so in the same instant may both go on; work under this lock must stay right then (ours
  * moves finished folders in place with one rename).
  *
- * @throws Error when somebody else still holds the lock after `waitMs`
+ * @throws Error when another process still holds the lock after `waitMs`
  */
 export async function withLock<T>(path: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
   const startMs = performance.now();
@@ -60,7 +60,7 @@ export async function withLock<T>(path: string, options: LockOptions, work: () =
 }
 
 async function tryToTake(path: string): Promise<boolean> {
-  // Written beside and linked in place, so that nobody ever reads a lock without its process id.
+  // Written beside and linked in place, so that no process ever reads a lock without its process id.
   const own = `${path}.${process.pid}.${performance.now()}`;
   const file = await open(own, "wx");
   try {

@@ -129,10 +129,10 @@ async function onlyOnce(
 ): Promise<boolean> {
   const root = cacheRoot(search.env);
   await mkdir(root, { recursive: true });
-  let toldAtMs = -waitLineEveryMs;
+  let reportedAtMs = -waitLineEveryMs;
   const onWait = (holderPid: number, waitedMs: number): void => {
-    if (waitedMs - toldAtMs < waitLineEveryMs) return;
-    toldAtMs = waitedMs;
+    if (waitedMs - reportedAtMs < waitLineEveryMs) return;
+    reportedAtMs = waitedMs;
     const seconds = Math.round(waitedMs / 1000);
     search.progress(`process ${holderPid} is preparing a program; waiting for it before ${search.name}: ${seconds} s`);
   };

@@ -26,7 +26,7 @@ describe("routesTo", () => {
     expect(routes.map(describeRoute)).toEqual(["found /assets/etcd", "found /usr/bin/etcd", "cache", "build"]);
   });
 
-  test("does not look for the program that holds all of Kubernetes, which nobody else ships", () => {
+  test("does not look for the program that holds all of Kubernetes, which no package ships", () => {
     const routes = routesTo("kubernetes", tools.kubernetes, { KUBEBUILDER_ASSETS: "/assets", PATH: "/usr/bin" });
     expect(routes.map(describeRoute)).toEqual(["cache", "build"]);
   });

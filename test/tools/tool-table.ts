@@ -15,7 +15,7 @@ export interface ToolSource {
   readonly links: readonly string[];
   /** The Debian package that holds the same programs, should its version suffice. */
   readonly debianPackage?: string;
-  /** Debian builds the programs so that they do not say their version; the package's own is believed. @default false */
+  /** Debian builds the programs without their version: the version of the package counts. @default false */
   readonly isMuteInDebian?: boolean;
   /** What a first build costs, as said while it runs. */
   readonly cost: string;
@@ -118,7 +118,7 @@ const kind: ToolSource = {
   cost: "a quarter of a minute, once",
 };
 
-/** A program that looks at the chart; each is only ever built, so that everybody's verdict is the same. */
+/** A program that checks the chart. Each is always built, so that every machine gets the same result. */
 function judge(folder: string, module: string, cost: string): ToolSource {
   return {
     folder,

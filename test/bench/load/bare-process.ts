@@ -3,7 +3,7 @@ import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { Agent, request } from "undici";
 
-/** What a bare loop is told. */
+/** The order of a bare loop. */
 export interface BareOrder {
   readonly url: string;
   readonly prefix: string;

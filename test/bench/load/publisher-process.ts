@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "undici";
 import { sharedNowMs } from "./measure.ts";
 
-/** What a publisher process is told. */
+/** The order of a publisher process. */
 export interface PublishOrder {
   readonly url: string;
   readonly token: string;

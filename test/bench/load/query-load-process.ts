@@ -2,7 +2,7 @@ import { Pool } from "undici";
 import { sharedNowMs } from "./measure.ts";
 
 /**
- * What a load of queries is told: every client sends its next request when the last one is answered, or at its rate.
+ * The order of a load of queries. Every client sends its next request after the last response, or at its rate.
  */
 export interface QueryOrder {
   readonly origin: string;

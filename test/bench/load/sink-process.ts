@@ -39,7 +39,7 @@ function open(endpoint: number, delayMs: number): Promise<number> {
   });
 }
 
-async function obey(order: SinkOrder): Promise<unknown> {
+async function handleOrder(order: SinkOrder): Promise<unknown> {
   switch (order.ask) {
     case "open":
       return Promise.all(order.delaysMs.map((delayMs, endpoint) => open(endpoint, delayMs)));
@@ -56,4 +56,4 @@ async function obey(order: SinkOrder): Promise<unknown> {
   }
 }
 
-process.on("message", (order: SinkOrder) => void obey(order).then((answered) => process.send?.(answered)));
+process.on("message", (order: SinkOrder) => void handleOrder(order).then((answered) => process.send?.(answered)));

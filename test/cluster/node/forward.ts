@@ -19,7 +19,7 @@ interface ForwardRequest {
 
 const startMsMax = 60_000;
 
-/** A socket on a port of 127.0.0.1 of this machine that nobody else can take, with that port. */
+/** A socket on a port of 127.0.0.1 of this machine that no other process can take, with that port. */
 export async function listenLocally(): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer();
   server.listen(0, "127.0.0.1");

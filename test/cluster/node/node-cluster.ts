@@ -102,10 +102,10 @@ async function forwardTo(init: ProcessIdentity, layout: Layout, to: ServicePort)
 
 async function alone<T>(layout: Layout, progress: Progress, work: () => Promise<T>): Promise<T> {
   await mkdir(dirname(layout.lock), { recursive: true });
-  let told = false;
+  let isReported = false;
   const onWait = (pid: number): void => {
-    if (!told) progress(`process ${pid} is starting or ending the node; waiting for it`);
-    told = true;
+    if (!isReported) progress(`process ${pid} is starting or ending the node; waiting for it`);
+    isReported = true;
   };
   return withLock(layout.lock, { waitMs: lockWaitMs, onWait }, work);
 }

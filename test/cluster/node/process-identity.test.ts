@@ -39,7 +39,7 @@ describe.skipIf(process.platform !== "linux")("process identity", () => {
     await ended;
   });
 
-  test("does not exist for an id that nobody has", () => {
+  test("does not exist for an id without a process", () => {
     expect(identify(2 ** 30)).toBeUndefined();
   });
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** One process for good: a process id is given to somebody else once its process is gone. */
+/** Identity of one process. Once a process is gone, another one may get its process id. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Clock ticks since boot at which the process started. Source: proc(5), field 22 of `/proc/PID/stat`. */
@@ -14,7 +14,7 @@ interface ProcessStat {
   readonly startTicks: string;
 }
 
-/** Who has a process id now; undefined when nobody does, or only a process that has ended. */
+/** The process that has a process id now; undefined without one, or for a process that has ended. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const stat = readStat(pid);
   if (stat === undefined || stat.state === "Z" || stat.state === "X") return undefined;

@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 
 /**
- * A partner that checks signatures by itself and tells what it received; beside it a metric for the store to scrape.
+ * A partner that checks signatures by itself and reports its deliveries; beside it a metric for the store to scrape.
  * `KEYS` lists `id=key`, separated by commas. Source: seed "Webhook Event Delivery" §5.
  */
 interface Received {

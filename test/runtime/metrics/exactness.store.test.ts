@@ -6,7 +6,7 @@ import type { Statistic, StoreScope } from "../../../runtime/metrics/promql/kind
 import { mergeScalars, type WeightedPoints } from "../../../runtime/metrics/aggregation/merge-scalars.ts";
 import { printVector } from "../../../runtime/metrics/promql/promql.ts";
 import { ask, countPoints, isExact, isPercentile, metricIds, unbounded } from "./oracle/ask.ts";
-import { kinds, type AnsweredGrid, type MetricId, type SeriesPoints } from "./oracle/asked.ts";
+import { kinds, type ResponseGrid, type MetricId, type SeriesPoints } from "./oracle/asked.ts";
 import { differences, exactly } from "./oracle/differences.ts";
 import { dataStartMs } from "./oracle/generated-series.ts";
 import { askDirectly, askRange, numberOf } from "./oracle/direct.ts";
@@ -117,7 +117,7 @@ describe("an answer", () => {
 /** The same query over one part of an answered grid: points `from` to `to`. */
 function overPart(
   query: RandomQuery,
-  { fromMs, stepSeconds }: AnsweredGrid,
+  { fromMs, stepSeconds }: ResponseGrid,
   [from, to]: readonly [number, number],
 ): RandomQuery {
   const part = { fromMs: fromMs + from * stepSeconds * 1_000, seconds: (to - from) * stepSeconds };

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { kinds, keyOf, type AnsweredGrid, type AskedSeries, type MetricId, type SeriesPoints } from "./asked.ts";
+import { kinds, keyOf, type ResponseGrid, type AskedSeries, type MetricId, type SeriesPoints } from "./asked.ts";
 import { nowMs, type RunningLayout } from "./layouts.ts";
 import { pairsOf, type RandomQuery } from "./random-query.ts";
 import { everyone, parameters } from "./universe.ts";
@@ -12,7 +12,7 @@ export interface Answered {
   readonly points: SeriesPoints<number>;
   /** For percentiles: where each point surely lies, infinite where nothing bounds it. */
   readonly bounds: SeriesPoints<readonly [low: number, high: number]>;
-  readonly grid: AnsweredGrid;
+  readonly grid: ResponseGrid;
   /** Where it is from: `X-Query-Cache`. */
   readonly cache: string;
 }

@@ -12,7 +12,7 @@ export interface AskedSeries {
 }
 
 /** The points an answer says it has. */
-export interface AnsweredGrid {
+export interface ResponseGrid {
   readonly fromMs: number;
   readonly toMs: number;
   readonly stepSeconds: number;
@@ -44,7 +44,7 @@ export function inStore(label: string): string {
 }
 
 /** End of each point. */
-export function ends({ fromMs, toMs, stepSeconds }: AnsweredGrid): readonly number[] {
+export function ends({ fromMs, toMs, stepSeconds }: ResponseGrid): readonly number[] {
   const times: number[] = [];
   for (let ms = fromMs + stepSeconds * 1_000; ms <= toMs; ms += stepSeconds * 1_000) times.push(ms);
   return times;

@@ -1,4 +1,4 @@
-import { inStore, keyOf, kinds, quantiles, type AnsweredGrid, type AskedSeries, type SeriesPoints } from "./asked.ts";
+import { inStore, keyOf, kinds, quantiles, type ResponseGrid, type AskedSeries, type SeriesPoints } from "./asked.ts";
 import type { RawHistogram } from "./native-functions.ts";
 import type { RawSeries } from "./recompute.ts";
 import type { TestStore } from "./universe.ts";
@@ -89,7 +89,7 @@ function nativeQuery({ agg }: AskedSeries, summed: string): string {
 }
 
 /** What a server answers to {@link directQuery}; points that are no finite number are left out. */
-export async function askDirectly(url: string, asked: AskedSeries, grid: AnsweredGrid): Promise<SeriesPoints<number>> {
+export async function askDirectly(url: string, asked: AskedSeries, grid: ResponseGrid): Promise<SeriesPoints<number>> {
   const series = await askRange(url, directQuery(asked, grid.stepSeconds), grid);
   const finite = series.map(({ metric, values = [] }) => {
     const points = values.map(([seconds, text]) => [Math.round(seconds * 1_000), Number(text)] as const);
@@ -103,7 +103,7 @@ export async function askDirectly(url: string, asked: AskedSeries, grid: Answere
 export async function askRange(
   url: string,
   query: string,
-  { fromMs, toMs, stepSeconds }: AnsweredGrid,
+  { fromMs, toMs, stepSeconds }: ResponseGrid,
 ): Promise<Matrix["data"]["result"]> {
   const start = String(fromMs / 1_000 + stepSeconds);
   const { data } = await post(`${url}/api/v1/query_range`, {

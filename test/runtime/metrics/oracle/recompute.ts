@@ -4,7 +4,7 @@ import {
   keyOf,
   kinds,
   quantiles,
-  type AnsweredGrid,
+  type ResponseGrid,
   type AskedSeries,
   type SeriesPoints,
 } from "./asked.ts";
@@ -56,7 +56,7 @@ type Rule = (series: RawSeries, endMs: number) => Expected | undefined;
 /** The answer from raw samples alone: no PromQL, none of the product's code. */
 export function recompute(
   asked: AskedSeries,
-  grid: AnsweredGrid,
+  grid: ResponseGrid,
   raw: Raw,
   rules: Rules = "Prometheus",
 ): SeriesPoints<Expected> {
@@ -67,7 +67,7 @@ export function recompute(
   return new Map(series.filter(([, points]) => points.size > 0));
 }
 
-function pointsOf(own: readonly RawSeries[], grid: AnsweredGrid, value: Values): ReadonlyMap<number, Expected> {
+function pointsOf(own: readonly RawSeries[], grid: ResponseGrid, value: Values): ReadonlyMap<number, Expected> {
   const points = ends(grid).flatMap((ms) => {
     const expected = value(own, ms);
     return expected === undefined || !isThere(expected) ? [] : [[ms, expected] as const];

@@ -1,4 +1,4 @@
-import { kinds, type AnsweredGrid, type AskedSeries, type MetricId } from "../../runtime/metrics/oracle/asked.ts";
+import { kinds, type ResponseGrid, type AskedSeries, type MetricId } from "../../runtime/metrics/oracle/asked.ts";
 import type { RawSeries } from "../../runtime/metrics/oracle/recompute.ts";
 import type { Slice, StoreRecord } from "../store-record.ts";
 
@@ -15,7 +15,7 @@ const lookbackMs = 300_000;
 export function sourceOf(
   record: StoreRecord,
   { metric, tenant }: AskedSeries,
-  { fromMs, toMs, stepSeconds }: AnsweredGrid,
+  { fromMs, toMs, stepSeconds }: ResponseGrid,
 ): RawSource {
   const slices = namesOf(metric).map(
     (name) => [name, record.slice(name, { tenant }, fromMs - stepSeconds * 1_000 - lookbackMs, toMs)] as const,
@@ -31,7 +31,7 @@ function namesOf(metric: MetricId): readonly string[] {
 }
 
 /** The samples that one point can be made of. */
-export function narrowed({ record, slices }: RawSource, ms: number, { stepSeconds }: AnsweredGrid): RawSource {
+export function narrowed({ record, slices }: RawSource, ms: number, { stepSeconds }: ResponseGrid): RawSource {
   return {
     record,
     slices: slices.map(([name, slice]) => [name, slice.narrowed(ms - stepSeconds * 1_000 - lookbackMs, ms)] as const),

@@ -1,13 +1,13 @@
 import {
   keyOf,
-  type AnsweredGrid,
+  type ResponseGrid,
   type AskedSeries,
   type MetricId,
   type SeriesPoints,
 } from "../../runtime/metrics/oracle/asked.ts";
 import { differences } from "../../runtime/metrics/oracle/differences.ts";
 import { recompute, type Expected, type RawSeries } from "../../runtime/metrics/oracle/recompute.ts";
-import type { AnswerBody } from "../answers.ts";
+import type { ResponseBody } from "../responses.ts";
 import { isInCatalog, type Region } from "../catalog.ts";
 import { regionsOf, type Panel } from "../panels.ts";
 import { possibleStates, type States } from "./possible-states.ts";
@@ -15,14 +15,14 @@ import { narrowed, rawOf, sourceOf, type RawSource } from "./raw-sources.ts";
 import type { StoreRecord } from "../store-record.ts";
 import { tornPoint } from "./torn-averages.ts";
 
-/** When each point of an answer was read at the earliest and at the latest, Unix milliseconds. */
+/** When each point of a response was read, at the earliest and at the latest, Unix milliseconds. */
 export type ReadTimes = (pointMs: number) => readonly [fromMs: number, toMs: number];
 
-/** What came of comparing one answer with its stores. */
-interface ValueVerdict {
+/** Result of comparing one response with its stores. */
+interface ValueResult {
   /** Points that were compared, absent ones included. */
   points: number;
-  /** Of those, the ones that more than one state of the stores could have answered. */
+  /** Of those, the ones that more than one state of the stores explains. */
   open: number;
   /** Of those, averages whose two parts were read one after the other. */
   torn: number;
@@ -33,31 +33,31 @@ interface ValueVerdict {
 
 interface ValueQuestion {
   readonly panel: Panel;
-  readonly body: AnswerBody;
-  /** Version of the catalog that the answer names. */
+  readonly body: ResponseBody;
+  /** Version of the catalog that the response names. */
   readonly version: number;
   readonly readTimes: ReadTimes;
 }
 
-/** Compares every point of an answer with what its stores held at the times when they may have been read. */
-export function judgeValues(question: ValueQuestion, records: readonly StoreRecord[]): ValueVerdict {
-  const verdict: ValueVerdict = { points: 0, open: 0, torn: 0, undecided: 0, wrong: [] };
+/** Compares every point of a response with the contents of its stores at the possible times of the read. */
+export function compareValues(question: ValueQuestion, records: readonly StoreRecord[]): ValueResult {
+  const result: ValueResult = { points: 0, open: 0, torn: 0, undecided: 0, wrong: [] };
   const { panel, body } = question;
-  // Which of two metrics a region lacks is not told.
-  if (body.partial && panel.metrics.length > 1) return verdict;
+  // The response does not name the metric that a region lacks.
+  if (body.partial && panel.metrics.length > 1) return result;
   const whole = regionsOf(panel).filter((region) =>
     body.regions.some((own) => own.region === region && own.state === "ok"),
   );
   for (const metric of panel.metrics) {
     for (const part of partsOf(panel, whole)) {
-      judgePart(
+      comparePart(
         { question, metric, part, asked: askedOf(panel, metric) },
         records.filter(({ region }) => part.includes(region)),
-        verdict,
+        result,
       );
     }
   }
-  return verdict;
+  return result;
 }
 
 /** Regions whose points no other region adds to. */
@@ -76,10 +76,10 @@ interface Part {
   readonly asked: AskedSeries;
 }
 
-function judgePart(
+function comparePart(
   { question, metric, part, asked }: Part,
   records: readonly StoreRecord[],
-  verdict: ValueVerdict,
+  result: ValueResult,
 ): void {
   const { grid } = question.body;
   const actual = actualPoints(question, metric, part);
@@ -95,10 +95,10 @@ function judgePart(
     if (states.all.every((own) => own.length === 1)) firm.push(ms);
     else open.push([ms, states]);
   }
-  verdict.points += firm.length + open.length;
-  verdict.open += open.length;
-  judgeFirm({ asked, actual, firm, keep }, sources, question, verdict);
-  for (const [ms, states] of open) judgeOpen({ asked, actual, ms, states, keep }, sources, grid, verdict);
+  result.points += firm.length + open.length;
+  result.open += open.length;
+  compareFirm({ asked, actual, firm, keep }, sources, question, result);
+  for (const [ms, states] of open) compareOpen({ asked, actual, ms, states, keep }, sources, grid, result);
 }
 
 interface Compared {
@@ -107,12 +107,12 @@ interface Compared {
   readonly keep: (series: RawSeries) => boolean;
 }
 
-/** Points that only one state of the stores could have answered: each by what its stores held then. */
-function judgeFirm(
+/** Points that only one state of the stores explains. */
+function compareFirm(
   { asked, actual, firm, keep }: Compared & { readonly firm: readonly number[] },
   sources: readonly RawSource[],
   { body: { grid }, readTimes }: ValueQuestion,
-  verdict: ValueVerdict,
+  result: ValueResult,
 ): void {
   for (const ms of firm) {
     const states = sources.map(({ record }) => record.states(...readTimes(ms))[0]);
@@ -126,7 +126,7 @@ function judgeFirm(
       ms,
       grid,
     );
-    verdict.wrong.push(...differencesAt(asked, actual, wanted, ms));
+    result.wrong.push(...differencesAt(asked, actual, wanted, ms));
   }
 }
 
@@ -135,11 +135,11 @@ interface OpenPoint extends Compared {
   readonly states: States;
 }
 
-function judgeOpen(
+function compareOpen(
   { asked, actual, keep, ms, states }: OpenPoint,
   sources: readonly RawSource[],
-  grid: AnsweredGrid,
-  verdict: ValueVerdict,
+  grid: ResponseGrid,
+  result: ValueResult,
 ): void {
   const own = sources.map((source) => narrowed(source, ms, grid));
   let nearest: readonly string[] | undefined;
@@ -150,12 +150,12 @@ function judgeOpen(
   }
   const torn = tornPoint({ asked, sources: own, states, keep, ms, grid });
   if (torn.some((wanted) => differencesAt(asked, actual, wanted, ms).length === 0)) {
-    verdict.torn += 1;
+    result.torn += 1;
     return;
   }
-  if (states.isCutShort) verdict.undecided += 1;
+  if (states.isCutShort) result.undecided += 1;
   else
-    verdict.wrong.push(
+    result.wrong.push(
       ...(nearest ?? []).map(
         (text) => `${text} (the nearest of ${states.all.map((all) => all.length).join("*")} states)`,
       ),
@@ -173,7 +173,7 @@ function pointAt(
   asked: AskedSeries,
   raw: (name: string) => readonly RawSeries[],
   ms: number,
-  { stepSeconds }: AnsweredGrid,
+  { stepSeconds }: ResponseGrid,
 ): SeriesPoints<Expected> {
   return recompute(asked, { fromMs: ms - stepSeconds * 1_000, toMs: ms, stepSeconds }, raw);
 }

@@ -2,7 +2,7 @@ import type { RawSource } from "./raw-sources.ts";
 
 /** The states of several stores that one point may have been read from. */
 export interface States {
-  /** For each store, the writes that it held, told by the place of the last one; only those that change the point. */
+  /** For each store, the writes that it held, by the place of the last one. Only writes that change the point count. */
   readonly all: readonly (readonly number[])[];
   /** Whether {@link combinations} leaves some out. */
   readonly isCutShort: boolean;

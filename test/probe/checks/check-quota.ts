@@ -4,8 +4,8 @@ import type { Reply } from "../ask.ts";
 /** Counts what one client is granted, and holds it against its quota over all pods. */
 interface QuotaWatch {
   add(reply: Pick<Reply, "status" | "headers" | "receivedMs">): void;
-  /** @param renewals times at which buckets may have begun anew: pods that came or went, NATS that was away */
-  faults(renewals: number): readonly string[];
+  /** @param resets times at which buckets may have begun anew: pods that came or went, NATS that was away */
+  faults(resets: number): readonly string[];
   counts(): { readonly granted: number; readonly refused: number };
 }
 
@@ -27,9 +27,9 @@ export function createQuotaWatch(): QuotaWatch {
       const missing = ["retry-after", "x-ratelimit-remaining"].filter((name) => headers[name] === undefined);
       if (missing.length > 0 && faults.length === 0) faults.push(`429 without ${missing.join()}`);
     },
-    faults(renewals) {
+    faults(resets) {
       const { requestsPerSecond, burst } = limitedClient;
-      const most = (requestsPerSecond * ((lastMs - firstMs) / 1_000) + burst * (1 + renewals)) * tolerance;
+      const most = (requestsPerSecond * ((lastMs - firstMs) / 1_000) + burst * (1 + resets)) * tolerance;
       return granted <= most
         ? faults
         : [...faults, `${granted} requests of the limited client were granted, and its quota is ${Math.floor(most)}`];

@@ -1,10 +1,10 @@
-import { readCacheWords, type Answer } from "../answers.ts";
+import { readCacheWords, type ProbeResponse } from "../responses.ts";
 import type { Reply } from "../ask.ts";
-import { recoverMs, storeTroubles, type Knowledge } from "./judge-verdicts.ts";
+import { recoverMs, storeTroubles, type Knowledge } from "./check-metadata.ts";
 
-/** Points that one pod's answers said they had known, or not. */
+/** Points that one pod's responses report as hits or misses. */
 export interface HitTally {
-  add(answer: Answer, planned: number | undefined): void;
+  add(response: ProbeResponse, planned: number | undefined): void;
   /** The pod begins anew. */
   reset(): void;
   /** Least and greatest share of points that were known, as the pod may count them. */
@@ -77,10 +77,10 @@ const noticedMs = { kill: 2_500, block: 2_500, hang: 5_500 } as const;
 /** NATS that is away is noticed by what cannot be put there. */
 const natsRecoverMs = 20_000;
 const rounding = 0.001;
-/** Requests whose answer never came, in the share of all. */
+/** Share of requests whose response never came. */
 const unseen = 0.02;
 
-/** Everything that the health view says and that is not so. @param tally undefined: what the pod counts is not known */
+/** Wrong statements of the health response. @param tally undefined: the counts of the pod are not known */
 export function healthFaults(reply: Reply, { timeline }: Knowledge, tally: HitTally | undefined): readonly string[] {
   const { sentMs, receivedMs, status, bytes } = reply;
   if (status !== 200) return [`health answered ${status}`];
@@ -131,8 +131,11 @@ function statusFaults({ status, stores, caches }: HealthBody): readonly string[]
   return status === wanted ? [] : [`health: status ${status}, not ${wanted}`];
 }
 
-function hitFaults({ cache_hit_ratio: told }: HealthBody, [low, high]: readonly [number, number]): readonly string[] {
-  return told >= low - rounding - unseen && told <= high + rounding + unseen
+function hitFaults(
+  { cache_hit_ratio: reported }: HealthBody,
+  [low, high]: readonly [number, number],
+): readonly string[] {
+  return reported >= low - rounding - unseen && reported <= high + rounding + unseen
     ? []
-    : [`health: cache_hit_ratio ${told}, not between ${low} and ${high}`];
+    : [`health: cache_hit_ratio ${reported}, not between ${low} and ${high}`];
 }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Answer, AnswerBody } from "../answers.ts";
+import type { ProbeResponse, ResponseBody } from "../responses.ts";
 import { cacheOf, schemaVersionOf } from "../catalog.ts";
-import { createHitTally, healthFaults } from "./judge-health.ts";
-import { judgeValues } from "./judge-values.ts";
-import { readTimesOf, verdictFaults, type Knowledge } from "./judge-verdicts.ts";
+import { createHitTally, healthFaults } from "./check-health.ts";
+import { compareValues } from "./compare-values.ts";
+import { readTimesOf, metadataFaults, type Knowledge } from "./check-metadata.ts";
 import type { Panel } from "../panels.ts";
 import { createStoreRecord, type StoreRecord } from "../store-record.ts";
 import type { Scraped } from "../targets.ts";
 import { createTimeline, createVersions } from "../timeline.ts";
 
-/** The judges of the probe know a wrong answer when they meet one. */
+/** Each check of the probe finds a wrong response. */
 
 const labels = { tenant: "brand-a", env: "prod", service: "web" };
 const panel: Panel = {
@@ -37,10 +37,10 @@ function recordOf(): StoreRecord {
   return record;
 }
 
-function answerOf(
+function responseOf(
   value: number,
   headers: Readonly<Record<string, string>> = {},
-): Answer & { readonly body: AnswerBody } {
+): ProbeResponse & { readonly body: ResponseBody } {
   const grid = { fromMs: nowMs - 10_000, toMs: nowMs, stepSeconds: 10 };
   const body = {
     series: [{ metric: "queue_lag", labels: {}, points: new Map([[nowMs, value]]), exemplars: [] }],
@@ -49,7 +49,7 @@ function answerOf(
     partial: false,
     regions: [{ region: "eu", state: "ok" }],
   };
-  const told = {
+  const reported = {
     "x-query-plan": "class=A, points=1, queue_lag;agg=max;stores=1;ranges=1",
     "x-query-cache": 'memory;hit=1;miss=0;extents="memory*1"',
     "x-data-freshness": "5s",
@@ -63,14 +63,14 @@ function answerOf(
     sentMs: nowMs,
     receivedMs: nowMs + 5,
     status: 200,
-    headers: { ...told, ...headers },
+    headers: { ...reported, ...headers },
     body,
   };
 }
 
-function wrongIn(answer: ReturnType<typeof answerOf>): readonly string[] {
-  const readTimes = readTimesOf(answer, answer.body, cacheOf(0, "A"));
-  return judgeValues({ panel, body: answer.body, version: 0, readTimes }, [recordOf()]).wrong;
+function wrongIn(response: ReturnType<typeof responseOf>): readonly string[] {
+  const readTimes = readTimesOf(response, response.body, cacheOf(0, "A"));
+  return compareValues({ panel, body: response.body, version: 0, readTimes }, [recordOf()]).wrong;
 }
 
 describe("a value", () => {
@@ -91,12 +91,12 @@ describe("a value", () => {
     ["of a moment that the promise of Cache-Control leaves out", 9, { "cache-control": "private, max-age=4" }, 1],
   ] as const;
   test.each(rows)("%s is %d", (_sentence, value, headers, wrong) => {
-    expect(wrongIn(answerOf(value, headers))).toHaveLength(wrong);
+    expect(wrongIn(responseOf(value, headers))).toHaveLength(wrong);
   });
 
   test("that is missing is wrong", () => {
-    const answer = answerOf(11);
-    expect(wrongIn({ ...answer, body: { ...answer.body, series: [] } })).toHaveLength(1);
+    const response = responseOf(11);
+    expect(wrongIn({ ...response, body: { ...response.body, series: [] } })).toHaveLength(1);
   });
 });
 
@@ -125,32 +125,32 @@ describe("what an answer says of itself", () => {
     ["another class", { "x-query-plan": "class=B, points=1, queue_lag;agg=max;stores=1;ranges=1" }, /^the plan/u],
   ];
   test("is taken when it is so", () => {
-    expect(verdictFaults(answerOf(11), knowledge())).toEqual([]);
+    expect(metadataFaults(responseOf(11), knowledge())).toEqual([]);
   });
 
   test.each(rows)("is a fault when it is %s", (_sentence, headers, fault) => {
-    expect(verdictFaults(answerOf(11, headers), knowledge())).toEqual([expect.stringMatching(fault)]);
+    expect(metadataFaults(responseOf(11, headers), knowledge())).toEqual([expect.stringMatching(fault)]);
   });
 
-  test("is a fault when an exemplar is told that was never written", () => {
-    const answer = answerOf(11);
+  test("is a fault when it has an exemplar that was never written", () => {
+    const response = responseOf(11);
     const exemplars = [{ trace_id: "a".repeat(32), timestamp: new Date(nowMs - 4_000).toISOString(), value: 11 }];
-    const series = answer.body.series.map((one) => ({ ...one, exemplars }));
-    expect(verdictFaults({ ...answer, body: { ...answer.body, series } }, knowledge())).toEqual([
+    const series = response.body.series.map((one) => ({ ...one, exemplars }));
+    expect(metadataFaults({ ...response, body: { ...response.body, series } }, knowledge())).toEqual([
       expect.stringMatching(/^the exemplar/u),
     ]);
   });
 
   test("is a fault when a store is said to fail that was well", () => {
-    const answer = answerOf(11, { "x-partial": "true", "cache-control": "no-store" });
-    const body = { ...answer.body, partial: true, regions: [{ region: "eu", state: "failed" }] };
-    expect(verdictFaults({ ...answer, status: 206, body }, knowledge())).toEqual([
+    const response = responseOf(11, { "x-partial": "true", "cache-control": "no-store" });
+    const body = { ...response.body, partial: true, regions: [{ region: "eu", state: "failed" }] };
+    expect(metadataFaults({ ...response, status: 206, body }, knowledge())).toEqual([
       "the store of eu was well and is said to be failed",
     ]);
   });
 
   test("is a fault when no data is had from a store that was well", () => {
-    expect(verdictFaults({ ...answerOf(11), status: 502, body: undefined }, knowledge())).toEqual([
+    expect(metadataFaults({ ...responseOf(11), status: 502, body: undefined }, knowledge())).toEqual([
       "502 without Retry-After",
       "status 502 while a store of eu was well",
     ]);
@@ -180,7 +180,7 @@ describe("the health view", () => {
   ];
   test.each(rows)("%s has its faults", (_sentence, changes, faults) => {
     const tally = createHitTally();
-    tally.add({ ...answerOf(11), sentMs: nowMs - 500, receivedMs: nowMs - 400 }, 1);
+    tally.add({ ...responseOf(11), sentMs: nowMs - 500, receivedMs: nowMs - 400 }, 1);
     const reply = {
       sentMs: nowMs,
       receivedMs: nowMs + 5,

@@ -29,7 +29,7 @@ interface Evidence {
   readonly log: readonly LoggedStep[];
 }
 
-interface Judgement {
+interface WalkResult {
   readonly counts: Readonly<Record<string, unknown>>;
   /** Broken promises, in sentences; empty when all were kept. */
   readonly problems: readonly string[];
@@ -45,11 +45,11 @@ const problemsShownMax = 10;
 const storiesShownMax = 3;
 const stepsAroundMs = 4_000;
 const readyMs = 30_000;
-/** Histories that are read of events that nobody wanted. */
+/** Bound on histories that are read of events without a subscription. */
 const unmatchedReadMax = 50;
 
-/** Compares what happened with what was promised. */
-export async function judge(evidence: Evidence): Promise<Judgement> {
+/** Compares the effects of a walk with the expectations. */
+export async function checkWalk(evidence: Evidence): Promise<WalkResult> {
   const { events, partners, recipients, installation } = evidence;
   const routed = routedEvents(evidence);
   const pairs = routed.flatMap((one) => recipients.map((_, slot) => pairOf(one, slot, partners.timelines[slot] ?? [])));
@@ -79,7 +79,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
       .slice(0, storiesShownMax)
       .map(({ pair, fate }) => storyOf(pair, fate, histories.get(pair.event.id), evidence))
       .join("\n\n"),
-    owed: pairs.filter(({ verdict }) => verdict === "must").length,
+    owed: pairs.filter(({ expectation }) => expectation === "must").length,
   };
 }
 
@@ -99,16 +99,16 @@ function routedEvents({ events, routing, installation }: Evidence): readonly Rou
   });
 }
 
-function notRouted({ id, acceptedMs, lastAnswer }: SentEvent): readonly string[] {
+function notRouted({ id, acceptedMs, lastResponse }: SentEvent): readonly string[] {
   return acceptedMs === undefined
-    ? [`event ${id} was never answered 202: ${String(lastAnswer)}`]
+    ? [`event ${id} never got 202: ${String(lastResponse)}`]
     : [`event ${id} was accepted and is not routed`];
 }
 
 /** Events that no recipient was to have. */
 function unmatchedEvents(pairs: readonly Pair[], recipients: number): readonly string[] {
   const unwanted = countBy(
-    pairs.filter(({ verdict }) => verdict === "must_not"),
+    pairs.filter(({ expectation }) => expectation === "must_not"),
     ({ event }) => event.id,
   );
   return Object.entries(unwanted).flatMap(([id, count]) => (count === recipients ? [id] : []));
@@ -118,7 +118,7 @@ function unmatchedEvents(pairs: readonly Pair[], recipients: number): readonly s
 function unmatchedProblem(id: string, history: History | undefined): readonly string[] {
   if (history === undefined) return [`event ${id} was accepted and has no history`];
   const others = history.deliveries.filter(({ state }) => state !== "not_routed");
-  if (others.length > 0) return [`event ${id} was for nobody and its history says ${JSON.stringify(others[0])}`];
+  if (others.length > 0) return [`event ${id} matches no partner and its history says ${JSON.stringify(others[0])}`];
   return typeof history.routed_at === "string"
     ? []
     : [`event ${id} matched no subscription and its history does not say when it was routed`];
@@ -166,7 +166,7 @@ function countsOf(
   { events, recipients, partners }: Evidence,
   routed: readonly RoutedEvent[],
   fates: readonly { readonly pair: Pair; readonly fate: Fate }[],
-): Judgement["counts"] {
+): WalkResult["counts"] {
   const sum = (of: (recipient: Recipient) => number): number =>
     recipients.reduce((total, recipient) => total + of(recipient), 0);
   return {
@@ -174,7 +174,7 @@ function countsOf(
     accepted: routed.length,
     postedAgain: events.filter(({ tries }) => tries > 1).length,
     partnerObjects: partners.all().length,
-    pairs: countBy(fates, ({ pair }) => pair.verdict),
+    pairs: countBy(fates, ({ pair }) => pair.expectation),
     fates: countBy(fates, ({ fate }) => fate.outcome),
     failedOnce: sum(({ failures }) => failures()),
     repeats: sum(({ repeats }) => repeats()),

@@ -2,7 +2,7 @@ import {
   inStore,
   keyOf,
   kinds,
-  type AnsweredGrid,
+  type ResponseGrid,
   type AskedSeries,
   type SeriesPoints,
 } from "../../runtime/metrics/oracle/asked.ts";
@@ -25,7 +25,7 @@ interface TornQuestion {
   readonly states: States;
   readonly keep: (series: RawSeries) => boolean;
   readonly ms: number;
-  readonly grid: AnsweredGrid;
+  readonly grid: ResponseGrid;
 }
 
 /** Requests of one part go out together, so that their answers are of times this far apart at most. */

@@ -1,24 +1,24 @@
-import type { AnsweredGrid } from "../runtime/metrics/oracle/asked.ts";
+import type { ResponseGrid } from "../runtime/metrics/oracle/asked.ts";
 import type { Panel } from "./panels.ts";
 
-/** One series of an answer. */
-export interface AnsweredSeries {
+/** One series of a response. */
+export interface ResponseSeries {
   readonly metric: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Value by the end of its point, Unix milliseconds. */
   readonly points: ReadonlyMap<number, number>;
-  readonly exemplars: readonly AnsweredExemplar[];
+  readonly exemplars: readonly ResponseExemplar[];
 }
 
-/** One exemplar as it is told. */
-export interface AnsweredExemplar {
+/** One exemplar of a response. */
+export interface ResponseExemplar {
   readonly trace_id: string;
   readonly timestamp: string;
   readonly value: number;
 }
 
-/** What was answered to one question, however it was asked. */
-export interface Answer {
+/** The response to one query, on any route. */
+export interface ProbeResponse {
   readonly panel: Panel;
   readonly route: "query" | "instant" | "bulk";
   readonly pod: string;
@@ -29,13 +29,13 @@ export interface Answer {
   readonly status: number;
   /** Lowercase names. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: AnswerBody | undefined;
+  readonly body: ResponseBody | undefined;
 }
 
 /** Body of a query or of an instant, read. */
-export interface AnswerBody {
-  readonly series: readonly AnsweredSeries[];
-  readonly grid: AnsweredGrid;
+export interface ResponseBody {
+  readonly series: readonly ResponseSeries[];
+  readonly grid: ResponseGrid;
   readonly schemaVersion: string;
   readonly partial: boolean;
   readonly regions: readonly { readonly region: string; readonly state: string }[];
@@ -49,17 +49,17 @@ interface WireBody {
     readonly points?: readonly (readonly [string, number])[];
     readonly timestamp?: string;
     readonly value?: number;
-    readonly exemplars?: readonly AnsweredExemplar[];
-    readonly exemplar?: AnsweredExemplar;
+    readonly exemplars?: readonly ResponseExemplar[];
+    readonly exemplar?: ResponseExemplar;
   }[];
   readonly meta: Readonly<Record<"from" | "to" | "ts" | "step" | "schema_version", string>> & {
     readonly partial: boolean;
-    readonly regions: AnswerBody["regions"];
+    readonly regions: ResponseBody["regions"];
   };
 }
 
 /** Reads a body of `query` or `instant`; undefined for anything else. */
-export function readBody(body: unknown): AnswerBody | undefined {
+export function readBody(body: unknown): ResponseBody | undefined {
   const { data, meta } = body as Partial<WireBody>;
   if (data === undefined || meta === undefined) return undefined;
   const stepSeconds = secondsOf(meta.step);
@@ -96,7 +96,7 @@ function secondsOf(step: string): number {
   return Number.parseInt(step, 10) * ({ s: 1, m: 60, h: 3_600, d: 86_400 }[step.at(-1) ?? ""] ?? Number.NaN);
 }
 
-/** Where the points of an answer came from, as `X-Query-Cache` says. */
+/** Sources of the points of a response, by `X-Query-Cache`. */
 export interface CacheWords {
   /** `answer`: one that was made before; `memory`: made now; `snapshot`, `off`. */
   readonly kind: string;
@@ -109,11 +109,15 @@ export interface CacheWords {
 export function readCacheWords(header: string): CacheWords {
   const [kind = "", ...members] = header.split(";");
   const pairs = members.map((member) => member.split("=") as [string, string]);
-  const told = pairs.find(([name]) => name === "extents")?.[1].replaceAll('"', "");
+  const reported = pairs.find(([name]) => name === "extents")?.[1].replaceAll('"', "");
   const counts = Object.fromEntries(
     pairs.filter(([name]) => name !== "extents").map(([name, text]) => [name, Number(text)]),
   );
-  return { kind, counts, extents: told === undefined ? undefined : told.split(" ").filter(Boolean).flatMap(wordsOf) };
+  return {
+    kind,
+    counts,
+    extents: reported === undefined ? undefined : reported.split(" ").filter(Boolean).flatMap(wordsOf),
+  };
 }
 
 function wordsOf(extent: string): readonly string[] {
@@ -121,8 +125,8 @@ function wordsOf(extent: string): readonly string[] {
   return Array.from({ length: Number(count) }, () => word);
 }
 
-/** Seconds for which the caller may keep an answer; undefined where it may not. */
-export function maxAgeOf(headers: Answer["headers"]): number | undefined {
+/** Seconds for which the caller may keep a response; undefined where it may not. */
+export function maxAgeOf(headers: ProbeResponse["headers"]): number | undefined {
   const seconds = /max-age=(\d+)/u.exec(headers["cache-control"] ?? "")?.[1];
   return seconds === undefined ? undefined : Number(seconds);
 }

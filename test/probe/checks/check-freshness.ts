@@ -1,12 +1,12 @@
 import { kinds, inStore } from "../../runtime/metrics/oracle/asked.ts";
-import type { Answer, AnswerBody } from "../answers.ts";
+import type { ProbeResponse, ResponseBody } from "../responses.ts";
 import { isInCatalog, settleSeconds, type ProbedMetricId } from "../catalog.ts";
 import { regionsOf, type Panel } from "../panels.ts";
 import type { StoreRecord } from "../store-record.ts";
 
 /** What an answer's freshness is held against. */
 interface FreshnessQuestion {
-  readonly body: AnswerBody;
+  readonly body: ResponseBody;
   readonly records: readonly StoreRecord[];
   /** How long what a store answered is served at most. */
   readonly staleMs: number;
@@ -14,15 +14,15 @@ interface FreshnessQuestion {
 
 /** How far an instant query looks back. */
 const lookbackMs = 300_000;
-/** Ages are told in whole seconds, and those of answers that were made before are rounded twice. */
+/** Ages are whole seconds. Those of cached responses are rounded twice. */
 const roundingMs = 2_000;
 
 /** `X-Data-Freshness` is never fresher than the data, nor older than what may have been served. */
 export function freshnessFaults(
-  { panel, headers, sentMs, receivedMs }: Answer,
+  { panel, headers, sentMs, receivedMs }: ProbeResponse,
   { body, records, staleMs }: FreshnessQuestion,
 ): readonly string[] {
-  const told = headers["x-data-freshness"];
+  const reported = headers["x-data-freshness"];
   const answering = records.filter(
     ({ region }) =>
       regionsOf(panel).includes(region) && body.regions.some((own) => own.region === region && own.state === "ok"),
@@ -43,15 +43,17 @@ export function freshnessFaults(
     );
   // The time of the newest sample is kept for itself, so that an answer that was kept may be older by as much again.
   const [freshest, stalest] = [newest([receivedMs, receivedMs], 1), newest([sentMs - 2 * staleMs, receivedMs], 0)];
-  if (told === undefined) return absenceFaults(stalest, isLive(body, sentMs));
-  if (freshest.length === 0) return [`X-Data-Freshness: ${told} without any sample`];
-  const toldMs = Number.parseInt(told, 10) * 1_000;
+  if (reported === undefined) return absenceFaults(stalest, isLive(body, sentMs));
+  if (freshest.length === 0) return [`X-Data-Freshness: ${reported} without any sample`];
+  const reportedMs = Number.parseInt(reported, 10) * 1_000;
   const isSure = isLive(body, sentMs) && stalest.length === freshest.length;
   // A settled window tells the age of points: a store whose newest sample is in none of them has no part in it.
   const least = sentMs - (isLive(body, sentMs) ? Math.min(...freshest) : Math.max(...freshest));
   const oldestMs = isSure ? Math.min(...stalest) : body.grid.fromMs - body.grid.stepSeconds * 1_000;
   const most = receivedMs - oldestMs + roundingMs;
-  return isWithin(toldMs, least, most) ? [] : [`X-Data-Freshness: ${told}, not between ${least} and ${most} ms`];
+  return isWithin(reportedMs, least, most)
+    ? []
+    : [`X-Data-Freshness: ${reported}, not between ${least} and ${most} ms`];
 }
 
 function absenceFaults(samples: readonly number[], isOfNow: boolean): readonly string[] {
@@ -63,7 +65,7 @@ function isWithin(value: number, least: number, most: number): boolean {
 }
 
 /** Whether the newest samples of a window may still change. */
-function isLive({ grid }: AnswerBody, nowMs: number): boolean {
+function isLive({ grid }: ResponseBody, nowMs: number): boolean {
   return grid.toMs >= nowMs - settleSeconds * 1_000;
 }
 
