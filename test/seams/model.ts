@@ -182,7 +182,8 @@ export class PartnerTimeline {
 }
 
 /**
- * Whether a subscription covers an event. Patterns: `**` is everything, `a.*` is two segments of which the first is `a`.
+ * Whether a subscription covers an event. Patterns: `**` is everything, `a.*` is two segments of which the first is
+ * `a`.
  */
 export function wants({ types, tenants }: Subscription, { type, tenant }: EventFacts): boolean {
   const [domain = ""] = type.split(".");
