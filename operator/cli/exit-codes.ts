@@ -1,9 +1,5 @@
+import type { ExitRow } from "../../command-line/end-process.ts";
 import type { StartFault } from "../start-error.ts";
-
-interface ExitRow {
-  readonly code: number;
-  readonly meaning: string;
-}
 
 /** Every way the program ends. `docs/operator.md` holds the same table; a test compares them. */
 export const exitCodes = {

@@ -1,15 +1,4 @@
-/** One flag. Each can also be given as an environment variable; the flag wins. */
-export interface Flag {
-  /** Without the dashes. */
-  readonly name: string;
-  /** What stands for the value in the help; absent for a switch. */
-  readonly value?: string;
-  readonly help: string;
-  /** Whether it may be given several times; in the environment the values are separated by commas. */
-  readonly isList?: boolean;
-  /** Text of the default; absent when there is none. */
-  readonly standard?: string;
-}
+import type { Flag } from "../../command-line/flag.ts";
 
 /** Every flag. `docs/operator.md` holds the same; a test compares them. */
 export const flags = [
@@ -24,7 +13,7 @@ export const flags = [
     name: "watch-namespaces",
     value: "NS",
     help: "Namespaces whose resources are applied; several may be separated by commas. Without it, the installation's.",
-    isList: true,
+    multiple: true,
   },
   { name: "all-namespaces", help: "Applies the resources of every namespace." },
   {
@@ -44,7 +33,12 @@ export const flags = [
     help: "Name of the Service's port at which pods answer /configz.",
     standard: "admin",
   },
-  { name: "runtime-url", value: "URL", help: "URL of a runtime to poll instead of the Service's pods.", isList: true },
+  {
+    name: "runtime-url",
+    value: "URL",
+    help: "URL of a runtime to poll instead of the Service's pods.",
+    multiple: true,
+  },
   {
     name: "policy",
     value: "FILE",
@@ -129,8 +123,3 @@ export const flags = [
 ] as const satisfies readonly Flag[];
 
 export type FlagName = (typeof flags)[number]["name"];
-
-/** `metrics-port` → `HELIOGRAPH_METRICS_PORT` */
-export function variableOf({ name }: Flag): string {
-  return `HELIOGRAPH_${name.toUpperCase().replaceAll("-", "_")}`;
-}

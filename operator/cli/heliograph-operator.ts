@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from "node:v8";
+import { print, runProgram } from "../../command-line/end-process.ts";
 import { StartError } from "../start-error.ts";
 import { version } from "../version.ts";
-import { readArguments, UsageError, type Invocation } from "./arguments.ts";
+import { readArguments, type Invocation } from "./arguments.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
 import { programHelp } from "./help.ts";
 
@@ -26,24 +27,9 @@ async function dispatch(invocation: Invocation): Promise<ExitName> {
   }
 }
 
-function print(text: string): ExitName {
-  process.stdout.write(`${text.trimEnd()}\n`);
-  return "done";
-}
-
-async function main(): Promise<ExitName> {
-  try {
-    return await dispatch(readArguments(process.argv.slice(2), process.env));
-  } catch (error) {
-    const sentence = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`heliograph-operator: ${sentence}${/[.!?]$/u.test(sentence) ? "" : "."}\n`);
-    if (error instanceof UsageError) return "usage";
-    return error instanceof StartError ? error.fault : "failed";
-  }
-}
-
-// A reader that went away (`heliograph-operator --help | head`) is no failure of ours.
-process.stdout.on("error", () => undefined);
-process.exitCode = exitCodes[await main()].code;
-// Nothing that is left may keep a finished program alive; both streams are flushed before.
-process.stdout.write("", () => process.stderr.write("", () => process.exit()));
+await runProgram(
+  "heliograph-operator",
+  exitCodes,
+  async () => dispatch(readArguments(process.argv.slice(2), process.env)),
+  (error) => (error instanceof StartError ? error.fault : undefined),
+);

@@ -1,9 +1,9 @@
+import { exitCodeLines, flagLines } from "../../command-line/help-lines.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { type Flag, flags, variableOf } from "./flags.ts";
+import { flags } from "./flags.ts";
 
 /** Help of the program. */
 export function programHelp(): string {
-  const rows = flags.map((flag): readonly [string, string] => [usageOf(flag), describe(flag)]);
   return [
     "Usage: heliograph-operator [FLAGS]",
     "",
@@ -11,31 +11,12 @@ export function programHelp(): string {
       "writes the result to their",
     "status. Any number of replicas may run; one leads, the others are ready to.",
     "",
-    "Flags (each is also an environment variable; the flag wins):",
-    ...columns([...rows, ["--version", "Prints the version."], ["--help", "Prints this help."]]),
+    ...flagLines(flags, [
+      ["--version", "Prints the version."],
+      ["--help", "Prints this help."],
+    ]),
     "",
-    "Exit codes:",
-    ...columns(Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning])),
+    ...exitCodeLines(exitCodes),
     "",
   ].join("\n");
-}
-
-/** `--shards N`, `--all-namespaces` */
-export function usageOf({ name, value }: Flag): string {
-  return value === undefined ? `--${name}` : `--${name} ${value}`;
-}
-
-function describe(flag: Flag): string {
-  const { isList, standard, help } = flag;
-  const notes = [
-    ...(isList === true ? ["may be repeated"] : []),
-    ...(standard === undefined ? [] : [`default ${standard}`]),
-    variableOf(flag),
-  ];
-  return `${help} [${notes.join(", ")}]`;
-}
-
-function columns(rows: readonly (readonly [string, string])[]): readonly string[] {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
 }

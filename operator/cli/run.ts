@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { type Logger, pino } from "pino";
+import { pino } from "pino";
+import { endOnFatal, firstSignal } from "../../command-line/end-process.ts";
 import { openClusterAccess } from "../../kube/client/cluster-access.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import { startOperator } from "../main.ts";
@@ -20,8 +21,13 @@ const identityBytes = 4;
 export async function run(args: Arguments): Promise<ExitName> {
   // Logs go to the standard error, so that the standard output holds the one line for whoever started the program.
   const log = pino({ level: args.logLevel, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(standardError));
-  endOnFatal(log);
-  const signalled = firstSignal(log);
+  // Another replica takes the lead.
+  endOnFatal(
+    (error) =>
+      log.fatal({ error: describeError(error), stack: error instanceof Error ? error.stack : undefined }, "fatal"),
+    exitCodes.failed,
+  );
+  const signalled = firstSignal(log, exitCodes.interrupted);
   const source = {
     ...(args.kubeconfig === undefined ? {} : { path: args.kubeconfig }),
     ...(args.context === undefined ? {} : { context: args.context }),
@@ -49,30 +55,4 @@ export async function run(args: Arguments): Promise<ExitName> {
   await operator.stop(args.drainMs);
   log.info("shutdown finished");
   return "done";
-}
-
-function firstSignal(log: Logger): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let count = 0;
-    const onSignal = (signal: NodeJS.Signals): void => {
-      count += 1;
-      if (count === 1) resolve(signal);
-      else {
-        log.warn({ signal }, "shutdown aborted by a second signal");
-        process.exit(exitCodes.interrupted.code);
-      }
-    };
-    process.on("SIGTERM", onSignal);
-    process.on("SIGINT", onSignal);
-  });
-}
-
-/** What nobody caught leaves the process in an unknown state; another replica takes the lead. */
-function endOnFatal(log: Logger): void {
-  const end = (error: unknown): void => {
-    log.fatal({ error: describeError(error), stack: error instanceof Error ? error.stack : undefined }, "fatal");
-    process.exit(exitCodes.failed.code);
-  };
-  process.on("uncaughtException", end);
-  process.on("unhandledRejection", end);
 }

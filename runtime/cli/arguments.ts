@@ -1,8 +1,6 @@
-import { parseArgs } from "node:util";
+import { Given, parseFlags, UsageError, type Environment } from "../../command-line/given.ts";
 import { parseDuration } from "../metrics/request/duration.ts";
 import { commandRow, isCommandName, type CommandName } from "./commands.ts";
-import type { Flag } from "./flags.ts";
-import { Given, UsageError, type Environment, type FlagValues } from "./given.ts";
 import { serverArguments, natsUrlOf, type ServerArguments } from "./server-arguments.ts";
 import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
 
@@ -50,7 +48,7 @@ export function readArguments(argv: readonly string[], environment: Environment)
 
 function readCommand(command: CommandName, args: readonly string[], environment: Environment): Invocation {
   const { flags, operand } = commandRow(command);
-  const { values, positionals } = parsed(command, args, flags);
+  const { values, positionals } = parseFlags(`heliograph ${command}`, args, flags, { allowPositionals: true });
   const given = new Given(values, flags, environment);
   const folder = folderOf(command, operand, positionals);
   switch (command) {
@@ -62,18 +60,6 @@ function readCommand(command: CommandName, args: readonly string[], environment:
       return { command, folder };
     case "dev-token":
       return { command, ...tokenArguments(given) };
-  }
-}
-
-function parsed(command: CommandName, args: readonly string[], flags: readonly Flag[]) {
-  try {
-    // The parser accepts repeated flags, so that a repetition can be refused. Otherwise the last value would win.
-    const options = Object.fromEntries(flags.map(({ name }) => [name, { type: "string", multiple: true } as const]));
-    const { values, positionals } = parseArgs({ args: [...args], options, strict: true, allowPositionals: true });
-    return { values: values as FlagValues, positionals };
-  } catch (cause) {
-    const [sentence = ""] = (cause instanceof Error ? cause.message : String(cause)).split(". ");
-    throw new UsageError(`${sentence}; see heliograph ${command} --help.`, { cause });
   }
 }
 

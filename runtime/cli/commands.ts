@@ -1,4 +1,5 @@
-import { devTokenFlags, runFlags, runtimeFlags, validateFlags, type Flag } from "./flags.ts";
+import type { Flag } from "../../command-line/flag.ts";
+import { devTokenFlags, runFlags, runtimeFlags, validateFlags } from "./flags.ts";
 
 interface CommandRow {
   readonly summary: string;

@@ -1,9 +1,5 @@
+import type { ExitRow } from "../../command-line/end-process.ts";
 import type { StartFault } from "../program/start-error.ts";
-
-interface ExitRow {
-  readonly code: number;
-  readonly meaning: string;
-}
 
 /** Every way a command ends. `docs/cli.md` holds the same table; a test compares them. */
 export const exitCodes = {

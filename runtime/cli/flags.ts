@@ -1,16 +1,4 @@
-/** One flag of a command. Each can also be given as an environment variable; the flag wins. */
-export interface Flag {
-  /** Without the dashes. */
-  readonly name: string;
-  /** Placeholder of the value in the help. */
-  readonly value: string;
-  readonly help: string;
-  /** True for a flag that may be given several times, or once with values separated by commas. */
-  readonly multiple?: boolean;
-  readonly required?: boolean;
-  /** Text of the default; absent when there is none. */
-  readonly standard?: string;
-}
+import type { Flag } from "../../command-line/flag.ts";
 
 const data: Flag = {
   name: "data",
@@ -172,8 +160,3 @@ export const devTokenFlags = [
   },
   data,
 ] as const satisfies readonly Flag[];
-
-/** `admin-port` → `HELIOGRAPH_ADMIN_PORT` */
-export function variableOf(flag: Flag): string {
-  return `HELIOGRAPH_${flag.name.toUpperCase().replaceAll("-", "_")}`;
-}

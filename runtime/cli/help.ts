@@ -1,6 +1,6 @@
+import { columns, exitCodeLines, flagLines } from "../../command-line/help-lines.ts";
 import { commandRow, commands, type CommandName } from "./commands.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { variableOf, type Flag } from "./flags.ts";
 
 /** Help of the program as a whole. */
 export function programHelp(): string {
@@ -15,8 +15,7 @@ export function programHelp(): string {
     "",
     "`heliograph COMMAND --help` lists the flags of a command; `heliograph --version` prints the version.",
     "",
-    "Exit codes:",
-    ...columns(Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning])),
+    ...exitCodeLines(exitCodes),
     "",
   ].join("\n");
 }
@@ -24,14 +23,12 @@ export function programHelp(): string {
 /** Help of one command. */
 export function commandHelp(name: CommandName): string {
   const { summary, flags } = commandRow(name);
-  const rows = flags.map((flag): readonly [string, string] => [`--${flag.name} ${flag.value}`, describe(flag)]);
   return [
     `Usage: heliograph ${usageOf(name)} [FLAGS]`,
     "",
     summary,
     "",
-    "Flags (each is also an environment variable; the flag wins):",
-    ...columns([...rows, ["--help", "Prints this help."]]),
+    ...flagLines(flags, [["--help", "Prints this help."]]),
     "",
   ].join("\n");
 }
@@ -39,19 +36,4 @@ export function commandHelp(name: CommandName): string {
 function usageOf(name: CommandName): string {
   const { operand } = commandRow(name);
   return operand === undefined ? name : `${name} ${operand}`;
-}
-
-function describe(flag: Flag): string {
-  const notes = [
-    ...(flag.required === true ? ["required"] : []),
-    ...(flag.multiple === true ? ["may be repeated"] : []),
-    ...(flag.standard === undefined ? [] : [`default ${flag.standard}`]),
-    variableOf(flag),
-  ];
-  return `${flag.help} [${notes.join(", ")}]`;
-}
-
-function columns(rows: readonly (readonly [string, string])[]): readonly string[] {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
 }

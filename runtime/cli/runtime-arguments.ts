@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
+import { UsageError, type Given } from "../../command-line/given.ts";
 import { shardCountMax } from "../../crds/shards/shards.ts";
 import type { ConfigPlace, NatsPlace } from "../main.ts";
 import { natsAccessOf } from "../nats/connection/nats-url.ts";
 import type { NatsAccess } from "../nats/connection/connect.ts";
-import { UsageError, type Given } from "./given.ts";
 import { natsUrlOf, serverArguments, type ServerArguments } from "./server-arguments.ts";
 
 export interface RuntimeArguments extends ServerArguments {
@@ -23,7 +23,7 @@ export function runtimeArguments(given: Given): RuntimeArguments {
     config: configPlaceOf(given),
     nats: natsPlaceOf(given),
     podName: given.optional("pod-name") ?? hostname(),
-    unreadyMs: given.whole("unready-seconds", unreadySecondsMax) * 1000,
+    unreadyMs: given.whole("unready-seconds", 0, unreadySecondsMax) * 1000,
   };
 }
 
@@ -37,7 +37,7 @@ function configPlaceOf(given: Given): ConfigPlace {
   return {
     kind: "kubernetes",
     prefix,
-    counts: { config: given.whole("shards", shardCountMax, 1), keys: given.whole("key-shards", shardCountMax, 1) },
+    counts: { config: given.whole("shards", 1, shardCountMax), keys: given.whole("key-shards", 1, shardCountMax) },
     ...(namespace === undefined ? {} : { namespace }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(cacheFolder === undefined ? {} : { cacheFolder }),

@@ -1,4 +1,5 @@
 import { pino, type Logger } from "pino";
+import { endOnFatal, firstSignal } from "../../command-line/end-process.ts";
 import type { Program } from "../program/program.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
 import { createLogDestination, type LogDestination } from "./log-destination.ts";
@@ -20,7 +21,8 @@ export async function serve(
   // Logs go to standard error, so that standard output holds only the ready line.
   const destination = createLogDestination();
   const log = pino({ level: logLevel, timestamp: pino.stdTimeFunctions.isoTime }, destination);
-  endOnFatal(log);
+  // Pending work is in JetStream and survives the end.
+  endOnFatal((err) => log.fatal({ err }, "fatal"), exitCodes.failed);
   try {
     return await runUntilSignal({ log, destination, drainMs }, start);
   } finally {
@@ -39,7 +41,7 @@ async function runUntilSignal(
   start: (log: Logger, stopping: AbortSignal) => Promise<Program | undefined>,
 ): Promise<ExitName> {
   const stopping = new AbortController();
-  const signalled = firstSignal(log).then((signal) => {
+  const signalled = firstSignal(log, exitCodes.interrupted).then((signal) => {
     stopping.abort();
     return signal;
   });
@@ -63,30 +65,4 @@ function readyLine({ url, adminUrl, natsUrl, configHash }: Program): object {
     pid: process.pid,
     config_hash: configHash,
   };
-}
-
-function firstSignal(log: Logger): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let count = 0;
-    const onSignal = (signal: NodeJS.Signals): void => {
-      count += 1;
-      if (count === 1) resolve(signal);
-      else {
-        log.warn({ signal }, "stopped without a drain");
-        process.exit(exitCodes.interrupted.code);
-      }
-    };
-    process.on("SIGTERM", onSignal);
-    process.on("SIGINT", onSignal);
-  });
-}
-
-/** An uncaught error leaves the process in an unknown state. Pending work is in JetStream and survives the end. */
-function endOnFatal(log: Logger): void {
-  const end = (err: unknown): void => {
-    log.fatal({ err }, "fatal");
-    process.exit(exitCodes.failed.code);
-  };
-  process.on("uncaughtException", end);
-  process.on("unhandledRejection", end);
 }

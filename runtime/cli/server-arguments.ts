@@ -1,4 +1,4 @@
-import { UsageError, type Given } from "./given.ts";
+import { UsageError, type Given } from "../../command-line/given.ts";
 
 /** Arguments of every command that serves. */
 export interface ServerArguments {
@@ -12,20 +12,16 @@ export interface ServerArguments {
 
 const portMax = 65_535;
 const drainSecondsMax = 3600;
-const logLevels = ["debug", "info", "warn", "error"];
 
 /** @throws UsageError */
 export function serverArguments(given: Given): ServerArguments {
   const settingsFile = given.optional("settings");
-  const logLevel = given.text("log-level");
-  if (!logLevels.includes(logLevel))
-    throw new UsageError(`--log-level is one of ${logLevels.join(", ")}, not ${logLevel}.`);
   return {
-    port: given.whole("port", portMax),
-    adminPort: given.whole("admin-port", portMax),
+    port: given.whole("port", 0, portMax),
+    adminPort: given.whole("admin-port", 0, portMax),
     host: given.text("host"),
-    drainMs: given.whole("drain-seconds", drainSecondsMax) * 1000,
-    logLevel,
+    drainMs: given.whole("drain-seconds", 0, drainSecondsMax) * 1000,
+    logLevel: given.logLevel("log-level"),
     ...(settingsFile === undefined ? {} : { settingsFile }),
   };
 }

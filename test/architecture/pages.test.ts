@@ -79,5 +79,5 @@ function documentedRooms(): readonly string[] {
 }
 
 function fromRoot(room: string): string {
-  return /^(?:crds|kube|operator)\//u.test(room) ? room : `runtime/${room}`;
+  return /^(?:command-line|crds|kube|operator)\//u.test(room) ? room : `runtime/${room}`;
 }

@@ -7,7 +7,9 @@ import { schemes } from "../../runtime/webhooks/signing/schemes.ts";
 import { keptFiles, namedFiles, textOf } from "./named-files.ts";
 
 const page = textOf("CONTRIBUTING.md");
-const product = keptFiles.filter((path) => /^(?:charts|crds|kube|operator|runtime)\/.*\.(?:ts|yaml)$/u.test(path));
+const product = keptFiles.filter((path) =>
+  /^(?:charts|command-line|crds|kube|operator|runtime)\/.*\.(?:ts|yaml)$/u.test(path),
+);
 
 /** The numbered lines of a recipe, with those that continue them. */
 function stepsOf(recipe: string): string {

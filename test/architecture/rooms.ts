@@ -1,10 +1,11 @@
 /**
  * The rooms of the product, in the order in which they build on each other: `room < other rooms that it may import`. A
  * room is a folder with everything below it, or a file that stands beside folders; a file belongs to the room with the
- * longest name. Names after `<` stand in `runtime/` unless they begin with `crds/`, `kube/` or `operator/`; `crds/` and
- * `kube/` by themselves are all rooms in them.
+ * longest name. Names after `<` stand in `runtime/` unless they begin with `command-line/`, `crds/`, `kube/` or
+ * `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
  */
 const table = `
+  command-line/
   crds/signing-key.ts
   crds/config.ts < crds/signing-key.ts
   crds/special-networks.ts
@@ -61,7 +62,8 @@ const table = `
       operator/publish/ operator/controllers/ operator/health-server.ts operator/options.ts operator/leader-term.ts
       operator/policy/ operator/start-error.ts operator/watches.ts
   operator/cli/ <
-      kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts operator/main.ts
+      command-line/ kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts
+      operator/main.ts
   runtime/bounds/
   runtime/pods/
   runtime/errors/
@@ -202,11 +204,11 @@ const table = `
       program/
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   runtime/cli/ <
-      crds/ version.ts config/yaml/ config/folder/ nats/connection/ metrics/request/ http/authentication/ program/
-      main.ts standalone.ts
+      command-line/ crds/ version.ts config/yaml/ config/folder/ nats/connection/ metrics/request/
+      http/authentication/ program/ main.ts standalone.ts
 `;
 
-const isOutside = /^(?:crds|kube|operator)\//u;
+const isOutside = /^(?:command-line|crds|kube|operator)\//u;
 
 /** Each room with those that it may import, in the order of the table. */
 export const rooms: ReadonlyMap<string, readonly string[]> = new Map(

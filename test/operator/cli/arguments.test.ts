@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { readArguments, UsageError } from "../../../operator/cli/arguments.ts";
+import { UsageError } from "../../../command-line/given.ts";
+import { readArguments } from "../../../operator/cli/arguments.ts";
 
 const read = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
   readArguments(args, environment);

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { exitCodes } from "../../../operator/cli/exit-codes.ts";
-import { type Flag, flags, variableOf } from "../../../operator/cli/flags.ts";
-import { programHelp, usageOf } from "../../../operator/cli/help.ts";
+import { type Flag, usageOf, variableOf } from "../../../command-line/flag.ts";
+import { flags } from "../../../operator/cli/flags.ts";
+import { programHelp } from "../../../operator/cli/help.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import { createOperatorMetrics, registerConditionMetrics } from "../../../operator/metrics.ts";
 
@@ -25,7 +26,7 @@ function rowsBelow(heading: string): readonly (readonly string[])[] {
 function documented(flag: Flag): readonly string[] {
   const notes = [
     ...(flag.standard === undefined ? [] : [`\`${flag.standard}\``]),
-    ...(flag.isList === true ? ["may be repeated"] : []),
+    ...(flag.multiple === true ? ["may be repeated"] : []),
   ];
   return [`\`${usageOf(flag)}\``, `\`${variableOf(flag)}\``, notes.join(", "), flag.help];
 }

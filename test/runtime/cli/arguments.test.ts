@@ -1,7 +1,8 @@
 import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
 import { readArguments } from "../../../runtime/cli/arguments.ts";
-import { runtimeFlags, variableOf } from "../../../runtime/cli/flags.ts";
+import { variableOf } from "../../../command-line/flag.ts";
+import { runtimeFlags } from "../../../runtime/cli/flags.ts";
 
 const read = (line: string, environment: Record<string, string> = {}) =>
   readArguments(line === "" ? [] : line.split(" "), environment);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { commandRow, commands, type CommandName } from "../../../runtime/cli/commands.ts";
 import { exitCodes } from "../../../runtime/cli/exit-codes.ts";
-import { variableOf, type Flag } from "../../../runtime/cli/flags.ts";
+import { variableOf, type Flag } from "../../../command-line/flag.ts";
 import { commandHelp, programHelp } from "../../../runtime/cli/help.ts";
 
 const page = readFileSync(new URL("../../../docs/cli.md", import.meta.url), "utf8");

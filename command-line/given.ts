@@ -1,0 +1,112 @@
+import { parseArgs } from "node:util";
+import { variableOf, type Flag } from "./flag.ts";
+
+/** The command line is not valid; the message is one sentence for the user. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+type FlagValues = Readonly<Record<string, readonly (string | boolean)[] | undefined>>;
+
+/**
+ * The value that Kubernetes puts into the variable `NAME_PORT` of each pod beside a Service `name`. It never means a
+ * port to listen on. Source: Kubernetes documentation, "Service", "Environment variables".
+ */
+const serviceLink = /^(?:tcp|udp|sctp):\/\//u;
+const logLevels = ["debug", "info", "warn", "error"];
+
+/** @param command the words before the flags, for messages. @throws UsageError */
+export function parseFlags(
+  command: string,
+  args: readonly string[],
+  flags: readonly Flag[],
+  { allowPositionals }: { readonly allowPositionals: boolean },
+): { readonly values: FlagValues; readonly positionals: readonly string[] } {
+  // The parser accepts repeated flags, so that a repetition can be refused. Otherwise the last value would win.
+  const options = flags.map(
+    ({ name, value }) => [name, { type: value === undefined ? "boolean" : "string", multiple: true }] as const,
+  );
+  try {
+    return parseArgs({ args: [...args], options: Object.fromEntries(options), strict: true, allowPositionals });
+  } catch (cause) {
+    const [sentence = ""] = (cause instanceof Error ? cause.message : String(cause)).split(". ");
+    throw new UsageError(`${sentence}; see ${command} --help.`, { cause });
+  }
+}
+
+/** Flags with their environment variables and defaults. */
+export class Given<Name extends string = string> {
+  readonly #values: FlagValues;
+  readonly #flags: readonly Flag[];
+  readonly #environment: Environment;
+
+  constructor(values: FlagValues, flags: readonly Flag[], environment: Environment) {
+    this.#values = values;
+    this.#flags = flags;
+    this.#environment = environment;
+  }
+
+  /** @param dropsEmpty drops empty parts of a value, which are refused otherwise. @throws UsageError */
+  list(name: Name, dropsEmpty = false): readonly string[] {
+    const given = this.#values[name]?.map(String);
+    if (given === undefined) return this.#inheritedList(name);
+    const parts = given.flatMap((value) => value.split(","));
+    if ((dropsEmpty ? given : parts).includes("")) throw new UsageError(`--${name} is empty.`);
+    return parts.filter((part) => part !== "");
+  }
+
+  optional(name: Name): string | undefined {
+    const given = this.#values[name];
+    if (given !== undefined && given.length > 1) throw new UsageError(`--${name} is given ${given.length} times.`);
+    const value = given?.[0] ?? this.#inherited(name) ?? this.#flag(name).standard;
+    if (value === "") throw new UsageError(`--${name} is empty.`);
+    return value === undefined ? undefined : String(value);
+  }
+
+  /** Empty when there is neither a value nor a default. @throws UsageError also for a required flag without a value */
+  text(name: Name): string {
+    const value = this.optional(name);
+    if (value === undefined && this.#flag(name).required === true) throw new UsageError(`--${name} is required.`);
+    return value ?? "";
+  }
+
+  isSet(name: Name): boolean {
+    const value = this.optional(name) ?? "false";
+    if (["true", "false"].includes(value)) return value === "true";
+    throw new UsageError(`--${name} is true or false in the environment, not ${value}.`);
+  }
+
+  whole(name: Name, min: number, max: number): number {
+    const value = this.text(name);
+    const number = /^\d{1,9}$/u.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new UsageError(`--${name} is a whole number from ${min} to ${max}, not ${value}.`);
+  }
+
+  logLevel(name: Name): string {
+    const level = this.text(name);
+    if (logLevels.includes(level)) return level;
+    throw new UsageError(`--${name} is one of ${logLevels.join(", ")}, not ${level}.`);
+  }
+
+  /** A variable that is empty, or that Kubernetes set for a Service, counts as absent. */
+  #inherited(name: Name): string | undefined {
+    const variable = variableOf(this.#flag(name));
+    const value = this.#environment[variable] ?? "";
+    return value === "" || (variable.endsWith("_PORT") && serviceLink.test(value)) ? undefined : value;
+  }
+
+  #inheritedList(name: Name): readonly string[] {
+    const list = (this.#inherited(name) ?? "").split(",").filter((part) => part !== "");
+    if (list.length > 0 || this.#flag(name).required !== true) return list;
+    throw new UsageError(`--${name} is required.`);
+  }
+
+  #flag(name: Name): Flag {
+    const flag = this.#flags.find((candidate) => candidate.name === name);
+    if (flag === undefined) throw new Error(`no flag ${name}`);
+    return flag;
+  }
+}
