@@ -89,6 +89,7 @@ async function adoptOrStart(options: ChildServerOptions, program: string, files:
       throw error;
     }
     // Another program may have taken the port while no server ran.
+    options.log.warn({ err: error, port: state.port }, "nats-server start on its port failed, another port chosen");
     return launch(program, files, { ...state, port: 0 });
   }
 }

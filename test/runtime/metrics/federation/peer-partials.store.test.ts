@@ -128,7 +128,7 @@ interface Question {
 }
 
 interface PartialHead {
-  readonly extents: readonly { readonly count: number; readonly series: readonly PackedSeries[] }[];
+  readonly pieces: readonly { readonly count: number; readonly series: readonly PackedSeries[] }[];
 }
 
 type PackedSeries = Readonly<Record<string, string>> | { readonly labels: Readonly<Record<string, string>> };
@@ -147,7 +147,7 @@ function textOf(answer: Message): string {
 /** Label names of everything that an answer holds. */
 function labelNamesIn({ answer }: Exchange): readonly string[] {
   if (isPacked(answer)) {
-    const { extents } = JSON.parse(openPartials(answer.body).head) as PartialHead;
+    const { pieces: extents } = JSON.parse(openPartials(answer.body).head) as PartialHead;
     return extents.flatMap(({ series }) => series.flatMap((one) => Object.keys(labelsOf(one))));
   }
   const { samples = [] } = JSON.parse(answer.body.toString()) as {
@@ -191,7 +191,7 @@ describe("the bytes between the two runtimes", () => {
     expect(packed.length).toBeGreaterThan(0);
     for (const { answer, question } of packed) {
       const { head, numberBytes } = openPartials(answer.body);
-      const { extents } = JSON.parse(head) as PartialHead;
+      const { pieces: extents } = JSON.parse(head) as PartialHead;
       expect(extents.map(({ count }) => count)).toEqual([question.over.count]);
       const groups = extents.flatMap(({ series }) => series);
       expect(new Set(groups.map((one) => JSON.stringify(labelsOf(one)))).size).toBe(groups.length);

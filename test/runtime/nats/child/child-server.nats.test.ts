@@ -80,8 +80,11 @@ describe("a child nats-server", () => {
     await publish(handle, { subject: layout.attempts("acme", "x"), payload: "kept" });
     await handle.drain();
     await first.stop();
-    await stopAfter(await startChildServer(options()), async (second) => {
-      expect(second.access).toEqual(access);
+    const { log, lines } = memoryLog();
+    await stopAfter(await startChildServer({ ...options(), log }), async (second) => {
+      // Another program of this machine may have taken the port meanwhile.
+      const isTaken = lines.some(({ message }) => message.includes("another port chosen"));
+      expect(second.access).toEqual(isTaken ? { ...access, servers: second.access.servers } : access);
       const again = await connectNats(second.access);
       expect((await again.manager.streams.info(layout.streams.attempts)).state.messages).toBe(1);
       await again.drain();

@@ -80,7 +80,8 @@ describe.concurrent("an event id", () => {
   test("is refused in a list on a NATS subject too", async (context) => {
     const it = await engineCase(server.url, context, configOf());
     await it.ingest(eventBytes("e-1", { tenant: "zeta" }));
-    const answer = await it.nats.connection.request(`${it.prefix}.in.acme`, `[${eventBytes("e-1").toString()}]`);
+    const list = `[${eventBytes("e-1").toString()}]`;
+    const answer = await it.nats.connection.request(`${it.prefix}.in.acme`, list, { timeout: timeoutMs });
     expect(answer.json()).toMatchObject({ results: [{ status: 409, error: { code: "event_id_reused" } }] });
   });
 
