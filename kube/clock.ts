@@ -1,17 +1,17 @@
-/** Time as this folder sees it: everything that waits or judges an age takes one, so that tests move it by hand. */
+/** The clock of this folder. Each part that waits or computes an age takes one as a parameter. */
 export interface Clock {
   /** Milliseconds of a clock that never jumps; only differences mean something. */
   nowMs(): number;
-  /** Unix milliseconds; for what others are shown, never for a decision. */
+  /** Unix milliseconds; for displayed times, never for a decision. */
   wallMs(): number;
-  /** Calls back once when the delay is over. Returns what takes the call back. */
+  /** Calls back once when the delay is over. Returns a function that cancels the call. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** Longest delay that a timer of the platform holds; a longer one would fire at once. */
+/** Longest delay of a platform timer. A longer delay would fire at once. */
 const timerMsMax = 2_147_483_647;
 
-/** The machine's own clock. */
+/** The clock of the machine. */
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),

@@ -1,11 +1,11 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** Upper bounds in seconds of how long a key waits for, and takes in, a reconcile. */
+/** Upper bounds in seconds for the wait and the duration of a reconcile. */
 const workBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
 /**
- * Everything this folder measures. Queue, controller, client and leader metrics carry the names that controller-runtime
- * and client-go gave them, so that public dashboards work; the rest are ours.
+ * The metrics of this folder. Queue, controller, client and leader metrics have the names of controller-runtime and
+ * client-go, so that public dashboards work.
  */
 export type KubeMetrics = ReturnType<typeof createKubeMetrics>;
 
@@ -13,7 +13,7 @@ export type KubeMetrics = ReturnType<typeof createKubeMetrics>;
 export function createKubeMetrics(registry: Registry) {
   const ages = new Set<() => void>();
   return {
-    /** Functions that set the gauges which grow by themselves; called before each scrape. */
+    /** Functions that set the gauges of ages; called before each scrape. */
     ages,
     ...queueMetrics(registry, ages),
     ...controllerMetrics(registry),

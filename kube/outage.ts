@@ -1,15 +1,15 @@
 import { type Clock, pause } from "./clock.ts";
 
-/** Fewer failures in a row than this are those of one call, not of the server. */
+/** Fewer consecutive failures are no outage: one call can cause them. */
 const failuresMin = 3;
-/** Whoever is woken comes back within so long, each at another moment. */
+/** Each waiting call resumes at a random moment within this time. */
 const spreadMs = 500;
-/** A line that breaks all the time wakes nobody more often than this. */
+/** Least time between two wake-ups, for a connection that breaks again and again. */
 const wakeEveryMs = 5_000;
 
 /**
- * Whether the API server answers at all, as seen by every call of this process. The first success after an outage wakes
- * all who wait because of a failure: they would learn minutes later by themselves.
+ * Detects an outage of the API server from all calls of this process. The first success after an outage ends the waits
+ * that followed a failure; without it they would last for minutes.
  */
 export class Outage {
   readonly #clock: Clock;
@@ -23,12 +23,12 @@ export class Outage {
     this.#random = random;
   }
 
-  /** A call got no answer at all. */
+  /** Records a call without a response. */
   failed(): void {
     this.#failures += 1;
   }
 
-  /** A call succeeded. */
+  /** Records a successful call. */
   succeeded(): void {
     const nowMs = this.#clock.nowMs();
     const isOutage = this.#failures >= failuresMin;
@@ -39,7 +39,7 @@ export class Outage {
     for (const handler of this.#handlers) handler();
   }
 
-  /** Calls back, a moment after it, whenever an outage ends. Returns what takes that back. */
+  /** Calls back shortly after each end of an outage. Returns a function that removes the handler. */
   onEnd(handler: () => void): () => void {
     const cancels = new Set<() => void>();
     const soon = (): void => {
@@ -57,10 +57,10 @@ export class Outage {
   }
 
   /**
-   * Waits after a failure, no longer than until an outage ends. Never rejects.
+   * Waits after a failure. The end of an outage shortens the wait. Never rejects.
    *
-   * @param atLeastMs what the server itself asked for, which nothing shortens
-   * @returns whether the end of an outage ended the wait
+   * @param atLeastMs the server's `Retry-After`, a lower bound
+   * @returns true when the end of an outage ended the wait
    */
   async pause(delayMs: number, signal?: AbortSignal, atLeastMs = 0): Promise<boolean> {
     if (delayMs <= 0 || signal?.aborted === true) return false;

@@ -4,50 +4,49 @@ import { capBytes, mask } from "../kube/client/mask.ts";
 import type { Rollout } from "./observe/rollout.ts";
 import type { Condition, ResourceStatus, StatusColumns } from "./resource-types.ts";
 
-/** All that the conditions of one object are decided from. */
+/** The input for the conditions of one object. */
 export interface Facts {
   /** `metadata.generation` of the object as it is now. */
   readonly generation: number;
-  /** Whether the annotation asks to leave the object alone. */
+  /** True while the annotation pauses the object. */
   readonly isPaused: boolean;
-  /** Whether the spec asks to send nothing. */
+  /** True while the spec pauses deliveries. */
   readonly isSuspended: boolean;
-  /** What columns show of the object. */
+  /** Values of the object's columns. */
   readonly columns: StatusColumns;
   /**
-   * What `compile` said of this very version; undefined before it did, and for a paused object of which nothing was
-   * published.
+   * Result of `compile` for this version; undefined before it, and for a paused object without a published version.
    */
   readonly result: ResourceResult | undefined;
-  /** Whether it was left out because its shard is full. */
+  /** True when its shard is full. */
   readonly isTooLarge: boolean;
-  /** The generation that is to be in force; undefined when none is. */
+  /** The generation to be in force; undefined when there is none. */
   readonly inForce: number | undefined;
-  /** Whether the published shards hold just that. */
+  /** True when the published shards hold that generation. */
   readonly isPublished: boolean;
-  /** What the pods make of it; of something in force and published only. */
+  /** State of its rollout; only for an object in force and published. */
   readonly rollout: Rollout;
-  /** Why the data plane stopped sending to this partner; undefined when it did not. */
+  /** Reason why the data plane disabled this partner; undefined when it did not. */
   readonly disabled: string | undefined;
-  /** What the partner's endpoint answered when it was asked for its consent; absent when it was not. */
+  /** Result of the endpoint validation; absent before it. */
   readonly consent?: { readonly reason: EndpointVerifiedReason; readonly message: string };
 }
 
-/** A condition before anybody knows since when it holds. */
+/** A condition without the time of its last change. */
 export type ConditionDraft = Omit<Condition, "lastTransitionTime">;
 
-/** The conditions that are always there, in the order of looking. */
+/** The conditions that are always present, in the order of evaluation. */
 export const lastingConditions = ["Accepted", "ResolvedRefs", "Programmed", "Ready"] as const;
-/** The conditions that are there while they are True. Source: kstatus, "The Stalled and Reconciling Conditions". */
+/** The conditions that are present while True. Source: kstatus, "The Stalled and Reconciling Conditions". */
 export const passingConditions = ["Reconciling", "Stalled"] as const;
-/** The conditions that are there once the data plane has something to say. */
+/** The conditions that the data plane reports. */
 export const toldConditions = ["EndpointVerified"] as const;
 
 type LastingCondition = (typeof lastingConditions)[number];
 
 const messageBytesMax = 1024;
 
-/** Reasons of a `Ready` that time or others will mend; with any other reason for False only an edit can. */
+/** Reasons of a `Ready` that can change without an edit. Any other reason for False needs an edit. */
 const passingReasons: ReadonlySet<string> = new Set([
   "Pending",
   "PartiallyApplied",
@@ -57,10 +56,10 @@ const passingReasons: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the conditions of an object say. `Ready` mirrors the first of the others that is not True:
+ * Decides the conditions of an object. `Ready` mirrors the first of the others that is not True:
  *
  * ```
- *   Accepted ─► ResolvedRefs ─► Programmed ─► Ready ─┬─ True: no mark of the data plane against it
+ *   Accepted ─► ResolvedRefs ─► Programmed ─► Ready ─┬─ True: the data plane did not disable it
  *      False, Unknown: Ready has its status and reason ─┴─ and Reconciling, or Stalled when only an edit helps
  * ```
  */
@@ -75,7 +74,7 @@ export function decideConditions(facts: Facts): readonly ConditionDraft[] {
   );
 }
 
-/** A paused object that an older one drove out, or that may not be in force any more, is told so as any other. */
+/** Returns false for a paused object with a conflict or without a permission: its conditions show that. */
 function isUndisputed({ result, inForce }: Facts): boolean {
   return result === undefined || (inForce !== undefined && result.held === undefined);
 }
@@ -87,7 +86,7 @@ function activeDrafts(facts: Facts): readonly ConditionDraft[] {
   return [...others, readyDraft(others, facts, of("Ready", facts.isSuspended ? "Paused" : "Ready", generation))];
 }
 
-/** What was published stays; the conditions speak of that. */
+/** The conditions of a paused object describe its published version. */
 function pausedDrafts(facts: Facts): readonly ConditionDraft[] {
   const { generation, inForce } = facts;
   if (inForce === undefined) {
@@ -155,7 +154,7 @@ function readyDraft(others: readonly ConditionDraft[], facts: Facts, good: Condi
   return disabled === undefined ? good : { ...of("Ready", "PartnerDisabled", generation), message: disabled };
 }
 
-/** The last good version is in force: when a reference is all that is at fault. */
+/** `Ready` of an object whose last good version is in force, since a reference cannot be read. */
 function lastGoodDraft(
   { type, message }: ConditionDraft,
   { result, inForce, generation }: Facts,
@@ -169,21 +168,21 @@ function lastGoodDraft(
   return { ...draft, message: `${draft.message} ${inForceNow} ${message}` };
 }
 
-/** What is in force instead passes when what it stands in for does. */
+/** `Reconciling` or `Stalled`. A last good version uses the reason of its reference. */
 function passingDrafts({ status, ...rest }: ConditionDraft, { result }: Facts): readonly ConditionDraft[] {
   if (status === "True") return [];
   const cause = rest.reason === "UsingLastGood" ? (result?.resolvedRefs.reason ?? "") : rest.reason;
   return [{ ...rest, status: "True", type: passingReasons.has(cause) ? "Reconciling" : "Stalled" }];
 }
 
-/** `Ready` does not look at it: deliveries ask again by themselves. */
+/** `EndpointVerified`. `Ready` does not depend on it: deliveries repeat the validation. */
 function consentDrafts({ consent, generation }: Facts): readonly ConditionDraft[] {
   if (consent === undefined) return [];
   const { status } = reasons.EndpointVerified[consent.reason];
   return [{ type: "EndpointVerified", status, ...consent, observedGeneration: generation }];
 }
 
-/** A condition in the words of the table of reasons. */
+/** A condition with the meaning of its reason as message. */
 function of<Type extends LastingCondition>(
   type: Type,
   reason: keyof (typeof reasons)[Type],
@@ -193,7 +192,7 @@ function of<Type extends LastingCondition>(
   return { type, status: row.status, reason: String(reason), message: row.meaning, observedGeneration };
 }
 
-/** The conditions with the time of their last change: a condition that keeps its status keeps its time. */
+/** Adds the time of the last change. A condition that keeps its status keeps its time. */
 export function withTimes(
   drafts: readonly ConditionDraft[],
   before: readonly Condition[],
@@ -206,7 +205,7 @@ export function withTimes(
   });
 }
 
-/** What of a status is the operator's; what the schema puts into a new object speaks of no generation. */
+/** The operator's conditions of a status. The schema's default in a new object has no generation. */
 export function ownConditions(status: ResourceStatus | undefined): readonly Condition[] {
   const own: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...toldConditions]);
   return (status?.conditions ?? []).filter(

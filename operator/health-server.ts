@@ -3,17 +3,17 @@ import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import type { InformerHealth } from "../kube/informer/informer.ts";
 
-/** What the server tells of. */
+/** The state that the server shows. */
 interface HealthServerOptions {
   readonly registry: Registry;
   /** Every watch by name. */
   readonly watches: () => ReadonlyMap<string, InformerHealth>;
-  /** Whether everything that decisions are made from is known, whoever leads. */
+  /** True once all caches are filled and compiled, on the leader and on the other replicas. */
   readonly isReady: () => boolean;
   readonly isLeader: () => boolean;
 }
 
-/** The server of probes and metrics; its port is for the cluster, not for the world. */
+/** The server of probes and metrics. Its port is for the cluster only. */
 export interface HealthServer {
   readonly url: string;
   stop(): Promise<void>;
@@ -65,7 +65,7 @@ export async function startHealthServer(
   };
 }
 
-/** Never rejects: what goes wrong in an answer must not end the program. */
+/** Never rejects: a failed response must not end the program. */
 async function answered(
   response: ServerResponse,
   route: (response: ServerResponse) => Promise<void> | void,

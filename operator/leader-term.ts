@@ -38,7 +38,7 @@ export class Term {
     this.controllers.start();
   }
 
-  /** The endpoints of the runtime are others now. */
+  /** Handles changed endpoints of the runtime. */
   onSlices(): void {
     const { runtime, slices } = this.#options;
     this.#pods.set("urls" in runtime ? listedPods(runtime.urls) : podAddresses(slices?.list() ?? [], runtime.portName));
@@ -52,7 +52,7 @@ export class Term {
     this.#options.metrics.pods.set({ answers: "false" }, list.length - answering);
   }
 
-  /** Resolves when nothing is written any more; the signal must have been aborted. */
+  /** Resolves when the last write has ended; the signal must have been aborted. */
   async stop(): Promise<void> {
     await Promise.all([this.publisher.stopped(), this.controllers.stop(0), this.#pods.stop()]);
   }

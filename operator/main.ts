@@ -1,3 +1,4 @@
+// The operator: gathers resources, decides, and writes shards and statuses. It handles no event and no query.
 import { randomBytes } from "node:crypto";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { lastGoodMsDefault } from "../crds/compile/stand-in.ts";
@@ -29,14 +30,14 @@ import { createWatches, healthOf, type Watches, watchesIn } from "./watches.ts";
 export interface Operator {
   /** Of probes and metrics. */
   readonly metricsUrl: string;
-  /** Resolves once all caches are filled and what they say is compiled; with false when stopped before. */
+  /** Resolves with true once all caches are filled and compiled, with false when stopped before. */
   readonly ready: Promise<boolean>;
   isLeader(): boolean;
-  /** Hands the lead over and ends everything; events that are not written yet get so long. Runs once. */
+  /** Hands the lead over and stops. Unwritten events get this time. Runs once. */
   stop(drainMs: number): Promise<void>;
 }
 
-/** Events of one operator, whichever replica reports them. */
+/** Reporting controller of events, the same for all replicas. */
 const reportingController = "heliograph.dev/operator";
 const tokenBytes = 32;
 
@@ -87,7 +88,7 @@ async function openPolicy(
   return await startStep("policy", `the policy ${path} cannot be used`, open);
 }
 
-/** The parts of a replica, wired: what changes where, and who is told. */
+/** The parts of a replica and their wiring. */
 class Replica {
   readonly #options: OperatorOptions;
   readonly #clock: Clock;
@@ -103,7 +104,7 @@ class Replica {
   readonly #desired: DesiredState;
   readonly #events: EventRecorder;
   readonly #election: LeaderElection;
-  /** For the first replica ever; later ones find the token in a shard. */
+  /** Token of the first replica; later ones read it from a shard. */
   readonly #ownToken = randomBytes(tokenBytes).toString("base64url");
   readonly #compiled = Promise.withResolvers<boolean>();
   #term: Term | undefined;
@@ -134,7 +135,7 @@ class Replica {
     this.#wire(registry);
   }
 
-  /** Watches, compiles once, and then stands for election. */
+  /** Watches, compiles once and then joins the leader election. */
   async start(): Promise<boolean> {
     const watches = watchesIn(this.#watches);
     for (const watch of watches) watch.start();
@@ -157,7 +158,7 @@ class Replica {
     await this.#client.close();
   }
 
-  /** Something that the configuration depends on changed. */
+  /** Handles a change of an input of the configuration. */
   touch(): void {
     if (this.#isSynced) this.#desired.touch();
   }
@@ -275,7 +276,7 @@ class Replica {
 
   #onShard(change: ShardChange): void {
     const changed = this.#publications.take(change, this.#clock.nowMs());
-    // Another replica leads and made the token: it is to stay when this one follows.
+    // The token that another leader made must stay when this replica takes the lead.
     if (change.name === shardName("keys", 0)) this.touch();
     for (const key of changed) this.#term?.controllers.look(key);
     this.#term?.publisher.wake();
@@ -287,7 +288,7 @@ class Replica {
     for (const key of changed) this.#term?.controllers.look(key);
   }
 
-  /** The token that pods know, and before there is one, ours to become it. */
+  /** The token of the shards; before there is one, the own token. */
   #token(): string {
     return this.#shards.token() ?? this.#ownToken;
   }

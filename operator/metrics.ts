@@ -6,10 +6,10 @@ import { lastingConditions, passingConditions, toldConditions } from "./conditio
 import { kindsInOrder, type Condition, type ResourceObject } from "./resource-types.ts";
 import { version } from "./version.ts";
 
-/** Everything that the operator measures besides its Kubernetes client. */
+/** The metrics of the operator, without those of `kube/`. */
 export type OperatorMetrics = ReturnType<typeof createOperatorMetrics>;
 
-/** Upper bounds in seconds, from one compilation to a roll-out that hangs. */
+/** Upper bounds in seconds, from one compilation to a hanging rollout. */
 const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300] as const;
 
 /** Registers the metrics; once per registry. */
@@ -67,7 +67,7 @@ export function createOperatorMetrics(registry: Registry) {
 
 const heldReasons = { unresolved: 0, not_permitted: 0, conflicted: 0 } as const satisfies Record<HeldReason, 0>;
 
-/** Counts what is in force instead of what resources say. */
+/** Counts last good versions and held partners. */
 export function measureStandIns({ lastGood, heldPartners }: OperatorMetrics, results: readonly ResourceResult[]): void {
   for (const kind of kindsInOrder)
     lastGood.set({ kind }, results.filter((one) => one.kind === kind && one.lastGood !== undefined).length);
@@ -75,10 +75,10 @@ export function measureStandIns({ lastGood, heldPartners }: OperatorMetrics, res
     heldPartners.set({ reason }, results.filter(({ held }) => held === reason).length);
 }
 
-/** Resources that have series of their own; of more, those that are not Ready come first. */
+/** Bound on resources with their own series. Those that are not Ready come first. */
 export const resourcesShownMax = 1_000;
 
-/** Shows the conditions of resources as they are at each scrape. */
+/** Registers gauges of the resources' conditions, computed at each scrape. */
 export function registerConditionMetrics(registry: Registry, objects: () => readonly ResourceObject[]): void {
   const registers = [registry];
   const each = new Gauge({

@@ -7,11 +7,11 @@ import type { Clock } from "../kube/clock.ts";
 import type { ClusterAccess } from "../kube/client/credentials.ts";
 import type { RolloutTimes } from "./observe/rollout.ts";
 
-/** Where the pods of the runtime are found. */
+/** Source of the runtime's pods. */
 export type RuntimePods =
   /** The ready endpoints of a Service in the operator's namespace, at its port of that name. */
   | { readonly service: string; readonly portName: string }
-  /** Listed by hand, for ever ready. */
+  /** A fixed list; each pod is always ready. */
   | { readonly urls: readonly string[] };
 
 /** Times of the Lease; see `LeaderElectionOptions`. */
@@ -24,11 +24,11 @@ export interface LeaseTimes {
 
 export interface OperatorOptions {
   readonly access: ClusterAccess;
-  /** Where the installation is: its Lease, its shards, the runtime's Service. */
+  /** Namespace of the installation: its Lease, its shards, the runtime's Service. */
   readonly namespace: string;
-  /** Where its resources and their Secrets are. */
+  /** Namespaces of its resources and their Secrets. */
   readonly watched: WatchedNamespaces;
-  /** Resources without these labels belong to somebody else. @default every resource */
+  /** Resources without these labels belong to another installation. @default every resource */
   readonly selector?: string;
   readonly runtime: RuntimePods;
   /** Path of the installation's policy. @default everything is granted */
@@ -37,15 +37,15 @@ export interface OperatorOptions {
   readonly prefix: string;
   readonly counts: ShardCounts;
   readonly lease: LeaseTimes;
-  /** Who this replica is; no other, nor an earlier one, has the same. */
+  /** Identity of this replica, unique over all replicas and restarts. */
   readonly identity: string;
   /** Address of probes and metrics. @default every address */
   readonly host?: string;
-  /** For how long a last good version stands in for an object whose references cannot be read. @default seven days */
+  /** Longest use of a last good version while references cannot be read. @default seven days */
   readonly lastGoodMs?: number;
   /** Port of probes and metrics; 0 picks a free one. */
   readonly metricsPort: number;
-  /** Resources of each kind looked at at once. @default 16 */
+  /** Concurrent reconciles of each kind. @default 16 */
   readonly workers?: number;
   readonly log: Logger;
   /** @default the machine's */
@@ -54,10 +54,10 @@ export interface OperatorOptions {
   readonly random?: () => number;
   /** @default 300 ms */
   readonly coalesceMs?: number;
-  /** @default the defaults of roll-outs and statuses */
+  /** @default the defaults of rollouts and statuses */
   readonly times?: RolloutTimes & StatusTimes;
   /** Bytes of a gzipped shard. @default 900 KiB */
   readonly shardBytesMax?: number;
-  /** Stands between the operator and the API server. @default nothing */
+  /** Wraps the client of the API server. @default no wrapper */
   readonly wrapClient?: (client: KubeClient) => KubeClient;
 }

@@ -45,17 +45,17 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-/** What columns show of an object and no path can say: what its spec says, never a count that changes by itself. */
+/** Values of the columns that no JSON path can compute. They depend on the spec only. */
 export interface StatusColumns {
   /** `<namespace>/<prefix>` of the installation that writes the status. */
   readonly installation?: string;
   /** Host of a partner's endpoint, with its port where one is given. */
   readonly endpointHost?: string;
-  /** How many metrics a catalog has. */
+  /** Number of a catalog's metrics. */
   readonly metrics?: number;
-  /** How many stores a catalog has. */
+  /** Number of a catalog's stores. */
   readonly stores?: number;
-  /** How many clients a quota names. */
+  /** Number of a quota's clients. */
   readonly clients?: number;
 }
 
@@ -77,10 +77,10 @@ export interface ResourceObject extends KubeObject {
   readonly status?: ResourceStatus;
 }
 
-/** While it is "true", the operator leaves what it last published of the object as it is. */
+/** While it is "true", the operator keeps the version of the object that it published last. */
 export const pausedAnnotation = "heliograph.dev/paused";
 
-/** Whether somebody asked to leave the object alone. */
+/** Returns true for an object with the annotation. */
 export function isPaused({
   metadata,
 }: {

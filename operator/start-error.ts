@@ -1,7 +1,7 @@
-/** What kept the operator from starting. */
+/** Cause of a failed start. */
 export type StartFault = "kubeconfig" | "policy" | "port";
 
-/** The operator cannot start; the message is one sentence for the person who started it. */
+/** A failed start. The message is one sentence for the user. */
 export class StartError extends Error {
   override readonly name = "StartError";
   readonly fault: StartFault;
@@ -12,7 +12,7 @@ export class StartError extends Error {
   }
 }
 
-/** Runs a step of the start; what it throws becomes a {@link StartError} that begins with `what`. */
+/** Runs a step of the start. Its error becomes a {@link StartError} that begins with `what`. */
 export async function startStep<T>(fault: StartFault, what: string, step: () => T | Promise<T>): Promise<T> {
   try {
     return await step();

@@ -89,22 +89,22 @@ export function createWatches(
   };
 }
 
-/** One of them, whatever it watches. */
+/** Any of the watches. */
 type AnyWatch = Pick<WatchedSet<KubeObject>, "start" | "stop" | "hasSynced" | "whenSynced" | "health">;
 
-/** All of them. */
+/** All watches. */
 export function watchesIn({ kinds, secrets, shards, slices }: Watches): readonly AnyWatch[] {
   return [...kindsInOrder.map((kind) => kinds[kind]), secrets, shards, ...(slices === undefined ? [] : [slices])];
 }
 
-/** How well each informer knows what is true. */
+/** Health of each informer, by name. */
 export function healthOf(watches: Watches): ReadonlyMap<string, InformerHealth> {
   return new Map(watchesIn(watches).flatMap((set) => [...set.health()]));
 }
 
 /**
- * kubectl keeps a copy of the whole object beside it; and most changes are of the status, so that the spec is the one
- * that was known: everybody who keeps it keeps the same.
+ * Removes kubectl's copy of the object from its annotations. When the generation is unchanged, it keeps the known spec,
+ * so that most changes of a status add no memory.
  */
 export function withoutCopies(object: ResourceObject, known?: ResourceObject): ResourceObject {
   const { [lastApplied]: _copy, ...annotations } = object.metadata.annotations ?? {};

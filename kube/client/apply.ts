@@ -1,24 +1,24 @@
 import { type KubeObject, type ResourceType, apiVersionOf } from "./resource.ts";
 
-/** Who owns the fields that the operator writes: one name for each part that is written apart from the others. */
+/** Field managers of the operator: one name for each part that a separate apply writes. */
 export const fieldManagers = {
   status: "heliograph-operator-status",
-  /** The one condition that two installations both write. */
+  /** The condition that two installations both write. */
   conflict: "heliograph-operator-conflict",
 } as const;
 
-/** How a server-side apply behaves. Source: Kubernetes API reference, "Server-Side Apply". */
+/** Options of a server-side apply. Source: Kubernetes API reference, "Server-Side Apply". */
 export interface ApplyOptions {
   readonly fieldManager: string;
   /**
-   * Take fields over that another manager owns. Without it, such a field is a `conflict`.
+   * Takes over fields that another manager owns. Without it, such a field is a `conflict`.
    *
    * @default false
    */
   readonly force?: boolean;
 }
 
-/** What goes over the wire for an apply. */
+/** The HTTP request of an apply. */
 interface ApplyRequest {
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
@@ -26,15 +26,15 @@ interface ApplyRequest {
 }
 
 /**
- * A custom resource takes no strategic merge, which is what a PATCH without this type would ask for. JSON is YAML, and
- * unlike `apply-patch+json` every served version knows this one.
+ * Custom resources have no strategic merge, the default type of a PATCH. JSON is valid YAML, and every served version
+ * supports this type, unlike `apply-patch+json`.
  */
 const applyContentType = "application/apply-patch+yaml";
 
 /**
- * An apply of the object as it is given: every field in it is wanted, every field left out is given up; what only the
- * server may write is not sent. A resource version in it is a precondition (`conflict`). So is a uid, but only for the
- * whole object (`invalid`): an apply of the status does not look at it.
+ * Builds an apply of the object. The manager owns the fields of the object and releases all others. Fields that only
+ * the server writes are not sent. A resource version is a precondition (`conflict`). So is a uid, but only for the
+ * whole object (`invalid`): an apply of the status ignores it.
  *
  * @throws TypeError when the object has no name
  */

@@ -6,7 +6,7 @@ import type { Outage } from "../outage.ts";
 import { type RetryPolicy, retryWaitMs } from "./retry.ts";
 import { type Transport, type TransportResponse, type TransportRequest, brokenTransport } from "./transport.ts";
 
-/** One request, whatever its verb. */
+/** One request. */
 export interface Call {
   readonly method: TransportRequest["method"];
   readonly path: string;
@@ -16,14 +16,14 @@ export interface Call {
   readonly body?: string;
   /** @default "calls" */
   readonly pool?: PoolName;
-  /** Whether doing it twice is the same as doing it once. */
+  /** True when a repetition has the same effect as one call. */
   readonly repeatable: boolean;
 }
 
-/** The code of a request without an answer. */
+/** The code of a request without a response. */
 export const withoutAnswer = "<error>";
 
-/** Counts requests; the metrics of the operator are one, the runtime has its own. */
+/** Counts requests. Operator and runtime each have their own metrics. */
 export interface RequestCounter {
   /** `code` is the HTTP status, or {@link withoutAnswer}. */
   readonly requests: {
@@ -36,17 +36,17 @@ interface CallerParts {
   readonly metrics: RequestCounter;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Told of every call, and what ends the waits between tries. */
+  /** Records every call; its end ends the waits between tries. */
   readonly outage: Outage;
   /** Host and port of the API server, for the metrics. */
   readonly host: string;
 }
 
-/** One page of 500 large objects; more than that is to be read in smaller pages. */
+/** Bound on a body: one page of 500 large objects. */
 const responseBytesMax = 128 * 1024 * 1024;
 const errorBytesMax = 64 * 1024;
 
-/** Carries calls out: deadline, tries, errors, counts. */
+/** Runs calls with deadlines, retries, typed errors and request counts. */
 export class Caller {
   readonly #parts: CallerParts;
 
@@ -55,7 +55,7 @@ export class Caller {
   }
 
   /**
-   * The JSON of a successful answer, after as many tries as the policy allows.
+   * Returns the JSON of a successful response. Tries as often as the policy allows.
    *
    * @throws KubeError
    */
@@ -75,7 +75,7 @@ export class Caller {
   }
 
   /**
-   * A successful answer whose body is still to come; one try.
+   * Returns a successful response whose body is not read yet. Tries once.
    *
    * @throws KubeError
    */

@@ -1,3 +1,4 @@
+// The client of the API server: access, connections, calls and watches. It knows no kind of resource.
 import { type ApplyOptions, applyRequest } from "./apply.ts";
 import { type Call, Caller, type RequestCounter } from "./call.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -21,24 +22,24 @@ import type { WatchEvent } from "./watch-frames.ts";
 
 /** Options of every call. */
 export interface CallOptions {
-  /** Ends the call, its waits included, with an `aborted` error. */
+  /** Ends the call and its waits with an `aborted` error. */
   readonly signal?: AbortSignal;
   /** @default {@link retryPolicyDefault} */
   readonly retry?: RetryPolicy;
-  /** Whose connections it uses. @default "calls" */
+  /** Connection pool of the call. @default "calls" */
   readonly pool?: Exclude<PoolName, "watches">;
 }
 
 interface ReadOptions extends CallOptions {
   /**
-   * Ask for `metadata` only (`PartialObjectMetadata`): the rest, such as the data of a Secret, never leaves the server.
+   * Reads `metadata` only (`PartialObjectMetadata`). The rest, such as the data of a Secret, never leaves the server.
    *
    * @default false
    */
   readonly metadataOnly?: boolean;
 }
 
-/** Which objects a list or a watch is about. */
+/** Selects the objects of a list or a watch. */
 export interface Selection {
   /** @default every namespace */
   readonly namespace?: string;
@@ -47,65 +48,65 @@ export interface Selection {
 }
 
 export interface ListOptions extends ReadOptions, Selection {
-  /** Objects per page. @default everything in one page */
+  /** Objects per page. @default all objects in one page */
   readonly limit?: number;
-  /** Token of the page before. */
+  /** Token of the previous page. */
   readonly continue?: string;
 }
 
 export interface WatchOptions extends Selection {
   readonly metadataOnly?: boolean;
-  /** Only what came after this state is sent. */
+  /** The watch sends the changes after this state. */
   readonly resourceVersion: string;
-  /** The server ends the watch after so long. */
+  /** Time after which the server ends the watch. */
   readonly timeoutSeconds: number;
-  /** The watch fails when not one byte came for so long; bookmarks come about once a minute. */
+  /** The watch fails after this time without a byte. Bookmarks come about once a minute. */
   readonly silenceMs: number;
-  /** Called when the head of the answer comes, and for every piece of bytes, whatever it holds. */
+  /** Called for the head of the response and for every chunk of its body. */
   readonly onHeard?: () => void;
   readonly signal?: AbortSignal;
 }
 
-/** What must still be true for a delete to happen; else `conflict`. */
+/** Preconditions of a delete; `conflict` when one does not hold. */
 interface DeleteOptions extends CallOptions {
   readonly uid?: string;
   readonly resourceVersion?: string;
 }
 
 /**
- * The API server, for any kind of resource. Every call has a deadline and is tried again within a bound where that does
- * no harm; there is no other limit on how often it may be called. All methods throw `KubeError`.
+ * A client of the API server for any kind of resource. Every call has a deadline and bounded retries; a call that must
+ * not be repeated is retried after a 429 only. All methods throw `KubeError`.
  */
 export interface KubeClient {
   get<T extends KubeObject>(type: ResourceType, ref: ObjectRef, options?: ReadOptions): Promise<T>;
-  /** One page, as new as the server can make it. */
+  /** Reads one page of the newest state. */
   list<T extends KubeObject>(type: ResourceType, options?: ListOptions): Promise<KubeList<T>>;
-  /** Ends when the server ends the watch between two events; throws for every other end. */
+  /** Ends when the server ends the watch between two events. Throws for every other end. */
   watch<T extends KubeObject>(type: ResourceType, options: WatchOptions): AsyncGenerator<WatchEvent<T>, void>;
   create<T extends KubeObject>(type: ResourceType, object: T, options?: CallOptions): Promise<T>;
-  /** Writes the whole object; its resource version says which state it replaces. */
+  /** Replaces the whole object. Its resource version is the state that it replaces. */
   replace<T extends KubeObject>(type: ResourceType, object: T, options?: CallOptions): Promise<T>;
   /** Server-side apply. */
   apply<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T>;
-  /** Server-side apply of the status subresource; the object must be there already. */
+  /** Server-side apply of the status subresource of an existing object. */
   applyStatus<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T>;
   delete(type: ResourceType, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
-  /** Ends every connection at once. */
+  /** Closes every connection at once. */
   close(): Promise<void>;
 }
 
 interface KubeClientOptions {
   readonly access: ClusterAccess;
-  /** Who we are to the server's logs, for example `heliograph-operator/0.1.0`. */
+  /** `User-Agent` of the requests, for example `heliograph-operator/0.1.0`. */
   readonly userAgent: string;
   readonly metrics: RequestCounter;
   /** @default the machine's */
   readonly clock?: Clock;
   /** @default Math.random */
   readonly random?: () => number;
-  /** The policy of calls that state none. @default {@link retryPolicyDefault} */
+  /** The policy of calls without their own. @default {@link retryPolicyDefault} */
   readonly retry?: RetryPolicy;
-  /** Told of every call. @default one of its own */
+  /** Records every call. @default its own */
   readonly outage?: Outage;
   /** @see TransportOptions.credentialsAgeMsMax */
   readonly credentialsAgeMsMax?: number;
@@ -115,7 +116,7 @@ const json = "application/json";
 const partialObject = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const partialList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/** A client over connections of its own; nothing is sent before the first call. */
+/** Creates a client with its own connections. It sends nothing before the first call. */
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   return new HttpKubeClient(options);
 }
@@ -218,8 +219,7 @@ class HttpKubeClient implements KubeClient {
   }
 
   async #json<T>(call: Call, options: CallOptions): Promise<T> {
-    // The server's schema decides what an object of this type is; callers that need more parse it into a type of
-    // theirs.
+    // The server's schema checks objects of this type. Callers that need more parse the object.
     const pooled = options.pool === undefined ? call : { ...call, pool: options.pool };
     return (await this.#caller.json(pooled, options.retry ?? this.#retry, options.signal)) as T;
   }
@@ -245,7 +245,7 @@ function refOfObject(object: KubeObject): ObjectRef {
   return { namespace: object.metadata.namespace, name: object.metadata.name ?? "" };
 }
 
-/** The items of a list of a built-in kind carry neither `apiVersion` nor `kind`; here they always do. */
+/** Adds `apiVersion` and `kind` to the items: lists of built-in kinds omit both. */
 function pageOf<T extends KubeObject>(
   list: WireList<T> | null,
   type: ResourceType,
@@ -260,7 +260,7 @@ function pageOf<T extends KubeObject>(
   };
 }
 
-/** @throws KubeError `transient` for an answer that is no list: a proxy's must not count as an empty one */
+/** @throws KubeError `transient` for a response without a list, such as a proxy's error page */
 function itemsOf<T>(list: WireList<T> | null, { plural }: ResourceType): readonly T[] {
   const items = list?.items;
   if (items === null) return [];

@@ -8,22 +8,22 @@ import { findServiceAccount, serviceAccountAccess } from "./service-account.ts";
 interface KubeConfigSource {
   /** Path of a kubeconfig. @default `KUBECONFIG`, then `~/.kube/config`, then the pod's service account */
   readonly path?: string;
-  /** Name of the context to use. @default the one that the file calls current */
+  /** Name of the context. @default the current context of the file */
   readonly context?: string;
 }
 
-/** Where an access is looked for. */
+/** The environment in which an access is searched. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Folder of `.kube/config`. @default no such file is looked for */
+  /** Folder of `.kube/config`. @default the file is not searched */
   readonly home?: string;
-  /** @default where Kubernetes mounts it */
+  /** @default the mount path of Kubernetes */
   readonly serviceAccountFolder?: string;
 }
 
 /**
- * Finds the way to the API server. The client library is loaded only for a kubeconfig: it holds every type of the API,
- * some 85 MB, which a pod does not use.
+ * Finds the address and credentials of the API server. The client library is loaded only for a kubeconfig: it takes
+ * some 85 MB for all types of the API, which a pod does not use.
  *
  * @throws Error when the kubeconfig cannot be read or names no such context, and when there is neither a kubeconfig nor
  *   a service account

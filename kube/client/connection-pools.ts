@@ -1,21 +1,21 @@
 import { Agent, type buildConnector, type Dispatcher, ProxyAgent } from "undici";
 import type { Credentials } from "./credentials.ts";
 
-/** Requests of one pool never wait for the connections of another: calls, the Lease and watches are apart. */
+/** Names of the pools. Calls, the Lease and watches never wait for each other's connections. */
 export type PoolName = "calls" | "lease" | "watches";
 
-/** The connections to one API server with one set of credentials. */
+/** Connections to one API server with one set of credentials. */
 export type ConnectionPools = Readonly<Record<PoolName, Dispatcher>>;
 
 /**
- * Bounds on connections. What does not get one waits within its deadline. Calls: more than workers and reads of Secrets
- * at once. Watches: each holds one for minutes, and there are four for each namespace that is listed.
+ * Bounds on connections. A request without a free connection waits within its deadline. Calls: more than the concurrent
+ * workers and reads of Secrets. Watches: each holds a connection for minutes, and each listed namespace has four.
  */
 export const connectionsMax: Readonly<Record<PoolName, number>> = { calls: 256, lease: 2, watches: 16_384 };
 
-/** Longer than the pause between two renewals of a lease, shorter than the API server's own idle bound. */
+/** Longer than the pause between two renewals of a Lease, shorter than the idle bound of the API server. */
 const keepAliveMs = 30_000;
-/** After so long without traffic a connection is probed, once a second; ten probes later it is broken. */
+/** Time without traffic after which TCP probes a connection, once a second. Ten lost probes end it. */
 const probeAfterMs = 15_000;
 
 /** @throws Error for a proxy of a kind that is not supported */
@@ -24,7 +24,7 @@ export function openPools(credentials: Credentials, connectTimeoutMs: number): C
   return { calls: open("calls"), lease: open("lease"), watches: open("watches") };
 }
 
-/** Resolves when the last request under way has ended. */
+/** Resolves when the last running request has ended. */
 export async function closePools(pools: ConnectionPools): Promise<void> {
   await Promise.all(Object.values(pools).map((dispatcher) => dispatcher.close()));
 }
@@ -35,8 +35,8 @@ export async function destroyPools(pools: ConnectionPools): Promise<void> {
 }
 
 function dispatcherOf({ connection }: Credentials, timeout: number, connections: number): Dispatcher {
-  // HTTP/1.1, so that a watch whose connection hangs takes nothing else with it. The bounds on answers are the
-  // caller's: it knows a watch from a call.
+  // HTTP/1.1: a hanging connection of a watch then affects no other request. The caller bounds responses, since
+  // watches and calls have different bounds.
   const common = { allowH2: false, connections, keepAliveTimeout: keepAliveMs, headersTimeout: 0, bodyTimeout: 0 };
   switch (connection.type) {
     case "agent":
@@ -54,7 +54,7 @@ function dispatcherOf({ connection }: Credentials, timeout: number, connections:
   }
 }
 
-/** The same TLS options in the client's words; the two packages only differ in how they spell what is absent. */
+/** TLS options in the type of undici; the two packages type absent members differently. */
 function connectOptions(tls: object, timeout: number): buildConnector.BuildOptions {
   return { ...tls, timeout, keepAlive: true, keepAliveInitialDelay: probeAfterMs };
 }

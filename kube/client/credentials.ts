@@ -3,25 +3,25 @@ import type { RequestOptions } from "node:https";
 import type { DispatcherOptions } from "@kubernetes/client-node/dist/config.js";
 import type { KubeConfig } from "@kubernetes/client-node";
 
-/** How to reach the API server and what proves us to it, as the files say right now. */
+/** Address and credentials of the API server, as the files are now. */
 export interface Credentials {
   /** Scheme, host, port and an optional path, without a slash at the end. */
   readonly server: string;
   /** `Authorization`, impersonation. Never log these. */
   readonly headers: Readonly<Record<string, string>>;
   readonly connection: DispatcherOptions;
-  /** Changes when a connection would be made in another way: CA, client certificate, server name, proxy. */
+  /** Changes when new connections are needed: another CA, client certificate, server name or proxy. */
   readonly fingerprint: string;
 }
 
-/** The way to one API server. */
+/** Access to one API server. */
 export interface ClusterAccess {
   /** Scheme, host and port. */
   readonly server: string;
   /** Namespace of the pod, or of the kubeconfig's context. */
   readonly namespace: string | undefined;
   /**
-   * Reads every file again, so that a rotated token, certificate or CA counts.
+   * Reads every file again, so that a rotated token, certificate or CA takes effect.
    *
    * @throws Error when a file is missing or a plugin fails
    */
@@ -57,7 +57,7 @@ function headersOf(options: RequestOptions): Record<string, string> {
   return { ...headers, Authorization: `Basic ${Buffer.from(options.auth).toString("base64")}` };
 }
 
-/** A digest of everything that a connection is made with. */
+/** Computes a digest of everything that a connection depends on. */
 export function fingerprintOf(parts: Readonly<Record<string, unknown>>): string {
   const hash = createHash("sha256");
   for (const [name, value] of Object.entries(parts)) {

@@ -1,12 +1,12 @@
 import type { Clock } from "../clock.ts";
 import { KubeError } from "./kube-error.ts";
 
-/** One for all calls that ended well: an error of its own for each would cost as much as the rest of the call. */
+/** One shared error for all calls that ended well: an error per call would cost as much as the call. */
 const ended = new Error("the call has ended");
 
 /**
- * A signal that ends with the caller's own, or when no data received for too long. One call uses it as a plain
- * deadline; a watch touches it with every byte.
+ * A signal that ends with the caller's signal or after a time without data. A call uses it as a plain deadline; a watch
+ * touches it with every byte.
  */
 export class Deadline {
   readonly #clock: Clock;
@@ -30,19 +30,19 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** From now on, the signal ends when nothing is heard for so long; it replaces an earlier limit. */
+  /** Ends the signal after this time without data. Replaces an earlier limit. */
   limit(limitMs: number): void {
     this.#limitMs = limitMs;
     this.#heardAtMs = this.#clock.nowMs();
     this.#watch(limitMs);
   }
 
-  /** Something was heard. Costs one look at the clock: the running timer finds out when it fires. */
+  /** Records received data. Reads the clock only; the running timer compares when it fires. */
   touch(): void {
     this.#heardAtMs = this.#clock.nowMs();
   }
 
-  /** Ends the signal and everything that listens; to be called on every way out. */
+  /** Ends the signal and its listeners. Every exit of a call must call it. */
   end(): void {
     this.#cancel?.();
     this.#parent?.removeEventListener("abort", this.#endWithParent);

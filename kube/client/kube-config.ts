@@ -5,8 +5,7 @@ import { parse as parseYaml } from "yaml";
 import { type ClusterAccess, readCredentials } from "./credentials.ts";
 
 /**
- * The access that kubeconfig files describe. Several files are merged as kubectl merges them: the first that names a
- * current context wins.
+ * Opens the access of kubeconfig files. Several files are merged like kubectl does: the first current context wins.
  *
  * @throws Error when a file cannot be read, or names no such context or no cluster for it
  */
@@ -18,9 +17,9 @@ export function openKubeConfig(paths: readonly string[], context?: string): Clus
 }
 
 /**
- * The access that a kubeconfig describes.
+ * Creates the access of a loaded kubeconfig.
  *
- * @param load reads the kubeconfig anew; it is called for each reading of the credentials
+ * @param load reads the kubeconfig again; called for each read of the credentials
  * @param findTokenFile the `tokenFile` of a user, which the library does not read
  */
 export function kubeConfigAccess(

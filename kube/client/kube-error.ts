@@ -1,16 +1,16 @@
 import { capBytes, mask } from "./mask.ts";
 
 /**
- * What kind of failure a call met.
+ * Kind of a failed call.
  *
  * - `conflict`: the object changed since it was read, or another field manager owns a field (409)
  * - `alreadyExists`: a create met an object of that name (409)
  * - `notFound`: no such object, or no such kind (404)
  * - `gone`: the resource version or page token is too old; list again (410)
  * - `forbidden`, `unauthorized`: 403, 401
- * - `invalid`: the server will never take this request as it is (other 4xx, or an answer beyond its bound)
- * - `transient`: 429, 5xx, or no whole answer; the same call can succeed later
- * - `aborted`: the caller's own signal ended the call
+ * - `invalid`: the server will never accept this request (other 4xx, or a response beyond its bound)
+ * - `transient`: 429, 5xx, or no complete response; the same call can succeed later
+ * - `aborted`: the caller's signal ended the call
  */
 export type KubeErrorKind =
   | "conflict"
@@ -23,20 +23,20 @@ export type KubeErrorKind =
   | "transient"
   | "aborted";
 
-/** What is known of a failed call. */
+/** Details of a failed call. */
 interface KubeErrorDetail {
-  /** HTTP status; absent when there was no answer. */
+  /** HTTP status; absent without a response. */
   readonly status?: number | undefined;
-  /** `reason` of the server's Status object, or what broke on the way. */
+  /** `reason` of the server's Status object, or the code of the transport error. */
   readonly reason?: string | undefined;
-  /** The server asked not to come back sooner, in milliseconds. */
+  /** The server's `Retry-After`, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
 const messageBytesMax = 1024;
 
-/** A call to the API server that failed. The message is masked and bounded: it may go to logs and conditions. */
+/** A failed call to the API server. Its message is masked and bounded, fit for logs and conditions. */
 export class KubeError extends Error {
   override readonly name = "KubeError";
   readonly kind: KubeErrorKind;
@@ -53,18 +53,18 @@ export class KubeError extends Error {
   }
 }
 
-/** Whether this is a failed call of one of the kinds. */
+/** Returns true for a failed call of one of the kinds; without kinds, for any failed call. */
 export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]): error is KubeError {
   return error instanceof KubeError && (kinds.length === 0 || kinds.includes(error.kind));
 }
 
-/** What a log or a condition may say of any error: masked, bounded, without its stack. */
+/** Describes any error for a log or a condition: masked, bounded, without its stack. */
 export function describeError(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return capBytes(mask(text), messageBytesMax);
 }
 
-/** The parts that matter of a `Status` object. Source: Kubernetes API reference, Status v1 meta. */
+/** The used members of a `Status` object. Source: Kubernetes API reference, Status v1 meta. */
 interface ApiStatus {
   readonly code?: number | undefined;
   readonly reason?: string | undefined;
@@ -82,9 +82,9 @@ const kindByStatus: Readonly<Record<number, KubeErrorKind>> = {
 };
 
 /**
- * The error that an unsuccessful answer means.
+ * Builds the error of an unsuccessful response.
  *
- * @param body text of the answer: a Status object, or the words of whatever stood between us and the server
+ * @param body text of the response: a Status object, or the text of a proxy
  * @param retryAfter the `Retry-After` header; the API server sends whole seconds
  */
 export function errorOfResponse(request: string, status: number, body: string, retryAfter?: string): KubeError {
@@ -93,7 +93,7 @@ export function errorOfResponse(request: string, status: number, body: string, r
   return errorOfStatus(request, { ...said, code: status, message: said.message ?? body, retryAfterSeconds });
 }
 
-/** The error that a Status object means, as the body of an answer or as an `ERROR` event of a watch. */
+/** Builds the error of a Status object, from the body of a response or an `ERROR` event of a watch. */
 export function errorOfStatus(request: string, status: ApiStatus): KubeError {
   const { code = 500, reason, message = "", retryAfterSeconds = 0 } = status;
   return new KubeError(kindOf(code, reason), `${request}: ${code} ${reason ?? ""} ${message}`.trim(), {
@@ -103,7 +103,7 @@ export function errorOfStatus(request: string, status: ApiStatus): KubeError {
   });
 }
 
-/** Reads what is there of a Status object; whatever has another shape is absent. */
+/** Reads a Status object; members of another shape are absent. */
 export function readStatus(value: unknown): ApiStatus {
   const { code, reason, message, details } = fieldsOf(value);
   const { retryAfterSeconds } = fieldsOf(details);
@@ -129,7 +129,7 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
-/** Undefined when the text is not JSON: a proxy's error page, or half an answer. */
+/** Returns undefined for text that is not JSON, such as a proxy's error page or a cut response. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -6,7 +6,7 @@ interface MaskRule {
 const masked = "***";
 
 /**
- * What gives a secret away in a text. No repetition is nested in another or unbounded before an anchor: linear time.
+ * Patterns of secrets in a text. No repetition is nested or unbounded before an anchor, so matching takes linear time.
  */
 const rules: readonly MaskRule[] = [
   { pattern: /-----BEGIN [A-Z0-9 ]+-----[^-]*(?:-----END [A-Z0-9 ]+-----)?/gu, by: masked },
@@ -21,14 +21,14 @@ const rules: readonly MaskRule[] = [
 ];
 
 /**
- * The text without what looks like a secret: PEM blocks, tokens, credentials in URLs, values named password, secret,
- * token or key. For every text that leaves for a log, an event or a condition.
+ * Masks secrets in a text: PEM blocks, tokens, credentials in URLs, values named password, secret, token or key. Every
+ * text of a log, an event or a condition passes through it.
  */
 export function mask(text: string): string {
   return rules.reduce((rest, rule) => rest.replace(rule.pattern, rule.by), text);
 }
 
-/** At most so many bytes of the text as UTF-8, cut between characters, with an ellipsis where something was cut. */
+/** Cuts the text to a number of UTF-8 bytes, between characters, and marks the cut with an ellipsis. */
 export function capBytes(text: string, bytesMax: number): string {
   const bytes = Buffer.from(text, "utf8");
   if (bytes.length <= bytesMax) return text;

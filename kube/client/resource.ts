@@ -8,7 +8,7 @@ export interface ResourceType {
   readonly plural: string;
 }
 
-/** Where one object is. */
+/** Namespace and name of one object. */
 export interface ObjectRef {
   /** Absent for kinds without a namespace. */
   readonly namespace?: string | undefined;
@@ -25,7 +25,7 @@ interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** What this folder reads and writes of `metadata`. Times are RFC 3339 strings, as they are on the wire. */
+/** The members of `metadata` that this folder reads and writes. Times are RFC 3339 strings. */
 export interface KubeMeta {
   readonly name?: string;
   readonly namespace?: string;
@@ -50,7 +50,7 @@ export interface KubeObject {
 /** One page of a list. */
 export interface KubeList<T> {
   readonly items: readonly T[];
-  /** State of the whole list; a watch goes on from here. */
+  /** State of the whole list, from which a watch continues. */
   readonly resourceVersion: string;
   /** Token of the next page; absent on the last. */
   readonly continue?: string;
@@ -61,7 +61,7 @@ export function apiVersionOf(type: ResourceType): string {
   return type.group === "" ? type.version : `${type.group}/${type.version}`;
 }
 
-/** Path of all objects of a type, in one namespace or in all of them. */
+/** Path of all objects of a type, in one namespace or in all namespaces. */
 export function collectionPath(type: ResourceType, namespace?: string): string {
   const root = type.group === "" ? "/api" : `/apis/${segment(type.group)}`;
   const scope = namespace === undefined ? "" : `/namespaces/${segment(namespace)}`;
@@ -80,13 +80,13 @@ export function keyOf(ref: ObjectRef | { readonly metadata: KubeMeta }): string 
   return namespace === undefined || namespace === "" ? (name ?? "") : `${namespace}/${name ?? ""}`;
 }
 
-/** The place that a key of {@link keyOf} names. */
+/** Parses a key of {@link keyOf}. */
 export function refOf(key: string): ObjectRef {
   const slash = key.indexOf("/");
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
-/** An empty segment would silently address the collection, and a dotted one its parent. */
+/** Encodes a segment. An empty segment would address the collection, a dotted one its parent. */
 function segment(value: string): string {
   if (value === "" || value === "." || value === "..") throw new TypeError(`"${value}" cannot be part of an API path`);
   return encodeURIComponent(value);

@@ -1,9 +1,9 @@
 import { type BackoffOptions, backoffMs } from "../backoff.ts";
 import { isKubeError } from "./kube-error.ts";
 
-/** How often and how long one call is tried. */
+/** Number and times of the tries of one call. */
 export interface RetryPolicy {
-  /** Tries in all, the first one included. @default 5 */
+  /** Number of tries, the first included. @default 5 */
   readonly triesMax: number;
   /** Bound on one try, in milliseconds. @default 10 s */
   readonly tryTimeoutMs: number;
@@ -12,7 +12,7 @@ export interface RetryPolicy {
   readonly backoff: BackoffOptions;
 }
 
-/** The policy of calls that state none. */
+/** The policy of calls without their own. */
 export const retryPolicyDefault: RetryPolicy = {
   triesMax: 5,
   tryTimeoutMs: 10_000,
@@ -20,24 +20,23 @@ export const retryPolicyDefault: RetryPolicy = {
   backoff: { baseMs: 100, maxMs: 5_000, jitter: 0.3 },
 };
 
-/** One try and no more, for callers that have a rhythm of their own. */
+/** One try, for callers that retry by themselves. */
 export function singleTry(tryTimeoutMs: number): RetryPolicy {
   return { ...retryPolicyDefault, triesMax: 1, tryTimeoutMs, budgetMs: tryTimeoutMs };
 }
 
-/** What happened so far to one call. */
+/** The tries of one call so far. */
 interface TriedCall {
-  /** Whether doing it twice is the same as doing it once. */
+  /** True when a repetition has the same effect as one call. */
   readonly repeatable: boolean;
   readonly tries: number;
   readonly elapsedMs: number;
 }
 
 /**
- * The wait before the next try, or undefined when there is none. 429 says that nothing was done, so every call may be
- * repeated; after any other failure only one that does no harm twice. The server's `Retry-After` is a lower bound and
- * is never shortened: where it does not fit the budget, the error goes to the caller, who can wait longer than a call
- * can.
+ * Returns the wait before the next try, or undefined when there is none. After a 429 the server did nothing, so every
+ * call may be repeated; after another failure only a repeatable one. The server's `Retry-After` is a lower bound. When
+ * it exceeds the budget, the caller gets the error and can wait longer.
  */
 export function retryWaitMs(
   error: unknown,

@@ -3,13 +3,13 @@ import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { type ClusterAccess, fingerprintOf } from "./credentials.ts";
 
-/** What Kubernetes mounts into a pod for its way to the API server. */
+/** The service account that Kubernetes mounts into a pod. */
 interface ServiceAccount {
   /** Scheme, host and port. */
   readonly server: string;
-  /** Where the pod runs; undefined when the folder does not say. */
+  /** Namespace of the pod; undefined when the folder has none. */
   readonly namespace: string | undefined;
-  /** Holds `token` and `ca.crt`, which change over time. */
+  /** Folder of `token` and `ca.crt`, which change over time. */
   readonly folder: string;
 }
 
@@ -18,11 +18,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const folderDefault = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * The service account of this pod; undefined outside a pod, or in one that has none.
+ * Finds the service account of this pod. Returns undefined outside a pod or without an account.
  *
  * Source: Kubernetes documentation, "Accessing the Kubernetes API from a Pod".
  *
- * @param folder where it is mounted
+ * @param folder its mount path
  */
 export async function findServiceAccount(
   environment: Environment,
@@ -37,7 +37,7 @@ export async function findServiceAccount(
   };
 }
 
-/** The access of a service account. */
+/** Creates the access of a service account. */
 export function serviceAccountAccess({ server, namespace, folder }: ServiceAccount): ClusterAccess {
   return {
     server,

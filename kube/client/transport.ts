@@ -5,31 +5,31 @@ import { closePools, type ConnectionPools, destroyPools, openPools, type PoolNam
 import type { Credentials } from "./credentials.ts";
 import { KubeError } from "./kube-error.ts";
 
-/** One request to the API server, before anything about connections and credentials is known. */
+/** One request to the API server, without connection and credentials. */
 export interface TransportRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Whose connections it uses. */
+  /** Connection pool of the request. */
   readonly pool: PoolName;
-  /** Ends the request, its body and its wait for a connection included. */
+  /** Ends the request, its body and its wait for a connection. */
   readonly signal: AbortSignal;
 }
 
-/** An answer whose body is still to be read. */
+/** A response whose body is not read yet. */
 export interface TransportResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly body: Dispatcher.ResponseData["body"];
 }
 
-/** How connections are made and kept. */
+/** Options of the connections. */
 interface TransportOptions {
   readonly clock: Clock;
   readonly userAgent: string;
-  /** The files of the credentials are read again when they are older than this. @default 10 s */
+  /** Age at which the credentials' files are read again. @default 10 s */
   readonly credentialsAgeMsMax?: number;
 }
 
@@ -44,9 +44,9 @@ interface Kept {
 }
 
 /**
- * Keeps connections per kubeconfig: the library would make one, and so a TLS handshake, for every call. When the CA or
- * the client certificate changes, new requests get new connections and the old ones end with their last request; a new
- * token is simply the next request's header. After a 401 the files are read again before the next request.
+ * Sends requests over kept connections; the client library would make a TLS handshake for every call. After a change of
+ * the CA or client certificate, new requests get new connections, and the old ones end with their last request. A new
+ * token only changes the header. After a 401 the files are read again before the next request.
  */
 export class Transport {
   readonly #access: ClusterAccess;
@@ -54,7 +54,7 @@ export class Transport {
   #kept: Kept | undefined;
   #reading: Promise<Kept> | undefined;
   #mustRead = true;
-  /** Connections of earlier credentials whose last requests are still under way. */
+  /** Connections of earlier credentials that still have running requests. */
   readonly #retiring = new Set<ConnectionPools>();
 
   constructor(access: ClusterAccess, options: TransportOptions) {
@@ -78,7 +78,7 @@ export class Transport {
       const retryAfter = headers["retry-after"];
       return { status: statusCode, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined, body };
     } catch (error) {
-      // A changed CA shows itself as a handshake that fails.
+      // A failed handshake can mean a changed CA.
       if (!wanted.signal.aborted) this.#mustRead = true;
       throw brokenTransport(`${wanted.method} ${wanted.path}`, error, wanted.signal);
     }
@@ -122,7 +122,7 @@ export class Transport {
   }
 }
 
-/** The client looks at a signal only from when a request has a connection: what waits for one ends here. */
+/** Ends the work with the signal. undici checks a signal only once a request has a connection. */
 async function endingWith<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise: ended, reject } = Promise.withResolvers<never>();
   const end = (): void => reject(signal.reason);
@@ -135,7 +135,7 @@ async function endingWith<T>(signal: AbortSignal, work: Promise<T>): Promise<T> 
   }
 }
 
-/** The error that a broken connection, or the end of the signal, means. */
+/** Builds the error of a broken connection or of an aborted signal. */
 export function brokenTransport(what: string, cause: unknown, signal: AbortSignal): KubeError {
   if (cause instanceof KubeError) return cause;
   if (signal.aborted && signal.reason instanceof KubeError) return signal.reason;

@@ -1,19 +1,19 @@
 import { KubeError, errorOfStatus, readStatus } from "./kube-error.ts";
 import type { KubeObject } from "./resource.ts";
 
-/** One event of a watch that carries an object. Source: Kubernetes API concepts, "Efficient detection of changes". */
+/** One event of a watch with its object. Source: Kubernetes API concepts, "Efficient detection of changes". */
 export interface WatchEvent<T> {
-  /** `BOOKMARK` carries nothing but the resource version up to which everything was sent. */
+  /** `BOOKMARK` carries only the resource version up to which the server sent all events. */
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
   readonly object: T;
 }
 
-/** An object of 1.5 MiB, the most that etcd stores, stays below this however its JSON is escaped. */
+/** Bound on a frame: above an object of 1.5 MiB, the largest in etcd, in any JSON escaping. */
 const frameBytesMax = 16 * 1024 * 1024;
 const lineFeed = 0x0a;
 const eventTypes: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]);
 
-/** Cuts the bytes of a watch into its frames, one per line, wherever the network cut them. */
+/** Splits the bytes of a watch into frames, one per line, across the chunks of the network. */
 export class FrameSplitter {
   readonly #what: string;
   #parts: Uint8Array[] = [];
@@ -25,7 +25,7 @@ export class FrameSplitter {
   }
 
   /**
-   * Takes the next bytes and gives the frames they complete.
+   * Takes the next bytes and returns the frames that they complete.
    *
    * @throws KubeError `transient` when a frame exceeds its bound
    */
@@ -67,9 +67,9 @@ export class FrameSplitter {
 }
 
 /**
- * The event that a frame holds, or undefined for a type that is not known yet.
+ * Parses the event of a frame. Returns undefined for an unknown type.
  *
- * @throws KubeError what an `ERROR` frame says; `transient` when the frame is no event
+ * @throws KubeError the error of an `ERROR` frame; `transient` when the frame is not an event
  */
 export function parseFrame<T extends KubeObject>(what: string, frame: string): WatchEvent<T> | undefined {
   const { type, object } = parseJson(what, frame);
@@ -77,7 +77,7 @@ export function parseFrame<T extends KubeObject>(what: string, frame: string): W
   if (typeof type !== "string" || typeof object !== "object" || object === null || !("metadata" in object)) {
     throw new KubeError("transient", `${what}: a frame is not an event`, { reason: "BadFrame" });
   }
-  // The server's schema decides what an object of this type is; here only the envelope is checked.
+  // The server's schema checks the object; this function checks only the envelope.
   return eventTypes.has(type) ? ({ type, object } as WatchEvent<T>) : undefined;
 }
 

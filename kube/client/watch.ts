@@ -7,20 +7,20 @@ import { FrameSplitter, type WatchEvent, parseFrame } from "./watch-frames.ts";
 
 /** Bounds and ends of one watch. */
 interface WatchLimits {
-  /** Bound on the wait for the answer's head, in milliseconds. */
+  /** Bound on the wait for the response's head, in milliseconds. */
   readonly responseMs: number;
-  /** The watch fails when not one byte came for so long, in milliseconds. */
+  /** The watch fails after this time without a byte, in milliseconds. */
   readonly silenceMs: number;
-  /** Called when the head of the answer comes, and for every piece of bytes, whatever it holds. */
+  /** Called for the head of the response and for every chunk of its body. */
   readonly onHeard?: (() => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The events of one watch request. It ends when the server ends it between two frames.
+ * Yields the events of one watch request. It ends when the server ends it between two frames.
  *
- * @throws KubeError for every other end: what an `ERROR` frame or the status says, `transient` for silence, a broken
- * connection and half a frame, `aborted` for the caller's signal
+ * @throws KubeError for every other end: the error of an `ERROR` frame or of the status, `transient` for silence, a
+ *   broken connection or half a frame, `aborted` for the caller's signal
  */
 export async function* watchEvents<T extends KubeObject>(
   caller: Caller,

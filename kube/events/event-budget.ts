@@ -3,21 +3,20 @@ interface Bucket {
   readonly atMs: number;
 }
 
-/** An object may have so many different events of one type at once, and then one more each minute. */
+/** Different events of one type that an object may have at once. Each minute adds one. */
 const burst = 10;
 const refillMs = 60_000;
-/** More objects than this share one minute only when a cluster is far beyond what the operator is made for. */
+/** Bound on buckets, above the objects that the operator supports. */
 const bucketsMax = 20_000;
 
 /**
- * How many different events one object may have. Warnings have tokens of their own, so that what is good news never
- * costs an object its warnings.
+ * Limits the different events of one object. Warnings have their own tokens, so that Normal events never use them up.
  */
 export class EventBudget {
-  /** By object and type, the one used longest ago first. */
+  /** By object and type, least recently used first. */
   readonly #buckets = new Map<string, Bucket>();
 
-  /** Takes a token, if there is one. */
+  /** Takes a token. Returns false without one. */
   take(uid: string, type: string, nowMs: number): boolean {
     const key = `${type}/${uid}`;
     const { tokens, atMs } = this.#buckets.get(key) ?? { tokens: burst, atMs: nowMs };
@@ -29,7 +28,7 @@ export class EventBudget {
     return granted;
   }
 
-  /** A bucket that is forgotten is full again: that costs the server a few events, never an object its own. */
+  /** Evicts the oldest bucket. It counts as full again, so no object loses an event. */
   #forgetOldest(): void {
     const [oldest] = this.#buckets.keys();
     if (this.#buckets.size >= bucketsMax && oldest !== undefined) this.#buckets.delete(oldest);

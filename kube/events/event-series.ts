@@ -17,19 +17,19 @@ export interface Regarding {
   readonly uid: string;
 }
 
-/** Something that happened to an object, for whoever describes it. */
+/** An occurrence on an object, which `kubectl describe` shows. */
 export interface Occurrence {
   readonly regarding: Regarding;
   readonly type: "Normal" | "Warning";
-  /** Why, as one CamelCase word. */
+  /** Cause, as one CamelCase word. */
   readonly reason: string;
-  /** What was being done, as one CamelCase word. */
+  /** Running action, as one CamelCase word. */
   readonly action: string;
-  /** For people; masked and cut to 1 KiB before it leaves. */
+  /** Text for users; masked and cut to 1 KiB. */
   readonly note: string;
 }
 
-/** What is written for an occurrence and its repetitions. */
+/** The object that is written for an occurrence and its repetitions. */
 export interface KubeEvent extends KubeObject {
   readonly eventTime: string;
   readonly reportingController: string;
@@ -42,7 +42,7 @@ export interface KubeEvent extends KubeObject {
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
 }
 
-/** Who reports. */
+/** The reporting component. */
 export interface Reporter {
   /** For example `heliograph.dev/operator`. */
   readonly controller: string;
@@ -56,14 +56,14 @@ interface Moment {
   readonly wallMs: number;
 }
 
-/** What became of an occurrence, and of others because of it. */
+/** The result for an occurrence, and its effect on others. */
 interface Recorded {
   /**
-   * Its own event, one more of a series, or nothing: `capped`, since its object has too many, or `dropped`, since too
+   * `new`: its own event. `repeated`: one more of a series. `capped`: its object has too many events. `dropped`: too
    * many others wait to be written.
    */
   readonly result: "new" | "repeated" | "capped" | "dropped";
-  /** Occurrences that were taken in before and are dropped now, to make room. */
+  /** Earlier occurrences that are dropped now to make room. */
   readonly evicted: number;
 }
 
@@ -81,18 +81,18 @@ interface Series {
 const noteBytesMax = 1024;
 const wordCharsMax = 128;
 const nameCharsMax = 200;
-/** An occurrence so long after the last one is a new event. */
+/** An occurrence this long after the last one is a new event. */
 const seriesMs = 6 * 60_000;
-/** Looking at all of them for each occurrence would cost more than what it frees. */
+/** Least time between two expiries; a scan for each occurrence would cost more than it frees. */
 const expireMs = 1_000;
-/** A growing series is written again at most so often. */
+/** Least time between two writes of a growing series. */
 const rewriteMs = 60_000;
 const seriesMax = 1_000;
 const writeTriesMax = 5;
 
 /**
- * The rules of reporting events, without time and I/O: equal occurrences become one event that counts them, an object
- * cannot flood the server with different ones, and everything held is bounded.
+ * The rules of event reporting, without clock and I/O. Equal occurrences become one event that counts them. The number
+ * of different events per object is limited, and so is all that is held.
  */
 export class EventSeries {
   readonly #reporter: Reporter;
@@ -104,7 +104,7 @@ export class EventSeries {
     this.#reporter = reporter;
   }
 
-  /** Takes an occurrence in. */
+  /** Adds an occurrence. */
   add(occurrence: Occurrence, { nowMs, wallMs }: Moment): Recorded {
     this.#expire(nowMs);
     const shown = { ...occurrence, note: capBytes(mask(occurrence.note), noteBytesMax) };
@@ -130,19 +130,19 @@ export class EventSeries {
     return { result: "new", evicted };
   }
 
-  /** Keys of what is to be written now, warnings first. */
+  /** Keys of the due series, warnings first. */
   due(nowMs: number): readonly string[] {
     const due = [...this.#series].filter(([, one]) => isUnwritten(one) && one.writeAtMs <= nowMs);
     return due.toSorted(([, one], [, other]) => Number(isNormal(one)) - Number(isNormal(other))).map(([key]) => key);
   }
 
-  /** When something is to be written next, or undefined. */
+  /** Time of the next due write, or undefined. */
   nextDueMs(): number | undefined {
     const times = [...this.#series.values()].filter(isUnwritten).map(({ writeAtMs }) => writeAtMs);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** What to write for a key, with the count it stands for. */
+  /** The event of a key, with its count. */
   event(key: string): { readonly event: KubeEvent; readonly count: number } | undefined {
     const series = this.#series.get(key);
     if (series === undefined) return undefined;
@@ -151,13 +151,13 @@ export class EventSeries {
     return { event: { ...event, series: { count, lastObservedTime: microTime(lastWallMs) } }, count };
   }
 
-  /** It was written as it was when it counted so many. */
+  /** Records a successful write of the event with this count. */
   written(key: string, count: number, nowMs: number): void {
     const series = this.#series.get(key);
     if (series !== undefined) Object.assign(series, { writtenCount: count, writeAtMs: nowMs + rewriteMs, tries: 0 });
   }
 
-  /** Writing failed. False when it is given up: the server will not have it, or was tried often enough. */
+  /** Records a failed write. Returns false when no retry follows: not allowed, or too many tries. */
   failed(key: string, mayRetry: boolean, nowMs: number): boolean {
     const series = this.#series.get(key);
     if (series === undefined) return false;
@@ -176,7 +176,7 @@ export class EventSeries {
     }
   }
 
-  /** Occurrences that a new series costs; undefined when it is to stay out itself. */
+  /** Evicts a series for a new one. Returns the occurrences that are lost; undefined when none may be evicted. */
   #makeRoom(type: Occurrence["type"]): number | undefined {
     if (this.#series.size < seriesMax) return 0;
     const costs = type === "Warning" ? costsForWarnings : costsForNormals;
@@ -194,12 +194,11 @@ export class EventSeries {
 }
 
 /**
- * What is lost with a series: nothing that is not written, the count of its repetitions, or an event that nobody saw
- * yet.
+ * The loss of an eviction: none (all is written), the count of repetitions, or an event that was never written.
  */
 type Cost = `${"written" | "counting" | "unwritten"} ${Occurrence["type"]}`;
 
-/** What makes room, the first of these first. A Normal never takes the place of a Warning that is not written. */
+/** Order of eviction. A Normal never replaces an unwritten Warning. */
 const costsForNormals: readonly Cost[] = ["written Normal", "written Warning", "counting Normal"];
 const costsForWarnings: readonly Cost[] = [...costsForNormals, "unwritten Normal", "counting Warning"];
 
@@ -224,7 +223,7 @@ function isUnwritten({ count, writtenCount }: Series): boolean {
   return count > writtenCount;
 }
 
-/** Equal occurrences are about the same object and say the same; two notes are two events. */
+/** Key of equal occurrences: same object, reason, action and note. */
 function seriesKey({ regarding, type, reason, action, note }: Occurrence): string {
   return JSON.stringify([
     regarding.uid,
@@ -241,7 +240,7 @@ function seriesKey({ regarding, type, reason, action, note }: Occurrence): strin
 function eventOf(occurrence: Occurrence, reporter: Reporter, key: string, wallMs: number): KubeEvent {
   const { regarding, type, reason, action, note } = occurrence;
   const eventTime = microTime(wallMs);
-  // Unique per series and process: the fields of an event never change, so that two of one name would clash.
+  // Unique per series and process: two events of one name would conflict, since fields of an event never change.
   const suffix = createHash("sha256").update(`${key}\0${reporter.instance}\0${eventTime}`).digest("hex").slice(0, 16);
   return {
     apiVersion: apiVersionOf(eventType),

@@ -1,3 +1,4 @@
+// Kubernetes Events: series, limits and writes. It does not decide which events to write.
 import type { Logger } from "pino";
 import type { KubeClient } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -17,14 +18,14 @@ interface EventRecorderOptions {
 
 const fieldManager = "heliograph-operator-events";
 const writeTimeoutMs = 5_000;
-/** So many in one go: a warning that comes meanwhile waits for no more. */
+/** Events of one batch; a new warning waits for at most one batch. */
 const writesInARow = 20;
-/** Dropping events is logged once, and again only after it had stopped for so long. */
+/** Dropped events are logged once, and again only after this time without a drop. */
 const quietMs = 6 * 60_000;
 
 /**
- * Reports events in the background: {@link record} neither waits nor fails. Equal ones become a series, and no object
- * can flood the server ({@link EventSeries}). The same apply writes the first occurrence and the count of a series.
+ * Writes events in the background: {@link record} neither waits nor fails. {@link EventSeries} merges equal events and
+ * limits the events per object. The same apply writes the first occurrence and the count of a series.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -42,7 +43,7 @@ export class EventRecorder {
     this.#series = new EventSeries(options.reporter);
   }
 
-  /** Reports an occurrence. Never throws; what cannot be reported is counted. */
+  /** Records an occurrence. Never throws; a failure is counted. */
   record(occurrence: Occurrence): void {
     if (this.#isDraining) return;
     try {
@@ -59,7 +60,7 @@ export class EventRecorder {
     }
   }
 
-  /** Writes what is still to be written, within the time given, and ends. */
+  /** Writes the waiting events within the given time and ends. */
   async stop(drainMs: number): Promise<void> {
     this.#isDraining = true;
     this.#cancelTimer?.();
@@ -84,7 +85,7 @@ export class EventRecorder {
     });
   }
 
-  /** One after the other: events are never what the server should be busy with. */
+  /** Writes one event after the other, to keep the load on the server low. */
   async #write(keys: readonly string[]): Promise<void> {
     for (const key of keys) {
       if (this.#stopping.signal.aborted) return;

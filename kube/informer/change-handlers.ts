@@ -1,9 +1,9 @@
 import type { Change } from "./object-store.ts";
 
-/** Called for every change, after the cache holds it. What it throws is logged and counted, and changes nothing. */
+/** Called for every change after the cache has it. Its errors are logged and counted, and have no other effect. */
 export type ChangeHandler<T> = (change: Change<T>) => void | Promise<void>;
 
-/** Those who want to know of changes. None can stop the others, or whoever tells them. */
+/** A set of handlers. A failing handler stops neither the others nor the caller. */
 export class ChangeHandlers<T> {
   readonly #handlers = new Set<ChangeHandler<T>>();
   readonly #failed: (error: unknown, change: Change<T>) => void;
@@ -16,7 +16,7 @@ export class ChangeHandlers<T> {
     this.#handlers.add(handler);
   }
 
-  /** Tells everybody, one change after the other, until the signal is aborted. */
+  /** Calls all handlers for one change after the other, until the signal is aborted. */
   tell(changes: readonly Change<T>[], signal: AbortSignal): void {
     for (const change of changes) {
       for (const handler of this.#handlers) {
@@ -26,7 +26,7 @@ export class ChangeHandlers<T> {
     }
   }
 
-  /** Tells one. */
+  /** Calls one handler. */
   call(handler: ChangeHandler<T>, change: Change<T>): void {
     const failed = (error: unknown): void => this.#failed(error, change);
     try {

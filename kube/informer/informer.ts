@@ -1,3 +1,4 @@
+// A cache of the objects of one type, over a reflector. It reconciles nothing.
 import type { Logger } from "pino";
 import { describeError, isKubeError } from "../client/kube-error.ts";
 import { type KubeObject, keyOf } from "../client/resource.ts";
@@ -16,25 +17,25 @@ export interface InformerOptions<T> extends ReflectorOptions {
   /** Label of its metrics and logs. @default the type's plural */
   readonly name?: string;
   /**
-   * What to keep of an object, beside what was known of it until now. @default everything but `metadata.managedFields`
+   * Reduces an object before it is cached. @default removes `metadata.managedFields` only
    */
   readonly trim?: (object: T, known: T | undefined) => T;
 }
 
-/** How well an informer knows what is true. */
+/** Health of an informer. */
 export interface InformerHealth {
   readonly synced: boolean;
-  /** Milliseconds since the server was last heard, be it a bookmark. */
+  /** Milliseconds since the last data from the server, bookmarks included. */
   readonly lastEventAgeMs: number;
-  /** False while a watch is dead: nothing was heard for twice the silence that a watch may keep. */
+  /** False while a watch is dead: no data for twice the allowed silence of a watch. */
   readonly live: boolean;
-  /** Failed lists and watches in a row. */
+  /** Consecutive failed lists and watches. */
   readonly failures: number;
   /** The last failure, masked; absent after a success. */
   readonly lastError: string | undefined;
 }
 
-/** Keeps a cache of the objects of one type equal to the server's. It ends only by {@link stop}. */
+/** Keeps a cache of the objects of one type. It runs until {@link stop}. */
 export class Informer<T extends KubeObject> {
   readonly name: string;
   readonly #options: InformerOptions<T>;
@@ -68,7 +69,7 @@ export class Informer<T extends KubeObject> {
     this.#heardAtMs = this.#clock.nowMs();
   }
 
-  /** Starts listing and watching. To be called once. */
+  /** Starts listing and watching. Must be called once. */
   start(): void {
     if (this.#running !== undefined) throw new Error(`informer ${this.name} was started before`);
     this.#options.metrics.ages.add(this.#measure);
@@ -83,12 +84,12 @@ export class Informer<T extends KubeObject> {
     await this.#running;
   }
 
-  /** Whether the cache holds a whole list and every handler has seen it. */
+  /** Returns true once the cache holds a whole list and every handler was called for it. */
   hasSynced(): boolean {
     return this.#hasSynced;
   }
 
-  /** Resolves once {@link hasSynced}; with false when stopped before. */
+  /** Resolves with true once {@link hasSynced}, with false when stopped before. */
   async whenSynced(): Promise<boolean> {
     return await this.#synced.promise;
   }
@@ -101,7 +102,7 @@ export class Informer<T extends KubeObject> {
     this.#handlers.add(handler);
   }
 
-  /** The object as last heard of, by `namespace/name`. */
+  /** The cached object, by `namespace/name`. */
   get(key: string): T | undefined {
     return this.#store.get(key);
   }
@@ -193,7 +194,7 @@ export class Informer<T extends KubeObject> {
   };
 }
 
-/** The priority that a change deserves in a queue: what somebody did goes before a look at everything. */
+/** The priority of a change in a queue: edits come before resyncs. */
 export function priorityOf(change: Pick<Change<unknown>, "kind" | "origin">): Priority {
   return change.origin === "initial" || change.kind === "resync" ? "resync" : "edit";
 }

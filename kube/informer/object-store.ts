@@ -1,17 +1,17 @@
 import { type KubeObject, keyOf } from "../client/resource.ts";
 
 /**
- * How a change became known: by the first list, by the watch, or by a later list that found what the watch had missed.
+ * Origin of a change: the first list, the watch, or a later list that found a change that the watch missed.
  */
 type Origin = "initial" | "watch" | "relist";
 
-/** What happened to one object. */
+/** A change of one object. */
 export interface Change<T> {
-  /** `resync`: a relist found it as it was. */
+  /** `resync`: a relist found the object unchanged. */
   readonly kind: "added" | "updated" | "deleted" | "resync";
   /** `namespace/name`, or `name` where there is no namespace. */
   readonly key: string;
-  /** The object now; for `deleted`, the last that is known of it. */
+  /** The object now; for `deleted`, its last known version. */
   readonly object: T;
   /** The object before; for `updated` only. */
   readonly previous: T | undefined;
@@ -38,7 +38,7 @@ export class ObjectStore<T extends KubeObject> {
     return [...this.#objects.values()];
   }
 
-  /** The whole truth: what is not in the items is gone. */
+  /** Replaces all objects. An object that is not among the items is deleted. */
   replace(items: readonly T[], origin: Origin): readonly Change<T>[] {
     const keys = new Set(items.map(keyOf));
     const gone = [...this.#objects].filter(([key]) => !keys.has(key));
@@ -49,9 +49,9 @@ export class ObjectStore<T extends KubeObject> {
   }
 
   /**
-   * One object as it is now. An object of that name with another uid was deleted in between.
+   * Stores one object. A stored object of that name with another uid was deleted meanwhile.
    *
-   * @param same what to report of an object that is as it was; by default nothing
+   * @param same the change to report for an unchanged object; by default none
    */
   put(object: T, origin: Origin, same?: "resync"): readonly Change<T>[] {
     const key = keyOf(object);
@@ -67,7 +67,7 @@ export class ObjectStore<T extends KubeObject> {
     return [{ kind: "updated", key, object, previous, origin }];
   }
 
-  /** One object as it last was; it is gone. */
+  /** Removes a deleted object, given in its last version. */
   remove(object: T, origin: Origin): readonly Change<T>[] {
     const key = keyOf(object);
     return this.#objects.delete(key) ? [{ kind: "deleted", key, object, previous: undefined, origin }] : [];

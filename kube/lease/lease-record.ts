@@ -5,13 +5,13 @@ import type { KubeObject, ResourceType } from "../client/resource.ts";
 export const leaseType: ResourceType = { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
 
 interface LeaseSpec {
-  /** Who leads; empty or absent when nobody does. */
+  /** Identity of the leader; empty or absent without one. */
   readonly holderIdentity?: string;
-  /** The holder stops to lead well before so long has passed since it last wrote. */
+  /** The holder's term ends well before this time after its last write. */
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;
   readonly renewTime?: string;
-  /** How often the lead changed hands. */
+  /** Number of changes of the leader. */
   readonly leaseTransitions?: number;
 }
 
@@ -19,19 +19,19 @@ export interface Lease extends KubeObject {
   readonly spec?: LeaseSpec;
 }
 
-/** When we saw a lease change, by our own clock. */
+/** The last observed change of a Lease, by the local clock. */
 export interface Observation {
-  /** What the holder wrote. */
+  /** The fields that the holder writes. */
   readonly written: string;
-  /** Monotonic milliseconds at which we first saw it so. */
+  /** Monotonic milliseconds of the first observation of these fields. */
   readonly atMs: number;
 }
 
-/** A holder that promises more is not believed. */
+/** Longest duration that is accepted from a holder. */
 const leaseSecondsMax = 3_600;
 
 /**
- * Whether the holder is alive shows only in its writing: edits of labels or annotations by others say nothing of it.
+ * Observes a Lease. Only fields that the holder writes count; others can edit labels and annotations.
  */
 export function observe(before: Observation | undefined, { spec = {} }: Lease, nowMs: number): Observation {
   const written = JSON.stringify([spec.holderIdentity, spec.acquireTime, spec.renewTime, spec.leaseTransitions]);
@@ -39,10 +39,11 @@ export function observe(before: Observation | undefined, { spec = {} }: Lease, n
 }
 
 /**
- * Whether we may write ourselves into the lease: it is free, or ours, or its holder has not written for as long as it
- * promised, by our clock since we last saw it change. The times in the lease come from other clocks and decide nothing.
+ * Returns true when this process may take the Lease: it is free, its own, or its holder has not written for the
+ * promised duration, by the local clock since the last observed change. The times in the Lease come from other clocks
+ * and are ignored.
  *
- * @param ownMs for how long a lease without a stated duration is believed
+ * @param ownMs duration of a Lease that states none
  */
 export function mayTake({ spec = {} }: Lease, self: string, seen: Observation, nowMs: number, ownMs: number): boolean {
   const { holderIdentity = "", leaseDurationSeconds = 0 } = spec;
@@ -51,7 +52,7 @@ export function mayTake({ spec = {} }: Lease, self: string, seen: Observation, n
   return nowMs - seen.atMs >= promisedMs;
 }
 
-/** What we write to take or to renew a lease. */
+/** The spec that takes or renews a Lease. */
 export function heldBy(self: string, before: LeaseSpec, leaseMs: number, wallMs: number): LeaseSpec {
   const renewTime = microTime(wallMs);
   const isRenewal = before.holderIdentity === self;
@@ -66,7 +67,7 @@ export function heldBy(self: string, before: LeaseSpec, leaseMs: number, wallMs:
   };
 }
 
-/** What we write so that nobody has to wait for the lease to run out. */
+/** The spec that releases a Lease, so that another process can take it at once. */
 export function released(before: LeaseSpec, wallMs: number): LeaseSpec {
   return { ...before, holderIdentity: "", leaseDurationSeconds: 1, renewTime: microTime(wallMs) };
 }

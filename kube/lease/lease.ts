@@ -1,3 +1,4 @@
+// Leader election over a Lease. It does not know the work of the leader.
 import type { Logger } from "pino";
 import type { CallOptions, KubeClient } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -12,32 +13,31 @@ export interface LeaderElectionOptions {
   readonly client: KubeClient;
   readonly lease: Required<ObjectRef> & { readonly namespace: string };
   /**
-   * Who we are; no other process, nor an earlier one of ours, may have the same. For example pod name and a random
-   * part.
+   * Identity of this process, unique over all processes and restarts. For example the pod's name with a random part.
    */
   readonly identity: string;
   /**
-   * Called when we begin to lead. A failure ends the term.
+   * Called when a term begins. A failure ends the term.
    *
-   * @param term aborted when the term ends: whatever acts as leader must end then
+   * @param term aborted when the term ends; all work of the leader must end then
    */
   readonly onStarted: (term: AbortSignal) => void | Promise<void>;
   /**
-   * Called after a term ended; resolves when nothing acts as leader any more. Only then the lease is released, or
+   * Called after the end of a term. Resolves when all work of the leader has ended. Only then the Lease is released or
    * sought again.
    */
   readonly onStopped: () => void | Promise<void>;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
-  /** Others take the lease when they saw no change of it for so long. @default 15 s */
+  /** Other processes take the Lease after this time without a change. @default 15 s */
   readonly leaseMs?: number;
-  /** A term ends when no renewal succeeded for so long. @default 10 s */
+  /** A term ends after this time without a successful renewal. @default 10 s */
   readonly renewDeadlineMs?: number;
   /** From the start of one attempt to the start of the next. @default 2 s */
   readonly retryMs?: number;
   /** Bound on one call. @default 3 s */
   readonly callTimeoutMs?: number;
-  /** Its end brings the next attempt. @default none ever ends */
+  /** Its end starts the next attempt. @default its own */
   readonly outage?: Outage;
   /** @default the machine's */
   readonly clock?: Clock;
@@ -53,18 +53,18 @@ interface Times {
 }
 
 const timesDefault: Times = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, callTimeoutMs: 3_000 };
-/** Candidates spread their looks at the lease, so that they do not all write at once when it becomes free. */
+/** Share of the retry time that is random, so that not all processes write when the Lease becomes free. */
 const retryJitter = 0.2;
-/** A write that met a conflict is tried once more on what is there now. */
+/** After a conflict, one more write is tried on the current Lease. */
 const writesMax = 2;
 
 /**
- * Seeks and keeps a Lease, so that of all processes with its name at most one leads.
+ * Acquires and renews a Lease, so that at most one of all its processes leads.
  *
- * A term is counted from *before* the last successful write was sent and ends {@link
- * LeaderElectionOptions.renewDeadlineMs} later at the latest, by a timer that no hanging call can hold up; others wait
- * for the longer {@link LeaderElectionOptions.leaseMs} since they saw that write. So a leader knows that it has lost
- * before anybody else can win, as long as the clocks of both run at about the same pace.
+ * A term counts from *before* the last successful write was sent. A timer ends it {@link
+ * LeaderElectionOptions.renewDeadlineMs} later at the latest, even during a hanging call. Other processes wait the
+ * longer {@link LeaderElectionOptions.leaseMs} after they observed that write. So a term ends before another process
+ * can win, as long as both clocks run at about the same rate.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
@@ -74,7 +74,7 @@ export class LeaderElection {
   readonly #outage: Outage;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
-  /** The lease as we last read or wrote it. */
+  /** The Lease as last read or written. */
   #lease: Lease | undefined;
   #seen: Observation | undefined;
   /** End of the term unless it is renewed, monotonic milliseconds. */
@@ -98,27 +98,27 @@ export class LeaderElection {
     options.metrics.leader.set({ name: options.lease.name }, 0);
   }
 
-  /** Starts seeking the lease. To be called once. */
+  /** Starts to seek the Lease. Must be called once. */
   start(): void {
     if (this.#running !== undefined) throw new Error(`election for ${this.#options.lease.name} was started before`);
     this.#running = this.#run();
   }
 
   /**
-   * Whether we lead at this very moment; true also stops being true when the process was frozen and no timer could
-   * fire.
+   * Returns true while this process leads. It compares the clock, so it is right even after a freeze in which no timer
+   * fired.
    */
   isLeader(): boolean {
     return this.#term !== undefined && this.#clock.nowMs() < this.#heldUntilMs;
   }
 
-  /** Identity of who holds the lease, as last seen; undefined when nobody does. */
+  /** Identity of the last observed holder; undefined without one. */
   leader(): string | undefined {
     const holder = this.#lease?.spec?.holderIdentity;
     return holder === "" ? undefined : holder;
   }
 
-  /** Ends the term, waits for its work to end, and releases the lease if that was in time. */
+  /** Ends the term, waits for its work and releases the Lease while it is still held. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -138,7 +138,7 @@ export class LeaderElection {
     }
   }
 
-  /** One attempt to take or to renew; failures are for the next one. */
+  /** Tries once to take or to renew the Lease. The next attempt follows a failure. */
   async #attempt(): Promise<void> {
     try {
       for (let writes = 0; writes < writesMax; writes += 1) {
@@ -153,10 +153,10 @@ export class LeaderElection {
     }
   }
 
-  /** False when somebody wrote meanwhile, so that it is worth another look at once. */
+  /** Returns false when another process wrote meanwhile, so that a second try at once makes sense. */
   async #seek(): Promise<boolean> {
     const { identity } = this.#options;
-    // Only a leader knows the lease without looking: nobody else writes it.
+    // Only the leader knows the Lease without a read: no other process writes it.
     const lease = (this.#term === undefined ? undefined : this.#lease) ?? (await this.#read());
     const nowMs = this.#clock.nowMs();
     if (lease !== undefined) {
@@ -224,7 +224,7 @@ export class LeaderElection {
     }
   }
 
-  /** Its resource version makes the write fail when somebody wrote since. */
+  /** The resource version makes the write fail after another write. */
   async #write(lease: Lease | undefined): Promise<Lease> {
     const { client, identity, lease: ref } = this.#options;
     const spec = heldBy(identity, lease?.spec ?? {}, this.#times.leaseMs, this.#clock.wallMs());
@@ -233,7 +233,7 @@ export class LeaderElection {
     return await client.replace<Lease>(leaseType, { ...lease, spec }, options);
   }
 
-  /** Connections of its own: no other call, however many there are, ends a term. */
+  /** Uses its own connections, so that no other calls can delay a renewal. */
   #callOptions(): CallOptions {
     return { retry: singleTry(this.#times.callTimeoutMs), pool: "lease" };
   }
@@ -253,7 +253,7 @@ export class LeaderElection {
   }
 }
 
-/** What the call failed with, or undefined. */
+/** Returns the error of the call, or undefined. */
 async function settled(call: () => void | Promise<void>): Promise<unknown> {
   try {
     await call();

@@ -1,3 +1,4 @@
+// The work queue and the workers that reconcile its keys. It holds keys, never objects.
 import type { Logger } from "pino";
 import { type Clock, systemClock } from "../clock.ts";
 import { KubeError, describeError, isKubeError } from "../client/kube-error.ts";
@@ -7,7 +8,7 @@ import type { Priority, TakenKey } from "./queue-state.ts";
 import { refOf } from "../client/resource.ts";
 import type { LeftOver, WorkQueue } from "./work-queue.ts";
 
-/** What a reconcile that did not fail came to: all is as it should be, or look again after a while. */
+/** Result of a reconcile without a failure: done, or again after a time. */
 export type ReconcileResult = { readonly kind: "done" } | Again;
 
 interface Again {
@@ -16,28 +17,28 @@ interface Again {
   readonly priority: Priority;
 }
 
-/** All is as it should be. */
+/** The object has its desired state. */
 export const done: ReconcileResult = { kind: "done" };
 
 /**
- * Look again after so many milliseconds, sooner if somebody asks.
+ * Requests another reconcile after a time, or earlier when the key is added.
  *
- * @param priority `resync` for a look that nobody waits for
+ * @param priority `resync` for a reconcile without an edit
  */
 export function again(afterMs: number, priority: Priority = "edit"): ReconcileResult {
   return { kind: "again", afterMs, priority };
 }
 
 /**
- * Makes one object as it should be. Level-based: it reads what is true now, whatever caused the call, and may be called
- * at any time for any key, also for one whose object is gone. What it throws is retried, unless it is a {@link
+ * Brings one object to its desired state. Level-based: it reads the current state, whatever caused the call. It may be
+ * called at any time for any key, also after a deletion. A thrown error is retried, unless it is a {@link
  * TerminalError}.
  *
- * @param signal aborted when the controller must end at once, for example because leadership was lost
+ * @param signal aborted when the controller must end at once, for example at the end of a term
  */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileResult>;
 
-/** A failure that another try cannot mend: only an edit can. */
+/** A failure that only an edit can repair; a retry cannot. */
 export class TerminalError extends Error {
   override readonly name = "TerminalError";
 }
@@ -55,14 +56,14 @@ interface ControllerOptions {
   readonly clock?: Clock;
 }
 
-/** Outcome of a reconcile, the same word in the log and as the metric's `result`. */
+/** Outcome of a reconcile; the log and the metric's `result` use the same word. */
 type Outcome =
   | { readonly result: "success" }
   | { readonly result: "requeue_after"; readonly again: Again }
   | { readonly result: "error"; readonly error: unknown; readonly atLeastMs: number }
   | { readonly result: "terminal"; readonly error: unknown };
 
-/** A status is one call; with many objects its way to the server and back is what takes the time. */
+/** Each status write is one call, so its round trip dominates with many objects. */
 const workersDefault = 16;
 const stackBytesMax = 4_096;
 
@@ -78,7 +79,7 @@ export class Controller {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Starts the workers. To be called once. */
+  /** Starts the workers. Must be called once. */
   start(): void {
     const { name, metrics, workers = workersDefault } = this.#options;
     if (this.#workers !== undefined) throw new Error(`controller ${name} was started before`);
@@ -90,7 +91,7 @@ export class Controller {
   /**
    * Shuts the queue down and resolves when no reconcile runs any more.
    *
-   * @param drainMs for how long queued keys are still worked on; then running reconciles are aborted. 0 aborts at once.
+   * @param drainMs time for queued keys; then running reconciles are aborted. 0 aborts at once.
    */
   async stop(drainMs: number): Promise<LeftOver> {
     const leftOver = await this.#options.queue.shutDown(drainMs);
@@ -129,7 +130,7 @@ export class Controller {
     }
   }
 
-  /** Carries the outcome out. Answers when the key comes again by itself. */
+  /** Applies the outcome to the queue. Returns the wait until the key's next reconcile. */
   #settle({ key, priority }: TakenKey, outcome: Outcome): number | undefined {
     const { queue } = this.#options;
     if (outcome.result === "error") return queue.retry(key, priority, outcome.atLeastMs);
@@ -147,7 +148,7 @@ export class Controller {
     if (result === "terminal") metrics.terminalErrors.inc({ controller });
   }
 
-  /** The one line of this reconcile. */
+  /** Writes the one log line of this reconcile. */
   #report(
     taken: TakenKey,
     outcome: Outcome,
@@ -161,14 +162,14 @@ export class Controller {
       return;
     }
     const failed = { ...line, error: describeError(outcome.error), ...stackOf(outcome.error) };
-    // Somebody else was faster, or the server was busy: nothing is wrong yet.
+    // Another writer was faster, or the server was busy: no fault yet.
     if (isKubeError(outcome.error, "conflict", "transient", "aborted"))
       log.info(failed, "reconcile interrupted, retry scheduled");
     else log.error(failed, "reconcile failed");
   }
 }
 
-/** The stack, for errors that are ours: a call's or a terminal error says all in its message. */
+/** The stack of unexpected errors. Failed calls and terminal errors have all details in their message. */
 function stackOf(error: unknown): { readonly stack?: string } {
   if (!(error instanceof Error) || error.stack === undefined || isKubeError(error) || error instanceof TerminalError)
     return {};

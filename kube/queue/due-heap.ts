@@ -3,7 +3,7 @@ interface Due {
   readonly dueMs: number;
 }
 
-/** Keys by when they are due: the earliest comes first. A key may be in it more than once. */
+/** A min-heap of keys by due time. A key may occur more than once. */
 export class DueHeap {
   readonly #items: Due[] = [];
 
@@ -11,7 +11,7 @@ export class DueHeap {
     return this.#items.length;
   }
 
-  /** The earliest, without taking it. */
+  /** The earliest entry, without removing it. */
   peek(): Due | undefined {
     return this.#items[0];
   }
@@ -21,7 +21,7 @@ export class DueHeap {
     this.#rise(this.#items.length - 1);
   }
 
-  /** Takes the earliest. */
+  /** Removes the earliest entry. */
   pop(): Due | undefined {
     const first = this.#items[0];
     const last = this.#items.pop();
@@ -53,7 +53,7 @@ export class DueHeap {
     }
   }
 
-  /** A place beyond the end is never due. */
+  /** An index beyond the end is never due. */
   #dueAt(index: number): number {
     return this.#items[index]?.dueMs ?? Number.POSITIVE_INFINITY;
   }

@@ -1,13 +1,13 @@
 import { DueHeap } from "./due-heap.ts";
 
-/** `edit`: somebody waits for it. `resync`: a look at everything, which nobody waits for. */
+/** `edit`: a change to reconcile soon. `resync`: a periodic check without a change. */
 export type Priority = "edit" | "resync";
 
 /** A key that a worker took. */
 export interface TakenKey {
   readonly key: string;
   readonly priority: Priority;
-  /** How long it waited for a worker, in milliseconds. */
+  /** Its wait for a worker, in milliseconds. */
   readonly queuedMs: number;
 }
 
@@ -18,7 +18,7 @@ interface Ready {
 
 interface Running {
   readonly sinceMs: number;
-  /** What was asked of the key while a worker held it. */
+  /** The key was added again while a worker held it. */
   readonly again: Ready | undefined;
 }
 
@@ -27,9 +27,9 @@ interface Scheduled {
   readonly dueMs: number;
 }
 
-/** So many edits in a row, then one resync gets its turn if any waits: nothing starves for ever. */
+/** After this number of consecutive edits one waiting resync runs, so that resyncs never starve. */
 const editsInRowMax = 32;
-/** Stale entries of the heap are cleared out when it holds this many more than there are scheduled keys. */
+/** The heap is rebuilt when it holds this many more entries than scheduled keys. */
 const staleDueMax = 1_024;
 
 /**
@@ -38,11 +38,11 @@ const staleDueMax = 1_024;
  * ```
  *            add                 next              finish
  *   (absent) ───► ready ────────────────► running ────────► (absent)
- *       └─ schedule ─► scheduled ─release─► ready    └─ asked for meanwhile ─► ready
+ *       └─ schedule ─► scheduled ─release─► ready    └─ added meanwhile ─► ready
  * ```
  *
- * A key is at most once ready and at most once running, and never ready while it is running, so that no two workers
- * hold one key and any number of asks is one piece of work.
+ * A key is at most once ready and at most once running, and never ready while it is running. So no two workers hold one
+ * key, and any number of additions is one reconcile.
  */
 export class QueueState {
   readonly #ready: Readonly<Record<Priority, Map<string, number>>> = { edit: new Map(), resync: new Map() };
@@ -52,7 +52,7 @@ export class QueueState {
   readonly #keysMax: number;
   #editsInRow = 0;
 
-  /** @param keysMax no new key is taken in beyond so many */
+  /** @param keysMax bound on keys; new keys beyond it are refused */
   constructor(keysMax: number) {
     this.#keysMax = keysMax;
   }
@@ -62,7 +62,7 @@ export class QueueState {
     return this.#ready[priority].size;
   }
 
-  /** Keys that workers hold, with when they took them. */
+  /** Keys that workers hold, with the time of taking. */
   *running(): Generator<readonly [key: string, sinceMs: number], void> {
     for (const [key, { sinceMs }] of this.#running) yield [key, sinceMs];
   }
@@ -72,8 +72,7 @@ export class QueueState {
   }
 
   /**
-   * Asks for a key. `known`: it waits already; `full`: refused. An edit of a key that waits for a resync makes it an
-   * edit.
+   * Adds a key. `known`: it waits already. `full`: refused. An edit upgrades a waiting resync of its key.
    */
   add(key: string, priority: Priority, nowMs: number): "added" | "known" | "full" {
     const running = this.#running.get(key);
@@ -87,7 +86,7 @@ export class QueueState {
     return sinceMs === undefined ? "added" : "known";
   }
 
-  /** Asks for a key later. Of two such asks the earlier counts. False when refused. */
+  /** Adds a key at a later time. The earlier of two times counts. Returns false when refused. */
   schedule(key: string, priority: Priority, dueMs: number): boolean {
     const before = this.#scheduled.get(key);
     if (before !== undefined && before.dueMs <= dueMs) return true;
@@ -98,7 +97,7 @@ export class QueueState {
     return true;
   }
 
-  /** Makes due what of these keys is scheduled. */
+  /** Makes the scheduled ones of these keys due. */
   hasten(keys: Iterable<string>, nowMs: number): void {
     for (const key of keys) {
       const scheduled = this.#scheduled.get(key);
@@ -106,13 +105,13 @@ export class QueueState {
     }
   }
 
-  /** When the next scheduled key is due. */
+  /** Time at which the next scheduled key is due. */
   nextDueMs(): number | undefined {
     this.#dropStale();
     return this.#due.peek()?.dueMs;
   }
 
-  /** Makes ready what is due. Answers how many keys were added. */
+  /** Makes due keys ready. Returns the number of added keys. */
   release(nowMs: number): number {
     let added = 0;
     for (let dueMs = this.nextDueMs(); dueMs !== undefined && dueMs <= nowMs; dueMs = this.nextDueMs()) {
@@ -124,7 +123,7 @@ export class QueueState {
     return added;
   }
 
-  /** Hands a key out: edits first, the oldest first, with a share for resyncs. */
+  /** Takes the next key: edits first, the oldest first, with a share for resyncs. */
   next(nowMs: number): TakenKey | undefined {
     const priority = this.#turn();
     const first = this.#ready[priority].entries().next();
@@ -136,7 +135,7 @@ export class QueueState {
     return { key, priority, queuedMs: nowMs - sinceMs };
   }
 
-  /** Takes a key back from its worker. Answers how long it was held, or undefined when no worker held it. */
+  /** Takes a key back from its worker. Returns the time it was held, or undefined when no worker held it. */
   finish(key: string, nowMs: number): number | undefined {
     const running = this.#running.get(key);
     if (running === undefined) return undefined;
@@ -145,13 +144,13 @@ export class QueueState {
     return nowMs - running.sinceMs;
   }
 
-  /** Forgets what is scheduled. */
+  /** Removes all scheduled keys. */
   clearScheduled(): void {
     this.#scheduled.clear();
     this.#due = new DueHeap();
   }
 
-  /** Forgets what waits for a worker, and what was asked meanwhile of keys that workers hold. Answers how many. */
+  /** Removes all waiting keys and repeated additions of running keys. Returns the number of waiting keys. */
   clearReady(): number {
     const dropped = this.depth("edit") + this.depth("resync");
     this.#ready.edit.clear();
@@ -176,7 +175,7 @@ export class QueueState {
     return this.depth("edit") + this.depth("resync") + this.#running.size + this.#scheduled.size >= this.#keysMax;
   }
 
-  /** An entry whose key has been scheduled earlier since, or released, means nothing any more. */
+  /** Removes entries whose key was rescheduled or released. */
   #dropStale(): void {
     for (let first = this.#due.peek(); first !== undefined; first = this.#due.peek()) {
       if (this.#scheduled.get(first.key)?.dueMs === first.dueMs) return;

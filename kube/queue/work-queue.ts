@@ -16,11 +16,11 @@ export interface WorkQueueOptions {
   readonly backoff?: BackoffOptions;
   /** Its end ends the waits of keys that failed. @default none */
   readonly outage?: Outage | undefined;
-  /** No new key is taken in beyond so many; the next relist brings what was refused. @default 200,000 */
+  /** Bound on keys. The next relist repeats refused keys. @default 200,000 */
   readonly keysMax?: number;
 }
 
-/** What a shut-down left undone. */
+/** Keys that a shutdown left undone. */
 export interface LeftOver {
   /** Keys that no worker had taken. */
   readonly queued: number;
@@ -28,14 +28,14 @@ export interface LeftOver {
   readonly running: number;
 }
 
-/** Waits of a key that fails again and again. */
+/** Waits between the retries of one key. */
 const queueBackoffDefault: BackoffOptions = { baseMs: 5, maxMs: 300_000, jitter: 0.2 };
 const keysMaxDefault = 200_000;
 const priorities: readonly Priority[] = ["edit", "resync"];
 
 /**
- * Keys to reconcile, handed to workers one at a time per key. Holds keys, never objects: a worker reads what is true
- * when it starts. The rules are {@link QueueState}; this adds time, workers and metrics.
+ * A queue of keys to reconcile. At most one worker holds a key. It holds keys, not objects: a worker reads the current
+ * state when it starts. {@link QueueState} has the rules; this class adds the clock, workers and metrics.
  */
 export class WorkQueue {
   readonly #labels: { readonly name: string; readonly controller: string };
@@ -45,7 +45,7 @@ export class WorkQueue {
   readonly #backoff: BackoffOptions;
   readonly #state: QueueState;
   readonly #failures = new Map<string, number>();
-  /** Keys of which the server said when to come back. */
+  /** Keys that wait for the server's `Retry-After`. */
   readonly #patient = new Set<string>();
   readonly #leaveOutage: (() => void) | undefined;
   readonly #takers: Array<(taken: TakenKey | undefined) => void> = [];
@@ -69,7 +69,7 @@ export class WorkQueue {
     return this.#state.depth("edit") + this.#state.depth("resync");
   }
 
-  /** Asks for a key. False when the queue is full or shutting down. */
+  /** Adds a key. Returns false when the queue is full or shutting down. */
   add(key: string, priority: Priority = "edit"): boolean {
     if (this.#closed) return false;
     const result = this.#state.add(key, priority, this.#clock.nowMs());
@@ -79,7 +79,7 @@ export class WorkQueue {
     return result !== "full";
   }
 
-  /** Asks for a key after a delay. Of two such asks the earlier counts. False as for {@link add}. */
+  /** Adds a key after a delay. The earlier of two times counts. Returns false like {@link add}. */
   addAfter(key: string, delayMs: number, priority: Priority = "edit"): boolean {
     if (this.#closed) return false;
     if (delayMs <= 0) return this.add(key, priority);
@@ -90,9 +90,9 @@ export class WorkQueue {
   }
 
   /**
-   * Asks for a key again after a failure, later from failure to failure.
+   * Adds a key again after a failure, with a growing wait.
    *
-   * @param atLeastMs a lower bound that somebody else set, such as `Retry-After`
+   * @param atLeastMs a lower bound, such as `Retry-After`
    * @returns the wait in milliseconds
    */
   retry(key: string, priority: Priority = "edit", atLeastMs = 0): number {
@@ -105,19 +105,19 @@ export class WorkQueue {
     return waitMs;
   }
 
-  /** Failures in a row of a key. */
+  /** Consecutive failures of a key. */
   failures(key: string): number {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** The key has succeeded, or will not be tried again: the next failure is its first. */
+  /** Resets the failures of a key that succeeded or will not be retried. */
   forget(key: string): void {
     this.#failures.delete(key);
     this.#patient.delete(key);
   }
 
   /**
-   * The next key, or undefined once the queue is shut down and empty. Every key taken must be given to {@link done}.
+   * Takes the next key, or undefined once the queue is shut down and empty. {@link done} must follow for every key.
    */
   async take(): Promise<TakenKey | undefined> {
     return await new Promise((resolve) => {
@@ -126,7 +126,7 @@ export class WorkQueue {
     });
   }
 
-  /** The worker is through with the key; what was asked of it meanwhile is handed out now. */
+  /** Releases a key of its worker. A key that was added meanwhile is ready now. */
   done(key: string): void {
     const heldMs = this.#state.finish(key, this.#clock.nowMs());
     if (heldMs !== undefined) this.#metrics.workDuration.observe(this.#labels, heldMs / 1000);
@@ -134,9 +134,9 @@ export class WorkQueue {
   }
 
   /**
-   * Takes nothing in any more, forgets what is scheduled, and waits until workers have done what is queued.
+   * Refuses new keys, removes scheduled keys and waits until workers have done the queued ones.
    *
-   * @param drainMs bound on that wait; 0 leaves at once what no worker holds
+   * @param drainMs bound on that wait; 0 leaves queued keys undone
    */
   async shutDown(drainMs: number): Promise<LeftOver> {
     this.#closed = true;
@@ -157,7 +157,7 @@ export class WorkQueue {
     return leftOver;
   }
 
-  /** What failed while the server was away is looked at now, and its next failure is its first. */
+  /** Makes the keys that failed in an outage due now and resets their failures. */
   #hasten(): void {
     const keys = [...this.#failures.keys()].filter((key) => !this.#patient.has(key));
     for (const key of keys) this.#failures.delete(key);
@@ -165,7 +165,7 @@ export class WorkQueue {
     this.#setTimer();
   }
 
-  /** Gives waiting workers what is ready, or their leave once nothing more will come. */
+  /** Gives ready keys to waiting workers, or undefined once the queue is closed and empty. */
   #handOut(): void {
     while (this.#takers.length > 0) {
       const taken = this.#state.next(this.#clock.nowMs());

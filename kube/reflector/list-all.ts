@@ -2,12 +2,12 @@ import type { KubeClient, ListOptions } from "../client/client.ts";
 import { KubeError, isKubeError } from "../client/kube-error.ts";
 import type { KubeList, KubeObject, ResourceType } from "../client/resource.ts";
 
-/** A server that always names a next page must not hold us for ever. */
+/** Bound on pages, for a server that always names a next page. */
 const pagesMax = 2_000;
 
 /**
- * The whole list, read page by page, all of it from one moment. When the pages expire while they are read, it is read
- * anew in one piece.
+ * Reads the whole list page by page, all pages of one state. When the pages expire meanwhile, it reads the list again
+ * in one page.
  *
  * @throws KubeError
  */

@@ -1,34 +1,34 @@
 import { type BackoffOptions, backoffMs } from "../backoff.ts";
 import { isKubeError } from "../client/kube-error.ts";
 
-/** How a list or a watch of an informer ended. */
+/** The end of a list or a watch. */
 export type WatchEnd =
   | { readonly kind: "listed" }
   /** The list is due again. */
   | { readonly kind: "relist" }
-  /** The server ended the watch, as it does every few minutes; `early`: at once, and it had brought nothing. */
+  /** The server ended the watch, as it does every few minutes. `early`: at once and without an event. */
   | { readonly kind: "closed"; readonly early: boolean }
   | { readonly kind: "failed"; readonly during: "list" | "watch"; readonly error: unknown };
 
-/** What an informer does next. */
+/** The next list or watch. */
 export interface NextWatch {
   readonly kind: "list" | "watch";
   readonly waitMs: number;
-  /** Failures in a row, this one included. */
+  /** Consecutive failures, this one included. */
   readonly failures: number;
 }
 
-/** After so many failed watches in a row the state they resume from is doubted. */
+/** After this number of consecutive failed watches, the reflector lists again. */
 const resumesMax = 5;
 
 /**
- * The next turn after one that ended.
+ * Decides the next list or watch after one that ended.
  *
- * - 410 says that the state is too old to go on from: list. Once at once, then with back-off.
- * - A transient failure loses nothing: go on from the last state, after at least what the server asked for.
- * - Whatever else a watch meets (a missing right, a missing kind) may have changed what there is: list.
+ * - 410, the state is too old: list, the first time at once, then with back-off.
+ * - A transient failure loses no event: watch from the last state, after at least the server's `Retry-After`.
+ * - Any other failure of a watch (a missing right, a missing kind): list, since events may be lost.
  *
- * @param failures failures in a row so far; 0 after a watch that brought something new
+ * @param failures consecutive failures so far; 0 after a watch with a new event
  */
 export function nextWatch(end: WatchEnd, failures: number, backoff: BackoffOptions, random: () => number): NextWatch {
   const again = { failures: failures + 1, waitMs: backoffMs(failures + 1, backoff, random) };

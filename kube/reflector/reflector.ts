@@ -1,3 +1,4 @@
+// List and watch of one type of objects, for operator and runtime. It keeps no objects.
 import type { BackoffOptions } from "../backoff.ts";
 import type { KubeClient, Selection } from "../client/client.ts";
 import { isKubeError } from "../client/kube-error.ts";
@@ -10,21 +11,21 @@ import { listAll } from "./list-all.ts";
 import { type NextWatch, nextWatch, type WatchEnd } from "./next-watch.ts";
 import { isLater } from "../client/resource-version.ts";
 
-/** Which objects a reflector follows, and its times. */
+/** The objects of a reflector, and its times. */
 export interface ReflectorOptions extends Selection {
   readonly client: KubeClient;
   readonly type: ResourceType;
-  /** Read `metadata` only; the right thing for Secrets whose data is not needed. @default false */
+  /** Reads `metadata` only, for Secrets whose data is not needed. @default false */
   readonly metadataOnly?: boolean;
-  /** Longest pause between two whole lists, in milliseconds; a list heals what a watch has missed. @default 20 min */
+  /** Longest time between two lists, in milliseconds. A list recovers events that a watch missed. @default 20 min */
   readonly relistMs?: number;
-  /** Share of {@link relistMs} that is left to chance, 0 to 1. @default 0.1 */
+  /** Share of {@link relistMs} that is random, 0 to 1. @default 0.1 */
   readonly relistJitter?: number;
-  /** The server is asked to end a watch after so long or up to twice as long, in seconds. @default 5 min */
+  /** The requested duration of a watch is random between this and its double, in seconds. @default 5 min */
   readonly watchSeconds?: number;
   /**
-   * A watch without one byte for so long is given up. The server sends the first bookmark within two minutes, then one
-   * a minute.
+   * A watch fails after this time without a byte. The server sends the first bookmark within two minutes, then one each
+   * minute.
    *
    * @default 150 s
    */
@@ -35,7 +36,7 @@ export interface ReflectorOptions extends Selection {
   readonly pageSize?: number;
   /** @default 200 ms doubling to 30 s, 30 % jitter */
   readonly backoff?: BackoffOptions;
-  /** Its end ends the waits after failures. @default an outage of its own */
+  /** Its end ends the waits after failures. @default its own */
   readonly outage?: Outage;
   /** @default the machine's */
   readonly clock?: Clock;
@@ -43,17 +44,17 @@ export interface ReflectorOptions extends Selection {
   readonly random?: () => number;
 }
 
-/** Receives what a reflector reads. */
+/** Receives the results of a reflector. */
 export interface ReflectorListener<T> {
-  /** All objects there are. */
+  /** Called with all existing objects. */
   onList(objects: readonly T[]): void;
-  /** An event that is newer than everything before it, bookmarks included. */
+  /** Called for each event that is newer than all before it, bookmarks included. */
   onEvent(event: WatchEvent<T>): void;
-  /** An event that is not newer than what is known already. */
+  /** Called for each event that is not newer than the known state. */
   onStale?(event: WatchEvent<T>): void;
-  /** The server answered or sent bytes. */
+  /** Called when the server responds or sends bytes. */
   onHeard(): void;
-  /** A list or a watch ended; the next one follows after its wait. */
+  /** Called when a list or a watch ends. The next one begins after its wait. */
   onEnd(end: WatchEnd, next: NextWatch): void;
 }
 
@@ -63,13 +64,13 @@ const relistJitterDefault = 0.1;
 const watchSecondsDefault = 300;
 const pageSizeDefault = 500;
 const listTimeoutMsDefault = 60_000;
-/** A watch of this age worked, even if it brought nothing. */
+/** A watch of this age counts as a success, even without an event. */
 const livedMsMin = 15_000;
 const backoffDefault: BackoffOptions = { baseMs: 200, maxMs: 30_000, jitter: 0.3 };
 
 /**
- * Lists the objects of one type and then watches them, each watch from where the last one ended. Keeps no objects. It
- * ends only with the signal of {@link run}.
+ * Lists the objects of one type and then watches them. Each watch continues from the end of the last one. The reflector
+ * keeps no objects and ends only with the signal of {@link run}.
  */
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions;
@@ -77,7 +78,7 @@ export class Reflector<T extends KubeObject> {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #outage: Outage;
-  /** Resource version up to which everything is known. */
+  /** Resource version up to which all events are known. */
   #version = "";
   #relistAtMs = 0;
   #failures = 0;
@@ -90,12 +91,12 @@ export class Reflector<T extends KubeObject> {
     this.#outage = options.outage ?? new Outage(this.#clock, this.#random);
   }
 
-  /** Failed lists and watches in a row. */
+  /** Consecutive failed lists and watches. */
   get failures(): number {
     return this.#failures;
   }
 
-  /** Resolves when the signal is aborted. To be called once. */
+  /** Resolves when the signal is aborted. Must be called once. */
   async run(signal: AbortSignal): Promise<void> {
     let kind: NextWatch["kind"] = "list";
     while (!signal.aborted) {
@@ -152,7 +153,7 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** Whether the event was news: events come in the order of their versions, so an older one was known before. */
+  /** Returns true for a new event. Events come in the order of their versions, so an older one is known. */
   #take(event: WatchEvent<T>): boolean {
     const { resourceVersion = "" } = event.object.metadata;
     if (isLater(resourceVersion, this.#version) === false) {

@@ -3,16 +3,16 @@ import type { WatchedNamespaces } from "../inventory/watched-set.ts";
 import type { LeaseTimes, RuntimePods } from "../options.ts";
 import { type FlagName, flags } from "./flags.ts";
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export type Invocation =
   | { readonly command: "help" }
   | { readonly command: "version" }
   | ({ readonly command: "run" } & Arguments);
 
 export interface Arguments {
-  /** Absent: the pod's own, or the kubeconfig's. */
+  /** Absent: that of the pod or of the kubeconfig. */
   readonly namespace?: string;
-  /** Absent: the installation's namespace alone. */
+  /** Absent: only the installation's namespace. */
   readonly watched?: WatchedNamespaces;
   readonly selector?: string;
   readonly runtime: RuntimePods;
@@ -38,7 +38,7 @@ const shardsMax = 100;
 const workersMax = 64;
 const callTimeoutMsMax = 3_000;
 
-/** A DNS label, and what the names of shards may begin with. */
+/** A DNS label, and the allowed prefixes of shard names. */
 const labelForm = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
 const prefixForm = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/u;
 
@@ -109,7 +109,7 @@ function leaseOf(given: OwnFlags): LeaseTimes {
     ms("lease-renew-seconds"),
     ms("lease-retry-seconds"),
   ];
-  // Two calls and a pause must fit before the leader gives up.
+  // Two calls and a pause must fit before the renew deadline.
   const callTimeoutMs = Math.min(callTimeoutMsMax, Math.floor((renewDeadlineMs - retryMs - 1) / 2));
   if (leaseMs <= renewDeadlineMs || renewDeadlineMs <= retryMs || callTimeoutMs <= 0) {
     throw new UsageError("--lease-seconds must exceed --lease-renew-seconds, and that --lease-retry-seconds.");

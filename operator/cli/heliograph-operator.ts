@@ -7,16 +7,16 @@ import { readArguments, type Invocation } from "./arguments.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
 import { programHelp } from "./help.ts";
 
-/** How much the heap may grow over what was in use after the last sweep. */
+/** Growth of the heap over its use after the last collection. */
 const heapGrowingPercent = 15;
 
 async function dispatch(invocation: Invocation): Promise<ExitName> {
   switch (invocation.command) {
     case "run": {
-      // Most of what a compilation makes is garbage at once: a heap that doubles before it is swept would hold two of
-      // everything.
+      // Most objects of a compilation are garbage at once. A heap that doubles before a collection would hold each
+      // configuration twice.
       setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
-      // Loaded only here: help and version would wait for clients that they never use.
+      // Loaded only here: help and version need no clients.
       const { run } = await import("./run.ts");
       return run(invocation);
     }

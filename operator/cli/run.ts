@@ -13,13 +13,13 @@ const standardError = 2;
 const identityBytes = 4;
 
 /**
- * Runs a replica, says so in one line of JSON on the standard output when it is ready, and hands the lead over after
- * SIGTERM or SIGINT. A second signal ends the process at once.
+ * Runs a replica. When it is ready, it writes one line of JSON to the standard output. After SIGTERM or SIGINT it hands
+ * the lead over. A second signal ends the process at once.
  *
  * @throws StartError
  */
 export async function run(args: Arguments): Promise<ExitName> {
-  // Logs go to the standard error, so that the standard output holds the one line for whoever started the program.
+  // Logs go to the standard error: the standard output holds only the line for the calling program.
   const log = pino({ level: args.logLevel, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(standardError));
   // Another replica takes the lead.
   endOnFatal(

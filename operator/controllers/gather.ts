@@ -9,25 +9,25 @@ import type { Need } from "../observe/rollout.ts";
 import { columnsOf } from "./status-columns.ts";
 import { isPaused, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 
-/** All that is known of one object when its status is looked at. */
+/** The known state of one object, from which its status is decided. */
 export interface Known {
   /** `<Kind>/<namespace>/<name>` */
   readonly key: string;
   readonly object: ResourceObject;
   readonly status: ResourceStatus | undefined;
-  /** What its present version says was judged so; undefined when that version was not looked at yet. */
+  /** The outcome of its present version; undefined before its compilation. */
   readonly outcome: CompileOutcome | undefined;
   readonly publication: Publication | undefined;
   readonly needs: readonly Need[];
   readonly pods: Pods;
-  /** The published form that every ready pod was seen to obey last. */
+  /** The published form that every ready pod was seen to apply last. */
   readonly confirmedDigest: string | undefined;
   readonly nowMs: number;
   /** `<namespace>/<prefix>` of this installation. */
   readonly installation: string;
 }
 
-/** Makes the facts of a decision out of what is known. */
+/** Derives the facts of a decision. */
 export function factsOf(known: Known, times: RolloutTimes): Facts {
   const { object, outcome, publication } = known;
   return {
@@ -59,14 +59,14 @@ function rolloutFor(known: Known, times: RolloutTimes): Rollout {
   return rolloutOf({ key, generation, needs, publishedAtMs: publication.atMs, isProgrammed }, pods, nowMs, times);
 }
 
-/** Whether a status says that every ready pod obeys a generation. */
+/** Returns true for a status in which a generation is programmed. */
 export function saysProgrammed(status: ResourceStatus | undefined, generation: number): boolean {
   return ownConditions(status).some(({ type, status: held, observedGeneration }) => {
     return type === "Programmed" && held === "True" && observedGeneration === generation;
   });
 }
 
-/** What the status says stands until a pod says something else: one that is new has not asked yet. */
+/** The status keeps its result until a pod reports another one. A new pod has not validated yet. */
 function consentFor({ object, status, pods }: Known): Pick<Facts, "consent"> {
   const { uid, generation } = object.metadata;
   if (object.kind !== "WebhookPartner") return {};
@@ -84,7 +84,7 @@ function verifiedReason(reason: string | undefined): EndpointVerifiedReason | un
     : undefined;
 }
 
-/** As long as a pod was not heard, what the status says of a disabled partner stands. */
+/** While a pod has not reported yet, a disabled partner stays disabled in the status. */
 function disabledFor({ object, status, pods }: Known): string | undefined {
   const { uid, generation } = object.metadata;
   if (object.kind !== "WebhookPartner") return undefined;

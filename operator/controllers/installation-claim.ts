@@ -1,29 +1,28 @@
 import { capBytes } from "../../kube/client/mask.ts";
 import type { Condition, ResourceStatus } from "../resource-types.ts";
 
-/** The condition by which two installations that obey one object find each other; `Ready` does not depend on it. */
+/** The condition through which two installations of one object communicate. `Ready` does not depend on it. */
 export const conflictType = "Conflict";
 
-/** Who writes the status of an object, and the conflict to be written first; "none" removes it. */
+/** The installation that writes the status, and the conflict to write first; "none" removes it. */
 export type ClaimDecision =
   | { readonly kind: "ours"; readonly conflict?: Condition | "none"; readonly againMs?: number }
   | { readonly kind: "theirs"; readonly conflict?: Condition; readonly againMs: number };
 
-/** An installation that does not answer for so long runs no more: the one that asked writes the status from now on. */
+/** Time for the other installation to respond. After it, the asking one writes the status. */
 const responseMsMax = 60_000;
-/** The other one is asked again so often, so that an installation that was removed is noticed. */
+/** Time between two requests to the other installation, so that its removal is detected. */
 const askEveryMs = 10 * 60_000;
-/** Nobody has asked for so long: the other installation is gone. */
+/** After this time without a request the other installation is gone. */
 const goneMs = 2 * askEveryMs;
 const messageBytesMax = 1024;
 
 /**
- * Whose status an object has. The first installation that writes it is named in it; a second one asks, the first
- * answers:
+ * Decides which installation writes the status. The status names the first one; a second one asks, the first responds:
  *
  * ```
  *   second: Unknown/Asked ─► first, in a minute: True/TwoInstallations ─► second, ten minutes later: Unknown/Asked
- *                         └► no answer: the second writes the status, and the conflict is gone
+ *                         └► no response: the second writes the status, and the conflict is gone
  * ```
  *
  * @param self `<namespace>/<prefix>` of this installation

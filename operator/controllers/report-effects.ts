@@ -1,19 +1,19 @@
 import { resourceKey } from "../../crds/shards/shards.ts";
 import type { PodReport } from "../observe/rollout.ts";
 
-/** What a new report of a pod asks to be looked at. */
+/** The resources and shards that a new report of a pod affects. */
 interface ReportEffects {
-  /** Shards of which the pod runs another version now: for resources that wait. */
+  /** Shards of which the pod runs another version now; waiting resources are checked. */
   readonly moved: readonly string[];
-  /** Shards of which the pod runs an older version than it did, or than anybody knew: for every resource in them. */
+  /** Shards of which the pod runs an older or unknown version; all their resources are checked. */
   readonly fellBack: readonly string[];
-  /** Resources that the pod says something else about, by `<Kind>/<namespace>/<name>`. */
+  /** Resources with another error or mark in the report, by `<Kind>/<namespace>/<name>`. */
   readonly named: readonly string[];
 }
 
 const silent: PodReport = { shards: {}, errors: new Map(), marks: new Map() };
 
-/** The difference between two reports of one pod. @param current revisions of the published shards */
+/** Compares two reports of one pod. @param current revisions of the published shards */
 export function effectsOf(
   before: PodReport | undefined,
   after: PodReport,

@@ -1,3 +1,4 @@
+// Conditions and statuses of the three kinds in one term. It does not write shards.
 import type { Logger } from "pino";
 import type { Kind } from "../../crds/resource.ts";
 import { resourceKey } from "../../crds/shards/shards.ts";
@@ -39,7 +40,7 @@ export interface ResourceControllersOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly kubeMetrics: KubeMetrics;
-  /** Its end ends the waits of objects whose status could not be written. */
+  /** Its end ends the waits after failed status writes. */
   readonly outage: Outage;
   readonly metrics: OperatorMetrics;
   /** Keys of each kind reconciled at once. @default 16 */
@@ -48,14 +49,14 @@ export interface ResourceControllersOptions {
   readonly times?: RolloutTimes & StatusTimes;
 }
 
-/** The controllers of the three kinds for one term: they make each status say what is true. */
+/** The controllers of the three kinds in one term. They write the status of each object. */
 export class ResourceControllers {
   readonly #options: ResourceControllersOptions;
   readonly #times: RolloutTimes & StatusTimes;
   readonly #queues: Readonly<Record<Kind, WorkQueue>>;
   readonly #controllers: readonly Controller[];
   readonly #waiting = new WaitingIndex();
-  /** Digests of the published forms that every ready pod was seen to obey. */
+  /** Digests of the published forms that every ready pod was seen to apply. */
   readonly #confirmed: Map<string, string>;
   readonly #pendingSince = new Map<string, number>();
   #cancelEmpty: (() => void) | undefined;
@@ -90,25 +91,25 @@ export class ResourceControllers {
     this.onPods();
   }
 
-  /** Resolves when nothing is written any more. */
+  /** Resolves when the last write has ended. */
   async stop(drainMs: number): Promise<void> {
     this.#cancelEmpty?.();
     await Promise.all(this.#controllers.map((controller) => controller.stop(drainMs)));
   }
 
-  /** Asks for a look at one object. @param key `<Kind>/<namespace>/<name>` */
+  /** Queues one object. @param key `<Kind>/<namespace>/<name>` */
   look(key: string, priority: Priority = "edit"): void {
     const slash = key.indexOf("/");
     const kind = kindsInOrder.find((candidate) => candidate === key.slice(0, slash));
     if (kind !== undefined) this.#queues[kind].add(key.slice(slash + 1), priority);
   }
 
-  /** An object changed. */
+  /** Handles a changed object. */
   onObject(kind: Kind, key: string, change: Parameters<typeof priorityOf>[0]): void {
     this.#queues[kind].add(key, priorityOf(change));
   }
 
-  /** Something became known of the pods. */
+  /** Handles a change of the pods. */
   onNews(news: PodNews): void {
     if (news.kind === "pods") {
       this.onPods();
@@ -120,7 +121,7 @@ export class ResourceControllers {
     for (const key of fellBack.flatMap((shard) => publications.inShard(shard))) this.look(key, "resync");
   }
 
-  /** The ready pods are others now. Without any, what was in force counts as such a while longer. */
+  /** Handles a change of the ready pods. Without pods, a published version stays in force for a grace time. */
   onPods(): void {
     for (const key of this.#waiting.all()) this.look(key);
     this.#cancelEmpty?.();
@@ -165,7 +166,7 @@ export class ResourceControllers {
     };
   }
 
-  /** Asks, or answers, another installation that obeys the object. */
+  /** Asks, or responds to, another installation that applies the object. */
   async #claim(object: ResourceObject, signal: AbortSignal): Promise<ClaimDecision> {
     const { writer, installation, clock, events } = this.#options;
     const claim = decideClaim(installation, writer.latest(object).status, clock.wallMs());
@@ -223,7 +224,7 @@ export class ResourceControllers {
     try {
       await this.#options.writer.write(object, status, signal);
     } catch (error) {
-      // Gone, or another of its name: the watch brings what is to be looked at instead.
+      // Deleted or replaced: the watch delivers the next object.
       if (isKubeError(error, "notFound")) return;
       throw error;
     }
@@ -242,14 +243,14 @@ export class ResourceControllers {
     return done;
   }
 
-  /** Since when the object waits to be published; now, when it does not. */
+  /** Start of the object's wait for its publication; now, when it does not wait. */
   #pending(key: string, isPublished: boolean, nowMs: number): number {
     if (isPublished) this.#pendingSince.delete(key);
     else if (!this.#pendingSince.has(key)) this.#pendingSince.set(key, nowMs);
     return this.#pendingSince.get(key) ?? nowMs;
   }
 
-  /** What the status of an object said when the term began. */
+  /** The object's digest, when its status at the start of the term was programmed. */
   #saidBefore(object: ResourceObject): readonly (readonly [string, string])[] {
     const key = resourceKey(object.kind, object.metadata);
     const publication = this.#options.publications.of(key);

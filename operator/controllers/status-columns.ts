@@ -6,7 +6,7 @@ import type { ResourceObject, ResourceStatus, StatusColumns } from "../resource-
 /** Scheme, then the host and its port, without a user. */
 const hostIn = /^[a-z]+:\/\/(?<host>[^/?#@]+)/iu;
 
-/** What columns show of an object, as its spec is now. */
+/** Values of the columns, from the present spec. */
 export function columnsOf({ kind, spec }: Pick<ResourceObject, "kind" | "spec">): StatusColumns {
   switch (kind) {
     case "WebhookPartner": {
@@ -22,7 +22,7 @@ export function columnsOf({ kind, spec }: Pick<ResourceObject, "kind" | "spec">)
   }
 }
 
-/** Whether a status shows just these. */
+/** Returns true for a status with exactly these columns. */
 export function showsColumns(status: ResourceStatus | undefined, columns: StatusColumns): boolean {
   const names = ["installation", "endpointHost", "metrics", "stores", "clients"] as const;
   return names.every((name) => status?.[name] === columns[name]);

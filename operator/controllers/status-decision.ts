@@ -2,35 +2,35 @@ import { type ConditionDraft, decideConditions, type Facts, ownConditions, withT
 import type { Condition, ResourceStatus } from "../resource-types.ts";
 import { showsColumns } from "./status-columns.ts";
 
-/** What is to become of a status. */
+/** The decision on a status. */
 type StatusDecision =
   | { readonly kind: "keep"; readonly againMs?: number }
   | { readonly kind: "write"; readonly status: ResourceStatus; readonly againMs?: number };
 
-/** Moments of one decision, in milliseconds. */
+/** Times of one decision, in milliseconds. */
 export interface Moments {
   /** Monotonic. */
   readonly nowMs: number;
   /** RFC 3339. */
   readonly now: string;
-  /** Since when the object is in a state that passes by itself. */
+  /** Start of the object's transitional state. */
   readonly pendingSinceMs: number;
-  /** When this status was written last; undefined when nobody remembers. */
+  /** Time of the last write of this status; undefined when unknown. */
   readonly writtenAtMs: number | undefined;
 }
 
 export interface StatusTimes {
-  /** A state that passes within this is not written down, except for an object without a status. */
+  /** A shorter transitional state is not written, except for an object without a status. */
   readonly graceMs: number;
-  /** A message alone is written again at most so often. */
+  /** Least time between two writes that change only a message. */
   readonly messageMs: number;
 }
 
 export const statusTimesDefault: StatusTimes = { graceMs: 5_000, messageMs: 10_000 };
 
 /**
- * Whether a status is written, and what. An ordinary edit is written once, when every pod obeys it; a new object twice,
- * since it says `Unknown` before anything is done for it.
+ * Decides whether a status is written, and its content. An ordinary edit has one write, once every pod applied it. A
+ * new object has two: the first one is `Unknown`.
  */
 export function decideStatus(
   facts: Facts,
@@ -53,12 +53,12 @@ export function decideStatus(
   return difference === "none" ? { kind: "keep", ...again } : { kind: "write", status, ...again };
 }
 
-/** Whether something is still to be decided, published or obeyed; a pause leaves it so. */
+/** Returns true while a decision, publication or rollout is pending. A paused object stays so. */
 function isPassing(drafts: readonly ConditionDraft[], { isPaused, result }: Facts): boolean {
   return drafts.some(({ reason }) => reason === "Pending") && !(isPaused && result === undefined);
 }
 
-/** Until when a state that passes by itself is not written down. */
+/** End of the time in which a transitional state is not written. */
 function patienceOf({ isPublished, rollout }: Facts, { pendingSinceMs }: Moments, { graceMs }: StatusTimes): number {
   return isPublished && rollout.kind === "waiting" ? rollout.untilMs : pendingSinceMs + graceMs;
 }

@@ -14,14 +14,13 @@ interface StatusWriterOptions {
 interface Written {
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Undefined when the watch has brought it back. */
+  /** Undefined once the watch has delivered it. */
   readonly status: ResourceStatus | undefined;
   readonly atMs: number;
 }
 
 /**
- * Writes statuses and remembers each for as long as the watch has not brought it back: deciding anew on what was there
- * before would write it twice.
+ * Writes statuses and keeps each until the watch delivers it. A decision on the older status would write it twice.
  */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
@@ -31,7 +30,7 @@ export class StatusWriter {
     this.#options = options;
   }
 
-  /** The status of an object, as new as anybody here knows it. */
+  /** The newest known status of an object. */
   latest(object: ResourceObject): {
     readonly status: ResourceStatus | undefined;
     readonly writtenAtMs: number | undefined;
@@ -43,22 +42,22 @@ export class StatusWriter {
     const isNewer =
       written.status !== undefined && isLater(written.resourceVersion, object.metadata.resourceVersion ?? "") === true;
     if (isNewer) return { status: written.status, writtenAtMs: written.atMs };
-    // The watch has brought it, or what came after it: from now on only the time of the write matters.
+    // The watch has delivered this or a later version: from now on only the time of the write matters.
     this.#written.set(key, { ...written, status: undefined });
     return { status: object.status, writtenAtMs: written.atMs };
   }
 
   /**
-   * Writes the status of that very object as it is known here. An apply of a status does not look at the uid
-   * (measured), so the resource version says which object is meant.
+   * Writes the status of exactly this object. An apply of a status ignores the uid (measured), so the resource version
+   * identifies the object.
    *
-   * @throws KubeError `notFound` when it is gone; `conflict` when it changed since, or another has its name
+   * @throws KubeError `notFound` when it was deleted; `conflict` when it was changed or replaced
    */
   async write(object: ResourceObject, status: ResourceStatus, signal: AbortSignal): Promise<void> {
     await this.#apply(object, status, fieldManagers.status, signal);
   }
 
-  /** Writes the condition that two installations share, or removes it, and nothing else. */
+  /** Writes or removes only the condition that two installations share. */
   async writeConflict(object: ResourceObject, conflict: Condition | "none", signal: AbortSignal): Promise<void> {
     const conditions = conflict === "none" ? [] : [conflict];
     await this.#apply(object, { conditions }, fieldManagers.conflict, signal);
@@ -94,7 +93,7 @@ export class StatusWriter {
     }
   }
 
-  /** The latest version that is known: what was written last, for as long as the watch has not brought it back. */
+  /** The latest known version: that of the last write, until the watch delivers it. */
   #versionOf(object: ResourceObject): string {
     const { uid, resourceVersion = "" } = object.metadata;
     const written = this.#written.get(keyOf(object));
@@ -102,7 +101,7 @@ export class StatusWriter {
     return isLater(written.resourceVersion, resourceVersion) === true ? written.resourceVersion : resourceVersion;
   }
 
-  /** The object is gone. */
+  /** Removes the record of a deleted object. */
   forget(kind: ResourceObject["kind"], key: string): void {
     this.#written.delete(`${kind}/${key}`);
   }

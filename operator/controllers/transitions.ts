@@ -2,7 +2,7 @@ import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { ownConditions } from "../conditions.ts";
 import type { Condition, ResourceStatus } from "../resource-types.ts";
 
-/** Something to be told about an object. */
+/** An event to write about an object. */
 interface Transition {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
@@ -10,8 +10,8 @@ interface Transition {
 }
 
 /**
- * What an event is worth when a status changes: another state of `Ready`, which mirrors the others, unless it is only
- * that nobody knows yet; and the warnings about a generation when that is decided for the first time.
+ * The events of a status change: another state of `Ready` (which mirrors the other conditions) unless it is `Unknown`,
+ * and the warnings about a generation at its first decision.
  */
 export function transitionsBetween(
   before: ResourceStatus | undefined,
@@ -28,7 +28,7 @@ export function transitionsBetween(
   return [...ready, ...warnings.map((note) => ({ type: "Warning", reason: "Questionable", note }) as const)];
 }
 
-/** The generation that was accepted or refused; undefined when none was. */
+/** The accepted or refused generation; undefined when there is none. */
 function decidedGeneration(status: ResourceStatus | undefined): number | undefined {
   const accepted = conditionOf(status, "Accepted");
   return accepted?.status === "Unknown" ? undefined : accepted?.observedGeneration;

@@ -1,9 +1,9 @@
-/** Resources that wait for pods, by the shards they wait for: a report touches only those that it may settle. */
+/** Resources that wait for pods, by shard, so that a report affects only the resources of its shards. */
 export class WaitingIndex {
   readonly #shardsOf = new Map<string, readonly string[]>();
   readonly #byShard = new Map<string, Set<string>>();
 
-  /** The resource waits for these shards, and for no others. */
+  /** Sets the shards that the resource waits for. */
   set(key: string, shards: readonly string[]): void {
     this.delete(key);
     if (shards.length === 0) return;
@@ -14,7 +14,7 @@ export class WaitingIndex {
     }
   }
 
-  /** The resource waits no more. */
+  /** Removes a resource. */
   delete(key: string): void {
     for (const shard of this.#shardsOf.get(key) ?? []) {
       const keys = this.#byShard.get(shard);
@@ -24,7 +24,7 @@ export class WaitingIndex {
     this.#shardsOf.delete(key);
   }
 
-  /** Everything that waits. */
+  /** All waiting resources. */
   all(): readonly string[] {
     return [...this.#shardsOf.keys()];
   }

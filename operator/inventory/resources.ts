@@ -1,15 +1,16 @@
+// Caches of resources and of the Secrets that they name. It does not check them.
 import { apiVersion, type Kind, type Resource } from "../../crds/resource.ts";
 import { resourceKey } from "../../crds/shards/shards.ts";
 import type { Change } from "../../kube/informer/object-store.ts";
 import { isPaused, kindsInOrder, pausedAnnotation, type ResourceObject } from "../resource-types.ts";
 import type { WatchedSet } from "./watched-set.ts";
 
-/** Something that happened to one object of the three kinds. */
+/** A change of one object of the three kinds. */
 export interface ResourceChange {
   readonly kind: Kind;
   /** `namespace/name` */
   readonly key: string;
-  /** Whether it may change what is to be in force; a new status or label does not. */
+  /** True when it can change the configuration; a new status or label cannot. */
   readonly isEdit: boolean;
   readonly change: Change<ResourceObject>;
 }
@@ -17,8 +18,8 @@ export interface ResourceChange {
 type ResourceSets = Readonly<Record<Kind, Pick<WatchedSet<ResourceObject>, "get" | "list" | "onChange">>>;
 
 /**
- * The objects of the three kinds: as the API server holds them, and as what they say. The latter stays the very same
- * object for as long as it says the same, however often its status changes.
+ * The objects of the three kinds, as the API server holds them and as resources. A resource stays the same JavaScript
+ * object while its generation stays, however often its status changes.
  */
 export class ResourceInventory {
   readonly #sets: ResourceSets;
@@ -35,7 +36,7 @@ export class ResourceInventory {
     this.#handlers.push(handler);
   }
 
-  /** The object as last heard of, by `namespace/name`. */
+  /** The cached object, by `namespace/name`. */
   object(kind: Kind, key: string): ResourceObject | undefined {
     return this.#sets[kind].get(key);
   }
@@ -44,7 +45,7 @@ export class ResourceInventory {
     return this.#sets[kind].list();
   }
 
-  /** What an object says, by `<Kind>/<namespace>/<name>`; one that is being deleted says nothing any more. */
+  /** The resource of an object, by `<Kind>/<namespace>/<name>`; undefined while it is being deleted. */
   said(key: string): Resource | undefined {
     return this.#said.get(key);
   }
@@ -87,6 +88,6 @@ function whatItSays(kind: Kind, object: ResourceObject): Resource {
     ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
     ...(isPaused(object) ? { annotations: { [pausedAnnotation]: "true" } } : {}),
   };
-  // The API server's schema and `compile` decide what the spec is.
+  // The API server's schema and `compile` check the spec.
   return { apiVersion, kind, metadata, spec: object.spec } as Resource;
 }

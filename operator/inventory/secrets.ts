@@ -14,31 +14,31 @@ type Entries = Readonly<Record<string, string>>;
 
 interface SecretInventoryOptions {
   readonly client: Pick<KubeClient, "get">;
-  /** Metadata of every Secret in the watched namespaces: their data never leaves the server for that. */
+  /** Metadata of every Secret in the watched namespaces, read without its data. */
   readonly metadata: Pick<WatchedSet<KubeObject>, "get" | "onChange">;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Its end brings the next read of what could not be read. */
+  /** Its end starts the next read of unreadable Secrets. */
   readonly outage: Outage;
-  /** Called when something about a Secret that is wanted may have changed. */
+  /** Called when a named Secret may have changed. */
   readonly onChange: () => void;
 }
 
 interface Held {
-  /** Of the Secret that was read; of a failed read, the version it was for. */
+  /** Version of the Secret that was read; empty after a failed read. */
   readonly resourceVersion: string;
-  /** What was read last; undefined before anything could be. */
+  /** Entries of the last successful read; undefined before it. */
   readonly entries: Entries | undefined;
 }
 
 const readsAtOnce = 16;
-/** Somebody waits for the configuration: what cannot be read now is tried again later. */
+/** Short bounds, since the compilation waits. A failed read is retried later. */
 const readPolicy: RetryPolicy = { ...retryPolicyDefault, triesMax: 3, tryTimeoutMs: 3_000, budgetMs: 3_000 };
 const againMs = 10_000;
 
 /**
- * The entries of the Secrets that resources name, and of no others: read when they are named or changed, kept while
- * they are named. One that cannot be read keeps what was read before.
+ * The entries of the Secrets that resources name. They are read when named or changed and kept while named. An
+ * unreadable Secret keeps its earlier entries.
  */
 export class SecretInventory {
   readonly #options: SecretInventoryOptions;
@@ -55,7 +55,7 @@ export class SecretInventory {
     this.#leaveOutage = options.outage.onEnd(() => this.#retryNow());
   }
 
-  /** The entries of these Secrets as new as they can be had; a name without an entry is that of no Secret. */
+  /** Reads the newest entries of these Secrets. A name that is absent from the result has no Secret. */
   async read(names: ReadonlySet<string>, signal: AbortSignal): Promise<Secrets> {
     this.#wanted = names;
     for (const name of this.#held.keys()) if (!names.has(name)) this.#held.delete(name);
@@ -93,7 +93,7 @@ export class SecretInventory {
         signal,
       });
       const entries = secret.data ?? {};
-      // The same entries stay the same object, so that nothing is examined again for a new label.
+      // Equal entries stay the same object, so that a new label causes no evaluation.
       this.#held.set(name, {
         resourceVersion: secret.metadata.resourceVersion ?? "",
         entries: areSame(before, entries) ? before : entries,

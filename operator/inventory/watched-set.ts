@@ -2,12 +2,12 @@ import type { ChangeHandler } from "../../kube/informer/change-handlers.ts";
 import { Informer, type InformerHealth, type InformerOptions } from "../../kube/informer/informer.ts";
 import type { KubeObject } from "../../kube/client/resource.ts";
 
-/** Which namespaces are watched: these, or all of them. */
+/** The watched namespaces: a list, or all. */
 export type WatchedNamespaces = readonly string[] | "all";
 
 /**
- * All objects of one type in the watched namespaces, as one: an informer per namespace, or a single one for all of
- * them, so that a Role in each namespace is enough.
+ * All objects of one type in the watched namespaces: one informer per namespace, or one for all. With one per
+ * namespace, a Role in each namespace is enough.
  */
 export class WatchedSet<T extends KubeObject> {
   readonly #informers: ReadonlyMap<string, Informer<T>>;
@@ -39,18 +39,18 @@ export class WatchedSet<T extends KubeObject> {
     return this.#all().every((informer) => informer.hasSynced());
   }
 
-  /** Resolves once all of them hold a whole list; with false when stopped before. */
+  /** Resolves with true once all informers hold a whole list, with false when stopped before. */
   async whenSynced(): Promise<boolean> {
     const synced = await Promise.all(this.#all().map((informer) => informer.whenSynced()));
     return synced.every(Boolean);
   }
 
-  /** Calls the handler for every object that is known and every change to come. */
+  /** Calls the handler for every cached object and every later change. */
   onChange(handler: ChangeHandler<T>): void {
     for (const informer of this.#all()) informer.onChange(handler);
   }
 
-  /** The object as last heard of, by `namespace/name`. */
+  /** The cached object, by `namespace/name`. */
   get(key: string): T | undefined {
     const namespace = key.slice(0, Math.max(0, key.indexOf("/")));
     return (this.#everywhere ?? this.#informers.get(namespace))?.get(key);

@@ -1,17 +1,17 @@
 import { byText } from "../../crds/compile/canonical-json.ts";
 import type { KubeObject } from "../../kube/client/resource.ts";
 
-/** Where one pod answers `/configz`. */
+/** Address of one pod's `/configz`. */
 export interface PodAddress {
-  /** Of the pod; of its address where nothing names one. */
+  /** Name of the pod; its address when no pod is named. */
   readonly name: string;
-  /** Another one is another pod of the same name. */
+  /** Changes with a new pod of the same name. */
   readonly identity: string;
   /** Scheme, host and port. */
   readonly url: string;
 }
 
-/** The parts that matter of an EndpointSlice. */
+/** The used members of an EndpointSlice. */
 export interface EndpointSlice extends KubeObject {
   readonly addressType?: string;
   readonly endpoints?: ReadonlyArray<{
@@ -24,8 +24,8 @@ export interface EndpointSlice extends KubeObject {
 }
 
 /**
- * The ready pods of a Service, by name. A pod of several address families is asked at the first one, IPv4 before IPv6;
- * a slice without the port has no pods.
+ * The ready pods of a Service, by name. Of several address families, IPv4 comes before IPv6. A slice without the port
+ * has no pods.
  */
 export function podAddresses(slices: readonly EndpointSlice[], portName: string): readonly PodAddress[] {
   const sorted = slices.toSorted((one, other) => byText(one.addressType ?? "", other.addressType ?? ""));
@@ -52,7 +52,7 @@ function portOf(ports: NonNullable<EndpointSlice["ports"]>, name: string): numbe
   return named?.port ?? undefined;
 }
 
-/** Pods that somebody listed by hand: each URL is one, for ever ready. */
+/** Pods of a fixed list of URLs. Each is always ready. */
 export function listedPods(urls: readonly string[]): readonly PodAddress[] {
   return [...new Set(urls)].map((url) => ({ name: new URL(url).host, identity: url, url: url.replace(/\/$/u, "") }));
 }

@@ -4,7 +4,7 @@ import { reasons } from "../../crds/reasons.ts";
 import { kinds } from "../../crds/types/schemas.ts";
 import { markKey, type PodReport } from "./rollout.ts";
 
-/** A report as it is used here, and the version to ask on from. */
+/** A parsed report and its version, from which the next poll continues. */
 export interface ParsedReport {
   readonly version: string;
   readonly report: PodReport;
@@ -19,10 +19,10 @@ const versionCharsMax = 512;
 const shardsMax = 1_000;
 
 /**
- * Reads what a pod answered. Kinds and marks that a later pod knows are left out; anything else that is not as it must
- * be makes the whole report useless: half of the truth is none.
+ * Parses the response of a pod. Unknown kinds and marks of a later version are left out. Any other fault rejects the
+ * whole report.
  *
- * @throws TypeError in a sentence
+ * @throws TypeError naming the faulty member
  */
 export function parseReport(value: unknown): ParsedReport {
   const report = fields(value, "the report");

@@ -11,26 +11,26 @@ interface PodPollerOptions {
   readonly address: PodAddress;
   /** Keeps the connections to all pods. */
   readonly agent: Agent;
-  /** What proves us to the pod; undefined before there is any. */
+  /** Bearer token for the pod; undefined before there is one. */
   readonly token: () => string | undefined;
   readonly clock: Clock;
   readonly random: () => number;
   readonly onReport: (report: PodReport) => void;
-  /** Called when it stops answering, and again when the words for it change. */
+  /** Called when the pod stops responding, and again when the error changes. */
   readonly onSilence: (why: string) => void;
 }
 
-/** Well below the bound, so that a pod which died is noticed. */
+/** Well below the bound, so that a dead pod is noticed. */
 const waitSeconds = Math.min(20, configzWaitSecondsMax);
-/** What an answer may take beyond the wait that was asked for. */
+/** Time for a response beyond the requested wait. */
 const responseMsMax = 5_000;
-/** Every resource of a large installation in error, with long messages. */
+/** Bound on a report: every resource of a large installation with a long error. */
 const responseBytesMax = 16 * 1024 * 1024;
 const backoff: BackoffOptions = { baseMs: 100, maxMs: 5_000, jitter: 0.3 };
-/** A pod whose report changes all the time is not asked more often. */
+/** Least pause between two polls, for a report that changes all the time. */
 const pauseMs = 20;
 
-/** Keeps asking one pod what it obeys, by long polls, until it is stopped. */
+/** Polls the report of one pod with long polls until it is stopped. */
 export class PodPoller {
   readonly #options: PodPollerOptions;
   readonly #stopping = new AbortController();

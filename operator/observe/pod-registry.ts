@@ -5,11 +5,11 @@ import type { PodAddress } from "./endpoints.ts";
 import { PodPoller } from "./pod-poller.ts";
 import type { PodReport, Pods, PodView } from "./rollout.ts";
 
-/** What became known of the pods. */
+/** A change of the pods. */
 export type PodNews =
-  /** A pod came, went, fell silent or speaks again. */
+  /** A pod was added or removed, or stopped or resumed responding. */
   | { readonly kind: "pods" }
-  /** A pod said something new; `before` is what it said until now. */
+  /** A pod has a new report; `before` is its earlier one. */
   | { readonly kind: "report"; readonly before: PodReport | undefined; readonly after: PodReport };
 
 interface PodRegistryOptions {
@@ -29,7 +29,7 @@ interface Known {
 const connectionsPerPod = 2;
 const connectTimeoutMs = 3_000;
 
-/** All ready pods and what each of them obeys. */
+/** All ready pods with their last reports. */
 export class PodRegistry {
   readonly #options: PodRegistryOptions;
   readonly #agent = new Agent({
@@ -46,7 +46,7 @@ export class PodRegistry {
     this.#emptySinceMs = options.clock.nowMs();
   }
 
-  /** The pods that there are now: those that are new are asked, those that are gone forgotten. */
+  /** Sets the present pods. New pods are polled, absent ones are dropped. */
   set(addresses: readonly PodAddress[]): void {
     const wanted = new Map(addresses.map((address) => [address.name, address]));
     const gone = [...this.#pods].filter(([name, { identity }]) => wanted.get(name)?.identity !== identity);
@@ -77,7 +77,7 @@ export class PodRegistry {
   #add(address: PodAddress): void {
     const { token, clock, random, onNews } = this.#options;
     const change = (view: Partial<PodView>): boolean => {
-      // What a pod says while it is being forgotten is about nobody.
+      // A report of a dropped pod is ignored.
       const known = this.#pods.get(address.name);
       if (known?.identity !== address.identity) return false;
       known.view = { ...known.view, ...view };

@@ -1,7 +1,8 @@
+// Reports of the runtime's pods and the rollout of each resource. It writes nothing.
 import type { ConfigzError, ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
 
-/** What one ready pod said last, ready to be looked things up in. */
+/** The last report of one ready pod, indexed. */
 export interface PodReport {
   /** By shard name. */
   readonly shards: Readonly<Record<string, ConfigzShard>>;
@@ -11,30 +12,30 @@ export interface PodReport {
   readonly marks: ReadonlyMap<string, ConfigzMark>;
 }
 
-/** One pod that the runtime's Service calls ready. */
+/** One ready pod of the runtime's Service. */
 export interface PodView {
   readonly name: string;
-  /** Since when it is known, monotonic milliseconds. */
+  /** Time of its discovery, monotonic milliseconds. */
   readonly sinceMs: number;
-  /** Undefined before it answered for the first time. */
+  /** Undefined before its first response. */
   readonly report: PodReport | undefined;
-  /** Why it does not answer at present; undefined while it does. */
+  /** Error of its last poll; undefined while it responds. */
   readonly silence: string | undefined;
 }
 
 /** All pods at one moment. */
 export interface Pods {
   readonly list: readonly PodView[];
-  /** Since when there is none, monotonic milliseconds; undefined while there is one. */
+  /** Start of the time without pods, monotonic milliseconds; undefined while there is a pod. */
   readonly emptySinceMs: number | undefined;
 }
 
-/** A shard that a pod must obey for a resource to be in force there. */
+/** A shard that a pod must have applied for a resource to be in force there. */
 export interface Need {
   readonly shard: string;
-  /** The first revision that held what is needed. */
+  /** The first revision with the needed content. */
   readonly sinceRevision: number;
-  /** What the shard is now. */
+  /** The present version of the shard. */
   readonly current: { readonly revision: number; readonly sha256: string };
 }
 
@@ -44,28 +45,28 @@ export interface Rolled {
   readonly key: string;
   readonly generation: number;
   readonly needs: readonly Need[];
-  /** When its present form was published, or first seen so, monotonic milliseconds. */
+  /** Time of publication of its present form, or of its first observation, monotonic milliseconds. */
   readonly publishedAtMs: number;
   /**
-   * Whether its status says already that every ready pod obeys this form. It stays so until a pod reports otherwise.
+   * True when its status is programmed for this form already. It stays so until a pod reports otherwise.
    */
   readonly isProgrammed: boolean;
 }
 
-/** What the ready pods make of one resource. `untilMs`: look again then, whatever the pods say. */
+/** State of a rollout over the ready pods. `untilMs`: time of the next check, without a report too. */
 export type Rollout =
   | { readonly kind: "programmed"; readonly untilMs?: number }
-  /** Some are behind, and it would be early to call that a fault. */
+  /** Some pods are behind, within the grace time. */
   | { readonly kind: "waiting"; readonly untilMs: number }
-  /** Some are behind; who they are, for people. */
+  /** Some pods are behind; `pods` names them for users. */
   | { readonly kind: "lagging"; readonly pods: string }
   | { readonly kind: "failed"; readonly pod: string; readonly reason: string; readonly message: string }
   | { readonly kind: "noPods" };
 
 export interface RolloutTimes {
-  /** So long after a change nothing is a fault yet, in milliseconds. */
+  /** Grace time after a change, in milliseconds. */
   readonly graceMs: number;
-  /** So long without any pod a resource that was in force still counts as such, in milliseconds. */
+  /** Grace time without pods for a programmed resource, in milliseconds. */
   readonly emptyGraceMs: number;
 }
 
@@ -80,8 +81,8 @@ interface Behind {
 }
 
 /**
- * Whether every ready pod obeys a resource: runs, for each shard it needs, a revision that held it, without an error
- * for it. A pod's silence proves nothing about what was in force there before; what it reports does.
+ * Decides whether every ready pod has applied a resource: for each needed shard it runs a revision with the resource,
+ * and reports no error for it. A pod without a response keeps its earlier state.
  */
 export function rolloutOf(rolled: Rolled, pods: Pods, nowMs: number, times: RolloutTimes): Rollout {
   if (pods.list.length === 0) return withoutPods(rolled, pods.emptySinceMs ?? nowMs, nowMs, times);
@@ -106,7 +107,7 @@ function withoutPods(
   return { kind: isProgrammed ? "programmed" : "waiting", untilMs };
 }
 
-/** Why a pod does not obey the resource, as far as anybody knows. */
+/** The cause why a pod has not applied the resource; undefined when it has. */
 function behindOf(pod: PodView, { key, generation, needs, isProgrammed }: Rolled): Behind | undefined {
   const { report, silence } = pod;
   if (report === undefined)
@@ -121,8 +122,8 @@ function behindOf(pod: PodView, { key, generation, needs, isProgrammed }: Rolled
 }
 
 /**
- * A pod that runs what is current obeys it. An earlier revision counts when it held what is needed; one that is no
- * earlier than the current and yet another belongs to a numbering that ended when the Secret was deleted.
+ * Returns true for the current version and for an earlier revision with the needed content. Another version that is not
+ * earlier belongs to the numbering of a deleted Secret.
  */
 function isMet({ sinceRevision, current }: Need, shard: ConfigzShard | undefined): boolean {
   if (shard === undefined) return false;
@@ -138,7 +139,7 @@ function podsText(behind: readonly Behind[], ready: number): string {
   return `${[...named, ...more].join(", ")} of ${ready} ready ${ready === 1 ? "pod" : "pods"}`;
 }
 
-/** A pod says one thing of each kind about a partner. */
+/** Key of a mark. A pod reports one mark of each kind per partner. */
 export function markKey({ uid, reason }: Pick<ConfigzMark, "uid" | "reason">): string {
   return reason === "PartnerDisabled" ? uid : consentKey(uid);
 }
@@ -147,7 +148,7 @@ function consentKey(uid: string): string {
   return `${uid} consent`;
 }
 
-/** What the endpoint of this generation answered last when it was asked for its consent, over all pods. */
+/** The last endpoint validation of this generation, over all pods. */
 export function consentBy(pods: Pods, uid: string, generation: number): ConfigzMark | undefined {
   const marks = pods.list
     .flatMap(({ report }) => report?.marks.get(consentKey(uid)) ?? [])
@@ -155,7 +156,7 @@ export function consentBy(pods: Pods, uid: string, generation: number): ConfigzM
   return marks.toSorted((one, other) => byText(one.since, other.since)).at(-1);
 }
 
-/** Why the data plane stopped sending to a partner, as any pod says of this generation. */
+/** The message of any pod that disabled this generation of a partner. */
 export function disabledBy(pods: Pods, uid: string, generation: number): string | undefined {
   for (const { report } of pods.list) {
     const mark = report?.marks.get(uid);

@@ -4,7 +4,7 @@ import { parseCidr } from "../../crds/networks.ts";
 import type { InstallationPolicy, NamespaceGrant } from "../../crds/policy.ts";
 import { policySchema } from "./policy-schema.ts";
 
-/** The policy as a whole is refused: half of it would grant something else than its author meant. */
+/** The policy is refused as a whole: a part of it would grant other rights than intended. */
 export class PolicyError extends Error {
   override readonly name = "PolicyError";
 }
@@ -15,7 +15,7 @@ const aliasesMax = 100;
 const problemsShownMax = 5;
 
 /**
- * The policy in a YAML or JSON text.
+ * Parses the policy of a YAML or JSON text.
  *
  * @throws PolicyError naming each field at fault
  */
@@ -41,7 +41,7 @@ function readYaml(text: string): unknown {
 }
 
 function withDefaults({ namespaces, ...grant }: GivenGrant): NamespaceGrant {
-  // Metrics came later: what a policy of before grants stays as it was.
+  // The list of metrics is newer: a policy without it grants every metric.
   const nothing = {
     tenants: [],
     producers: [],
@@ -60,7 +60,7 @@ function cidrProblems({ cidrs }: NamespaceGrant, index: number): readonly string
   );
 }
 
-/** `/grants/0/tenants` → `grants[0].tenants`, and what is wrong there. */
+/** `/grants/0/tenants` → `grants[0].tenants`, and its fault. */
 function problemOf({ instancePath, params, keyword, message }: ErrorObject): string {
   const { additionalProperty, missingProperty } = params as Record<string, string | undefined>;
   const named = [...instancePath.split("/").slice(1), additionalProperty ?? missingProperty ?? ""].filter(

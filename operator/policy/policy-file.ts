@@ -1,3 +1,4 @@
+// The installation policy from a file. Its rules are in `crds/policy.ts`.
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { InstallationPolicy } from "../../crds/policy.ts";
@@ -10,15 +11,15 @@ interface PolicyFileOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: OperatorMetrics;
-  /** Called after the policy became another one. */
+  /** Called after a change of the policy. */
   readonly onChange: () => void;
 }
 
 const bytesMax = 1024 * 1024;
-/** A mounted ConfigMap changes by swapping a link above it, which no watch of the file sees. */
+/** Poll period. A mounted ConfigMap changes by swapping a link above it, which no watch of the file reports. */
 const lookMs = 1_000;
 
-/** The policy of a file, read again when the file changes. A change that cannot be read leaves what was in force. */
+/** The policy of a file, read again when the file changes. An invalid change keeps the previous policy. */
 export class PolicyFile {
   readonly #options: PolicyFileOptions;
   #text: string;

@@ -1,11 +1,11 @@
 import type { Clock } from "../../kube/clock.ts";
 
 interface CoalescerOptions {
-  /** From the first change to the run that takes all of them in, in milliseconds; later changes do not put it off. */
+  /** Time from the first change to the run for all changes, in milliseconds; later changes do not delay it. */
   readonly delayMs: number;
   /**
-   * After a run, so many times what it took is left to others before the next begins, within `restMsMax`: what is large
-   * is done less often, so that many changes one after another never keep a processor to themselves.
+   * Pause after a run, as a multiple of its duration, at most `restMsMax`. Long runs are then less frequent, so that
+   * many changes never occupy a processor alone.
    *
    * @default 0
    */
@@ -17,7 +17,7 @@ interface CoalescerOptions {
   readonly run: () => Promise<void>;
 }
 
-/** Makes one run of many changes. Runs never overlap; a change during a run is for the next one. */
+/** Combines many changes into one run. Runs never overlap; a change during a run starts another one. */
 export class Coalescer {
   readonly #options: CoalescerOptions;
   #cancel: (() => void) | undefined;
@@ -30,13 +30,13 @@ export class Coalescer {
     this.#options = options;
   }
 
-  /** Something changed. */
+  /** Records a change. */
   touch(): void {
     if (this.#isStopped || this.#isDue || this.#cancel !== undefined) return;
     this.#fireAfter(this.#options.delayMs);
   }
 
-  /** Runs no more; resolves when the last run has ended. */
+  /** Stops; resolves when the last run has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();

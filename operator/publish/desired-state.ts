@@ -1,3 +1,4 @@
+// Resources compiled into shards, and shards written into Secrets. It writes no status.
 import type { Logger } from "pino";
 import { createCompiler } from "../../crds/compile/compile.ts";
 import type { ConfigPart } from "../../crds/part.ts";
@@ -20,18 +21,18 @@ import { Coalescer } from "./coalescer.ts";
 import { fitIntoShards } from "./fit.ts";
 import type { Publications } from "./publications.ts";
 
-/** What is to become of one object. */
+/** The outcome of compilation for one object. */
 export interface CompileOutcome {
-  /** The version of it that was looked at. */
+  /** The compiled version. */
   readonly resource: Resource;
-  /** Undefined for a paused object of which nothing was published. */
+  /** Undefined for a paused object without a published version. */
   readonly result: ResourceResult | undefined;
   readonly isTooLarge: boolean;
-  /** Of its part in the shards, as in {@link Publications}; undefined when it is not to be in force. */
+  /** Digest of its part in the shards, as in {@link Publications}; undefined when it has none. */
   readonly digest: string | undefined;
 }
 
-/** What is to be published, and why. */
+/** The desired shards, and the outcome of each object. */
 export interface Desired {
   readonly shards: ReadonlyMap<string, EncodedShard>;
   /** By `<Kind>/<namespace>/<name>`. */
@@ -43,28 +44,28 @@ interface DesiredStateOptions {
   readonly secrets: SecretInventory;
   readonly publications: Publications;
   readonly policy: () => InstallationPolicy;
-  /** What is to prove the operator to pods. */
+  /** Bearer token of the operator for pods. */
   readonly token: () => string;
   readonly counts: ShardCounts;
-  /** For how long a last good version stands in for an object whose references cannot be read. */
+  /** Longest use of a last good version while references cannot be read. */
   readonly lastGoodMs: number;
-  /** From the first change to the compilation that takes all of them in. @default {@link coalesceMsDefault} */
+  /** Time from the first change to the compilation of all changes. @default {@link coalesceMsDefault} */
   readonly coalesceMs?: number;
   /** @see FitOptions.bytesMax */
   readonly shardBytesMax?: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: OperatorMetrics;
-  /** @param changed keys of objects whose outcome is another, or gone */
+  /** @param changed keys of objects with another outcome or none */
   readonly onDesired: (desired: Desired, changed: readonly string[]) => void;
 }
 
 const coalesceMsDefault = 300;
-/** A third of the time at most goes into compiling, of which an edit waits for no more than this. */
+/** At most a third of the time goes into compiling. An edit waits for at most this time. */
 const restFactor = 2;
 const restMsMax = 1_000;
 
-/** Compiles what is to be in force after each change, whether or not this replica is the one that publishes it. */
+/** Compiles the desired configuration after each change, on the leader and on the other replicas. */
 export class DesiredState {
   readonly #options: DesiredStateOptions;
   readonly #compile = createCompiler();
@@ -87,7 +88,7 @@ export class DesiredState {
     return this.#desired;
   }
 
-  /** Something that it depends on changed. */
+  /** Handles a change of an input. */
   touch(): void {
     this.#coalescer.touch();
   }
@@ -102,7 +103,7 @@ export class DesiredState {
     const { resources, secrets, log } = this.#options;
     const { signal } = this.#stopping;
     try {
-      // One moment's objects with their Secrets: an object that comes meanwhile is for the next run.
+      // The Secrets belong to these objects: an object that arrives meanwhile is for the next run.
       const all = resources.all();
       const entries = await secrets.read(new Set(all.flatMap((resource) => this.#secretNamesOf(resource))), signal);
       if (!signal.aborted) this.#decide(all, entries);
@@ -140,7 +141,7 @@ export class DesiredState {
     onDesired(this.#desired, changed);
   }
 
-  /** What the shards hold is what was in force: it outlives every replica. */
+  /** The shards hold the configuration that was in force; they outlive every replica. */
   #before(): Before {
     const { publications, lastGoodMs, clock } = this.#options;
     return {
@@ -150,7 +151,7 @@ export class DesiredState {
     };
   }
 
-  /** Time alone will make something else of what is in force. */
+  /** Schedules the next compilation that time alone requires. */
   #lookAgain(afterMs: number): void {
     this.#cancelAgain?.();
     this.#cancelAgain = Number.isFinite(afterMs) ? this.#options.clock.after(afterMs, () => this.touch()) : undefined;
@@ -203,7 +204,7 @@ export class DesiredState {
   }
 }
 
-/** An object that an earlier version of the schema let in may lack anything; `compile` says so. */
+/** An object of an earlier schema may lack any field; `compile` reports that. */
 function namesOrNone(resource: Resource): readonly string[] {
   try {
     return secretNamesOf(resource);

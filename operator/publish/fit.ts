@@ -9,7 +9,7 @@ interface FitOptions {
   readonly counts: ShardCounts;
   readonly split: ShardSplitter;
   readonly configzToken: string | undefined;
-  /** Of the gzipped shard. @default {@link shardBytesMax} */
+  /** Bound on the gzipped shard. @default {@link shardBytesMax} */
   readonly bytesMax?: number;
   /** Orders resources, by `<Kind>/<namespace>/<name>`, from the oldest to the youngest. */
   readonly byAge: (one: string, other: string) => number;
@@ -22,10 +22,10 @@ interface Fitted {
   readonly tooLarge: ReadonlySet<string>;
 }
 
-/** A Secret holds 1 MiB; this leaves room for a shard that holds old and new material side by side. */
+/** Below the 1 MiB of a Secret, to leave space for old and new material in one shard. */
 export const shardBytesMax = 900 * 1024;
 
-/** Each trial gzips a whole shard; after so many the rest is left out. */
+/** Bound on trials, each of which gzips a whole shard. After them the rest is left out. */
 const trialsMax = 64;
 
 interface Entry {
@@ -35,8 +35,8 @@ interface Entry {
 }
 
 /**
- * Splits a configuration. What does not fit into its shard is left out, the youngest resources first, and everything
- * else is published: the same configuration with the same ages always gives the same.
+ * Splits a configuration into shards. When a shard is too large, its youngest resources are left out. The result
+ * depends only on the configuration and the ages.
  */
 export function fitIntoShards(config: RuntimeConfig, options: FitOptions): Fitted {
   const { counts, split, configzToken, bytesMax = shardBytesMax } = options;
@@ -57,7 +57,7 @@ export function fitIntoShards(config: RuntimeConfig, options: FitOptions): Fitte
   return { shards: split(without(config, tooLarge), configzToken), tooLarge };
 }
 
-/** What does not fit when one after the other is let in for as long as it does. Whole groups are tried at once. */
+/** Returns the entries that do not fit, tried from first to last. Whole groups are tried at once. */
 function leftOut(entries: readonly Entry[], fits: (entries: readonly Entry[]) => boolean): readonly Entry[] {
   const inside: Entry[] = [];
   const outside: Entry[] = [];
@@ -76,7 +76,7 @@ function leftOut(entries: readonly Entry[], fits: (entries: readonly Entry[]) =>
   return outside;
 }
 
-/** The shard of that name if only these entries were in it. */
+/** Encodes the shard of that name with only these entries. */
 function encoded(
   name: string,
   entries: readonly Entry[],
@@ -120,7 +120,7 @@ function entriesConfig(entries: readonly Entry[]): RuntimeConfig {
   };
 }
 
-/** The configuration without some resources, and without material that only they named. */
+/** The configuration without some resources and without the material that only they name. */
 function without(config: RuntimeConfig, left: ReadonlySet<string>): RuntimeConfig {
   const kept = entriesOf(config).filter(({ key }) => !left.has(key));
   const named = new Set(kept.flatMap((entry) => materialIdsOf(entry.config)));

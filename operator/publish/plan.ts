@@ -4,12 +4,12 @@ import { isReadable } from "../../crds/shards/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import { emptyConfig } from "./empty-config.ts";
 
-/** What of a published shard decides whether it is written again. */
+/** The state of a published shard that decides about a write. */
 export interface PublishedState {
   /** Undefined when it cannot be read. */
   readonly shard: Shard | undefined;
   readonly sha256: string | undefined;
-  /** False when something else about its Secret is not as it must be. */
+  /** False when its Secret has other faults, such as a missing label. */
   readonly isIntact: boolean;
 }
 
@@ -20,17 +20,16 @@ const secretBytesMax = 1024 * 1024;
 export type PublishPlan = readonly (readonly EncodedShard[])[];
 
 /**
- * What is to be written so that the published shards become the desired ones, without a moment at which a resource is
- * published and its material is not:
+ * Plans the writes that turn the published shards into the desired ones. At no time is a resource published without its
+ * material:
  *
  * ```
- *   1. shards of keys with what is new, still with what published resources name
+ *   1. shards of keys with new material, still with the material of published resources
  *   2. shards of resources
- *   3. shards of keys without what nobody names any more
+ *   3. shards of keys without unused material
  * ```
  *
- * A shard that is as it must be is not in the plan. Carried out half, the plan for what is there then leads to the same
- * end.
+ * An intact shard is not in the plan. After a partial run, the next plan leads to the same end.
  */
 export function planPublish(
   published: ReadonlyMap<string, PublishedState>,
@@ -53,7 +52,7 @@ export function planPublish(
   ];
 }
 
-/** The shard of keys with all that must be there before the resources change; undefined when it is there already. */
+/** The shard of keys with the material for old and new resources; undefined when it holds that already. */
 function addition(
   desired: EncodedShard,
   published: PublishedState | undefined,
@@ -71,7 +70,7 @@ function addition(
   return still.length === 0 ? desired : withMore(desired, wanted, Object.fromEntries(still), counts);
 }
 
-/** The shard of keys with more material, if a Secret has room for it. */
+/** The shard of keys with more material, if it fits into a Secret. */
 function withMore(
   desired: EncodedShard,
   wanted: KeyShard,
@@ -80,11 +79,11 @@ function withMore(
 ): EncodedShard {
   const material = { ...more, ...wanted.material };
   const both = splitIntoShards({ ...emptyConfig, material }, counts, wanted.configzToken).get(desired.name);
-  // Pods keep the material of what they still obey, so that this costs them nothing but a moment's report.
+  // Pods keep the material of applied resources: without it they only report an error for a moment.
   return both !== undefined && both.bytes.length <= secretBytesMax ? both : desired;
 }
 
-/** All material that published resources name. */
+/** Ids of the material of published resources. */
 function namedMaterial(published: readonly PublishedState[]): ReadonlySet<string> {
   const shards = published.flatMap(({ shard }) => (shard !== undefined && "partners" in shard ? [shard] : []));
   return new Set(shards.flatMap(resourcesOf).flatMap(materialIdsOf));

@@ -17,17 +17,17 @@ export interface Publication {
   /** `<generation>:<hash>`, as in the shard. */
   readonly digest: string;
   readonly shard: string;
-  /** The first revision that held this form, as far as anybody remembers: at the start, the one found. */
+  /** The first known revision with this form; at the start, the revision that was found. */
   readonly sinceRevision: number;
-  /** When it was written, or found, monotonic milliseconds. */
+  /** Time at which it was written or found, monotonic milliseconds. */
   readonly atMs: number;
 }
 
 type Version = Need["current"];
 
 /**
- * What the shards hold and since which revision. A shard that is deleted or spoilt changes nothing here: pods keep the
- * last good one, and it is about to be written again.
+ * The resources and material of the published shards, with their first revisions. A deleted or unreadable shard changes
+ * nothing here: pods keep its last good version, and the publisher writes it again.
  */
 export class Publications {
   readonly #counts: ShardCounts;
@@ -46,7 +46,7 @@ export class Publications {
     this.#counts = counts;
   }
 
-  /** Takes a change of a shard in. Answers the resources whose published form is another now. */
+  /** Takes a change of a shard. Returns the resources whose published form changed. */
   take({ name, after }: ShardChange, nowMs: number): readonly string[] {
     const { shard, revision = 0, sha256 = "" } = after ?? {};
     if (shard === undefined) return [];
@@ -58,7 +58,7 @@ export class Publications {
     return this.#resources.get(this.#shardOf.get(key) ?? "")?.get(key);
   }
 
-  /** The last good version of a shard; undefined when there never was one. */
+  /** The last good version of a shard; undefined without one. */
   current(shard: string): Version | undefined {
     return this.#current.get(shard);
   }
@@ -68,12 +68,12 @@ export class Publications {
     return [...(this.#resources.get(name)?.keys() ?? [])];
   }
 
-  /** Every resource that is published. */
+  /** Every published resource. */
   keys(): readonly string[] {
     return [...this.#shardOf.keys()];
   }
 
-  /** What a pod must run to obey the published form of a resource. */
+  /** The shards that a pod must run to apply the published form of a resource. */
   needs({ part, shard, sinceRevision }: Publication): readonly Need[] {
     const ids = materialIdsOf(part.config);
     const material = ids.map((id): [string, number] => {
@@ -87,7 +87,7 @@ export class Publications {
     }));
   }
 
-  /** The published form with its material, of a resource of that uid; undefined when there is none. */
+  /** The published form, with its material, of the resource with that uid; undefined when there is none. */
   part(key: string, uid: string | undefined): ConfigPart | undefined {
     const publication = this.of(key);
     if (publication === undefined || publication.part.config.uid !== uid) return undefined;
@@ -136,7 +136,7 @@ export class Publications {
   }
 }
 
-/** Without what another version wrote and this one cannot read; that is about to be written anew. */
+/** The readable resources of a shard. Those that another version wrote in an unknown form are written again. */
 function partsOf({ partners, catalogs, quotas }: ConfigShard): readonly (readonly [string, Publication["part"]])[] {
   return [
     ...partners

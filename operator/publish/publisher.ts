@@ -12,7 +12,7 @@ import type { ShardSecrets } from "./shard-secrets.ts";
 export interface PublisherOptions {
   readonly shards: ShardSecrets;
   readonly counts: ShardCounts;
-  /** What is to be published; undefined before anybody knows. */
+  /** The desired shards; undefined before the first compilation. */
   readonly desired: () => ReadonlyMap<string, EncodedShard> | undefined;
   readonly clock: Clock;
   readonly random: () => number;
@@ -23,11 +23,11 @@ export interface PublisherOptions {
 }
 
 const writesAtOnce = 4;
-/** Somebody who keeps undoing what is written makes us write no more often than this. */
+/** Least time between two publications, for another writer that reverts them. */
 const spacingMs = 300;
 const backoff: BackoffOptions = { baseMs: 50, maxMs: 10_000, jitter: 0.3 };
 
-/** Makes the published shards what they should be, for as long as this replica leads. */
+/** Publishes the desired shards while this replica leads. */
 export class Publisher {
   readonly #options: PublisherOptions;
   #wake: (() => void) | undefined;
@@ -37,18 +37,18 @@ export class Publisher {
     this.#options = options;
   }
 
-  /** @param term aborted when nothing may be written any more */
+  /** @param term aborted at the end of the term; no write may follow */
   start(term: AbortSignal): void {
     term.addEventListener("abort", () => this.wake(), { once: true });
     this.#running = this.#run(term);
   }
 
-  /** Something is desired, or published, that was not before. */
+  /** Wakes the loop after a change of the desired or published shards. */
   wake(): void {
     this.#wake?.();
   }
 
-  /** Resolves when nothing is written any more; the term must have been aborted. */
+  /** Resolves when the last write has ended; the term must have been aborted. */
   async stopped(): Promise<void> {
     await this.#running;
   }
@@ -73,7 +73,7 @@ export class Publisher {
     }
   }
 
-  /** Answers whether anything was to be written. */
+  /** Returns true when a write was needed. */
   async #publish(term: AbortSignal): Promise<boolean> {
     const { desired, shards, counts, clock, log, metrics } = this.#options;
     const wanted = desired();
@@ -92,7 +92,7 @@ export class Publisher {
     return names.length > 0;
   }
 
-  /** All of a group, a few at once; the first failure is thrown when none of them is under way any more. */
+  /** Writes a group, a few shards at once. Throws the first failure when no write runs any more. */
   async #write(group: readonly EncodedShard[], term: AbortSignal): Promise<void> {
     const { shards, metrics } = this.#options;
     const waiting = [...group];

@@ -26,7 +26,7 @@ export interface PublishedShard extends PublishedState {
   readonly secret: SecretObject;
 }
 
-/** A shard was written, edited or deleted, by us or by somebody else. */
+/** A written, edited or deleted shard, by any writer. */
 export interface ShardChange {
   readonly name: string;
   readonly after: PublishedShard | undefined;
@@ -42,7 +42,7 @@ interface ShardSecretsOptions {
   readonly log: Logger;
 }
 
-/** Far more writes than a shard will ever see, and far fewer than its annotation has digits for. */
+/** Bound on revisions, far above the writes of a shard and within the digits of the annotation. */
 const revisionMax = 1e12;
 
 /** Names the installation that a shard belongs to. */
@@ -58,16 +58,16 @@ export function shardSelector(prefix: string): string {
   return `${prefixLabel}=${prefix}`;
 }
 
-/** The Secrets that hold the shards: what they hold, and how they are written. */
+/** Reads and writes the Secrets that hold the shards. */
 export class ShardSecrets {
   readonly #options: ShardSecretsOptions;
   readonly #nameOf: ReadonlyMap<string, string>;
   readonly #published = new Map<string, PublishedShard>();
-  /** The latest of each shard, kept when its Secret is deleted. */
+  /** The latest revision of each shard, kept when its Secret is deleted. */
   readonly #revisions = new Map<string, number>();
-  /** Versions of Secrets that are gone: what is older is no news. */
+  /** Resource versions of deleted Secrets; older events are ignored. */
   readonly #goneAt = new Map<string, string>();
-  /** What this process wrote last, or tried to, so that it need not be read again. */
+  /** The last written shards, or attempts, which need no decoding. */
   readonly #written = new Map<string, EncodedShard>();
   readonly #handlers: Array<(change: ShardChange) => void> = [];
   readonly #surplusHandlers: Array<() => void> = [];
@@ -79,42 +79,42 @@ export class ShardSecrets {
     options.watched.onChange((change) => this.#take(change));
   }
 
-  /** Calls the handler for every change to come. */
+  /** Calls the handler for every later change. */
   onChange(handler: (change: ShardChange) => void): void {
     this.#handlers.push(handler);
   }
 
   /**
-   * Calls the handler whenever there is a shard of an earlier number of shards, which {@link removeSurplus} removes.
+   * Calls the handler for each shard beyond the number of shards; {@link removeSurplus} removes it.
    */
   onSurplus(handler: () => void): void {
     this.#surplusHandlers.push(handler);
   }
 
-  /** By shard name; what is absent does not exist. */
+  /** By shard name; an absent shard does not exist. */
   published(): ReadonlyMap<string, PublishedShard> {
     return this.#published;
   }
 
-  /** The token that pods know, as last read; kept when its shard is deleted. */
+  /** The token of the shards as last read, kept when its shard is deleted. */
   token(): string | undefined {
     return this.#token;
   }
 
   /**
-   * Writes one shard under the next revision. The state it replaces is the last one known: when somebody was faster, it
-   * fails with `conflict`, and the watch brings what is there.
+   * Writes one shard under the next revision. It replaces the last known state: after another write it fails with
+   * `conflict`, and the watch delivers the present state.
    *
    * @throws KubeError
    */
   async write(encoded: EncodedShard, signal: AbortSignal): Promise<void> {
     const known = this.#published.get(encoded.name);
-    // Before it is sent: the watch may bring it back sooner than the answer comes.
+    // Recorded before the request: the watch can deliver the shard before the response.
     this.#written.set(encoded.name, encoded);
     this.#put(encoded.name, await this.#send(encoded, known, signal));
   }
 
-  /** Removes the shards that the installation had when it had more of them. @throws KubeError */
+  /** Removes the shards beyond the number of shards. @throws KubeError */
   async removeSurplus(signal: AbortSignal): Promise<number> {
     const surplus = this.#options.watched.list().filter((secret) => this.#isSurplus(secret));
     for (const secret of surplus) await this.#delete(secret, signal);
@@ -125,7 +125,7 @@ export class ShardSecrets {
     return isShardSecret(name, this.#options.prefix) && !this.#nameOf.has(name);
   }
 
-  /** That very Secret goes, or is gone already. */
+  /** Deletes exactly this Secret, unless it is deleted already. */
   async #delete({ metadata }: SecretObject, signal: AbortSignal): Promise<void> {
     const { namespace, name = "", uid = "" } = metadata;
     try {
@@ -155,7 +155,7 @@ export class ShardSecrets {
     }
   }
 
-  /** A Secret of that name is there, and the watch does not see it: it lacks the label. */
+  /** Takes over a Secret of that name without the label, which the watch does not see. */
   async #adopt(encoded: EncodedShard, signal: AbortSignal): Promise<SecretObject> {
     const { client, namespace, prefix } = this.#options;
     const secret = await client.get<SecretObject>(
@@ -168,7 +168,7 @@ export class ShardSecrets {
     return await this.#send(encoded, this.#read(encoded.name, secret), signal);
   }
 
-  /** The Secret is immutable or of another type, or it is gone already. */
+  /** Recreates a Secret that is immutable, of another type or deleted. */
   async #makeAnew(encoded: EncodedShard, known: PublishedShard, signal: AbortSignal): Promise<SecretObject> {
     const { client, namespace, prefix, log } = this.#options;
     log.warn({ shard: encoded.name }, "Secret of the shard not writable, recreated");
@@ -220,8 +220,7 @@ export class ShardSecrets {
   }
 
   /**
-   * After all that the shard ever had, as far as anybody remembers: a Secret that is missing had at most that of the
-   * others.
+   * A revision above all known ones of the shard. An unknown shard starts above those of all others.
    */
   #nextRevision(name: string): number {
     const own = this.#revisions.get(name);
@@ -229,7 +228,7 @@ export class ShardSecrets {
   }
 }
 
-/** What the annotation says, if it is to be believed: one that somebody made up must not use all numbers up. */
+/** The revision of the annotation; 0 for an invalid or huge one, which must not exhaust the numbers. */
 function revisionOf({ metadata }: SecretObject): number {
   const revision = Number(metadata.annotations?.[shardAnnotations.revision]);
   return Number.isSafeInteger(revision) && revision > 0 && revision <= revisionMax ? revision : 0;
@@ -246,7 +245,7 @@ interface SecretParts {
   readonly before: SecretObject | undefined;
 }
 
-/** The Secret of a shard; labels and annotations of others stay. */
+/** Builds the Secret of a shard. Labels and annotations of other writers stay. */
 function secretOf(encoded: EncodedShard, { namespace, prefix, revision, before }: SecretParts): SecretObject {
   const { managedFields: _managed, ...kept } = before?.metadata ?? {};
   return {
@@ -273,7 +272,7 @@ interface ShardSecretResult {
   readonly shard: Shard;
 }
 
-/** What we wrote ourselves is known by its bytes; its parts stay the very objects they were. */
+/** Reads a shard. One with the bytes that this process wrote keeps its decoded objects. */
 function resultOf(
   secret: SecretObject,
   name: string,

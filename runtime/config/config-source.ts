@@ -1,26 +1,27 @@
+// Configuration sources, and the supported part of a configuration. The parsers are in the rooms below.
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigzError, ConfigzShard } from "../../crds/configz.ts";
 
-/** A configuration as a source holds it now. */
+/** The present configuration of a source. */
 export interface ConfigState {
   readonly config: RuntimeConfig;
   /** Lowercase hex; equal for equal configurations of one source. */
   readonly hash: string;
-  /** What the configuration came in, by shard name. @default it came whole */
+  /** Versions of its shards, by name. @default it has no shards */
   readonly shards?: Readonly<Record<string, ConfigzShard>>;
-  /** Resources that are not obeyed as the source holds them. @default none */
+  /** Resources that are not applied as the source holds them. @default none */
   readonly errors?: readonly ConfigzError[];
-  /** What readers of `/configz` prove themselves with. @default nothing: only this machine may read it */
+  /** Bearer token for `/configz`. @default none: only this machine may read it */
   readonly configzToken?: string;
 }
 
 /**
- * Where the configuration comes from: a folder, or a cluster. It always holds one; what cannot be read changes nothing.
+ * The source of the configuration: a folder or a cluster. It always holds one; unreadable input changes nothing.
  */
 export interface ConfigSource<State extends ConfigState = ConfigState> {
   current(): State;
-  /** Tells of every later state, one after another. @returns what ends the telling */
+  /** Calls the listener for every later state, one after another. @returns a function that removes the listener */
   onChange(listener: (state: State) => void): () => void;
-  /** Ends the watching; resolves when nothing is under way any more. */
+  /** Stops watching; resolves when all work has ended. */
   stop(): Promise<void>;
 }

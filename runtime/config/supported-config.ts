@@ -21,15 +21,15 @@ import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
 import { readSigningKey, type SigningScheme } from "../../crds/signing-key.ts";
 
-/** A configuration without what this program cannot obey, and what that was. */
+/** The supported part of a configuration, and the resources outside of it. */
 interface SupportedConfig {
   readonly config: RuntimeConfig;
   readonly errors: readonly ConfigzError[];
 }
 
 /**
- * Takes out what another version of the program compiled and this one cannot obey, so that one resource never keeps the
- * others from being applied. Such a resource stays what it was in `previous`; without an earlier self it is left out.
+ * Removes resources that this version of the program does not support, so that they do not block the others. Such a
+ * resource keeps its version of `previous`, or is left out without one.
  */
 export function supportedConfig(config: RuntimeConfig, previous: RuntimeConfig | undefined): SupportedConfig {
   const partners = sift("WebhookPartner", config.partners, previous?.partners, (partner) =>
@@ -62,7 +62,7 @@ function sift<T extends ResourceOrigin>(
   return { kept, errors };
 }
 
-/** What has another shape than this program knows makes a check throw. */
+/** Runs a check. It throws for a resource of an unknown shape. */
 function judge<T>(faultOf: (resource: T) => string | undefined, resource: T): string | undefined {
   try {
     return faultOf(resource);
@@ -74,7 +74,7 @@ function judge<T>(faultOf: (resource: T) => string | undefined, resource: T): st
 
 type HistogramType = Extract<SourceConfig, { readonly kind: "histogram" }>["type"];
 
-/** Every word of a closed list that this program knows; one that is added to the type has to be added here. */
+/** The supported words of each closed list. A word that is added to the type must be added here. */
 const known = {
   scheme: { HmacV1: true, StandardWebhooks: true, HttpMessageSignatures: true } satisfies Record<
     PartnerConfig["signing"]["scheme"],
@@ -153,7 +153,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
   return firstFault(facts);
 }
 
-/** Nothing is sent to a partner that is held: what it lacks comes later. */
+/** A held partner needs no keys: nothing is sent to it. */
 function keyFacts({ signing, held, state }: PartnerConfig, material: RuntimeConfig["material"]): readonly Fact[] {
   const [key] = signing.keys;
   if (held !== undefined) return [[state === "Paused", "the partner is held but not paused"]];
@@ -203,7 +203,7 @@ function metricFacts({
 }
 
 const laterLimits: readonly (keyof ClassLimits)[] = ["distributedSeconds", "staleWhileRevalidateSeconds"];
-/** Limits that every quota has, whichever version compiled it. */
+/** Limits in the quotas of every version. */
 const limitNames = (Object.keys(classDefaults.A) as readonly (keyof ClassLimits)[]).filter(
   (name) => !laterLimits.includes(name),
 );
@@ -220,7 +220,7 @@ function quotaFault(quota: QuotaConfig): string | undefined {
   ]);
 }
 
-/** What must hold, and what to say when it does not. */
+/** A condition that must hold, and the message when it does not. */
 type Fact = readonly [holds: boolean, message: string];
 
 function knows(list: keyof typeof known, word: unknown, of: string): Fact {
@@ -236,7 +236,7 @@ function isHttpUrl(text: string): boolean {
 }
 
 /**
- * Schemes that are not known and empty bytes have messages of their own; keys beyond the first may lack their bytes.
+ * Unknown schemes and empty bytes have their own messages. Keys after the first may lack their bytes.
  */
 function canSign(scheme: SigningScheme, base64: string | undefined): boolean {
   const bytes = decoded(base64);
@@ -247,7 +247,7 @@ function decoded(base64: string | undefined): Buffer {
   return Buffer.from(base64 ?? "", "base64");
 }
 
-/** Bytes that only kept resources still name. */
+/** Material of the kept resources. */
 function keptMaterial(
   kept: readonly (PartnerConfig | CatalogConfig)[],
   previous: RuntimeConfig | undefined,

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import type { FolderFile } from "./folder-objects.ts";
 import { readYaml, type SourceProblem } from "../yaml/yaml-documents.ts";
 
-/** A file that may hold objects, as it was when the folder was listed. */
+/** A file of the folder, as it was when listed. */
 export interface FolderEntry {
   readonly name: string;
   readonly path: string;
   readonly bytes: number;
-  /** Changes whenever the content may have. */
+  /** Changes when the content may have changed. */
   readonly signature: string;
 }
 
@@ -19,7 +19,7 @@ export const filesMax = 1024;
 
 /**
  * The YAML and JSON files of a folder, sorted by name, without hidden ones and folders. Links are followed, so that a
- * mounted ConfigMap, whose files change by swapping a link, is seen to change.
+ * change of a mounted ConfigMap, which swaps a link, is detected.
  * @throws Error when the folder cannot be listed
  */
 export async function listFolder(folder: string): Promise<readonly FolderEntry[]> {
@@ -29,7 +29,7 @@ export async function listFolder(folder: string): Promise<readonly FolderEntry[]
   return entries.filter((entry) => entry !== undefined);
 }
 
-/** Undefined for what is no file, and for what vanished meanwhile. */
+/** Returns undefined for a non-file and for a file that vanished meanwhile. */
 async function entryOf(folder: string, name: string): Promise<FolderEntry | undefined> {
   const path = join(folder, name);
   const found = await stat(path, { bigint: true }).catch(() => undefined);
@@ -38,12 +38,12 @@ async function entryOf(folder: string, name: string): Promise<FolderEntry | unde
   return { name, path, bytes: Number(size), signature: [dev, ino, size, mtimeNs, ctimeNs].join(":") };
 }
 
-/** Reads and parses one file; what cannot be read is its problem, never an error. */
+/** Reads and parses one file. Failures become problems; it never throws. */
 export async function readFolderFile({ name, path, bytes }: FolderEntry): Promise<FolderFile> {
   if (bytes > fileBytesMax) return broken(name, "TooLarge", `is larger than ${fileBytesMax} bytes`);
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
-    // An editor that truncates before it writes would otherwise seem to have removed every object of the file.
+    // Some editors truncate a file before they write it: an empty file must not remove its objects.
     if (text.trim() === "") return broken(name, "Empty", "is empty");
     return { name, ...readYaml(name, text) };
   } catch (error) {

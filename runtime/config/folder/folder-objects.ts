@@ -8,7 +8,7 @@ export interface FolderFile extends YamlFile {
   readonly name: string;
 }
 
-/** An object in force, and where it stands. */
+/** An object in force, and its place. */
 interface FolderObject {
   readonly resource?: Resource;
   readonly secret?: SecretEntries;
@@ -19,15 +19,15 @@ interface FolderObject {
 /** All objects of a folder by `Kind/namespace/name`. */
 export interface FolderObjects {
   readonly objects: ReadonlyMap<string, FolderObject>;
-  /** What is wrong with the files as they are now. */
+  /** Faults of the files as they are now. */
   readonly problems: readonly SourceProblem[];
-  /** Keys of objects that are in force as they were before, since what is written now cannot be read. */
+  /** Keys of objects that stay in force, since their present text is invalid. */
   readonly kept: readonly string[];
 }
 
 export const noObjects: FolderObjects = { objects: new Map(), problems: [], kept: [] };
 
-/** One object with the way to say where something in it stands. */
+/** One object and the lines of its fields. */
 interface Placed {
   readonly value: unknown;
   readonly file: string;
@@ -35,9 +35,9 @@ interface Placed {
 }
 
 /**
- * The objects that files hold, in the order given. As at an API server, an object that is not valid is refused and the
- * one it would have replaced stays in force; a file that cannot be parsed keeps all that it gave before. Of two objects
- * of one name the first counts.
+ * Reads the objects of files, in the given order. Like at an API server, an invalid object is refused and the one it
+ * would replace stays in force. The objects of an unreadable file stay too. Of two objects with one name, the first is
+ * used.
  */
 export function readObjects(files: readonly FolderFile[], previous: FolderObjects): FolderObjects {
   const result = new ObjectResult(previous);
@@ -142,7 +142,7 @@ class ObjectResult {
   }
 }
 
-/** Says which half of the type is unknown; undefined when both are known. */
+/** Reports an unknown apiVersion; undefined for a known one. */
 function unknownType(value: object): readonly FieldProblem[] | undefined {
   const version = text(value, "apiVersion");
   if (version === apiVersion) return undefined;

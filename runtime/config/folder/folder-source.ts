@@ -1,3 +1,4 @@
+// Configuration from a folder of files. It reads no cluster.
 import { setTimeout as sleep } from "node:timers/promises";
 import { compile, configDigest } from "../../../crds/compile/compile.ts";
 import { uidOf } from "../../../crds/compile/origin.ts";
@@ -10,23 +11,23 @@ import { fileProblem, filesMax, listFolder, readFolderFile, type FolderEntry } f
 import { noObjects, objectKey, readObjects, type FolderFile, type FolderObjects } from "./folder-objects.ts";
 import type { SourceProblem } from "../yaml/yaml-documents.ts";
 
-/** What a folder says now. */
+/** The present state of a folder. */
 export interface FolderState extends ConfigState {
-  /** What became of each object that is valid in itself. */
+  /** Result of each object that is valid by itself. */
   readonly results: readonly ResourceResult[];
-  /** Everything that is not obeyed as written, of files and of objects, by file and line. */
+  /** All faults of files and objects, by file and line. */
   readonly problems: readonly SourceProblem[];
-  /** `Kind/namespace/name` of objects that are in force as they were before. */
+  /** `Kind/namespace/name` of objects that stay in force in an earlier version. */
   readonly kept: readonly string[];
 }
 
 interface FolderOptions {
   readonly policy: InstallationPolicy;
-  /** How often the folder is looked at. @default 200 */
+  /** Time between two polls. @default 200 */
   readonly pollMs?: number;
-  /** For how long a changed folder must hold still before it is read, so that no half-written file is. @default 50 */
+  /** A changed folder must stay unchanged for this time before it is read, so that writes are complete. @default 50 */
   readonly settleMs?: number;
-  /** For how long a last good version stands in for an object whose Secret cannot be read. @default seven days */
+  /** Longest use of a last good version while a Secret cannot be read. @default seven days */
   readonly lastGoodMs?: number;
   /** Unix milliseconds. @default the machine's clock */
   readonly now?: () => number;
@@ -34,12 +35,12 @@ interface FolderOptions {
 
 const pollMsDefault = 200;
 const settleMsDefault = 50;
-/** A folder that never holds still is read all the same after this many looks. */
+/** A folder that changes all the time is read after this number of polls. */
 const settleLooksMax = 8;
 
 /**
- * Configuration from a folder of YAML files: the three kinds and the Secrets they refer to. It looks for changes by
- * polling, which also works where change notifications do not (mounted ConfigMaps, network file systems).
+ * Configuration from a folder of YAML files: the three kinds and their Secrets. It polls for changes, which also works
+ * without change notifications (mounted ConfigMaps, network file systems).
  */
 export class FolderSource implements ConfigSource<FolderState> {
   private readonly reader: FolderReader;
@@ -57,7 +58,7 @@ export class FolderSource implements ConfigSource<FolderState> {
     this.settleMs = settleMs ?? settleMsDefault;
   }
 
-  /** Reads the folder and goes on watching it. @throws Error when it cannot be listed */
+  /** Reads the folder and watches it. @throws Error when it cannot be listed */
   static async open(folder: string, options: FolderOptions): Promise<FolderSource> {
     const reader = new FolderReader(folder, options);
     const source = new FolderSource(reader, await reader.read(await listFolder(folder)), options);
@@ -74,7 +75,7 @@ export class FolderSource implements ConfigSource<FolderState> {
     return () => this.listeners.delete(listener);
   }
 
-  /** Ends the watching; resolves when nothing is under way any more. */
+  /** Stops watching; resolves when all work has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.watching;
@@ -95,7 +96,7 @@ export class FolderSource implements ConfigSource<FolderState> {
       if (!this.reader.knows(entries)) return await this.reader.read(entries);
       return this.reader.isDue() ? this.reader.compile() : undefined;
     } catch (error) {
-      // Everything stays in force, and the next look reads anew.
+      // The state stays in force, and the next poll reads the folder again.
       this.reader.forget();
       const message = error instanceof Error ? error.message : "cannot be listed";
       return { ...this.state, problems: [fileProblem(folder, "Unreadable", message)] };
@@ -120,7 +121,7 @@ export class FolderSource implements ConfigSource<FolderState> {
   }
 }
 
-/** Reads a folder once, for those who do not watch it. @throws Error when it cannot be listed */
+/** Reads a folder once, without watching. @throws Error when it cannot be listed */
 export async function readFolder(folder: string, policy: InstallationPolicy): Promise<FolderState> {
   return new FolderReader(folder, { policy }).read(await listFolder(folder));
 }
@@ -163,7 +164,7 @@ class FolderReader {
     return this.compile();
   }
 
-  /** What the files that were read last say now. */
+  /** Compiles the files of the last read with the present time. */
   compile(): FolderState {
     const { policy, lastGoodMs = lastGoodMsDefault } = this.options;
     const before: Before = { partOf: (resource) => this.parts.get(uidOf(resource)), nowMs: this.nowMs(), lastGoodMs };
@@ -174,7 +175,7 @@ class FolderReader {
     return state;
   }
 
-  /** Whether time made something else of what is in force. */
+  /** Returns true when time alone requires another compilation. */
   isDue(): boolean {
     return this.nowMs() >= this.againMs;
   }

@@ -1,20 +1,20 @@
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { FolderState } from "./folder-source.ts";
 
-/** What an edit did to one object, for the log. */
+/** Effect of an edit on one object, for the log. */
 interface ObjectChange {
   /** `Kind/namespace/name` */
   readonly object: string;
   readonly outcome: "accepted" | "refused" | "removed";
-  /** Of the condition that keeps the object out; absent otherwise. */
+  /** Reason of the condition that refuses the object; absent otherwise. */
   readonly reason?: string;
   readonly message?: string;
   readonly warnings?: readonly string[];
-  /** What is in force instead of a refused object; absent: nothing. */
+  /** State in force instead of a refused object; absent: none. */
   readonly instead?: "last good version" | "held";
 }
 
-/** Objects whose spec or verdict differs between two states; all of them when there is no earlier one. */
+/** Objects whose spec or result differs between two states; all objects without an earlier state. */
 export function changesBetween(before: FolderState | undefined, after: FolderState): readonly ObjectChange[] {
   const known = new Map(before === undefined ? [] : marked(before));
   const present = marked(after);
@@ -25,7 +25,7 @@ export function changesBetween(before: FolderState | undefined, after: FolderSta
   return [...changed, ...[...gone].map((object): ObjectChange => ({ object, outcome: "removed" }))];
 }
 
-/** Every object with what it came to, and a mark that differs whenever its spec or that does. */
+/** Every object with its result, and a mark that changes with its spec or result. */
 function marked(state: FolderState): readonly (readonly [string, { mark: string; change: ObjectChange }])[] {
   const { partners, catalogs, quotas } = state.config;
   const digests = new Map([...partners, ...catalogs, ...quotas].map(({ uid, specDigest }) => [uid, specDigest]));

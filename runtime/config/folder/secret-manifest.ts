@@ -3,7 +3,7 @@ import type { FieldProblem } from "../../../crds/validate.ts";
 /** Entries of a Secret in base64, as in its `data`. */
 export type SecretEntries = Readonly<Record<string, string>>;
 
-/** The entries of a Secret, or what is wrong with it; never both. */
+/** The entries of a Secret, or its problems; never both. */
 type SecretResult =
   | { readonly entries: SecretEntries; readonly problems: readonly [] }
   | { readonly entries?: undefined; readonly problems: readonly FieldProblem[] };

@@ -2,14 +2,14 @@ import { Counter, Gauge, Registry } from "prom-client";
 import { type RequestCounter, withoutAnswer } from "../../../kube/client/call.ts";
 import type { ShardedState } from "./shard-set.ts";
 
-/** What the source of the configuration counts. */
+/** Metrics of the configuration's source. */
 export interface KubernetesMetrics extends RequestCounter {
   heard(): void;
   shard(outcome: "good" | "bad"): void;
   joined(state: ShardedState): void;
 }
 
-/** @param registry where the figures are read. @default nowhere */
+/** @param registry registry of the metrics. @default a private one */
 export function createKubernetesMetrics(registry = new Registry()): KubernetesMetrics {
   const registers = [registry];
   const requests = new Counter({

@@ -1,3 +1,4 @@
+// Configuration from shard Secrets of a cluster. It writes no Secret; the client is in `kube/`.
 import { setMaxListeners } from "node:events";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -25,9 +26,9 @@ export interface KubernetesSourceOptions {
   readonly log: Logger;
   /** @default nowhere */
   readonly registry?: Registry;
-  /** What a start without the API server is served from. @default nothing */
+  /** Copies of the shards, for a start without the API server. @default none */
   readonly copies?: ShardCopies;
-  /** Told in one sentence what is missing until everything was heard of once. @default nobody */
+  /** Called with the missing shard until all shards were received once. @default no call */
   readonly onWaiting?: (detail: string) => void;
   readonly times?: Partial<SourceTimes>;
 }
@@ -35,9 +36,9 @@ export interface KubernetesSourceOptions {
 interface SourceTimes extends FollowTimes {
   /** Changes that come within this time are applied together, in milliseconds. @default 20 */
   readonly settleMs: number;
-  /** How long the API server is waited for before copies stand in, in milliseconds. @default 5000 */
+  /** Wait for the API server before copies are used, in milliseconds. @default 5000 */
   readonly copiesAfterMs: number;
-  /** Bound on the wait for the head of a watch's answer, in milliseconds. @default 30 s */
+  /** Bound on the wait for the head of a watch's response, in milliseconds. @default 30 s */
   readonly responseMs: number;
   /** Credentials older than this are read again, in milliseconds. @default 10 s */
   readonly credentialsAgeMs: number;
@@ -52,8 +53,8 @@ const sourceTimes: SourceTimes = {
 };
 
 /**
- * Configuration from the Secrets that an operator writes. Each is watched by its name; whatever happens to one of them,
- * or to the API server, everything that was good stays in force. Source: design §3.
+ * Configuration from the Secrets that an operator writes. Each Secret is watched by its name. After a fault of a Secret
+ * or of the API server, the last good version stays in force. Source: design §3.
  */
 export class KubernetesSource implements ConfigSource<ShardedState> {
   private readonly options: KubernetesSourceOptions;
@@ -89,8 +90,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
   }
 
   /**
-   * Begins to watch and resolves when every shard was heard of, from the API server or from a copy, however long that
-   * takes.
+   * Starts to watch. Resolves when every shard was received from the API server or from a copy, without a time limit.
    * @throws the signal's reason when it is aborted before
    */
   static async open(options: KubernetesSourceOptions, signal: AbortSignal): Promise<KubernetesSource> {
@@ -157,7 +157,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     this.joinSoon();
   }
 
-  /** A refusal lasts until the rights or the Secret change; any other failure says nothing about the shard. */
+  /** Handles a failed watch. A refusal is a fault of the shard; any other failure is not. */
   private onFault(shard: string, secret: string, error: unknown, waitMs: number): void {
     const reason = isKubeError(error) ? error.message : describeError(error);
     const fault = isKubeError(error) ? error.kind : "unknown";
@@ -167,7 +167,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     else if (this.state === undefined) this.tellWaiting(reason);
   }
 
-  /** Copies of the shards of which nothing good was heard in time. */
+  /** Uses copies of the shards that were not received in time. */
   private async standIn(): Promise<void> {
     const { copies, log } = this.options;
     if (copies === undefined) return;
@@ -210,7 +210,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     for (const listener of this.listeners) listener(state);
   }
 
-  /** Content that is whole and yet makes no sense to this version of the program leaves everything as it was. */
+  /** Joins the shards. Content that this version cannot join keeps the previous state. */
   private joined(): ShardedState | undefined {
     try {
       return this.set.join(this.state?.config);

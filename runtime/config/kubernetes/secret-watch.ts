@@ -5,11 +5,11 @@ import type { KubeObject, ResourceType } from "../../../kube/client/resource.ts"
 import type { Outage } from "../../../kube/outage.ts";
 import { Reflector } from "../../../kube/reflector/reflector.ts";
 
-/** When a Secret is listed again, and when a watch is given up and tried again. */
+/** Times of the lists and watches of a Secret. */
 export interface FollowTimes {
-  /** Longest time between two lists, in milliseconds; up to a third of it is left to chance. */
+  /** Longest time between two lists, in milliseconds; up to a third of it is random. */
   readonly relistMs: number;
-  /** A watch without one byte for so long is given up, in milliseconds. The server sends a bookmark each minute. */
+  /** A watch fails after this time without a byte, in milliseconds. The server sends a bookmark each minute. */
   readonly silenceMs: number;
   /** Bound on a list, in milliseconds. */
   readonly listTimeoutMs: number;
@@ -17,8 +17,8 @@ export interface FollowTimes {
 }
 
 /**
- * @default of {@link FollowTimes}. Per Secret two requests in 30 to 45 minutes, and while the server is away one try a
- * minute: for 40 Secrets 0.04 and 0.9 requests per second.
+ * @default of {@link FollowTimes}. Each Secret needs two requests in 30 to 45 minutes, and one try a minute while the
+ * server is down: for 40 Secrets 0.04 and 0.9 requests per second.
  */
 export const followTimes: FollowTimes = {
   relistMs: 45 * 60_000,
@@ -27,13 +27,13 @@ export const followTimes: FollowTimes = {
   backoff: { baseMs: 200, maxMs: 60_000, jitter: 0.5 },
 };
 
-/** Receives what is read of one Secret. */
+/** Receives the versions of one Secret. */
 export interface FollowListener {
-  /** The Secret as it is now; undefined when there is none. A list repeats what was known before. */
+  /** Called with the present Secret, undefined without one. A list repeats the known version. */
   onSecret(secret: ShardSecret | undefined): void;
-  /** A list or a watch failed; the next one begins after the wait. */
+  /** Called when a list or a watch fails; the next one begins after the wait. */
   onFault(error: unknown, waitMs: number): void;
-  /** The server answered or sent bytes. */
+  /** Called when the server responds or sends bytes. */
   onHeard(): void;
 }
 

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { ShardSecret } from "../../../crds/shards/shards.ts";
 
 /**
- * Copies of the Secrets on disk, for a start while the API server is away. Each is the Secret as it was read, so that
- * the one check of its content (the sha256 in its annotations) also finds what the disk did to it. They hold signing
- * keys: only their owner may read them.
+ * Copies of the Secrets on disk, for a start while the API server is down. Each is the Secret as it was read, so that
+ * the sha256 in its annotations also detects damage by the disk. Copies hold signing keys: only their owner may read
+ * them.
  */
 export class ShardCopies {
   private readonly folder: string;
@@ -19,7 +19,7 @@ export class ShardCopies {
 
   /**
    * Opens a folder, making it when it is missing.
-   * @param prefix tells apart what installations share the folder
+   * @param prefix prefix of the installation, since several may share the folder
    * @throws Error when it cannot be made
    */
   static async open(folder: string, prefix: string): Promise<ShardCopies> {
@@ -27,7 +27,7 @@ export class ShardCopies {
     return new ShardCopies(folder, prefix);
   }
 
-  /** The copy of a shard; undefined when there is none that can be read. */
+  /** The copy of a shard; undefined when none can be read. */
   async read(name: string): Promise<ShardSecret | undefined> {
     try {
       const secret: unknown = JSON.parse(await readFile(this.pathOf(name), "utf8"));
@@ -48,14 +48,14 @@ export class ShardCopies {
     await writing;
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when the last write has ended. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.writing.values());
   }
 
   private async replace(name: string, text: string): Promise<void> {
     const aside = `${this.pathOf(name)}.new`;
-    // A file that another user left there would keep its mode.
+    // An existing file of another user would keep its mode.
     await rm(aside, { force: true });
     const file = await open(aside, "wx", 0o600);
     try {

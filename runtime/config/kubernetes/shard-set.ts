@@ -12,20 +12,20 @@ import {
 import type { ConfigState } from "../config-source.ts";
 import { supportedConfig } from "../supported-config.ts";
 
-/** What shards say together. */
+/** The configuration of all shards. */
 export interface ShardedState extends ConfigState {
   readonly shards: NonNullable<ConfigState["shards"]>;
   readonly errors: NonNullable<ConfigState["errors"]>;
 }
 
 interface HeldShard {
-  /** The last good version; undefined when there was none yet. */
+  /** The last good version; undefined before the first. */
   readonly good?: { readonly revision: number; readonly sha256: string; readonly shard: Shard };
-  /** Why what there is now is not obeyed. */
+  /** Fault of the present version. */
   readonly error?: string;
 }
 
-/** The shards of one installation as they were last good, whatever became of them since. */
+/** The last good versions of the shards of one installation. */
 export class ShardSet {
   private readonly counts: ShardCounts;
   private readonly held: Map<string, HeldShard>;
@@ -36,9 +36,8 @@ export class ShardSet {
   }
 
   /**
-   * Takes what there is now of a shard; undefined when its Secret is gone. What cannot be obeyed leaves the last good
-   * one.
-   * @returns `good` for a version that is held from now on, `bad` for one that is not, `same` when nothing changed
+   * Takes the present version of a shard, undefined without its Secret. An invalid version keeps the last good one.
+   * @returns `good` for an accepted version, `bad` for a refused one, `same` without a change
    */
   take(name: string, secret: ShardSecret | undefined): "good" | "bad" | "same" {
     const before = this.held.get(name) ?? {};
@@ -48,14 +47,14 @@ export class ShardSet {
     const isSame = before.good?.sha256 === reading.sha256 && before.good.revision === reading.revision;
     if (isSame && before.error === undefined) return "same";
     const { revision, sha256, shard } = reading;
-    // The same content keeps its objects, by which everyone after this sees that nothing changed.
+    // Equal content keeps its objects, so that later steps detect that nothing changed.
     this.held.set(name, {
       good: { revision, sha256, shard: before.good?.sha256 === sha256 ? before.good.shard : shard },
     });
     return "good";
   }
 
-  /** Takes a copy of a shard of which no good version was heard; what is said against the newest one stays said. */
+  /** Takes a copy of a shard without a good version. The fault of the newest version stays reported. */
   takeCopy(name: string, secret: ShardSecret): "good" | "bad" {
     const { good, error } = this.held.get(name) ?? {};
     const reading = readShardSecret(secret, name, this.counts);
@@ -64,7 +63,7 @@ export class ShardSet {
     return "good";
   }
 
-  /** A shard cannot be read any more; the last good one stays. */
+  /** Records a fault of a shard. Its last good version stays. */
   fail(name: string, error: string): "bad" | "same" {
     const before = this.held.get(name) ?? {};
     if (before.error === error) return "same";
@@ -72,14 +71,14 @@ export class ShardSet {
     return "bad";
   }
 
-  /** Shards of which no good version was ever seen, each with what is known of that. */
+  /** Shards without a good version, each with its fault. */
   missing(): readonly { readonly name: string; readonly error: string }[] {
     const missing = [...this.held].filter(([, { good }]) => good === undefined);
     return missing.map(([name, { error = "not received yet" }]) => ({ name, error }));
   }
 
   /**
-   * What the shards say together; undefined while one is missing. Parts that cannot be obeyed stay as in `previous`.
+   * Joins the shards; undefined while one is missing. Unsupported resources stay as in `previous`.
    */
   join(previous: RuntimeConfig | undefined): ShardedState | undefined {
     const held = [...this.held].flatMap(([name, { good, error }]) =>
@@ -94,7 +93,7 @@ export class ShardSet {
     const errors = [...joined.faults, ...unknown];
     return {
       config,
-      // Of the digests, since one of everything would cost more than all the rest of an edit.
+      // A hash of the digests: a hash of all content would cost more than the rest of an edit.
       hash: sha256Of(JSON.stringify([held.map(({ name, sha256 }) => [name, sha256]), errors])),
       shards: Object.fromEntries(
         held.map(({ name, revision, sha256, error }): [string, ConfigzShard] => {

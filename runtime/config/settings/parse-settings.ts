@@ -4,7 +4,7 @@ import { defaultAlgorithms, defaultSettings, settingsSchema } from "./settings-s
 import type { IssuerSettings, Settings, TlsSettings, TrustedProxySettings } from "./settings.ts";
 import { readYaml, type SourceProblem, type YamlDocument } from "../yaml/yaml-documents.ts";
 
-/** The settings file as a whole is refused: a half-obeyed installation would be worse than none. */
+/** The settings file is refused as a whole: a part of the settings would be worse than none. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
   readonly problems: readonly SourceProblem[];
@@ -100,18 +100,18 @@ function withDefaults(given: Given<Settings>): Settings {
   };
 }
 
-/** What callers have to prove, and how. */
+/** Settings of token binding. */
 function possessionOf({ tokenBinding, publicUrls, tls, trustedProxies }: Given<Settings>) {
   return {
     tokenBinding: tokenBinding ?? defaultSettings.tokenBinding,
     publicUrls: publicUrls ?? defaultSettings.publicUrls,
-    // The schema requires what these have to have.
+    // The schema requires their members.
     ...(tls === undefined ? {} : { tls: tls as TlsSettings }),
     ...(trustedProxies === undefined ? {} : { trustedProxies: trustedProxies as TrustedProxySettings }),
   };
 }
 
-/** What a schema cannot say. */
+/** Rules that the schema cannot express. */
 function ruleProblems(settings: Settings): readonly Finding[] {
   const { issuers, streams } = settings;
   return [
@@ -127,7 +127,7 @@ function ruleProblems(settings: Settings): readonly Finding[] {
   ];
 }
 
-/** Else every token of the issuer would be refused. */
+/** Token binding needs TLS or a proxy, else every token of the issuer would be refused. */
 function bindingProblems({ issuers, tokenBinding, tls, trustedProxies }: Settings): readonly Finding[] {
   const blocks = (trustedProxies?.addresses ?? []).flatMap((block, index): readonly Finding[] =>
     isCidr(block) ? [] : [[`trustedProxies.addresses[${index}]`, "must be a CIDR block such as 10.0.0.0/8"]],

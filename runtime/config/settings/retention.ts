@@ -2,8 +2,8 @@ import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { StreamSettings } from "./settings.ts";
 
 /**
- * Sentences for each stream that forgets too soon: an event and its attempts must outlive the longest delivery and its
- * dead letter, or a redrive would find nothing. Empty when all is well.
+ * Warnings for each stream with too short a retention. An event and its attempts must outlive the longest delivery and
+ * its dead letter, or a redrive would not find them.
  */
 export function retentionFaults(streams: StreamSettings, { partners }: RuntimeConfig): readonly string[] {
   const oldest = partners.toSorted((one, other) => other.retry.maxAgeSeconds - one.retry.maxAgeSeconds)[0];

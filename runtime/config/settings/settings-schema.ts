@@ -24,7 +24,7 @@ const tokenAlgorithms = [
   "Ed25519",
 ] as const;
 
-/** What an issuer accepts that names no algorithms. */
+/** Algorithms of an issuer without its own. */
 export const defaultAlgorithms: readonly string[] = ["RS256", "ES256", "EdDSA"];
 
 /** Below what the server itself gives an answer. */
@@ -38,7 +38,7 @@ const ageSecondsMax = 3650 * daySeconds;
 /** Two consumers each stay below what a stream may have. */
 const ownLanesMaxMax = 8_000;
 
-/** What holds for every setting that a file does not name. */
+/** Defaults of all settings. */
 export const defaultSettings: Settings = {
   name: "heliograph",
   issuers: [],

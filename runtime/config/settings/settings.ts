@@ -1,27 +1,29 @@
+// Schema, defaults and parser of the installation's settings. It holds no resources.
 /**
- * Installation settings: one schema-checked file, the same in a cluster (a ConfigMap) and without one. Resources say
- * what partners and metrics are; settings say what this installation is.
+ * Installation settings: one schema-checked file, the same in a cluster (a ConfigMap) and without one. Resources
+ * describe partners and metrics; settings describe this installation.
  */
 export interface Settings {
   /** Name of the installation: the `X-Webhook-Producer` of events without a producer. @default "heliograph" */
   readonly name: string;
-  /** Who may issue tokens. @default none: every request that needs a token is refused */
+  /** Trusted token issuers. @default none: every request that needs a token is refused */
   readonly issuers: readonly IssuerSettings[];
   readonly claims: ClaimSettings;
-  /** What every token has to be bound to; an issuer may say otherwise. @default "None" */
+  /** Required binding of tokens; an issuer may override it. @default "None" */
   readonly tokenBinding: TokenBinding;
-  /** Whether tokens on webhook routes have to name partners. @default "Optional": one that names none sees every one */
+  /**
+   * Rule for the partners claim on webhook routes. @default "Optional": a token without the claim sees every partner
+   */
   readonly partnersClaim: PartnersClaim;
   /**
-   * Origins under which callers know the API, such as `https://api.example.com`. @default what `Host` says, by http or
-   * https
+   * Public origins of the API, such as `https://api.example.com`. @default the `Host` header with http or https
    */
   readonly publicUrls: readonly string[];
-  /** How the public port is served. @default plain HTTP */
+  /** TLS of the public port. @default plain HTTP */
   readonly tls?: TlsSettings;
-  /** Who may say which certificate the client showed. @default nobody */
+  /** Proxies that may forward the client's certificate. @default none */
   readonly trustedProxies?: TrustedProxySettings;
-  /** Where NATS keeps data; what stores of another residency answer is not shared through it. @default all of it is */
+  /** Residency of NATS. Results of stores of another residency are not shared through it. @default all are shared */
   readonly residency?: string;
   readonly personalData: PersonalDataSettings;
   readonly events: EventSettings;
@@ -30,29 +32,29 @@ export interface Settings {
   readonly metrics: MetricsSettings;
 }
 
-/** How deliveries of many partners share one JetStream. */
+/** Settings of deliveries. */
 interface DeliverySettings {
   /**
-   * Partners that have a lane, and consumers, of their own; those beyond share lanes.
+   * Number of partners with their own lane and consumers; the others share lanes.
    * @default 800, or 200 when streams have copies: every acknowledgement looks through all consumers
    */
   readonly ownLanesMax?: number;
-  /** How long a partner is gone from the configuration before what waits for it goes too. @default 600 */
+  /** Time from the removal of a partner until its waiting deliveries end. @default 600 */
   readonly removedAfterSeconds: number;
 }
 
-/** How metrics are answered. */
+/** Settings of metrics queries. */
 interface MetricsSettings {
   /**
-   * Bound on all stores of one query together, in milliseconds. A store's own `timeoutSeconds` counts only below it.
+   * Bound on the store requests of one query, in milliseconds. A store's `timeoutSeconds` has effect only below it.
    * Source: seed "Operational Metrics API" §8, "Recommended client timeout". @default 1800
    */
   readonly deadlineMs: number;
 }
 
 /**
- * `None`: a token need not be bound, but a bound one has to be proven all the same. `Certificate`: to a client
- * certificate (RFC 8705 §3). `Any`: to a client certificate or to a key (RFC 9449).
+ * `None`: a token need not be bound, but the binding of a bound one is checked. `Certificate`: bound to a client
+ * certificate (RFC 8705 §3). `Any`: bound to a client certificate or to a key (RFC 9449).
  */
 export type TokenBinding = (typeof tokenBindings)[number];
 /** Every {@link TokenBinding}. */
@@ -63,25 +65,25 @@ export type PartnersClaim = (typeof partnersClaims)[number];
 /** Every {@link PartnersClaim}. */
 export const partnersClaims = ["Optional", "Required"] as const;
 
-/** TLS of the public port; clients are asked for a certificate, and need none. Files are read anew when they change. */
+/** TLS of the public port. Client certificates are requested but optional. Files are read again when they change. */
 export interface TlsSettings {
-  /** PEM: the certificate and what leads to its root. */
+  /** PEM: the certificate and its chain. */
   readonly certFile: string;
   /** PEM. */
   readonly keyFile: string;
   /**
-   * PEM of the authorities whose client certificates count. @default any certificate counts, by its thumbprint alone
+   * PEM of the authorities of client certificates. @default any certificate is accepted, by its thumbprint alone
    */
   readonly clientCaFile?: string;
   /** @default "TLSv1.2" */
   readonly minVersion?: (typeof tlsVersions)[number];
 }
-/** Least versions of TLS that may be asked for. */
+/** Supported minimum versions of TLS. */
 export const tlsVersions = ["TLSv1.2", "TLSv1.3"] as const;
 
-/** Proxies that end TLS and tell which certificate the client showed. */
+/** Proxies that end TLS and forward the client's certificate. */
 export interface TrustedProxySettings {
-  /** CIDR blocks; from any other address the header means nothing. */
+  /** CIDR blocks; the header of any other address is ignored. */
   readonly addresses: readonly string[];
   /** @default that of the form: X-Forwarded-Client-Cert, X-SSL-Client-Cert, Client-Cert */
   readonly certificateHeader?: string;
@@ -101,17 +103,17 @@ export interface IssuerSettings {
   readonly jwksUrl?: string;
   /** PEM file of the authorities that prove the host of `jwksUrl`. @default those that Node trusts */
   readonly jwksCaFile?: string;
-  /** File of a bearer token that the host of `jwksUrl` asks for; read anew each time. @default none is sent */
+  /** File of a bearer token for the host of `jwksUrl`, read for each request. @default none is sent */
   readonly jwksTokenFile?: string;
   readonly jwksFile?: string;
   /** Signature algorithms, asymmetric only. @default ["RS256", "ES256", "EdDSA"] */
   readonly algorithms: readonly string[];
-  /** What tokens of this issuer have to be bound to. @default that of the settings */
+  /** Required binding of this issuer's tokens. @default that of the settings */
   readonly tokenBinding?: TokenBinding;
-  /** Which tokens of this issuer are taken by their `typ` header. @default "Any" */
+  /** Accepted `typ` header of this issuer's tokens. @default "Any" */
   readonly tokenType?: TokenType;
   /**
-   * Rights by the `sub` claim, for issuers whose tokens cannot carry any, such as a Kubernetes cluster's. @default none
+   * Rights by the `sub` claim, for issuers whose tokens carry none, such as a Kubernetes cluster. @default none
    */
   readonly grants?: readonly SubjectGrant[];
 }
@@ -121,7 +123,7 @@ export type TokenType = (typeof tokenTypes)[number];
 /** Every {@link TokenType}. */
 export const tokenTypes = ["Any", "AccessToken"] as const;
 
-/** What a token of one subject may do beyond what its claims say. */
+/** Rights of one subject's tokens, in addition to their claims. */
 export interface SubjectGrant {
   /** Exact value of the `sub` claim. */
   readonly subject: string;
@@ -129,7 +131,7 @@ export interface SubjectGrant {
   readonly tenants: readonly string[];
   /** @default none */
   readonly roles?: readonly string[];
-  /** Webhook partners, as `namespace/name`. @default what the token names */
+  /** Webhook partners, as `namespace/name`. @default those of the token */
   readonly partners?: readonly string[];
 }
 
@@ -150,13 +152,13 @@ export interface ClaimSettings {
   readonly partners: string;
 }
 
-/** What no event may carry. */
+/** Personal data that events must not carry. */
 export interface PersonalDataSettings {
   /** Names of fields, at any depth of `data`, without regard to case, space, `_` and `-`. */
   readonly forbiddenFields: readonly string[];
   /** Fields (dotted paths below `data`) whose digits are never taken for a card number. */
   readonly allowedFields: readonly string[];
-  /** The same for some types of events. */
+  /** Allowed fields for some types of events. */
   readonly allowedForTypes: readonly AllowedFields[];
 }
 
@@ -168,10 +170,10 @@ interface AllowedFields {
   readonly fields: readonly string[];
 }
 
-/** What events have to be, besides what the envelope says. */
+/** Requirements on events beyond the envelope. */
 interface EventSettings {
   /**
-   * Forms of which the id of every event must have one, so that no tenant can guess another's. @default none: any id
+   * Allowed forms of event ids, so that no tenant can guess another's ids. @default any id
    */
   readonly idForms: readonly EventIdForm[];
 }

@@ -12,15 +12,15 @@ export interface YamlBounds {
 /** @default of {@link YamlBounds} */
 export const yamlBounds: YamlBounds = { documentsMax: 4096, valuesMax: 200_000, depthMax: 64 };
 
-/** What is wrong with a document, and at which offset of the text. */
+/** The fault of a document, and its offset in the text. */
 interface YamlFault {
   readonly offset: number;
   readonly message: string;
 }
 
 /**
- * The first thing in a parsed document that the bounds or the house rules forbid (repeated or structured keys, aliases
- * that grow, deep nesting), found in one linear pass before anything is expanded. Undefined when there is none.
+ * Finds the first fault of a parsed document: repeated or structured keys, growing aliases, deep nesting. It takes one
+ * linear pass before any expansion. Undefined without a fault.
  */
 export function yamlFault(root: Node | null, bounds: YamlBounds): YamlFault | undefined {
   const walk = new Walk(bounds);

@@ -1,35 +1,36 @@
+// Bounded reading of YAML files. It knows no Kubernetes object.
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseAllDocuments } from "yaml";
 import type { Document, Node } from "yaml";
 import { yamlBounds, yamlFault, type YamlBounds } from "./yaml-bounds.ts";
 
-/** One thing wrong with a configuration file, in words for the person who wrote it. */
+/** One fault of a configuration file. */
 export interface SourceProblem {
-  /** File as it was named to the reader. */
+  /** Name of the file as given. */
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;
   /** Path of the field, for example `spec.metrics[3].id`; empty when no single field is at fault. */
   readonly field: string;
-  /** One CamelCase word that a program can decide by. */
+  /** One CamelCase word for programs. */
   readonly reason: string;
   readonly message: string;
 }
 
-/** One document of a YAML file: plain values that know their lines. */
+/** One document of a YAML file: plain values and the lines of their fields. */
 export interface YamlDocument {
   readonly value: unknown;
-  /** Line of the field, or of its nearest ancestor that is written down. Counted from 1. */
+  /** Line of the field, or of its nearest ancestor in the text. Counted from 1. */
   readonly lineOf: (field: string) => number;
 }
 
 export interface YamlFile {
   readonly documents: readonly YamlDocument[];
-  /** What kept documents out; empty when every document was read. */
+  /** Faults of the refused documents. */
   readonly problems: readonly SourceProblem[];
 }
 
 /**
- * Reads every document of a YAML (or JSON) text. Documents with problems are left out; empty ones too. Never throws.
+ * Reads every document of a YAML (or JSON) text. Faulty and empty documents are left out. Never throws.
  * @param bounds default {@link yamlBounds}
  */
 export function readYaml(file: string, text: string, bounds: YamlBounds = yamlBounds): YamlFile {
@@ -57,10 +58,10 @@ export function readYaml(file: string, text: string, bounds: YamlBounds = yamlBo
   return { documents, problems };
 }
 
-/** A string says why the whole text cannot be parsed. */
+/** Returns a message when the whole text cannot be parsed. */
 function parseDocuments(text: string, lineCounter: LineCounter): readonly Document.Parsed[] | string {
   try {
-    // Repeated keys are found by the walk in linear time; the parser's own check compares every key with all others.
+    // The walk finds repeated keys in linear time; the parser's check compares every key with all others.
     const parsed = parseAllDocuments(text, { lineCounter, prettyErrors: false, uniqueKeys: false, logLevel: "silent" });
     return Array.isArray(parsed) ? parsed : [];
   } catch (error) {
@@ -75,7 +76,7 @@ function isEmpty({ contents }: Document.Parsed): boolean {
 
 function locatedDocument(document: Document.Parsed, lines: LineCounter): YamlDocument {
   return {
-    // Expansion is bounded by the walk; the library's own bound walks the document again for each alias.
+    // The walk bounds the expansion; the library's bound would walk the document again for each alias.
     value: document.toJS({ maxAliasCount: -1 }) as unknown,
     lineOf: (field) => lines.linePos(offsetOf(document, fieldSegments(field))).line,
   };
@@ -103,7 +104,7 @@ function offsetOf(document: Document.Parsed, segments: readonly string[]): numbe
 interface Step {
   readonly offset: number | undefined;
   readonly value: unknown;
-  /** Segments of the path that name the child: several when its key holds dots, as `tls.crt` does. */
+  /** Number of path segments that name the child: several when its key has dots, like `tls.crt`. */
   readonly taken: number;
 }
 
