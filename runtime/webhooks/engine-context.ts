@@ -51,7 +51,7 @@ export interface WebhookEngineDeps {
   readonly now?: () => number;
   /** [0, 1), for jitter. @default Math.random */
   readonly random?: () => number;
-  /** Asks other pods which partners they have. @default no other pod is asked */
+  /** Requests between pods, for the partners that other pods have. @default no requests */
   readonly peers?: Pick<PodMessages, "ask" | "serve">;
   /** Minimum age of a message without a live consumer before it is published again. @default 15 seconds */
   readonly orphanAgeMs?: number;

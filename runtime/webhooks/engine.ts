@@ -26,8 +26,8 @@ import { createReplayStore, type ReplayStore } from "./replay/replay-store.ts";
 import { createReplays, type Replays } from "./replay/replays.ts";
 import { createReplayRunner } from "./replay/runner.ts";
 import { publishedKeys, type PublishedKeys } from "./signing/published-keys.ts";
-import { createLaneOwnership, podKey, type LaneOwnership } from "./workers/lane-ownership.ts";
-import { createLanes, type Lanes } from "./workers/lane-workers.ts";
+import { LaneOwnership, podKey } from "./workers/lane-ownership.ts";
+import { Lanes } from "./workers/lane-workers.ts";
 import { createPromotions, type Promotions } from "./workers/promotions.ts";
 
 /** Heartbeats are sent twice a second. */
@@ -91,7 +91,7 @@ export class WebhookEngine {
     setMaxListeners(0, this.#ending.signal);
     this.#promotions = createPromotions(this.#bucket("promotedPartners"), laneRules.ownLanesMax);
     this.#partners = new ConfiguredPartners(deps.config, laneRules, () => this.#promotions.keys);
-    this.#ownership = createLaneOwnership({
+    this.#ownership = new LaneOwnership({
       bucket: this.#bucket("pods"),
       clock: nats.clock,
       podId,
@@ -106,7 +106,7 @@ export class WebhookEngine {
       isOwn: ({ lane }) => this.#ownership.isOwner(lane),
       ending: this.#ending.signal,
     });
-    this.#lanes = createLanes({
+    this.#lanes = new Lanes({
       context: this.#context,
       ownership: this.#ownership,
       promotions: this.#promotions,

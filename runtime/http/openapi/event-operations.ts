@@ -1,5 +1,5 @@
 import { textLengthMax } from "../../metrics/request/parameters.ts";
-import { deliveryStates } from "../../webhooks/history/history.ts";
+import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { askedTime } from "./common-schemas.ts";
 import { words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationParameter } from "./operation.ts";

@@ -1,4 +1,4 @@
-import { deliveryStates } from "../../webhooks/history/history.ts";
+import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { requestForms } from "../../webhooks/replay/request-forms.ts";
 import { ownDomain } from "../../webhooks/events/reserved-types.ts";
 import { count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";

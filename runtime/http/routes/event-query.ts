@@ -9,7 +9,7 @@ import {
   refuseUnknown,
 } from "../../metrics/request/parameters.ts";
 import type { EventQuery } from "../../webhooks/history/event-list.ts";
-import { deliveryStates } from "../../webhooks/history/history.ts";
+import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts";
 

@@ -48,7 +48,7 @@ function batchResponse(results: readonly BatchItemResult[], correlationId: strin
     });
   }
   const items = results.map((result) => {
-    if ("answer" in result) return { status: 202, ...acceptedBody(result.answer) };
+    if ("response" in result) return { status: 202, ...acceptedBody(result.response) };
     return { status: result.refusal.status, error: problemOf(result.refusal, correlationId) };
   });
   return { status: refusals.length === 0 ? 202 : 207, body: { results: items } };

@@ -9,7 +9,7 @@ import { applySettlement } from "./apply-settlement.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryHeaders } from "../signing/delivery-headers.ts";
 import { attemptNumber } from "../records/delivery-record.ts";
-import { spliceAttempt } from "../events/envelope.ts";
+import { spliceAttempt } from "../events/splice-attempt.ts";
 import { eventHash } from "../ids.ts";
 import { outcomeCode, type FailureOutcome, type Outcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";

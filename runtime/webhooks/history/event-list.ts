@@ -1,5 +1,6 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { standingsOf, visibleSeq, waitingPartners, type DeliveryState, type HistoryDeps } from "./history.ts";
+import { standingsOf, visibleSeq, waitingPartners, type HistoryDeps } from "./history.ts";
+import type { DeliveryState } from "./delivery-histories.ts";
 import { eventHash } from "../ids.ts";
 import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";

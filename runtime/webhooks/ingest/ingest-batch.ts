@@ -2,7 +2,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { EventCaller, Ingest, IngestResponse } from "./ingest.ts";
 
 /** The result of one event of a batch. */
-export type BatchItemResult = { readonly answer: IngestResponse } | { readonly refusal: Refusal };
+export type BatchItemResult = { readonly response: IngestResponse } | { readonly refusal: Refusal };
 
 /** Maximum number of events in a batch. */
 export const batchEventsMax = 500;
@@ -70,7 +70,7 @@ export async function ingestBatch(
 
 async function ingestOne(ingest: Ingest, item: Uint8Array, caller: EventCaller): Promise<BatchItemResult> {
   try {
-    return { answer: await ingest(item, caller) };
+    return { response: await ingest(item, caller) };
   } catch (error) {
     if (error instanceof Refusal) {
       return { refusal: error };

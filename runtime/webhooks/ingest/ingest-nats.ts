@@ -44,7 +44,7 @@ async function respondTo(
     }
     const results = await ingestBatch(ingest, splitBatch(data), caller);
     return {
-      results: results.map((result) => ("answer" in result ? accepted(result.answer) : refused(result.refusal))),
+      results: results.map((result) => ("response" in result ? accepted(result.response) : refused(result.refusal))),
     };
   } catch (error) {
     const refusal =

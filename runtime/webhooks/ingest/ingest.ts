@@ -62,14 +62,14 @@ const retryAfterSeconds = 1;
 const retryAfterFullSeconds = 30;
 
 export function createIngest(deps: IngestDeps): Ingest {
-  const admission = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
+  const admit = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
   const { metrics, idForms = [] } = deps;
   const rules = personalDataRules(deps.personalData);
   return async (bytes, caller) => {
     try {
       const valid = parseEnvelope(bytes, rules);
       checkCaller(valid.envelope, caller, idForms);
-      const response = await admission.run(bytes.byteLength, () => store(deps, valid));
+      const response = await admit(bytes.byteLength, () => store(deps, valid));
       metrics.ingested.inc({ outcome: response.duplicate ? "duplicate" : "stored" });
       return response;
     } catch (error) {
@@ -172,19 +172,17 @@ function outcomeOf(refusal: Refusal): string {
   return code === "events_unavailable" ? "unavailable" : "refused";
 }
 
-interface Admission {
-  /** Runs the step, or refuses it at once. @throws Refusal, and the errors of the step */
-  run<T>(bytes: number, step: () => Promise<T>): Promise<T>;
-}
+/** Runs a step, or refuses it at once. @throws Refusal, and the errors of the step */
+type Admit = <T>(bytes: number, step: () => Promise<T>) => Promise<T>;
 
 /**
  * Limits the events that wait for JetStream. While it does not answer, one event at a time probes it, and all others
  * are refused at once.
  */
-function createAdmission(isConnected: () => boolean, isFull: () => boolean): Admission {
+function createAdmission(isConnected: () => boolean, isFull: () => boolean): Admit {
   const waiting = { events: 0, bytes: 0 };
   let isSilent = false;
-  const admit = (bytes: number): void => {
+  const check = (bytes: number): void => {
     if (!isConnected() || (isSilent && waiting.events > 0)) {
       throw unavailable("The event store does not answer", retryAfterSeconds);
     }
@@ -195,22 +193,20 @@ function createAdmission(isConnected: () => boolean, isFull: () => boolean): Adm
       throw unavailable("Too many events at once", retryAfterSeconds);
     }
   };
-  return {
-    run: async (bytes, step) => {
-      admit(bytes);
-      waiting.events += 1;
-      waiting.bytes += bytes;
-      try {
-        const result = await step();
-        isSilent = false;
-        return result;
-      } catch (error) {
-        isSilent = error instanceof Unanswered;
-        throw error;
-      } finally {
-        waiting.events -= 1;
-        waiting.bytes -= bytes;
-      }
-    },
+  return async (bytes, step) => {
+    check(bytes);
+    waiting.events += 1;
+    waiting.bytes += bytes;
+    try {
+      const result = await step();
+      isSilent = false;
+      return result;
+    } catch (error) {
+      isSilent = error instanceof Unanswered;
+      throw error;
+    } finally {
+      waiting.events -= 1;
+      waiting.bytes -= bytes;
+    }
   };
 }

@@ -15,8 +15,8 @@ export function createRemovedEnder(
   ender: PendingEnder,
 ): (entry: RegisteredPartner) => Promise<boolean> {
   return async (entry) => {
-    const { token } = entry;
-    const isRemoved = (): boolean => !partners().some(({ key }) => key === token);
+    const { token: key } = entry;
+    const isRemoved = (): boolean => !partners().some((partner) => partner.key === key);
     const progress = await ender.run({
       partner: named(entry),
       reason: "partner_removed",
@@ -24,10 +24,10 @@ export function createRemovedEnder(
       acceptedUpToMs: Number.POSITIVE_INFINITY,
       isValid: isRemoved,
     });
-    if (progress.kind !== "done" || !isRemoved() || !(await deliveries.removePartner(token))) {
+    if (progress.kind !== "done" || !isRemoved() || !(await deliveries.removePartner(key))) {
       return false;
     }
-    ender.forget(token);
+    ender.forget(key);
     return true;
   };
 }

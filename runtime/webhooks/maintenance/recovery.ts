@@ -151,10 +151,10 @@ async function republishOrphan(
 }
 
 /** Adds an unknown partner to the registry. Its deliveries then end as those of a removed partner. */
-async function register({ registry, context }: RecoveryDeps, token: string): Promise<void> {
-  if ((await registry.get(token)) === undefined) {
-    const entry: RegisteredPartner = { token, uid: "", label: token };
-    await registry.put(token, JSON.stringify(entry));
-    context.log.warn({ partner: token }, "delivery of an unknown partner found");
+async function register({ registry, context }: RecoveryDeps, key: string): Promise<void> {
+  if ((await registry.get(key)) === undefined) {
+    const entry: RegisteredPartner = { token: key, uid: "", label: key };
+    await registry.put(key, JSON.stringify(entry));
+    context.log.warn({ partner: key }, "delivery of an unknown partner found");
   }
 }

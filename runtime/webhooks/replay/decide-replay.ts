@@ -1,7 +1,7 @@
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isHandled, type HandledNote } from "../records/handled-record.ts";
-import { compareAttempts, lastSettlement } from "../history/history.ts";
+import { compareAttempts, lastSettlement } from "../history/delivery-histories.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** The stored records and live messages of one delivery. */

@@ -29,12 +29,12 @@ export function createResolver({ servers, queryTimeoutMs = 1_500 }: ResolverOpti
     nameServers.setServers(servers);
   }
   return async (host) => {
-    const answers = await Promise.allSettled([nameServers.resolve4(host), nameServers.resolve6(host)]);
-    const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    const results = await Promise.allSettled([nameServers.resolve4(host), nameServers.resolve6(host)]);
+    const addresses = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
     if (addresses.length > 0) {
       return addresses;
     }
-    const failures = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason as unknown] : []));
+    const failures = results.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));
     const lasting = failures.find((failure) => !unknownHostCodes.has(codeOf(failure)));
     if (lasting !== undefined) {
       throw lasting;

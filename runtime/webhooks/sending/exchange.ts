@@ -154,8 +154,8 @@ function keptHeaders(headers: IncomingHttpHeaders): Readonly<Record<string, stri
   const names = Object.keys(headers).filter((name) => name !== "set-cookie");
   const wanted = wantedHeaders.filter((name) => names.includes(name));
   const others = names.filter((name) => !wantedHeaders.includes(name));
-  const kept = [...wanted, ...others].slice(0, headersMax);
-  return Object.fromEntries(kept.map((name) => [name, headerText(headers[name])]));
+  const selected = [...wanted, ...others].slice(0, headersMax);
+  return Object.fromEntries(selected.map((name) => [name, headerText(headers[name])]));
 }
 
 function headerText(value: string | readonly string[] | undefined): string {

@@ -176,11 +176,11 @@ function openSocket(
 
 /** A look-up that returns only the checked addresses. */
 function pinned(addresses: readonly string[]): LookupFunction {
-  const answers = addresses.map((address) => ({ address, family: isIP(address) }));
+  const records = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, { all }, callback) => {
-    const [first] = answers;
+    const [first] = records;
     if (all === true || first === undefined) {
-      callback(null, answers);
+      callback(null, records);
     } else {
       callback(null, first.address, first.family);
     }

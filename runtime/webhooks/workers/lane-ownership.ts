@@ -5,24 +5,6 @@ import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import type { Log } from "../log.ts";
 import { msToNextRun } from "../../bounds/periodic.ts";
 
-/** Selects the owner of each lane. Only the owner pulls the messages of the lane. */
-export interface LaneOwnership {
-  /**
-   * Sends the first heartbeat and starts the others. Resolves when JetStream has stored it and its clock is known.
-   *
-   * @throws Unanswered when JetStream does not answer for half a minute
-   */
-  start(): Promise<void>;
-  /** Whether this pod owns the lane. */
-  isOwner(lane: string): boolean;
-  /** Keys of the live pods, including this one. */
-  livePods(): readonly string[];
-  /** Milliseconds since JetStream last stored a heartbeat of this pod. */
-  silentMs(): number;
-  /** Deletes the heartbeat of this pod, so that other pods take its lanes at once. Never rejects. */
-  leave(): Promise<void>;
-}
-
 export interface LaneOwnershipDeps {
   readonly bucket: Bucket;
   readonly clock: StreamClock;
@@ -43,12 +25,11 @@ const goneAfterMs = 2_000;
 /** Time limit of the first heartbeat. */
 const startMsMax = 30_000;
 
-/** Creates the lane ownership of a pod. The age of heartbeats is measured by JetStream's clock. Source: design §4. */
-export function createLaneOwnership(deps: LaneOwnershipDeps): LaneOwnership {
-  return new BeatingOwnership(deps);
-}
-
-class BeatingOwnership implements LaneOwnership {
+/**
+ * Selects the owner of each lane among the live pods. Only the owner pulls the messages of the lane. The age of
+ * heartbeats is measured by JetStream's clock. Source: design §4 ("Home pod").
+ */
+export class LaneOwnership {
   readonly #deps: LaneOwnershipDeps;
   readonly #key: string;
   #live: readonly string[];
@@ -65,23 +46,32 @@ class BeatingOwnership implements LaneOwnership {
     this.#live = [this.#key];
   }
 
+  /**
+   * Sends the first heartbeat and starts the others. Resolves when JetStream has stored it and its clock is known.
+   *
+   * @throws Unanswered when JetStream does not answer for half a minute
+   */
   async start(): Promise<void> {
     await untilAnswered(() => this.#update(), { giveUpAfterMs: startMsMax });
     this.#schedule();
   }
 
+  /** Whether this pod owns the lane. */
   isOwner(lane: string): boolean {
     return ownerOf(lane, this.#live) === this.#key;
   }
 
+  /** Keys of the live pods, including this one. */
   livePods(): readonly string[] {
     return this.#live;
   }
 
+  /** Milliseconds since JetStream last stored a heartbeat of this pod. */
   silentMs(): number {
     return performance.now() - this.#lastBeatMs;
   }
 
+  /** Deletes the heartbeat of this pod, so that other pods take its lanes at once. Never rejects. */
   async leave(): Promise<void> {
     this.#hasLeft = true;
     clearTimeout(this.#timer);

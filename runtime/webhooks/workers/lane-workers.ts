@@ -11,26 +11,6 @@ import { createSharedLane } from "./shared-lane.ts";
 
 // Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
 
-/** The workers of this pod: one per partner with its own lane, one per shared lane. */
-export interface Lanes {
-  /** Replaces the partners. Pulls of a removed partner end; its stored messages stay. */
-  apply(partners: readonly Partner[]): void;
-  /** Lets workers pull from now on. */
-  start(): void;
-  /** Starts and stops pulls after the ownership of lanes changed. */
-  reconcile(): void;
-  /**
-   * Finds lanes that are not published to any more but may still hold messages, and empties them. Also finds lanes that
-   * are pulled without a consumer: JetStream never answers a request that arrived while the consumer was deleted.
-   */
-  lookForLeftovers(): Promise<void>;
-  keepAlive(): void;
-  /** Whether an attempt to the partner with this key is under way or about to be, also after its removal. */
-  isBusyWith(key: string): boolean;
-  /** Ends all pulls; resolves when the work in flight has ended, or after the bound. */
-  stop(drainMs: number): Promise<void>;
-}
-
 interface LanesDeps {
   readonly context: DeliveryContext;
   readonly ownership: Pick<LaneOwnership, "isOwner">;
@@ -45,12 +25,11 @@ const inWorkMaxDefault = 4_096;
 /** Longer than the longest attempt. */
 const retireMsMax = 120_000;
 
-/** Creates the workers of a pod. They pull nothing before {@link Lanes.start}. */
-export function createLanes(deps: LanesDeps): Lanes {
-  return new WorkerLanes(deps);
-}
-
-class WorkerLanes implements Lanes {
+/**
+ * The workers of this pod: one per partner with its own lane, one per shared lane. They pull nothing before {@link
+ * start}.
+ */
+export class Lanes {
   readonly #deps: LanesDeps;
   readonly #own = new Map<string, OwnLane>();
   readonly #shared = new Map<string, LaneWorker>();
@@ -67,6 +46,7 @@ class WorkerLanes implements Lanes {
     this.#common = { consumerChanges: new Semaphore(consumerChangesMax), budget, inWork: new Map() };
   }
 
+  /** Replaces the partners. Pulls of a removed partner end; its stored messages stay. */
   apply(partners: readonly Partner[]): void {
     this.#partners = new Map(partners.map((partner) => [partner.key, partner]));
     for (const [key, { worker }] of this.#own) {
@@ -78,11 +58,13 @@ class WorkerLanes implements Lanes {
     this.reconcile();
   }
 
+  /** Lets workers pull from now on. */
   start(): void {
     this.#isRunning = true;
     this.reconcile();
   }
 
+  /** Starts and stops pulls after the ownership of lanes changed. */
   reconcile(): void {
     const lanes = new Set<string>();
     for (const [key, partner] of this.#partners) {
@@ -95,6 +77,10 @@ class WorkerLanes implements Lanes {
     this.#reconcileShared(new Set([...lanes, ...this.#leftovers]));
   }
 
+  /**
+   * Finds lanes that are not published to any more but may still hold messages, and empties them. Also finds lanes that
+   * are pulled without a consumer: JetStream never answers a request that arrived while the consumer was deleted.
+   */
   async lookForLeftovers(): Promise<void> {
     // The consumers of the lanes pulled now were created before the list is read.
     const pulled = this.#current().map(([lane, worker]) => ({ lane, worker, queues: worker.queues }));
@@ -126,10 +112,12 @@ class WorkerLanes implements Lanes {
     this.#all().forEach((worker) => worker.keepAlive());
   }
 
+  /** Whether an attempt to the partner with this key is under way or about to be, also after its removal. */
   isBusyWith(key: string): boolean {
     return this.#common.inWork.values().some(({ delivery }) => delivery.partner === key);
   }
 
+  /** Ends all pulls; resolves when the work in flight has ended, or after the bound. */
   async stop(drainMs: number): Promise<void> {
     this.#isRunning = false;
     await Promise.all(this.#all().map((worker) => worker.stop(drainMs)));

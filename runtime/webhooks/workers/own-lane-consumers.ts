@@ -45,7 +45,7 @@ export class OwnLaneConsumers {
     }
   }
 
-  /** Looks the consumer of retries up, once; resolves with the milliseconds that the previous owner paused it for. */
+  /** Reads the consumer of retries once; resolves with the milliseconds for which the previous owner paused it. */
   async findRetries({ lane }: Partner): Promise<number> {
     if (this.#hasRetries !== undefined) {
       return 0;

@@ -14,7 +14,7 @@ export interface OwnLane {
    * answered. Does nothing when nothing has changed.
    */
   set(partner: Partner, isPulling: boolean): void;
-  /** Looks for a consumer of retries again, because one exists now. */
+  /** Reads the consumer of retries again, because one exists now. */
   findRetries(): void;
 }
 
@@ -24,8 +24,8 @@ const creditMin = 8;
 /** Tokens that make a new request for messages worthwhile. */
 const tokensWorthwhile = 16;
 const tokensWaitMsMax = 50;
-/** How often a probe looks which queue has a message for it. */
-const probeLookMs = 2_000;
+/** Period at which a waiting probe checks which queue has a message. */
+const probePollMs = 2_000;
 
 /** Creates the lane of a partner. Nothing is pulled before {@link OwnLane.set}. */
 export function createOwnLane(context: DeliveryContext, partner: Partner, shared: SharedByWorkers): OwnLane {
@@ -198,7 +198,7 @@ class PartnerLane implements OwnLane, LanePolicy, LaneControl {
   }
 
   #probeQueue(partner: Partner): Promise<LaneQueue> {
-    this.#endProbeWait = this.#context.clock.after(probeLookMs, () => this.worker.reconcile());
+    this.#endProbeWait = this.#context.clock.after(probePollMs, () => this.worker.reconcile());
     return this.#consumers.probeQueue(partner);
   }
 

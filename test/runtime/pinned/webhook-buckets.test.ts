@@ -4,7 +4,7 @@ import { createLayout } from "../../../runtime/nats/layout.ts";
 import { startBackground, type BackgroundParts } from "../../../runtime/webhooks/maintenance/background-loops.ts";
 import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/delivery/backlog-limit.ts";
 import { createDisabledPartners } from "../../../runtime/webhooks/partners/disabled-partners.ts";
-import { createLaneOwnership, podKey } from "../../../runtime/webhooks/workers/lane-ownership.ts";
+import { LaneOwnership, podKey } from "../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createIdempotencyKeys } from "../../../runtime/webhooks/ingest/idempotency-keys.ts";
 import {
   createPartnerRegistry,
@@ -91,7 +91,7 @@ async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
   const claimed = nats.take();
   await keys.keep("key 1", body, { status: 202, body: { status: "accepted" } });
   const kept = nats.take();
-  const homes = createLaneOwnership({
+  const homes = new LaneOwnership({
     bucket: bucketWith(buckets.pods),
     clock: nats.handle.clock,
     podId: "node-1.example/pod a",

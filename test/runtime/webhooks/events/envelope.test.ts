@@ -6,9 +6,9 @@ import {
   eventDepthMax,
   noTenant,
   parseEnvelope,
-  spliceAttempt,
   type ValidEnvelope,
 } from "../../../../runtime/webhooks/events/envelope.ts";
+import { spliceAttempt } from "../../../../runtime/webhooks/events/splice-attempt.ts";
 import { personalDataRules } from "../../../../runtime/webhooks/events/personal-data.ts";
 
 const rules = personalDataRules({ forbiddenFields: ["email"], allowedFields: [], allowedForTypes: [] });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { StoredMessage } from "../../../../runtime/nats/messages/stored-messages.ts";
 import type { AttemptRecord, RecordedOutcome } from "../../../../runtime/webhooks/records/attempt-records.ts";
-import { deliveryHistories, standingsOf, type Waiting } from "../../../../runtime/webhooks/history/history.ts";
+import { standingsOf } from "../../../../runtime/webhooks/history/history.ts";
+import { deliveryHistories, type Waiting } from "../../../../runtime/webhooks/history/delivery-histories.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
 
 const refused: RecordedOutcome = { kind: "failure", reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" };

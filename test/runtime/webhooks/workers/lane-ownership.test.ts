@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import {
-  createLaneOwnership,
+  LaneOwnership,
   livePods,
   podKey,
   type LaneOwnershipDeps,
@@ -67,7 +67,7 @@ test("a pod starts although its first heartbeat is not answered at once, and kno
   const clock = { observe: () => undefined, now: () => 10_000, errorMs: () => 0 };
   const { log } = memoryLog();
   const deps = { bucket, clock, podId: "own", localNow: () => 10_000, log, onChange: () => undefined };
-  const ownership = createLaneOwnership(deps as unknown as LaneOwnershipDeps);
+  const ownership = new LaneOwnership(deps as unknown as LaneOwnershipDeps);
   await ownership.start();
   expect([silent, ownership.livePods()]).toEqual([-1, ["other", "own"]]);
   await ownership.leave();

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LaneRules } from "../../../../runtime/webhooks/partners/assign-lanes.ts";
 import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
-import { createLanes, type Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
+import { Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { configOf, partnerConfig, type PartnerOverrides } from "../engine-fixture.ts";
@@ -35,7 +35,7 @@ function caseOf(): Case {
     if (promotions.areLeft) promotions.tokens.push(token);
     return promotions.areLeft;
   };
-  const keeper = createLanes({
+  const keeper = new Lanes({
     context: memory.context,
     ownership: { isOwner: (lane) => !foreign.has(lane) },
     promotions: { promote },

@@ -1,0 +1,201 @@
+import type { HeldReason } from "../../../crds/config.ts";
+import type { AttemptRecord, RecordedOutcome } from "../records/attempt-records.ts";
+import { isLater } from "../records/delivery-record.ts";
+import { isHandled, type HandledNote } from "../records/handled-record.ts";
+import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
+import type { Settlement } from "../settlement/settle.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
+
+/**
+ * The state of a delivery. `held`: waits until its partner may be sent to. `rejected` and `dead`: stored as a dead
+ * letter; only `dead` counts as exhausted. `not_routed`: not created, because the permission to get the event was
+ * withdrawn.
+ */
+export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+export interface DeliveryHistory {
+  /** `namespace/name`. */
+  readonly partner: string;
+  readonly state: DeliveryState;
+  /** Code of the last failure, or the reason why the delivery is held or not routed; null without one. */
+  readonly reason: string | null;
+  /** ISO 8601 UTC, never in the past; null when no attempt is scheduled, or the next one is due. */
+  readonly next_attempt_at: string | null;
+  /** `manual`: the event was handled by hand and acknowledged. */
+  readonly handled: "manual" | null;
+  readonly attempts: readonly AttemptHistory[];
+}
+
+interface AttemptHistory {
+  /** `X-Attempt`. */
+  readonly attempt: number;
+  /** ISO 8601 UTC. */
+  readonly at: string;
+  /** HTTP status; null without a response. */
+  readonly status: number | null;
+  readonly duration_ms: number;
+  /** Milliseconds by phase; null for a phase that did not happen, as on a reused connection. */
+  readonly phases_ms: PhasesHistory;
+  /** Reason of the failure; null with a response. */
+  readonly error: { readonly reason: FailureReason; readonly detail: string } | null;
+  /** The start of the response; null without one. */
+  readonly response: ResponseHistory | null;
+  /** The replay of the attempt; null for none. */
+  readonly replay_id: string | null;
+  /** The pod that made the attempt; for administrators only. */
+  readonly pod?: string;
+}
+
+interface PhasesHistory {
+  readonly dns: number | null;
+  readonly connect: number | null;
+  readonly tls: number | null;
+  /** From the last byte of the request to the head of the response. */
+  readonly first_byte: number | null;
+}
+
+interface ResponseHistory {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly body_truncated: boolean;
+}
+
+/** A live delivery. */
+export interface WaitingDelivery {
+  readonly generation: number;
+  /** Why its partner is held; absent otherwise. */
+  readonly held?: HeldReason | "partner_removed";
+}
+
+/** Live deliveries, by `namespace/name` of the partner. */
+export type Waiting = ReadonlyMap<string, WaitingDelivery>;
+
+/** Other facts about the deliveries of an event. */
+interface DeliveryNotes {
+  readonly handled: readonly HandledNote[];
+  /** Partners to which the event was not routed, by `namespace/name`. */
+  readonly refused: readonly string[];
+  /** Unix milliseconds by JetStream's clock. */
+  readonly nowMs: number;
+}
+
+/** Histories by partner. The attempts may have any order, and a waiting partner may have none. */
+export function deliveryHistories(
+  attempts: readonly AttemptRecord[],
+  waiting: Waiting,
+  notes: DeliveryNotes,
+): readonly DeliveryHistory[] {
+  const byPartner = new Map<string, AttemptRecord[]>([...waiting.keys(), ...notes.refused].map((label) => [label, []]));
+  for (const record of attempts) {
+    const label = `${record.partner.namespace}/${record.partner.name}`;
+    byPartner.set(label, [...(byPartner.get(label) ?? []), record]);
+  }
+  const labels = [...byPartner.keys()].sort();
+  return labels.map((partner) => {
+    const ordered = (byPartner.get(partner) ?? []).toSorted((a, b) => compareAttempts(a, b));
+    return {
+      partner,
+      ...standing(partner, ordered, waiting.get(partner), notes),
+      attempts: ordered.map(attemptHistory),
+    };
+  });
+}
+
+type Standing = Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at" | "handled">;
+
+const open = { next_attempt_at: null, handled: null } as const;
+
+function standing(
+  partner: string,
+  ordered: readonly AttemptRecord[],
+  waiting: WaitingDelivery | undefined,
+  { handled, refused, nowMs }: DeliveryNotes,
+): Standing {
+  const last = ordered.at(-1);
+  const settlement = lastSettlement(ordered);
+  const live = waiting === undefined ? undefined : standingOfLive(waiting, last, settlement);
+  if (live !== undefined) {
+    return live;
+  }
+  if (last !== undefined && isHandled(last, handled)) {
+    return { ...open, state: "delivered", reason: null, handled: "manual" };
+  }
+  if (last === undefined && refused.includes(partner)) {
+    return { ...open, state: "not_routed", reason: "not_permitted" };
+  }
+  return { ...standingOf(settlement, nowMs), handled: null };
+}
+
+/** The settlement of the last step. When two pods made the same attempt, the successful one counts. */
+export function lastSettlement(ordered: readonly AttemptRecord[]): Settlement | undefined {
+  const last = ordered.at(-1);
+  const lastStep = ordered.filter((record) => last !== undefined && !isLater(last, record));
+  return (lastStep.find(({ settlement }) => settlement.kind === "delivered") ?? last)?.settlement;
+}
+
+/** Orders attempts by step, then by time. */
+export function compareAttempts(a: AttemptRecord, b: AttemptRecord): number {
+  if (isLater(a, b)) {
+    return 1;
+  }
+  return isLater(b, a) ? -1 : a.at.localeCompare(b.at);
+}
+
+/** A live generation without attempts takes precedence over the results of earlier ones. */
+function standingOfLive(
+  { generation, held }: WaitingDelivery,
+  last: AttemptRecord | undefined,
+  settlement: Settlement | undefined,
+): Standing | undefined {
+  const isNext = generation > (last?.generation ?? -1);
+  if (held !== undefined && (isNext || settlement?.kind === "retry")) {
+    return { ...open, state: "held", reason: held };
+  }
+  return isNext ? { ...open, state: "in_delivery", reason: null } : undefined;
+}
+
+function standingOf(
+  settlement: Settlement | undefined,
+  nowMs: number,
+): Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at"> {
+  if (settlement === undefined) {
+    return { state: "in_delivery", reason: null, next_attempt_at: null };
+  }
+  // A due attempt is made when the limits of the partner allow it. That time is unknown.
+  const isAhead = settlement.kind === "retry" && settlement.atMs > nowMs;
+  return {
+    state: settlementRow(settlement).state,
+    reason: settlement.kind === "delivered" ? null : settlement.reason,
+    next_attempt_at: isAhead ? new Date(settlement.atMs).toISOString() : null,
+  };
+}
+
+function attemptHistory({ number, at, durationMs, timings, outcome, replayId, pod }: AttemptRecord): AttemptHistory {
+  const made = {
+    attempt: number,
+    at,
+    duration_ms: durationMs,
+    phases_ms: phasesHistory(timings),
+    replay_id: replayId ?? null,
+    pod,
+  };
+  if (outcome.kind === "failure") {
+    const { reason, detail } = outcome;
+    return { ...made, status: null, error: { reason, detail }, response: null };
+  }
+  return { ...made, status: outcome.status, error: null, response: responseHistory(outcome) };
+}
+
+function phasesHistory({ dnsMs, connectMs, tlsMs, firstByteMs }: AttemptTimings): PhasesHistory {
+  return { dns: tenths(dnsMs), connect: tenths(connectMs), tls: tenths(tlsMs), first_byte: tenths(firstByteMs) };
+}
+
+function tenths(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.round(ms * 10) / 10;
+}
+
+function responseHistory(outcome: Extract<RecordedOutcome, { kind: "response" }>): ResponseHistory {
+  const { headers, body, bodyTruncated } = outcome;
+  return { headers, body, body_truncated: bodyTruncated };
+}
