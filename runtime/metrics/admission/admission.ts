@@ -12,71 +12,72 @@ import { suggestionWithin } from "../execution/region-status.ts";
 import { windowSecondsOf } from "../request/window.ts";
 import { Refusal } from "../../errors/refusal.ts";
 
-/** One query that was let in. */
+/**
+ * The decision to run a query: its cost, the quotas of its client, and concurrency. The rights of the caller are
+ * checked elsewhere.
+ */
+
+/** One admitted query. */
 export interface AdmittedQuery {
-  /** Cost units that it was expected to cost. */
+  /** Expected cost units. */
   readonly estimate: number;
-  /** Headers of its answer, also of one that is an error. Source: seed "Operational Metrics API" §6. */
+  /** Headers of the response, also of an error. Source: seed "Operational Metrics API" §6. */
   headers(): Readonly<Record<string, string>>;
   /**
-   * Charges what the stores really computed; without any outcome, nothing was asked of them.
+   * Charges the points that the stores computed; nothing without an outcome.
    *
-   * @param share of the points that was not known already
+   * @param share of the points that were not cached
    */
   charge(outcomes: readonly PartOutcome[], share: number): void;
-  /** Gives up its place among the requests under way. */
+  /** Ends the request for the limit on concurrent requests. */
   end(): void;
 }
 
-/** @throws Refusal when the caller has spent what it may */
+/** Admits a query. @throws Refusal when its client has used up a quota */
 export type AdmitQuery = (plan: Plan, caller: Caller) => Promise<AdmittedQuery>;
 
-/** Lets a query in without waiting; undefined when only {@link AdmitQuery} can say whether, and nothing was spent. */
+/** Admits a query synchronously; undefined, without a charge, when only {@link AdmitQuery} can decide. */
 export type AdmitQueryNow = (plan: Plan, caller: Caller) => AdmittedQuery | undefined;
 
-/** The doorkeeper of all routes. Source: design §5 "Quota". */
+/** The admission of all routes. Source: design §5 "Quota". */
 export interface Admission {
-  /** A query of its own. */
+  /** Admits a single query. */
   readonly query: AdmitQuery;
-  /** The same where nobody has to be asked and nothing is refused. */
+  /** Admits a single query where no other pod is needed and nothing is refused. */
   readonly queryNow: AdmitQueryNow;
-  /** One of a bulk, which took its request token as a whole; it takes those of its metrics by itself. */
+  /** Admits an item of a bulk. The bulk took the request token; the item takes those of its metrics. */
   readonly bulkItem: AdmitQuery;
-  /**
-   * Something else that asks stores: one request token, and what it is expected to cost. @throws as {@link AdmitQuery}
-   * does
-   */
+  /** Admits any other request to stores: one request token and its expected cost. @throws as {@link AdmitQuery} does */
   request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<AdmittedRequest>;
-  /** Gives what this pod holds of the quotas back to the others. */
+  /** Returns the allocated tokens of this pod to their owner pods. */
   stop(): void;
 }
 
-/** Nobody has asked anything yet. @param pods pods that the quotas are shared with */
+/** Creates an admission with full quotas. @param pods that share the quotas */
 export function createAdmission(now: () => number, pods: Pods): Admission {
   const quotas = createQuotas(now, pods);
   const cardinality = createCardinality();
-  const askingOf = (plan: Plan, caller: Caller, requests: number): Asking => {
+  const pricedOf = (plan: Plan, caller: Caller, requests: number): PricedQuery => {
     const costs = expectedCosts(plan, (part, query) => cardinality.expected(part, query));
     const cost = { requests, metricRequests: tokensOf(plan), costs };
     return { plan, client: { ...plan.query.quota, client: caller.client }, cost, estimate: totalCost(costs) };
   };
   const admit = async (plan: Plan, caller: Caller, requests: number): Promise<AdmittedQuery> => {
-    const asking = askingOf(plan, caller, requests);
-    const { client, cost } = asking;
-    return admittedOf(
-      asking,
-      await withHeaders(toldOf(asking), () =>
-        quotas.admit(client, cost, (share) => suggestionWithin(plan.query, share)),
-      ),
-      cardinality,
-    );
+    const priced = pricedOf(plan, caller, requests);
+    const { client, cost } = priced;
+    try {
+      const admitted = await quotas.admit(client, cost, (share) => suggestionWithin(plan.query, share));
+      return admittedOf(priced, admitted, cardinality);
+    } catch (error) {
+      throw error instanceof Refusal ? error.with(estimateHeaders(priced)) : error;
+    }
   };
   return {
     query: (plan, caller) => admit(plan, caller, tokensOf(plan)),
     queryNow(plan, caller) {
-      const asking = askingOf(plan, caller, tokensOf(plan));
-      const admitted = quotas.admitNow(asking.client, asking.cost);
-      return admitted && admittedOf(asking, admitted, cardinality);
+      const priced = pricedOf(plan, caller, tokensOf(plan));
+      const admitted = quotas.admitNow(priced.client, priced.cost);
+      return admitted && admittedOf(priced, admitted, cardinality);
     },
     bulkItem: (plan, caller) => admit(plan, caller, 0),
     request: (caller, grant, costs) =>
@@ -85,8 +86,8 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
   };
 }
 
-/** One query at the door. */
-interface Asking {
+/** A query with its expected cost. */
+interface PricedQuery {
   readonly plan: Plan;
   readonly client: QuotaClient;
   readonly cost: RequestCost;
@@ -97,38 +98,26 @@ function tokensOf({ query: { window } }: Plan): number {
   return requestTokens(windowSecondsOf(window));
 }
 
-function toldOf({ estimate }: Asking): Readonly<Record<string, string>> {
+function estimateHeaders({ estimate }: PricedQuery): Readonly<Record<string, string>> {
   return { "X-Query-Cost-Estimate": String(estimate) };
 }
 
-function admittedOf(asking: Asking, admitted: AdmittedRequest, cardinality: Cardinality): AdmittedQuery {
-  const { plan, estimate } = asking;
+function admittedOf(priced: PricedQuery, admitted: AdmittedRequest, cardinality: Cardinality): AdmittedQuery {
+  const { plan, estimate } = priced;
   let actual: number | undefined;
   return {
     estimate,
     headers: () => ({
-      ...toldOf(asking),
+      ...estimateHeaders(priced),
       ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }),
       ...admitted.headers(),
     }),
     charge(outcomes, share) {
-      cardinality.saw(outcomes, plan.query);
-      const spent = actualCosts(plan, outcomes, share);
-      actual = totalCost(spent);
-      admitted.settle(spent);
+      cardinality.record(outcomes, plan.query);
+      const costs = actualCosts(plan, outcomes, share);
+      actual = totalCost(costs);
+      admitted.settle(costs);
     },
     end: () => admitted.end(),
   };
-}
-
-/** Does the work; a refusal tells the headers too. */
-async function withHeaders<Result>(
-  headers: Readonly<Record<string, string>>,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof Refusal ? error.with(headers) : error;
-  }
 }

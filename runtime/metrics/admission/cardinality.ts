@@ -4,28 +4,28 @@ import type { Query } from "../planning/query.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { assumedSeries, seriesOf } from "./cost.ts";
 
-/** Shapes of queries that are remembered; the one unused for longest makes way. About 200 bytes each. */
+/** Most shapes of queries, of about 200 bytes each. Above it, the least recently used one is removed. */
 const shapesMax = 20_000;
-/** Share of what was seen before that is still expected when a later answer is smaller. */
+/** Share of the earlier number that is still expected after a response with fewer series. */
 const memory = 0.9;
 
 /**
- * How many series stores answer, learnt from what they answered to queries of the same shape: a metric, an aggregation,
- * a store, the labels it is grouped and filtered by.
+ * The number of series that stores return, learned from responses to queries of the same shape. A shape is a metric, an
+ * aggregation, a store, and the labels of grouping and filters.
  */
 export interface Cardinality {
-  /** Series that one part is expected to read, over all of its range queries. */
+  /** The expected series of one part, over all of its range queries. */
   expected(part: PlannedPart, query: Query): number;
-  /** Takes note of what stores answered. */
-  saw(outcomes: readonly PartOutcome[], query: Query): void;
+  /** Records the series that stores returned. */
+  record(outcomes: readonly PartOutcome[], query: Query): void;
 }
 
-/** Nothing seen yet. */
+/** Creates a cardinality without any record. */
 export function createCardinality(): Cardinality {
   const seen = new BoundedMap<string, number>(shapesMax);
   return {
     expected: (part, query) => seen.get(shapeOf(part, query)) ?? assumedSeries(part, query),
-    saw(outcomes, query) {
+    record(outcomes, query) {
       for (const { part, outcome } of outcomes) {
         if (!outcome.ok) continue;
         const shape = shapeOf(part, query);

@@ -3,13 +3,13 @@ import type { Query } from "../planning/query.ts";
 import type { PartResult } from "../execution/read-part.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 
-/** Buckets that a histogram is taken to have before any store was asked. */
+/** Assumed buckets of a histogram before the first response. */
 const bucketsAssumed = 12;
 
-/** Cost units by metric id: points that stores compute, which are series times points. */
+/** Cost units by metric id. A cost unit is one point of one series that a store computes. */
 export type Costs = ReadonlyMap<string, number>;
 
-/** What a query is expected to cost. Source: seed "Operational Metrics API" §6, `X-Query-Cost-Estimate`. */
+/** The expected cost of a query. Source: seed "Operational Metrics API" §6, `X-Query-Cost-Estimate`. */
 export function expectedCosts(
   { parts, grid, query }: Plan,
   seriesExpected: (part: PlannedPart, query: Query) => number = assumedSeries,
@@ -17,11 +17,7 @@ export function expectedCosts(
   return addedCosts(parts.map((part) => costOf(part, seriesExpected(part, query) * grid.count)));
 }
 
-/**
- * What it did cost; a store that failed cost nothing that anybody knows.
- *
- * @param share of the points that stores had to compute
- */
+/** The actual cost of a query; a failed store counts as no cost. @param share of the points that stores computed */
 export function actualCosts({ grid }: Plan, outcomes: readonly PartOutcome[], share: number): Costs {
   return addedCosts(
     outcomes.map(({ part, outcome }) =>
@@ -30,25 +26,25 @@ export function actualCosts({ grid }: Plan, outcomes: readonly PartOutcome[], sh
   );
 }
 
-/** Those of several queries, or of parts of one, together. */
+/** Adds the costs of several queries, or of the parts of one. */
 export function addedCosts(costs: readonly Costs[]): Costs {
   const sums = new Map<string, number>();
   for (const [metric, cost] of costs.flatMap((own) => [...own])) sums.set(metric, (sums.get(metric) ?? 0) + cost);
   return sums;
 }
 
-/** All metrics together. */
+/** The cost of all metrics together. */
 export function totalCost(costs: Costs): number {
   return costs.values().reduce((sum, cost) => sum + cost, 0);
 }
 
-/** Without any experience: ungrouped, a range query answers one series; grouped, as many as the page may hold. */
+/** The series without an earlier response: one for an ungrouped range query, a full page for a grouped one. */
 export function assumedSeries({ metric, ranges }: PlannedPart, query: Query): number {
   const seriesPerRange = query.groupBy.length === 0 ? 1 : query.limit;
   return seriesPerRange * (metric.recipe.kind === "quantile" ? bucketsAssumed : ranges.length);
 }
 
-/** Series of one store's answer. */
+/** The number of series in the result of one part. */
 export function seriesOf({ ranges, histograms }: PartResult): number {
   return ranges.reduce((sum, series) => sum + series.length, histograms.length);
 }

@@ -2,60 +2,52 @@ import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
 import { chargesOf, clientKey, type BucketCharge, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
 import { waitMs } from "../../bounds/token-bucket.ts";
-import { totalCost } from "./cost.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { TokenSource } from "./buckets/token-source.ts";
 import { createSharedBuckets } from "./buckets/shared-buckets.ts";
 
-/** When a place among the requests under way is worth asking for again. */
-const placeRetrySeconds = 1;
+/** Seconds after which a request above the limit on concurrency can be sent again. */
+const concurrencyRetrySeconds = 1;
 
-/** One request that was let in. */
+/** One admitted request. */
 export interface AdmittedRequest {
-  /** What is left, as headers. */
+  /** The headers with the rest of the quotas. */
   headers(): Readonly<Record<string, string>>;
-  /** Puts what was really spent in the place of what was expected. */
+  /** Replaces the expected cost with the actual cost. */
   settle(costs: ReadonlyMap<string, number>): void;
-  /** Gives up the place among the requests under way. Harmless when repeated. */
+  /** Ends the request for the limit on concurrency. Repeated calls have no effect. */
   end(): void;
 }
 
-/**
- * The finest form of a request that costs at most this share of it, more than 0 and less than 1; undefined where there
- * is none.
- */
+/** Finds the finest step with at most this share of a request's cost, in (0, 1); undefined without one. */
 type Cheaper = (share: number) => Suggestion | undefined;
 
-/** Counts what clients ask for. Source: seed "Operational Metrics API" §5.5 and §8, design §5 "Quota". */
+/** Counts the requests and costs of clients. Source: seed "Operational Metrics API" §5.5 and §8, design §5 "Quota". */
 export interface Quotas {
   /**
-   * Lets a request in and spends what it is expected to cost, or neither.
+   * Admits a request and charges its expected cost, or charges nothing.
    *
-   * @param cheaper what to ask instead
-   * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of what is left
+   * @param cheaper finds the suggestion of a refusal
+   * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of the quotas
    */
   admit(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<AdmittedRequest>;
-  /**
-   * The same without waiting; undefined when it is refused, or another pod has to be asked first, and nothing was
-   * spent.
-   */
+  /** Admits a request synchronously; undefined, without a charge, when it is refused or needs another pod. */
   admitNow(client: QuotaClient, cost: RequestCost): AdmittedRequest | undefined;
-  /** Gives what this pod holds back to the others. */
+  /** Returns the allocated tokens of this pod to their owner pods. */
   stop(): void;
 }
 
-/** Nothing is spent yet. @param pods pods that the quotas are shared with */
+/** Creates full quotas. @param pods that share the quotas */
 export function createQuotas(now: () => number, pods: Pods): Quotas {
   const shared = createSharedBuckets(now, pods);
-  const places = createPlaces();
+  const begin = createRunningRequests();
   return {
     async admit(client, cost, cheaper) {
       const charges = chargesOf(client, cost);
       const key = clientKey(client);
       const { maxConcurrent } = client.limits;
-      if (cost.requests > 0 && places.isFull(key, maxConcurrent))
-        throw fullHouse(maxConcurrent, balancesOf(charges, shared.sourceOf(key)));
-      const end = cost.requests === 0 ? () => undefined : places.take(key);
+      const end = begin(key, cost, maxConcurrent);
+      if (end === undefined) throw concurrencyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key)));
       const { ok, source } = await shared.take(key, charges);
       if (ok) return admittedOf({ cost, charges, source, end });
       end();
@@ -63,36 +55,36 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
     },
     admitNow(client, cost) {
       const key = clientKey(client);
-      if (cost.requests > 0 && places.isFull(key, client.limits.maxConcurrent)) return undefined;
+      const end = begin(key, cost, client.limits.maxConcurrent);
+      if (end === undefined) return undefined;
       const charges = chargesOf(client, cost);
       const taken = shared.takeNow(key, charges);
-      if (taken?.ok !== true) return undefined;
-      const end = cost.requests === 0 ? () => undefined : places.take(key);
-      return admittedOf({ cost, charges, source: taken.source, end });
+      if (taken?.ok === true) return admittedOf({ cost, charges, source: taken.source, end });
+      end();
+      return undefined;
     },
     stop: () => shared.stop(),
   };
 }
 
-interface Paid {
+interface ChargedRequest {
   readonly cost: RequestCost;
   readonly charges: readonly BucketCharge[];
   readonly source: TokenSource;
   readonly end: () => void;
 }
 
-function admittedOf({ cost, charges, source, end }: Paid): AdmittedRequest {
+function admittedOf({ cost, charges, source, end }: ChargedRequest): AdmittedRequest {
   const charged = [...charges];
   return {
     headers: () => rateHeaders(balancesOf(charges, source)),
     settle(costs) {
-      const actual = onlyOf(cost.costs, costs);
-      const total = totalCost(actual);
-      for (const [place, charge] of charged.entries()) {
+      const total = cost.costs.keys().reduce((sum, metric) => sum + (costs.get(metric) ?? 0), 0);
+      for (const [index, charge] of charged.entries()) {
         if (charge.unit !== "cost") continue;
-        const count = charge.metric === undefined ? total : (actual.get(charge.metric) ?? 0);
+        const count = charge.metric === undefined ? total : (costs.get(charge.metric) ?? 0);
         source.spend(charge, count - charge.count);
-        charged[place] = { ...charge, count };
+        charged[index] = { ...charge, count };
       }
     },
     end,
@@ -103,58 +95,47 @@ function balancesOf(charges: readonly BucketCharge[], source: TokenSource): read
   return charges.map((charge) => ({ charge, bucket: source.look(charge) }));
 }
 
-interface Places {
-  /** @returns how to give the place up */
-  take(key: string): () => void;
-  isFull(key: string, most: number): boolean;
-}
+/** Counts the running requests of each client. Returns the end of a request; undefined above the limit. */
+type RunningRequests = (key: string, cost: RequestCost, most: number) => (() => void) | undefined;
 
-/** Requests under way in this pod. */
-function createPlaces(): Places {
-  const underWay = new Map<string, number>();
-  return {
-    isFull: (key, most) => (underWay.get(key) ?? 0) >= most,
-    take(key) {
-      underWay.set(key, (underWay.get(key) ?? 0) + 1);
-      let isHeld = true;
-      return () => {
-        if (!isHeld) return;
-        isHeld = false;
-        const left = (underWay.get(key) ?? 1) - 1;
-        if (left === 0) underWay.delete(key);
-        else underWay.set(key, left);
-      };
-    },
+/** Creates a count for this pod. A part of a running request is not counted again. */
+function createRunningRequests(): RunningRequests {
+  const running = new Map<string, number>();
+  return (key, { requests }, most) => {
+    if (requests === 0) return () => undefined;
+    const before = running.get(key) ?? 0;
+    if (before >= most) return undefined;
+    running.set(key, before + 1);
+    let isEnded = false;
+    return () => {
+      if (isEnded) return;
+      isEnded = true;
+      const left = (running.get(key) ?? 1) - 1;
+      if (left === 0) running.delete(key);
+      else running.set(key, left);
+    };
   };
 }
 
-/** The same metrics, each with what it really cost; one that nothing was asked of cost nothing. */
-function onlyOf(
-  expected: ReadonlyMap<string, number>,
-  actual: ReadonlyMap<string, number>,
-): ReadonlyMap<string, number> {
-  return new Map([...expected.keys()].map((metric) => [metric, actual.get(metric) ?? 0]));
-}
-
-/** For the first claim that finds too little, or, where what was there has just come, for the first of all. */
+/** Builds the refusal of the first charge above its bucket, or of the first charge where tokens came in between. */
 function refusalOf(balances: readonly Balance[], cheaper: Cheaper): Refusal {
   const short = balances.find(({ charge, bucket }) => bucket.tokens < charge.count) ?? balances[0];
-  if (short === undefined) throw new Error("a request without a claim was refused");
-  return short.charge.unit === "cost" ? tooDear(short, balances, cheaper) : tooOften(short, balances);
+  if (short === undefined) throw new Error("a request without a charge was refused");
+  return short.charge.unit === "cost" ? costRefusal(short, balances, cheaper) : rateRefusal(short, balances);
 }
 
-function tooOften(short: Balance, balances: readonly Balance[]): Refusal {
-  return new Refusal("rate_exceeded", needOf(short, "requests"), {
+function rateRefusal(short: Balance, balances: readonly Balance[]): Refusal {
+  return new Refusal("rate_exceeded", `${needOf(short, "request tokens")}; retry later`, {
     ...retryAfter(short, short.charge.count),
     headers: rateHeaders(balances),
   });
 }
 
 /**
- * Suggests what fits what is left, else what fits a whole burst, which there is at the latest when the caller is told
- * to come again.
+ * Suggests a step for the tokens that are left, else a step for a whole burst. The bucket has that burst after the time
+ * in `Retry-After`.
  */
-function tooDear(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
+function costRefusal(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
   const { count, limits } = short.charge;
   const costs = balances.filter(({ charge }) => charge.unit === "cost" && charge.count > 0);
   const shareOf = (most: (balance: Balance) => number): number =>
@@ -162,21 +143,21 @@ function tooDear(short: Balance, balances: readonly Balance[], cheaper: Cheaper)
   const now = cheaper(shareOf(({ bucket }) => bucket.tokens));
   const suggestion = now ?? cheaper(shareOf(({ charge }) => charge.limits.burst));
   if (suggestion === undefined) {
-    const detail = `${needOf(short, "cost units")}; no coarser step fits, ask for less time or fewer groups`;
+    const detail = `${needOf(short, "cost units")}; no coarser step fits, use a shorter window or fewer groups`;
     return new Refusal("cost_exceeded", detail, { ...retryAfter(short, count), headers: rateHeaders(balances) });
   }
   const waitedFor = now === undefined ? Math.min(count, limits.burst) : count;
-  return new Refusal("cost_exceeded", needOf(short, "cost units"), {
+  return new Refusal("cost_exceeded", `${needOf(short, "cost units")}; use the suggestion or retry later`, {
     ...retryAfter(short, waitedFor),
     suggestion,
     headers: rateHeaders(balances),
   });
 }
 
-function needOf({ charge: { count, limits, metric }, bucket }: Balance, what: string): string {
+function needOf({ charge: { count, limits, metric }, bucket }: Balance, unit: string): string {
   const of = metric === undefined ? "of this class" : `for ${metric}`;
   const never = count > limits.burst ? `; more than ${limits.burst} are never allowed at once` : "";
-  return `this needs ${count} ${what} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
+  return `the request needs ${count} ${unit} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
 }
 
 function retryAfter({ charge: { limits }, bucket }: Balance, count: number): { readonly retryAfterSeconds?: number } {
@@ -184,10 +165,10 @@ function retryAfter({ charge: { limits }, bucket }: Balance, count: number): { r
   return Number.isFinite(waitSeconds) ? { retryAfterSeconds: Math.max(1, waitSeconds) } : {};
 }
 
-function fullHouse(most: number, balances: readonly Balance[]): Refusal {
-  const detail = `${most} requests of this class are under way already`;
+function concurrencyRefusal(most: number, balances: readonly Balance[]): Refusal {
+  const detail = `${most} requests of this client run in this class already; send the next one after the end of one`;
   return new Refusal("concurrency_exceeded", detail, {
-    retryAfterSeconds: placeRetrySeconds,
+    retryAfterSeconds: concurrencyRetrySeconds,
     headers: rateHeaders(balances),
   });
 }

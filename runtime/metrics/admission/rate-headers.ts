@@ -1,16 +1,16 @@
 import type { BucketCharge, Unit } from "./buckets/quota-client.ts";
 import { waitMs, type Bucket } from "../../bounds/token-bucket.ts";
 
-/** One bucket after, or instead of, a claim on it. */
+/** A charge and its bucket, after the charge or in its place. */
 export interface Balance {
   readonly charge: BucketCharge;
   readonly bucket: Bucket;
 }
 
 /**
- * Headers of every answer that a quota counts: what is left of the class's quota. `RateLimit` and `RateLimit-Policy`
- * are those of the IETF draft "RateLimit header fields for HTTP", which several quotas share; the others are older and
- * speak of requests alone. Source: seed "Operational Metrics API" §6.
+ * Builds the headers with the rest of the quotas, for every response that a quota counts. `RateLimit` and
+ * `RateLimit-Policy` list all quotas, as in the IETF draft "RateLimit header fields for HTTP". The older headers are
+ * about requests only. Source: seed "Operational Metrics API" §6.
  */
 export function rateHeaders(balances: readonly Balance[]): Readonly<Record<string, string>> {
   const [requests, ...others] = balances;
@@ -27,10 +27,10 @@ export function rateHeaders(balances: readonly Balance[]): Readonly<Record<strin
   };
 }
 
-/** Units of RFC 9651's item that names what is counted; requests are what is meant without any. */
+/** The parameter of the counted unit, in the syntax of RFC 9651. Requests are the default unit. */
 const unitParameter: Readonly<Record<Unit, string>> = { requests: "", cost: ';qu="cost-units"' };
 
-/** `"requests";q=20;w=2`: so many in the time in which an empty bucket fills. */
+/** `"requests";q=20;w=2`: the burst, and the seconds in which an empty bucket fills. */
 function policyOf({ charge }: Balance): string {
   const { perSecond, burst } = charge.limits;
   return `${nameOf(charge)};q=${burst}${unitParameter[charge.unit]};w=${Math.max(1, Math.round(burst / perSecond))}`;

@@ -3,30 +3,30 @@ import type { Granted, AllocationRequest } from "./allocation-protocol.ts";
 import type { TokenSource } from "./token-source.ts";
 import type { BucketCharge } from "./quota-client.ts";
 
-/** Tokens of buckets whose home is another pod, as far as this pod holds any. */
+/** Tokens that owner pods allocated to this pod ahead of use. */
 export interface AllocatedTokens extends TokenSource {
-  /** What has to be borrowed for the claims; undefined when the home is known to have too little. */
+  /** The allocations that the charges need; undefined when the owner is known to have too few tokens. */
   wanted(charges: readonly BucketCharge[]): readonly AllocationRequest[] | undefined;
-  /** Puts in what was lent. */
+  /** Adds tokens that an owner allocated. */
   allocate(requests: readonly AllocationRequest[], granted: readonly Granted[]): void;
-  /** Takes out what was not needed for so long, and what is owed. */
+  /** Removes tokens without use for this time, and debts, and returns them as requests. */
   idle(unusedMs: number): readonly AllocationRequest[];
 }
 
 interface Allocation {
   tokens: number;
-  /** The bucket at its home as last heard of. */
+  /** The bucket of the owner in its last response. */
   known: Bucket | undefined;
   rate: Rate;
   usedAtMs: number;
 }
 
-/** Kept for what is known of the home after nothing is held any more. */
+/** An unused allocation is removed after this time, with the last state of its owner's bucket. */
 const forgottenMs = 60_000;
-/** Keys whose tokens may be held. Beyond, those of the oldest are given up. About 300 bytes each. */
+/** Most allocations, of about 300 bytes each. Above it, the oldest one is dropped with its tokens. */
 const allocationsMax = 50_000;
 
-/** An empty wallet. */
+/** Creates a source without tokens. */
 export function createAllocatedTokens(now: () => number): AllocatedTokens {
   const kept = new Map<string, Allocation>();
   const allocationOf = ({ key }: Pick<BucketCharge, "key">, rate: Rate): Allocation => {
@@ -73,9 +73,9 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
     idle(unusedMs) {
       const requests: AllocationRequest[] = [];
       for (const [key, allocation] of kept) {
-        const restedMs = now() - allocation.usedAtMs;
-        if (restedMs >= forgottenMs) kept.delete(key);
-        if (restedMs < unusedMs || allocation.tokens === 0) continue;
+        const idleMs = now() - allocation.usedAtMs;
+        if (idleMs >= forgottenMs) kept.delete(key);
+        if (idleMs < unusedMs || allocation.tokens === 0) continue;
         requests.push({ key, count: allocation.tokens, ...allocation.rate });
         allocation.tokens = 0;
       }

@@ -13,13 +13,13 @@ import type { BucketOwners } from "./bucket-owners.ts";
 import { clientKeyOf } from "./quota-client.ts";
 import type { AllocatedTokens } from "./allocated-tokens.ts";
 
-/** What this pod and the others lend each other. */
+/** Exchanges tokens with other pods. */
 interface AllocationClient {
-  /** Puts into the wallet what a home lends. @returns whether it answered */
+  /** Requests allocations from their owner. @returns false without a response */
   allocate(owner: string, requests: readonly AllocationRequest[]): Promise<boolean>;
-  /** Whether a home did not answer just now. */
+  /** True shortly after an owner did not respond. */
   isAway(owner: string): boolean;
-  /** Gives back what is held for nobody, and lends no more ahead of need. */
+  /** Returns all tokens to their owners and stops. */
   stop(): void;
 }
 
@@ -27,18 +27,21 @@ interface AllocationClientDeps {
   readonly now: () => number;
   readonly pods: Pods;
   readonly owners: BucketOwners;
-  /** Buckets of this pod's own. */
+  /** The buckets that this pod owns. */
   readonly buckets: BucketStore;
   readonly allocated: AllocatedTokens;
 }
 
-/** Tokens that nobody wanted for so long go back to their home. */
+/** Tokens without use for this time return to their owner. */
 const unusedMs = 1_000;
 const sweepMs = 500;
-/** A home that did not answer is not asked again for so long. */
+/** An owner without a response gets no request for this time. */
 const awayMs = 1_000;
 
-/** Lends from the ledger, borrows into the wallet, and gives back in turns until it is stopped. */
+/**
+ * Creates a client that serves allocations from the own buckets and requests allocations from other pods. It returns
+ * unused tokens periodically until it is stopped.
+ */
 export function createAllocationClient({
   now,
   pods,
@@ -48,10 +51,10 @@ export function createAllocationClient({
 }: AllocationClientDeps): AllocationClient {
   const awayUntilMs = new Map<string, number>();
   pods.serve(quotaTopic, (message) => {
-    const read = parseAllocationMessage(message);
-    return read === undefined ? {} : { granted: serveAllocations(buckets, read) };
+    const parsed = parseAllocationMessage(message);
+    return parsed === undefined ? {} : { granted: serveAllocations(buckets, parsed) };
   });
-  const tell = (owner: string, back: readonly AllocationRequest[]): void => {
+  const sendBack = (owner: string, back: readonly AllocationRequest[]): void => {
     const message: AllocationMessage = { borrow: [], back, pods: 1 };
     if (owner === pods.own) serveAllocations(buckets, message);
     else pods.tell(owner, quotaTopic, message);
@@ -61,17 +64,17 @@ export function createAllocationClient({
       owners.ownerOf(clientKeyOf(key)),
     )) {
       for (let from = 0; from < requests.length; from += requestsMax)
-        tell(owner, requests.slice(from, from + requestsMax));
+        sendBack(owner, requests.slice(from, from + requestsMax));
     }
   };
-  const sweeping = setInterval(() => returnTokens(unusedMs), sweepMs);
-  sweeping.unref();
+  const timer = setInterval(() => returnTokens(unusedMs), sweepMs);
+  timer.unref();
   return {
     async allocate(owner, requests) {
       try {
-        const question: AllocationMessage = { borrow: requests, back: [], pods: owners.count() };
-        const granted = readGranted(await pods.ask(owner, quotaTopic, question), requests.length);
-        if (granted === undefined) throw new Error("the home of a quota answered something else");
+        const message: AllocationMessage = { borrow: requests, back: [], pods: owners.count() };
+        const granted = readGranted(await pods.ask(owner, quotaTopic, message), requests.length);
+        if (granted === undefined) throw new Error(`the response of the pod ${owner} is not an allocation`);
         allocated.allocate(requests, granted);
         awayUntilMs.delete(owner);
         return true;
@@ -82,7 +85,7 @@ export function createAllocationClient({
     },
     isAway: (owner) => (awayUntilMs.get(owner) ?? 0) > now(),
     stop() {
-      clearInterval(sweeping);
+      clearInterval(timer);
       returnTokens(0);
     },
   };

@@ -1,38 +1,38 @@
 import type { Rate } from "../../../bounds/token-bucket.ts";
 import type { BucketStore } from "./bucket-store.ts";
 
-/** Topic under which pods speak of quotas. */
+/** Topic of the messages between pods about quotas. */
 export const quotaTopic = "quota";
-/** Tokens of so many buckets are asked for or given back in one message. */
+/** Most buckets in one message. */
 export const requestsMax = 256;
 
-/** What a pod asks of the home of a bucket, or gives back to it. */
+/** The tokens of one bucket that a pod requests from the owner, or returns to it. */
 export interface AllocationRequest extends Rate {
   readonly key: string;
-  /** Tokens that are needed; when given back, those that were not, below zero: those that are owed. */
+  /** Needed tokens. In a return: unused tokens, or a debt below zero. */
   readonly count: number;
 }
 
-/** What pods say to each other about quotas. */
+/** The message of a pod to an owner pod. */
 export interface AllocationMessage {
   readonly borrow: readonly AllocationRequest[];
   readonly back: readonly AllocationRequest[];
-  /** Pods among whom what is above the need is spread. */
+  /** The number of pods that share the tokens beyond the need. */
   readonly pods: number;
 }
 
-/** What a home answers for each loan. */
+/** The response of the owner to each request. */
 export interface Granted {
-  /** At least as many as were needed, or none. */
+  /** At least the needed tokens, or 0. */
   readonly tokens: number;
-  /** What the bucket holds now. */
+  /** The tokens that are left in the bucket. */
   readonly left: number;
 }
 
-/** Of what is left beyond the need, this part of a pod's even share goes with a loan. */
+/** Part of a pod's even share of the rest that is allocated beyond the need. */
 const aheadShare = 0.5;
 
-/** What the home of buckets does when another pod asks. */
+/** Applies a message to the own buckets: takes back returned tokens and allocates requested ones. */
 export function serveAllocations(buckets: BucketStore, { borrow, back, pods }: AllocationMessage): readonly Granted[] {
   for (const { key, count, ...rate } of back) buckets.spend(key, rate, -count);
   return borrow.map(({ key, count, ...rate }) => {
@@ -44,14 +44,14 @@ export function serveAllocations(buckets: BucketStore, { borrow, back, pods }: A
   });
 }
 
-/** A message as it came; undefined when it is none, or has anything that no pod would say. */
+/** Parses a message of another pod; undefined when it is not valid. */
 export function parseAllocationMessage(message: unknown): AllocationMessage | undefined {
   const { borrow, back, pods } = (message ?? {}) as Readonly<Record<string, unknown>>;
   if (!areAllocationRequests(borrow) || !areAllocationRequests(back) || !isAmount(pods)) return undefined;
   return borrow.every(({ count }) => count >= 0) ? { borrow, back, pods } : undefined;
 }
 
-/** What was granted for each of `count` loans; undefined when the answer does not say so. */
+/** Parses the response to `count` requests; undefined when it is not valid. */
 export function readGranted(response: unknown, count: number): readonly Granted[] | undefined {
   const { granted } = (response ?? {}) as Readonly<Record<string, unknown>>;
   if (!Array.isArray(granted) || granted.length !== count) return undefined;

@@ -2,22 +2,22 @@ import type { Bucket, Rate } from "../../../bounds/token-bucket.ts";
 import { ownerOf } from "../../../pods/owner-of.ts";
 import type { Pods } from "../../../pods/pods.ts";
 
-/** Who is the home of whom among the pods. */
+/** The owner pods of buckets. */
 export interface BucketOwners {
-  /** How many pods are alive. */
+  /** The number of live pods. */
   count(): number;
-  /** The pod that keeps the buckets of a spender. */
+  /** The pod that owns the buckets of a client. */
   ownerOf(clientKey: string): string;
-  /** What a bucket is that this pod did not keep until now. */
+  /** The first state of a bucket that is new in this pod. */
   readonly begin: (rate: Rate) => Bucket;
 }
 
-/** Homes that are remembered until they are all worked out again. */
+/** Most remembered owners. Above it, all of them are computed again. */
 const ownersMax = 50_000;
 
 /**
- * When pods come or go, a bucket may have been kept by another until then, and how full it was is not known: so it
- * begins with one pod's share at the time of the change.
+ * Follows the live pods. After a change of them, another pod may have owned a bucket before, with an unknown state. The
+ * bucket therefore begins with one pod's share at the time of the change.
  */
 export function followOwners(now: () => number, pods: Pods): BucketOwners {
   let known = pods.live();

@@ -1,20 +1,17 @@
 import { BoundedMap } from "../../../bounds/bounded-map.ts";
 import { fullBucket, refilled, spent, type Bucket, type Rate } from "../../../bounds/token-bucket.ts";
 
-/**
- * Buckets that are kept; the one unused for longest makes way, and is as new when it is needed again. About 300 bytes
- * each.
- */
+/** Most buckets, of about 300 bytes each. Above it, the least recently used one is removed and begins anew. */
 const bucketsMax = 50_000;
 
-/** Token buckets by key, each with the rate that it is asked with. */
+/** Token buckets by key. Each call names the rate of its bucket. */
 export interface BucketStore {
   look(key: string, rate: Rate): Bucket;
-  /** Takes tokens, also more than there are; a negative count gives back. */
+  /** Takes tokens, also more than the bucket has. A negative count returns tokens. */
   spend(key: string, rate: Rate, count: number): void;
 }
 
-/** @param begin what a bucket is that is not known. @default full */
+/** Creates an empty store. @param begin the first state of a bucket. @default full */
 export function createBucketStore(
   now: () => number,
   begin: (rate: Rate, nowMs: number) => Bucket = fullBucket,

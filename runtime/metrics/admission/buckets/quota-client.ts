@@ -1,43 +1,44 @@
 import type { MetricLimits } from "../../../../crds/config.ts";
 import type { QueryClassGrant } from "../../authorization/access.ts";
 import type { Rate } from "../../../bounds/token-bucket.ts";
+import { totalCost } from "../cost.ts";
 
-/** Who spends, in which class. */
+/** The client that is charged, and its query class. */
 export interface QuotaClient extends QueryClassGrant {
   /** Client key of the token. */
   readonly client: string;
 }
 
-/** What one request spends. */
+/** The cost of one request. */
 export interface RequestCost {
-  /** Request tokens; none for a part of a request that is under way already. */
+  /** Request tokens; 0 for a part of a running request. */
   readonly requests: number;
-  /** Request tokens of each metric, where they are others: those of a part of a request. @default as many */
+  /** Request tokens of each metric, for a part of a request. @default `requests` */
   readonly metricRequests?: number;
   /** Cost units by metric id. */
   readonly costs: ReadonlyMap<string, number>;
 }
 
-/** What a bucket counts. */
+/** The unit of a bucket. */
 export type Unit = "requests" | "cost";
 
-/** One bucket and what a request wants of it. */
+/** The tokens that a request takes from one bucket. */
 export interface BucketCharge {
-  /** Names the bucket among those of all clients. */
+  /** Key of the bucket, unique over all clients. */
   readonly key: string;
   readonly unit: Unit;
-  /** Undefined: of the whole class. */
+  /** The metric of the bucket; undefined for the bucket of the whole class. */
   readonly metric: string | undefined;
   readonly limits: Rate;
   readonly count: number;
 }
 
-/** Names a spender among all of them; keys of its buckets begin with the same words. */
+/** The key of a client in one class. The keys of its buckets start with the same two names. */
 export function clientKey({ client, queryClass }: QuotaClient): string {
   return JSON.stringify([client, queryClass]);
 }
 
-/** The spender whose bucket has this key. */
+/** The client key of a bucket's key. */
 export function clientKeyOf(key: string): string {
   const [client, queryClass] = JSON.parse(key) as readonly unknown[];
   return JSON.stringify([client, queryClass]);
@@ -45,22 +46,26 @@ export function clientKeyOf(key: string): string {
 
 const secondsPerMinute = 60;
 
-/** Every bucket that a request draws on: those of its class first. Source: seed "Operational Metrics API" §5.5. */
+/** The charges of a request, those of its class first. Source: seed "Operational Metrics API" §5.5. */
 export function chargesOf(
   client: QuotaClient,
   { requests, metricRequests = requests, costs }: RequestCost,
 ): readonly BucketCharge[] {
   const { limits, perMetric } = client;
-  const cost = costs.values().reduce((sum, own) => sum + own, 0);
   const own = perMetric.filter(({ metric }) => costs.has(metric));
   return [
     requestCharge(client, undefined, { perSecond: limits.requestsPerSecond, burst: limits.burst }, requests),
-    costCharge(client, undefined, { perMinute: limits.costUnitsPerMinute, burst: limits.burstCostUnits }, cost),
+    costCharge(
+      client,
+      undefined,
+      { perMinute: limits.costUnitsPerMinute, burst: limits.burstCostUnits },
+      totalCost(costs),
+    ),
     ...own.flatMap((bounds) => metricCharges(client, bounds, metricRequests, costs.get(bounds.metric) ?? 0)),
   ];
 }
 
-/** A burst of one second's requests, and of one minute's cost. */
+/** The charges of one metric. Their bursts are the requests of one second and the cost of one minute. */
 function metricCharges(
   client: QuotaClient,
   bounds: MetricLimits,
@@ -74,7 +79,7 @@ function metricCharges(
   ];
 }
 
-/** A wide window takes several tokens, and never more than a whole burst. */
+/** A wide window takes several tokens, at most a whole burst. */
 function requestCharge(client: QuotaClient, metric: string | undefined, limits: Rate, count: number): BucketCharge {
   return charge(client, "requests", metric, limits, Math.min(count, limits.burst));
 }

@@ -6,36 +6,33 @@ import { bucketSource, notedSource, type TokenSource } from "./token-source.ts";
 import type { BucketCharge } from "./quota-client.ts";
 import { createAllocatedTokens } from "./allocated-tokens.ts";
 
-/** What became of some claims. */
+/** The result of several charges. */
 interface TakeResult {
   readonly ok: boolean;
-  /** Where the tokens were taken from, or were missing. */
+  /** The source that had the tokens, or had too few. */
   readonly source: TokenSource;
 }
 
-/** The tokens of all spenders over all pods. */
+/** The buckets of all clients over all pods. */
 interface SharedBuckets {
   /**
-   * Takes what all claims of one spender want, or nothing. Asks another pod only where this one is not the spender's
-   * home and holds too little.
+   * Takes the tokens of all charges of one client, or none. It requests tokens from the owner pod only where this pod
+   * has too few.
    */
   take(clientKey: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
-  /**
-   * The same without waiting; undefined when another pod has to be asked first, or others wait for it, and nothing was
-   * taken.
-   */
+  /** Takes tokens synchronously; undefined, with nothing taken, when the owner pod has to allocate tokens first. */
   takeNow(clientKey: string, charges: readonly BucketCharge[]): TakeResult | undefined;
-  /** Where one spender's tokens are, as far as this pod knows. */
+  /** The source of one client's tokens, as far as this pod knows. */
   sourceOf(clientKey: string): TokenSource;
-  /** Gives back everything that is held for nobody. */
+  /** Returns all allocated tokens to their owners. */
   stop(): void;
 }
 
 /**
- * Each spender has a home among the live pods, which keeps its buckets. Other pods borrow from it what they need, and a
- * part of their share ahead, so that no token is spent twice and few requests wait for another pod. Without an answer
- * from the home, and where no pod hears another, a pod spends from buckets of its own, of one pod's share; what it
- * spends otherwise is noted there too, so that a silence of a moment gives nobody a second burst.
+ * Creates shared buckets. One of the live pods owns the buckets of a client. It allocates tokens to other pods: those
+ * that they need, and a part of their share ahead of use. No token is thus spent twice, and few requests wait for
+ * another pod. Without a response of the owner, a pod takes from own buckets of one pod's share. All other charges are
+ * noted there too, so that a short outage allows no second burst.
  */
 export function createSharedBuckets(now: () => number, pods: Pods): SharedBuckets {
   const owners = followOwners(now, pods);
@@ -58,8 +55,8 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
     return from((await client.allocate(pod, requests)) ? remote : share, charges);
   };
 
-  const turns = createTurns();
-  /** The purse that says by itself whether there is enough; undefined where that is another pod's to say. */
+  const queue = createClientQueue();
+  /** The source that decides without another pod; undefined where the owner decides. */
   const ownSource = (clientKey: string): TokenSource | undefined => {
     if (owners.count() === 1) return alone;
     if (!pods.isConnected()) return share;
@@ -72,12 +69,12 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
       const own = ownSource(clientKey);
       if (own !== undefined) return from(own, charges);
       const pod = owners.ownerOf(clientKey);
-      return turns.take(clientKey, () => takeAllocated(pod, charges));
+      return queue.run(clientKey, () => takeAllocated(pod, charges));
     },
     takeNow(clientKey, charges) {
       const own = ownSource(clientKey);
       if (own !== undefined) return from(own, charges);
-      const taken = turns.isTaken(clientKey) ? undefined : from(remote, charges);
+      const taken = queue.isBusy(clientKey) ? undefined : from(remote, charges);
       return taken?.ok === true ? taken : undefined;
     },
     sourceOf: (clientKey) => ownSource(clientKey) ?? remote,
@@ -85,25 +82,25 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
   };
 }
 
-interface Turns {
-  take(clientKey: string, work: () => Promise<TakeResult>): Promise<TakeResult>;
-  /** Whether somebody's turn has not ended. */
-  isTaken(clientKey: string): boolean;
+interface ClientQueue {
+  run(clientKey: string, work: () => Promise<TakeResult>): Promise<TakeResult>;
+  /** True while work of the client runs. */
+  isBusy(clientKey: string): boolean;
 }
 
-/** Work of one spender after another, so that what one borrows is not taken by the next. */
-function createTurns(): Turns {
+/** Runs the work of one client in sequence, so that no other request takes the tokens of an allocation. */
+function createClientQueue(): ClientQueue {
   const last = new Map<string, Promise<TakeResult>>();
   return {
-    isTaken: (clientKey) => last.has(clientKey),
-    async take(clientKey, work) {
+    isBusy: (clientKey) => last.has(clientKey),
+    async run(clientKey, work) {
       const before = last.get(clientKey);
-      const turn = before === undefined ? work() : before.then(work);
-      last.set(clientKey, turn);
+      const running = before === undefined ? work() : before.then(work);
+      last.set(clientKey, running);
       try {
-        return await turn;
+        return await running;
       } finally {
-        if (last.get(clientKey) === turn) last.delete(clientKey);
+        if (last.get(clientKey) === running) last.delete(clientKey);
       }
     },
   };

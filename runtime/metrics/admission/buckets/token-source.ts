@@ -2,20 +2,20 @@ import type { Bucket, Rate } from "../../../bounds/token-bucket.ts";
 import type { BucketStore } from "./bucket-store.ts";
 import type { BucketCharge } from "./quota-client.ts";
 
-/** Where the tokens of spenders are. */
+/** A source of the tokens of clients. */
 export interface TokenSource {
-  /** What is left as far as this pod knows. */
+  /** The bucket of a charge, as far as this pod knows. */
   look(charge: BucketCharge): Bucket;
-  /** Takes what all claims want, or nothing. */
+  /** Takes the tokens of all charges, or none. */
   take(charges: readonly BucketCharge[]): boolean;
-  /** Takes tokens whether they are there or not; a negative count gives back. */
+  /** Takes tokens, also more than there are. A negative count returns tokens. */
   spend(charge: BucketCharge, count: number): void;
 }
 
 /**
- * The tokens that a ledger holds.
+ * A source that takes from the buckets of a store.
  *
- * @param share of every quota, in (0, 1]. What is above the burst of that share costs all of it, and the rest is owed
+ * @param share of every quota, in (0, 1]. A charge above the burst of that share takes all of it and owes the rest
  */
 export function bucketSource(buckets: BucketStore, share: () => number = () => 1): TokenSource {
   const rateOf = ({ limits }: BucketCharge): Rate => ({
@@ -40,7 +40,7 @@ export function bucketSource(buckets: BucketStore, share: () => number = () => 1
   };
 }
 
-/** A purse that notes in another what is taken from it; that one is never owed anything by it. */
+/** A source that takes the same tokens from another source too, as far as that one has them. */
 export function notedSource(source: TokenSource, other: TokenSource): TokenSource {
   const note = (charge: BucketCharge, count: number): void => {
     const there = Math.max(0, other.look(charge).tokens);

@@ -93,8 +93,8 @@ async function refusalOf(running: Promise<unknown>): Promise<Refusal> {
   throw reason;
 }
 
-describe("a caller who has spent what it may", () => {
-  test("is refused with the estimate, before any store is asked (Operational Metrics API §6 and §7)", async () => {
+describe("a client that has used up its quota", () => {
+  test("is refused with the estimate, before any request to a store (Operational Metrics API §6 and §7)", async () => {
     const running = await run({ burst: 1, requestsPerSecond: 1 });
     await ask(running);
     const before = running.reads();
@@ -104,7 +104,7 @@ describe("a caller who has spent what it may", () => {
     expect(running.reads()).toBe(before);
   });
 
-  test("is told a cheaper query when it is the cost (Operational Metrics API §8, backpressure)", async () => {
+  test("gets the suggestion of a cheaper query for its cost (Operational Metrics API §8, backpressure)", async () => {
     const running = await run({ burstCostUnits: 200, costUnitsPerMinute: 60 });
     const refusal = await refusalOf(ask(running, "2026-01-01T08:00:00Z"));
     expect(refusal).toMatchObject({ code: "cost_exceeded", suggestion: { step: "5m", downsample: "5m" } });
@@ -112,7 +112,7 @@ describe("a caller who has spent what it may", () => {
   });
 
   test.each([0, 97, 150, 196])(
-    "is granted what was suggested when %i units were spent before, at once or when it says so",
+    "is admitted with the suggestion when %i units were spent before, at once or after Retry-After",
     async (before) => {
       let elapsedMs = 0;
       const running = await run({ burstCostUnits: 200, costUnitsPerMinute: 60 }, { elapsed: () => elapsedMs });
@@ -135,14 +135,14 @@ describe("a caller who has spent what it may", () => {
     },
   );
 
-  test("is told that nothing fits when one point is too much", async () => {
+  test("gets no suggestion when one point is too much", async () => {
     const running = await run({ burstCostUnits: 1, costUnitsPerMinute: 1 });
     const refusal = await refusalOf(ask(running));
     expect(refusal).toMatchObject({ code: "cost_exceeded", suggestion: undefined });
-    expect(refusal.message).toMatch(/no coarser step fits, ask for less time or fewer groups$/u);
+    expect(refusal.message).toMatch(/no coarser step fits, use a shorter window or fewer groups$/u);
   });
 
-  test("is told what is left also while too many of its requests are under way", async () => {
+  test("gets the headers of its quotas also while too many of its requests run", async () => {
     const running = await run({ maxConcurrent: 1, requestsPerSecond: 10, burst: 20 });
     const [, refusal] = await Promise.all([ask(running), refusalOf(ask(running))]);
     expect(refusal).toMatchObject({ code: "concurrency_exceeded", status: 429 });
@@ -152,7 +152,7 @@ describe("a caller who has spent what it may", () => {
     });
   });
 
-  test("spends the requests of a metric with each item of a bulk, which are refused by themselves (Operational Metrics API §5.5)", async () => {
+  test("is charged the requests of a metric for each item of a bulk, and items are refused alone (Operational Metrics API §5.5)", async () => {
     const running = await run({}, {}, [{ metric: "lag", requestsPerSecond: 2 }]);
     const item = { metric: ["lag"], filter: { tenant: "brand-a" }, from: "2026-01-01T11:00:00Z", step: "1m" };
     const queries = Array.from({ length: 50 }, (_, index) => ({ id: `q-${index}`, ...item }));
@@ -171,7 +171,7 @@ describe("a caller who has spent what it may", () => {
     expect(await refusalOf(ask(running))).toMatchObject({ code: "rate_exceeded" });
   });
 
-  test("spends one request for a bulk, in which an item over budget has its own 429", async () => {
+  test("is charged one request for a bulk, in which an item above the quota has its own 429", async () => {
     const running = await run({ burst: 1, requestsPerSecond: 1, burstCostUnits: 200, costUnitsPerMinute: 1 });
     const item = { metric: ["lag"], filter: { tenant: "brand-a" }, step: "1m" };
     const queries = [
@@ -194,7 +194,7 @@ describe("a caller who has spent what it may", () => {
 });
 
 describe("the estimate (Operational Metrics API §6)", () => {
-  test("learns from what stores answered, and the answer says what it really cost", async () => {
+  test("learns from responses of stores, and the response has the actual cost", async () => {
     const running = await run({});
     const grouped = (): Promise<MetricsResponse> => {
       const asked = parameters([

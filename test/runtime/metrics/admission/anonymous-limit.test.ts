@@ -36,7 +36,7 @@ function refusalOf(work: () => void): Refusal | undefined {
 }
 
 describe("requests without a token", () => {
-  test("of one network have ten a second after a burst (Operational Metrics API §8)", () => {
+  test("of one network are limited to ten a second after a burst (Operational Metrics API §8)", () => {
     let nowMs = 0;
     const limit = createAnonymousLimit(() => nowMs);
     expect(taken(limit, 100, (index) => `192.0.2.${index}`)).toBe(blockRate.burst);
@@ -45,12 +45,12 @@ describe("requests without a token", () => {
     expect(taken(limit, 10, () => "192.0.3.1")).toBe(10);
   });
 
-  test("of all networks together have a limit of their own", () => {
+  test("of all networks together have a separate limit", () => {
     const limit = createAnonymousLimit(() => 0);
     expect(taken(limit, 1_000, (index) => `10.${index >> 8}.${index & 255}.1`)).toBe(togetherRate.burst);
   });
 
-  test("of callers that nobody knows where are one network", () => {
+  test("of unknown addresses count as one network", () => {
     expect(
       taken(
         createAnonymousLimit(() => 0),

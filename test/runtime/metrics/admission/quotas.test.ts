@@ -36,7 +36,7 @@ async function refusalOf(quotas: Quotas, own: QuotaClient, cost: number, request
 }
 
 describe("requests of one client in one class", () => {
-  test("come at 10 a second after a burst of 20 (Operational Metrics API §8)", async () => {
+  test("are admitted at 10 a second after a burst of 20 (Operational Metrics API §8)", async () => {
     let nowMs = 0;
     const quotas = createQuotas(() => nowMs, singlePod());
     expect(await admitted(quotas, client(), 30)).toBe(20);
@@ -46,7 +46,7 @@ describe("requests of one client in one class", () => {
     expect(await admitted(quotas, client(), 30)).toBe(20);
   });
 
-  test("are refused with 429, when to come again and what is left (Operational Metrics API §6 and §7)", async () => {
+  test("are refused with 429, Retry-After and the rest of the quota (Operational Metrics API §6 and §7)", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     await admitted(quotas, client(), 20);
     const refusal = await refusalOf(quotas, client(), 0);
@@ -60,19 +60,19 @@ describe("requests of one client in one class", () => {
     });
   });
 
-  test("are counted apart from those of another client, and of another class (Operational Metrics API §2.6 and §5.5)", async () => {
+  test("are counted separately for each client and class (Operational Metrics API §2.6 and §5.5)", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     await admitted(quotas, client(), 20);
     expect(await admitted(quotas, { ...client(), client: "reports" }, 1)).toBe(1);
     expect(await admitted(quotas, { ...client(), queryClass: "B" }, 1)).toBe(1);
   });
 
-  test("spend one more token for each doubling of the window beyond three hours (Operational Metrics API §8)", async () => {
+  test("take one more token for each doubling of the window beyond three hours (Operational Metrics API §8)", async () => {
     const windows = [1, 3, 6, 7, 24, 7 * 24, 400 * 24].map((hours) => requestTokens(hours * hourSeconds));
     expect(windows).toEqual([1, 1, 2, 3, 4, 7, 13]);
   });
 
-  test("are let in with a burst that is smaller than the window costs, when all of it is there", async () => {
+  test("are admitted with a burst below the tokens of the window, when the bucket is full", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     expect(await refusalOf(quotas, client({ burst: 2 }), 0, 13)).toBeUndefined();
     expect(await refusalOf(quotas, client({ burst: 2 }), 0, 13)).toMatchObject({ code: "rate_exceeded" });
@@ -82,7 +82,7 @@ describe("requests of one client in one class", () => {
 describe("cost units", () => {
   const small = client({ costUnitsPerMinute: 600, burstCostUnits: 100 });
 
-  test("are refused before anything is spent, with a cheaper query to ask (Operational Metrics API §7 and §8)", async () => {
+  test("are refused before a charge, with the suggestion of a cheaper query (Operational Metrics API §7 and §8)", async () => {
     let nowMs = 0;
     const quotas = createQuotas(() => nowMs, singlePod());
     expect(await refusalOf(quotas, small, 80)).toBeUndefined();
@@ -96,7 +96,7 @@ describe("cost units", () => {
     expect(await refusalOf(quotas, small, 30)).toBeUndefined();
   });
 
-  test("that are never there at once are refused without a time to come again", async () => {
+  test("above a whole burst are refused without Retry-After", async () => {
     const refusal = await refusalOf(
       createQuotas(() => 0, singlePod()),
       small,
@@ -106,7 +106,7 @@ describe("cost units", () => {
     expect(refusal?.message).toContain("more than 100 are never allowed at once");
   });
 
-  test("are charged as they were really spent: less gives back, more is owed", async () => {
+  test("are settled at the actual cost: a lower one returns tokens, a higher one owes them", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     const first = await quotas.admit(small, { requests: 1, costs: costs(80) }, () => undefined);
     first.settle(costs(10));
@@ -117,13 +117,13 @@ describe("cost units", () => {
   });
 });
 
-describe("a metric with bounds of its own (Operational Metrics API §5.5)", () => {
+describe("a metric with its own quota (Operational Metrics API §5.5)", () => {
   const bounded = client({}, [
     { metric: "cpu_util", requestsPerSecond: 2 },
     { metric: "kyc_pass_rate", costUnitsPerMinute: 1 },
   ]);
 
-  test("is asked for no faster than that, and no other is held back", async () => {
+  test("is limited to that quota, and no other metric is", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     expect(await admitted(quotas, bounded, 5, 1)).toBe(2);
     const other = await quotas.admit(
@@ -134,7 +134,7 @@ describe("a metric with bounds of its own (Operational Metrics API §5.5)", () =
     expect(other.headers()["X-RateLimit-Remaining"]).toBe("17");
   });
 
-  test("is named where it is what refuses", async () => {
+  test("is named in a refusal by its quota", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     await admitted(quotas, bounded, 2, 1);
     const refusal = await refusalOf(quotas, bounded, 1);
@@ -143,8 +143,8 @@ describe("a metric with bounds of its own (Operational Metrics API §5.5)", () =
   });
 });
 
-describe("requests under way", () => {
-  test("are bounded, and give up their place when they end", async () => {
+describe("running requests", () => {
+  test("are limited until they end", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     const own = client({ maxConcurrent: 2 });
     const cost = { requests: 1, costs: costs(0) };
@@ -157,7 +157,7 @@ describe("requests under way", () => {
     expect(await refusalOf(quotas, own, 0)).toMatchObject({ code: "concurrency_exceeded" });
   });
 
-  test("do not count the parts of a bulk, which has one place", async () => {
+  test("count a bulk once, without its items", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     const own = client({ maxConcurrent: 1 });
     await quotas.admit(own, { requests: 1, costs: costs(0) }, () => undefined);

@@ -1,44 +1,44 @@
 import type { Pods } from "../../../../../runtime/pods/pods.ts";
 
-/** Pods of one process that hear each other at once. */
+/** Pods in one process that exchange messages at once. */
 export interface PodsOfATest {
-  /** One more of them. */
+  /** Adds a pod. */
   join(name: string): Pods;
-  /** From now on nobody hears it, nor is it counted as alive. */
+  /** Removes a pod: it gets no messages and is not alive. */
   lose(name: string): void;
-  /** Nobody hears anybody any more, and nobody knows who is alive. @default false */
+  /** True while no pod gets messages and none knows the live pods. @default false */
   isCut: boolean;
   /** Messages that were sent. */
   sent(): number;
 }
 
-type Answer = Parameters<Pods["serve"]>[1];
+type Handler = Parameters<Pods["serve"]>[1];
 
-/** Nobody yet. */
+/** Creates an installation without pods. */
 export function podsOfATest(): PodsOfATest {
-  const pods = new Map<string, Map<string, Answer>>();
+  const pods = new Map<string, Map<string, Handler>>();
   let sent = 0;
   const deliver = async (pod: string, topic: string, message: object): Promise<unknown> => {
     sent += 1;
-    const answer = pods.get(pod)?.get(topic);
-    if (answer === undefined || own.isCut) throw new Error(`nobody hears ${topic} at ${pod}`);
-    return JSON.parse(JSON.stringify(await answer(JSON.parse(JSON.stringify(message)))));
+    const handler = pods.get(pod)?.get(topic);
+    if (handler === undefined || own.isCut) throw new Error(`the pod ${pod} does not serve ${topic}`);
+    return JSON.parse(JSON.stringify(await handler(JSON.parse(JSON.stringify(message)))));
   };
   const own: PodsOfATest = {
     isCut: false,
     sent: () => sent,
     lose: (name) => void pods.delete(name),
     join(name) {
-      const answers = new Map<string, Answer>();
-      pods.set(name, answers);
+      const handlers = new Map<string, Handler>();
+      pods.set(name, handlers);
       return {
         own: name,
         live: () => [...pods.keys()].sort(),
         isConnected: () => !own.isCut,
         ask: (pod, topic, question) => deliver(pod, topic, question),
-        // Whoever tells does not learn what becomes of it.
+        // The sender of a message does not see its failure.
         tell: (pod, topic, message) => void deliver(pod, topic, message).catch(() => undefined),
-        serve: (topic, answer) => void answers.set(topic, answer),
+        serve: (topic, handler) => void handlers.set(topic, handler),
       };
     },
   };

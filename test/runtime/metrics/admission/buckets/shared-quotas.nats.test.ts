@@ -78,7 +78,7 @@ async function hammer(
 }
 
 describe("three pods under one client of 10 requests a second and a burst of 20", () => {
-  test("let in its quota together, and one pod's share each while NATS is away", async () => {
+  test("admit its quota together, and one pod's share each while NATS is unreachable", async () => {
     const { pods, nats } = await startPods();
     // The buckets of pods that have just come are not full: a burst comes together in two seconds.
     const left = async (): Promise<number> =>

@@ -80,8 +80,8 @@ const patterns: readonly (readonly [string, (index: number) => number])[] = [
   ["mostly one pod", (index) => (index % 10 < 8 ? 1 : index % 3)],
 ];
 
-describe("one client of 10 requests a second and a burst of 20, who hammers three pods", () => {
-  test.each(patterns)("is let in within a tenth of its quota over 10 s and over 60 s: %s", async (_, place) => {
+describe("one client of 10 requests a second and a burst of 20 that overloads three pods", () => {
+  test.each(patterns)("is admitted within a tenth of its quota over 10 s and over 60 s: %s", async (_, place) => {
     for (const seconds of [10, 60]) {
       const cluster = startCluster();
       // Begun long ago, so that no bucket is that of a pod which has just come.
@@ -93,7 +93,7 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
     }
   });
 
-  test("is never let in above its quota, whatever it spends where and when", async () => {
+  test("is never admitted above its quota, in any pattern of requests", async () => {
     const step = fc.record({ place: fc.nat({ max: 2 }), cost: fc.nat({ max: 40 }), waitMs: fc.nat({ max: 300 }) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120 }), async (steps) => {
@@ -118,7 +118,7 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
     );
   });
 
-  test("asks another pod far less often than it is let in or refused", async () => {
+  test("causes far fewer messages between pods than requests", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
     await hammer(cluster, quotaClient(cluster.clientOf(0)), { seconds: 10, perSecond: 200, place: () => 1 });
@@ -126,8 +126,8 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
   });
 });
 
-describe("a pod that is not the home of a client", () => {
-  test("says what is left in the whole quota", async () => {
+describe("a pod that does not own the buckets of a client", () => {
+  test("sends headers with the rest of the whole quota", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
     const own = quotaClient(cluster.clientOf(0));
@@ -137,7 +137,7 @@ describe("a pod that is not the home of a client", () => {
     expect(admitted.headers()["X-RateLimit-Remaining"]).toBe("14");
   });
 
-  test("gives back what it holds for nobody when it stops", async () => {
+  test("returns unused tokens when it stops", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
     const own = quotaClient(cluster.clientOf(0));
@@ -147,7 +147,7 @@ describe("a pod that is not the home of a client", () => {
     expect(left.filter((one) => !(one instanceof Refusal))).toHaveLength(19);
   });
 
-  test("charges the whole quota with what a query really cost, more or less than was expected", async () => {
+  test("charges the whole quota the actual cost of a query, above or below the estimate", async () => {
     const cluster = startCluster();
     cluster.nowMs += 600_000;
     const own = quotaClient(cluster.clientOf(0), { costUnitsPerMinute: 60, burstCostUnits: 100 });
@@ -161,11 +161,11 @@ describe("a pod that is not the home of a client", () => {
   });
 });
 
-describe("pods that do not hear each other", () => {
+describe("pods without a connection to each other", () => {
   test.each([
     ["its home", 0],
     ["another", 1],
-  ])("let a client in with one pod's share each: %s", async (_, place) => {
+  ])("admit one pod's share of a client's requests each: %s", async (_, place) => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
     cluster.pods.isCut = true;
@@ -175,7 +175,7 @@ describe("pods that do not hear each other", () => {
     expect(admitted).toBeLessThanOrEqual((20 + 10 * 30) / 3 + 2);
   });
 
-  test("are of one mind again when they do", async () => {
+  test("share one quota again after they reconnect", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
     const own = quotaClient(cluster.clientOf(0));
@@ -188,7 +188,7 @@ describe("pods that do not hear each other", () => {
     expect(admitted).toBeLessThanOrEqual(132);
   });
 
-  test("let a window that costs a whole burst wait for one pod's share of it, and no longer", async () => {
+  test("admit a window with the tokens of a whole burst once one pod's share is full", async () => {
     const cluster = startCluster();
     cluster.pods.isCut = true;
     const own = quotaClient(cluster.clientOf(0));
@@ -200,7 +200,7 @@ describe("pods that do not hear each other", () => {
   });
 });
 
-test("a client whose home goes begins anew with one pod's share at the time of the change, not with all of it", async () => {
+test("a client whose owner pod ends begins anew with one pod's share at the time of the change", async () => {
   const cluster = startCluster();
   cluster.nowMs += 60_000;
   const own = quotaClient(cluster.clientOf(0));
@@ -211,7 +211,7 @@ test("a client whose home goes begins anew with one pod's share at the time of t
   expect(admitted).toBeLessThanOrEqual(100 + 20 / 3 + 12);
 });
 
-describe("what another pod says about quotas", () => {
+describe("a message of another pod about quotas", () => {
   const loan = { key: "k", count: 1, perSecond: 1, burst: 1 };
   test.each([
     ["nothing", undefined],
@@ -221,7 +221,7 @@ describe("what another pod says about quotas", () => {
     ["a loan of less than nothing", { borrow: [{ ...loan, count: -1 }], back: [], pods: 1 }],
     ["a rate that is no number", { borrow: [{ ...loan, perSecond: null }], back: [], pods: 1 }],
     ["more loans than one message has", { borrow: Array.from({ length: 257 }, () => loan), back: [], pods: 1 }],
-  ])("is not obeyed when it is %s", (_, message) => {
+  ])("is not applied when it is %s", (_, message) => {
     expect(parseAllocationMessage(message)).toBeUndefined();
   });
 });
