@@ -58,7 +58,7 @@ describe("the chart passes", () => {
         foreign.join(","),
         file,
       ]);
-      expect({ name, verdict: result }).toEqual({ name, verdict: "good" });
+      expect({ name, result }).toEqual({ name, result: "good" });
     }
   });
 

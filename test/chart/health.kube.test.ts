@@ -8,7 +8,7 @@ import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts
 import { resolveTool } from "../tools/resolve.ts";
 import { run } from "../tools/run.ts";
 import { statusDefault } from "../crds/status-default.ts";
-import { goodVerdict as good } from "../operator/good-verdict.ts";
+import { goodResult as good } from "../operator/good-result.ts";
 
 const recipe = join(import.meta.dirname, "..", "..", "docs", "recipes", "argocd.yaml");
 const judgeMsMax = 60_000;

@@ -5,7 +5,7 @@ import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { decideConditions, type Facts, ownConditions, withTimes } from "../../operator/conditions.ts";
 import type { ResourceStatus } from "../../operator/resource-types.ts";
 import { statusDefault } from "../crds/status-default.ts";
-import { goodVerdict as good } from "./good-verdict.ts";
+import { goodResult as good } from "./good-result.ts";
 
 const refused = (reason: ResourceResult["accepted"]["reason"]): ResourceResult => ({
   ...good,

@@ -37,10 +37,10 @@ export function pairOf(
 ): Pair {
   const expectations = timelines.map((timeline) => ({
     label: timeline.label,
-    verdict: timeline.expectation(event, fromMs, toMs),
+    expectation: timeline.expectation(event, fromMs, toMs),
   }));
   const labelled = (wanted: Expectation): readonly string[] =>
-    expectations.filter(({ verdict: expectation }) => expectation === wanted).map(({ label }) => label);
+    expectations.filter(({ expectation }) => expectation === wanted).map(({ label }) => label);
   const [must, may] = [labelled("must"), labelled("either")];
   const expectation = must.length > 0 ? "must" : may.length > 0 ? "either" : "must_not";
   return { event, slot, expectation, must, may, routedFromMs: fromMs, routedToMs: toMs };

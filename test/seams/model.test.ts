@@ -34,7 +34,7 @@ type Row = readonly [
   tenant: string,
   fromMs: number,
   toMs: number,
-  verdict: Expectation,
+  expectation: Expectation,
 ];
 
 /** The partner after one more change, which began at 200 and is in force since 300. */

@@ -3,7 +3,7 @@ import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { Facts } from "../../../operator/conditions.ts";
 import { decideStatus, type Moments } from "../../../operator/controllers/status-decision.ts";
 import type { ResourceStatus } from "../../../operator/resource-types.ts";
-import { goodVerdict as good } from "../good-verdict.ts";
+import { goodResult as good } from "../good-result.ts";
 
 const times = { graceMs: 2_000, messageMs: 10_000 };
 const nowMs = 100_000;

@@ -1,7 +1,7 @@
 import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 
-/** What compiling says of a partner that is in order. */
-export const goodVerdict: ResourceResult = {
+/** The compiled result of a partner without faults. */
+export const goodResult: ResourceResult = {
   kind: "WebhookPartner",
   namespace: "shop",
   name: "acme",

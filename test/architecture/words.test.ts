@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { parseAst } from "vitest/node";
+import { keptFiles, textOf } from "./named-files.ts";
+
+/** Words that no identifier has: `word: the word of the field for the same thing`. */
+const standardWords: ReadonlyMap<string, string> = new Map(
+  `
+    borrower: allocation client
+    claimant: key holder
+    coins: allocation
+    doorkeeper: admission
+    duties: maintenance jobs
+    examiner: evaluation cache
+    homes: lane ownership
+    janitor: stream trim
+    judgement: outcome
+    ledger: bucket store
+    loan: allocation request
+    obey: apply
+    obeyable: supported
+    obeyed: applied
+    obeys: applies
+    purse: token source
+    purses: shared buckets
+    rescue: recover
+    resumption: redelivery decision
+    spender: quota client
+    suspicion: redelivery check
+    verdict: result
+    verdicts: results
+    wallet: allocated tokens
+    wish: request cost
+    wishes: request costs
+    world: query context
+  `
+    .trim()
+    .split("\n")
+    .map((line): [string, string] => {
+      const [word = "", standard = ""] = line.trim().split(": ");
+      return [word, standard];
+    }),
+);
+
+/** Words that a format or an API outside of the project has. */
+const foreign: Readonly<Record<string, readonly string[]>> = {
+  "runtime/http/openapi/event-schemas.ts": ["verdict"],
+  "runtime/recipient/receive.ts": ["verdict"],
+  "runtime/recipient/verify-delivery.ts": ["verdict"],
+};
+
+const product = ["crds", "kube", "operator", "runtime"];
+const tests = ["architecture", "bench", "chart", "cluster", "e2e", "probe", "seams", "support", "tools"];
+const checked = [...product, ...tests.map((name) => `test/${name}`)].map((folder) => `${folder}/`);
+const files = keptFiles.filter((path) => checked.some((folder) => path.startsWith(folder)) && path.endsWith(".ts"));
+
+/** Names of all identifiers below a node of a syntax tree. */
+function* namesIn(node: unknown): Iterable<string> {
+  if (typeof node !== "object" || node === null) return;
+  if ("type" in node && /Identifier$/u.test(String(node.type)) && "name" in node) yield String(node.name);
+  for (const child of Object.values(node)) yield* namesIn(child);
+}
+
+function wordsOf(name: string): readonly string[] {
+  return name.split(/(?=[A-Z])|_/u).map((word) => word.toLowerCase());
+}
+
+test("identifiers have the words of the field", () => {
+  const found = files.flatMap((file) => {
+    const names = [...new Set(namesIn(parseAst(textOf(file), { lang: "ts" })))];
+    const old = names.flatMap((name) =>
+      wordsOf(name)
+        .filter((word) => standardWords.has(word) && !(foreign[file] ?? []).includes(word))
+        .map((word) => `${name}: say "${standardWords.get(word)}"`),
+    );
+    return old.map((text) => `${file}: ${text}`);
+  });
+  expect(files.length).toBeGreaterThan(500);
+  expect(found).toEqual([]);
+});
