@@ -6,7 +6,7 @@ interface Words {
   readonly reason: FieldReason;
   /** The requirement that the field breaks, in words that follow its name. */
   readonly words: (error: ErrorObject) => string;
-  /** The part of the field's path that the path of the error lacks. @default "" */
+  /** Index of the item at fault in a list. @default none */
   readonly below?: (error: ErrorObject) => string;
 }
 
@@ -14,16 +14,8 @@ const limit = ({ params }: ErrorObject): string => String(params["limit"]);
 
 /** One row per keyword that the schemas use. */
 const wordsOf: Readonly<Record<string, Words>> = {
-  required: {
-    reason: "Required",
-    words: () => "is required",
-    below: ({ params }) => `.${String(params["missingProperty"])}`,
-  },
-  additionalProperties: {
-    reason: "Unknown",
-    words: () => "is not a known field",
-    below: ({ params }) => `.${String(params["additionalProperty"])}`,
-  },
+  required: { reason: "Required", words: () => "is required" },
+  additionalProperties: { reason: "Unknown", words: () => "is not a known field" },
   type: { reason: "WrongType", words: ({ params }) => `must be of type ${String(params["type"])}` },
   enum: { reason: "NotSupported", words: ({ schema }) => `must be ${alternatives(schema)}` },
   pattern: { reason: "Malformed", words: ({ params }) => `must match ${String(params["pattern"])}` },
@@ -54,17 +46,20 @@ const wordsOf: Readonly<Record<string, Words>> = {
 export function schemaProblems(errors: readonly ErrorObject[]): readonly FieldProblem[] {
   const problems = errors.map((error): FieldProblem => {
     const { reason, words, below } = wordsOf[error.keyword] ?? { reason: "Invalid", words: () => error.message ?? "" };
-    const field = fieldPath(error.instancePath) + (below?.(error) ?? "");
-    return { field: field.replace(/^\./u, ""), reason, message: `${leafOf(field)} ${words(error)}` };
+    const field = fieldOf(error) + (below?.(error) ?? "");
+    return { field, reason, message: `${leafOf(field)} ${words(error)}` };
   });
   return problems.filter(({ field }, index) => problems.findIndex((other) => other.field === field) === index);
 }
 
-/** `/spec/metrics/3/id` as `.spec.metrics[3].id`. */
-function fieldPath(pointer: string): string {
-  const segments = pointer.split("/").slice(1);
+/** `/spec/metrics/3/id` → `spec.metrics[3].id`; an unknown or missing member is named itself. */
+export function fieldOf({ instancePath, params }: ErrorObject): string {
+  const { additionalProperty, missingProperty } = params as Readonly<Record<string, string | undefined>>;
+  const member = additionalProperty ?? missingProperty;
+  const segments = instancePath.split("/").slice(1);
   const names = segments.map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));
-  return names.map((name) => (/^\d+$/u.test(name) ? `[${name}]` : `.${name}`)).join("");
+  const path = names.map((name) => (/^\d+$/u.test(name) ? `[${name}]` : `.${name}`)).join("");
+  return `${path}${member === undefined ? "" : `.${member}`}`.replace(/^\./u, "");
 }
 
 function leafOf(field: string): string {

@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { parseDocument } from "yaml";
+import { fieldOf } from "../../crds/checks/schema-problems.ts";
 import { parseCidr } from "../../crds/networks.ts";
 import type { InstallationPolicy, NamespaceGrant } from "../../crds/policy.ts";
 import { policySchema } from "./policy-schema.ts";
@@ -60,16 +61,10 @@ function cidrProblems({ cidrs }: NamespaceGrant, index: number): readonly string
   );
 }
 
-/** `/grants/0/tenants` → `grants[0].tenants`, and its fault. */
-function problemOf({ instancePath, params, keyword, message }: ErrorObject): string {
-  const { additionalProperty, missingProperty } = params as Record<string, string | undefined>;
-  const named = [...instancePath.split("/").slice(1), additionalProperty ?? missingProperty ?? ""].filter(
-    (name) => name !== "",
-  );
-  const field = named
-    .map((name) => (/^\d+$/u.test(name) ? `[${name}]` : `.${name}`))
-    .join("")
-    .replace(/^\./u, "");
+/** The field at fault with the rule that it breaks. */
+function problemOf(error: ErrorObject): string {
+  const { keyword, message } = error;
+  const field = fieldOf(error);
   const words =
     { additionalProperties: "is not a known field", required: "is required" }[keyword] ?? message ?? keyword;
   return `${field === "" ? "the policy" : field}: ${words}`;

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { Ajv, type ErrorObject } from "ajv";
+import { fieldOf } from "../../../crds/checks/schema-problems.ts";
 import { defaultAlgorithms, defaultSettings, settingsSchema } from "./settings-schema.ts";
 import type { IssuerSettings, Settings, TlsSettings, TrustedProxySettings } from "./settings.ts";
 import { readYaml, type SourceProblem, type YamlDocument } from "../yaml/yaml-documents.ts";
@@ -56,17 +57,6 @@ function schemaProblems(value: unknown): readonly Finding[] {
   const validate = new Ajv({ allErrors: true, strict: true }).compile(settingsSchema);
   if (validate(value)) return [];
   return (validate.errors ?? []).map((error) => [fieldOf(error), messageOf(error)]);
-}
-
-/** `/issuers/0/audiences` → `issuers[0].audiences`; an unknown or missing property is named itself. */
-function fieldOf({ instancePath, params }: ErrorObject): string {
-  const { additionalProperty, missingProperty } = params as Record<string, string | undefined>;
-  const segments = instancePath.split("/").slice(1);
-  const named = [...segments, additionalProperty ?? missingProperty ?? ""].filter((segment) => segment !== "");
-  return named
-    .map((segment) => (/^\d+$/u.test(segment) ? `[${segment}]` : `.${segment}`))
-    .join("")
-    .replace(/^\./u, "");
 }
 
 function messageOf({ keyword, message, params }: ErrorObject): string {

@@ -1,4 +1,4 @@
-import { Refusal } from "../../errors/refusal.ts";
+import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { refuseUnknown, readOne, type Parameters } from "../../metrics/request/parameters.ts";
 import { chooseMediaType } from "../representation/media-type.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";
@@ -56,10 +56,7 @@ function open(path: string, operation: Operation, body: (request: ApiRequest) =>
 function requireVersion(query: Parameters): void {
   const pinned = readOne(query, "version");
   if (pinned === undefined || pinned === interfaceVersion) return;
-  const detail = `only version ${interfaceVersion} is served`;
-  throw new Refusal("schema_version_gone", detail, {
-    errors: [{ field: "version", code: "schema_version_gone", detail }],
-  });
+  throw refuseField("schema_version_gone", "version", `only version ${interfaceVersion} is served`);
 }
 
 function catalogOf(): object {

@@ -1,4 +1,4 @@
-import { type FieldError, Refusal, type Suggestion } from "../../errors/refusal.ts";
+import { type FieldError, Refusal, refuseField, type Suggestion } from "../../errors/refusal.ts";
 import type { StoreError } from "../../stores/store-error.ts";
 import { formatDuration } from "../request/duration.ts";
 import type { Query } from "../planning/query.ts";
@@ -81,8 +81,7 @@ function missing(what: string, { query, reports, errors, told }: Missing): Refus
 function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
   const detail =
     "the stores have more data for this than one query may read; ask a coarser step, fewer groups or less time";
-  return new Refusal("result_too_large", detail, {
-    errors: [{ field: "step", code: "result_too_large", detail }],
+  return refuseField("result_too_large", "step", detail, {
     suggestion: suggestionFor(query),
     cause: new AggregateError(errors, "too large"),
   });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Refusal } from "../../errors/refusal.ts";
+import { refuseField } from "../../errors/refusal.ts";
 import type { Result } from "../execution/run-plan.ts";
 import type { Query } from "../planning/query.ts";
 
@@ -23,5 +23,5 @@ export function snapshotOf({ series }: Result, { window }: Query): string {
 export function requireSnapshot(pinned: string | undefined, snapshot: string): void {
   if (pinned === undefined || pinned === snapshot) return;
   const detail = "the data has changed since that page; start again from page 1 with the from and to of its response";
-  throw new Refusal("snapshot_gone", detail, { errors: [{ field: "snapshot", code: "snapshot_gone", detail }] });
+  throw refuseField("snapshot_gone", "snapshot", detail);
 }
