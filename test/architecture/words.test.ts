@@ -56,7 +56,7 @@ const files = keptFiles.filter((path) => checked.some((folder) => path.startsWit
 /** Names of all identifiers below a node of a syntax tree. */
 function* namesIn(node: unknown): Iterable<string> {
   if (typeof node !== "object" || node === null) return;
-  if ("type" in node && /Identifier$/u.test(String(node.type)) && "name" in node) yield String(node.name);
+  if ("type" in node && String(node.type).endsWith("Identifier") && "name" in node) yield String(node.name);
   for (const child of Object.values(node)) yield* namesIn(child);
 }
 
