@@ -20,7 +20,7 @@ describe("a partner's URL with an address of special use", () => {
     ["https://100.64.0.1/v1", "endpoint.url names 100.64.0.1, which is shared address space (100.64.0.0/10)"],
     ["https://[::1]/v1", "endpoint.url names [::1], which is loopback (::1/128)"],
     ["https://[fd12::1]/v1", "endpoint.url names [fd12::1], which is unique local (fc00::/7)"],
-  ])("is in force with a warning: %s", (url, text) => {
+  ])("is accepted with a warning: %s", (url, text) => {
     expect(warnings(url)).toEqual([expect.stringContaining(text)]);
   });
 

@@ -220,7 +220,7 @@ describe("a policy", () => {
     expect(problemsOf("QueryClassQuota", {}, policy)).toHaveLength(1);
   });
 
-  test("keeps what it does not permit out of force, and looks nothing up for it", () => {
+  test("keeps forbidden objects out of the configuration and resolves nothing for them", () => {
     const { config, results: verdicts } = compiled([resourceOf("WebhookPartner")], new Map(), { grants: [granted] });
     expect(config.partners).toEqual([]);
     expect(first(verdicts)).toMatchObject({

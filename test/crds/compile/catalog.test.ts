@@ -11,7 +11,7 @@ const catalogWith = (changes: Changes) => {
 const dayMs = 86_400_000;
 
 describe("a compiled catalog", () => {
-  test("holds its stores with the region as residency unless they say another", () => {
+  test("holds its stores with the region as default residency", () => {
     const { catalog } = catalogWith({
       "stores[0].residency": "eea",
       "stores[0].environment": "prod",
@@ -105,7 +105,7 @@ describe("a compiled catalog", () => {
     });
   });
 
-  test("gives a deprecated metric 180 days until its sunset, unless it says more (Operational Metrics API §9)", () => {
+  test("gives a deprecated metric 180 days until its sunset, or the longer time of its spec (Operational Metrics API §9)", () => {
     const deprecated = { "metrics[0].state": "Deprecated", "metrics[0].deprecatedAt": "2026-01-01T00:00:00Z" };
     const since = Date.UTC(2026, 0, 1);
     expect(catalogWith(deprecated).metric).toMatchObject({
@@ -128,7 +128,7 @@ describe("a compiled catalog", () => {
     ]);
   });
 
-  test("holds its SLOs by name with the burn rates of 30 days unless they say others", () => {
+  test("holds its SLOs by name with the burn rates of 30 days by default", () => {
     const strict = {
       ...slo,
       name: "a",
@@ -160,13 +160,13 @@ describe("a compiled catalog", () => {
     ]);
   });
 
-  test("is in force with a warning when a store settles before two intervals passed", () => {
+  test("is accepted with a warning when a store settles before two intervals passed", () => {
     const { verdict: result } = catalogWith({ "stores[1].settleSeconds": 29 });
     expect(result.accepted.status).toBe(true);
     expect(result.warnings).toEqual(["the store latam settles after 29 s, before 2 intervals (30 s) passed"]);
   });
 
-  test("is in force with a warning when a store has longer to answer than a whole query", () => {
+  test("is accepted with a warning when a store has a longer timeout than a whole query", () => {
     const { verdict: result } = catalogWith({ "stores[0].prometheus.timeoutSeconds": 2 });
     expect(result.accepted.status).toBe(true);
     expect(result.warnings).toEqual([

@@ -95,7 +95,7 @@ describe("compile", () => {
     );
   });
 
-  test("gives the others the same bytes with and without an object that is not in force", () => {
+  test("gives the others the same bytes with and without an object that is not applied", () => {
     fc.assert(
       fc.property(resources, broken, (set, bad) => {
         const without = compiled(set, secrets).config;

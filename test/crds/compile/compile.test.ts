@@ -18,7 +18,7 @@ function partnerOf(name: string, secret: string, creationTimestamp?: string): Re
   return resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": secret }, metadata);
 }
 
-describe("claims", () => {
+describe("unique keys", () => {
   test("of one metric id: the older catalog has it, the other is Conflicted", () => {
     const { config, results } = compiled([
       resourceOf("MetricCatalog", {}, { name: "a", creationTimestamp: younger }),
@@ -95,7 +95,7 @@ describe("claims", () => {
     expect(results.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
   });
 
-  test("of an object in conflict count for nothing: the next one has what it asked for besides", () => {
+  test("of an object in conflict are free: the next object gets the other ones", () => {
     const clients = (...ids: readonly string[]) => ({ clients: ids.map((clientId) => ({ clientId })) });
     const { results } = compiled([
       resourceOf("QueryClassQuota", clients("x"), { name: "a", creationTimestamp: "2026-01-01T00:00:00Z" }),

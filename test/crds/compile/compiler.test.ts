@@ -51,8 +51,8 @@ function heldPart(name: string): ConfigPart {
   return { kind: "QueryClassQuota", config, material: {} };
 }
 
-describe("a compiler that remembers", () => {
-  test("says what a fresh one says, whatever it compiled before", () => {
+describe("a compiler with a cache", () => {
+  test("gives the result of a fresh one, whatever it compiled before", () => {
     fc.assert(
       fc.property(fc.array(steps, { minLength: 1, maxLength: 6 }), (history) => {
         const objectOf = objects();
@@ -104,7 +104,7 @@ describe("a compiler that remembers", () => {
     expect(after.config.partners[0]).toMatchObject({ generation: 2 });
   });
 
-  test("notices a Secret that it looked for in vain", () => {
+  test("notices a Secret that was missing before", () => {
     const compileNext = createCompiler();
     const resources = [resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": "a" })];
     const heldOf = (secrets: ReturnType<typeof secretsBy>) =>
@@ -124,14 +124,14 @@ describe("an object of which something is held", () => {
     secrets: ReadonlyMap<string, "unreadable"> = new Map(),
   ) => compile({ resources: [resource, ...others], secrets, policy: allowAll, held: new Map([[resource, part]]) });
 
-  test("keeps it in force, key included, whatever its spec says now", () => {
+  test("keeps it applied, key included, whatever its present spec", () => {
     const edited = resourceOf("WebhookPartner", { "endpoint.url": "nonsense" }, { name: "held", generation: 2 });
     const { config, results } = withHeld(edited);
     expect(canonicalJson(config)).toBe(canonicalJson(published));
     expect(first(results).accepted.reason).toBe("Invalid");
   });
 
-  test("keeps it in force when a Secret cannot be read, and says so", () => {
+  test("keeps it applied when a Secret cannot be read, and reports that", () => {
     const { config, results } = withHeld(partner, [], new Map([["default/partner", "unreadable"]]));
     expect(canonicalJson(config)).toBe(canonicalJson(published));
     expect(first(results).resolvedRefs).toEqual({
@@ -141,7 +141,7 @@ describe("an object of which something is held", () => {
     });
   });
 
-  test("claims what is held, and not what it says", () => {
+  test("holds the unique keys of the held part, not of the spec", () => {
     const quota = (name: string, clientId: string, creationTimestamp: string) =>
       resourceOf("QueryClassQuota", { clients: [{ clientId }] }, { name, creationTimestamp });
     const paused = quota("paused", "new", older);
@@ -181,7 +181,7 @@ describe("an object of which something is held", () => {
     });
   });
 
-  test("claims the metrics of a catalog that is held", () => {
+  test("holds the metrics of a held catalog", () => {
     const heldCatalog = compiled([resourceOf("MetricCatalog")]).config.catalogs;
     const paused = resourceOf(
       "MetricCatalog",

@@ -58,7 +58,7 @@ describe("what an endpoint needs from Secrets", () => {
     expect(materialIdsOf(partner).toSorted()).toEqual(Object.keys(config.material).toSorted());
   });
 
-  test("is nothing unless it says so", () => {
+  test("is absent by default", () => {
     const { partner } = compileWith({});
     expect(partner?.endpoint).not.toHaveProperty("tls");
     expect(partner?.endpoint).not.toHaveProperty("oauth2");

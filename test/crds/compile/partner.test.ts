@@ -7,7 +7,7 @@ const partnerWith = (changes: Readonly<Record<string, unknown>>) => {
 };
 
 describe("a compiled partner", () => {
-  test("holds all that the runtime obeys, with units in milliseconds where the runtime counts them", () => {
+  test("holds everything that the runtime applies, with times of the runtime in milliseconds", () => {
     const resource = resourceOf(
       "WebhookPartner",
       {
@@ -73,7 +73,7 @@ describe("a compiled partner", () => {
   });
 
   test.each(["https://partner.example/hooks", "https://partner.example/v1beta", "https://v1.example/hooks/v"])(
-    "is in force with a warning when the path of %s names no version (Webhook Event Delivery §9)",
+    "is accepted with a warning when the path of %s names no version (Webhook Event Delivery §9)",
     (url) => {
       const { warnings } = partnerWith({ "endpoint.url": url });
       expect(warnings).toEqual([expect.stringContaining("no segment with a version")]);
@@ -118,7 +118,7 @@ describe("a compiled partner", () => {
     expect(partner.signing.keys.map(({ id }) => id)).toEqual(["current", "a-old"]);
   });
 
-  test("is in force with a warning when its key ends with a line feed", () => {
+  test("is accepted with a warning when its key ends with a line feed", () => {
     const secrets = new Map([["default/partner", { hmac: Buffer.from(`${"k".repeat(32)}\n`).toString("base64") }]]);
     const { config, results } = compiled([resourceOf("WebhookPartner")], secrets);
     expect(config.partners).toHaveLength(1);

@@ -5,7 +5,7 @@ import { compiled, first, resourceOf } from "./resources.ts";
 const quotaWith = (changes: Changes) => first(compiled([resourceOf("QueryClassQuota", changes)]).config.quotas);
 
 describe("a compiled quota", () => {
-  test("has the built-in limits of its class where it says nothing (Operational Metrics API §8)", () => {
+  test("has the built-in limits of its class by default (Operational Metrics API §8)", () => {
     expect(quotaWith({ class: "C", "limits.maxSeries": 20 }).limits).toEqual({
       maxSeries: 20,
       maxWindowSeconds: 34_560_000,

@@ -128,7 +128,7 @@ function always(holds: (seen: Seen, before: Seen | undefined) => void): void {
 }
 
 describe("whatever becomes of specs, Secrets and the policy,", () => {
-  test("compiling again with what is in force now changes nothing", () => {
+  test("compiling again with the applied parts changes nothing", () => {
     always(({ result, again }) => expect(canonicalJson(again)).toBe(canonicalJson(result)));
   });
 
@@ -168,7 +168,7 @@ describe("whatever becomes of specs, Secrets and the policy,", () => {
     });
   });
 
-  test("no last good version is older than it may be, and time is told when one will be", () => {
+  test("no last good version is too old, and the end of its time is reported", () => {
     always(({ result, nowMs }) => {
       const since = result.config.partners.flatMap(({ lastGoodSinceMs }) => lastGoodSinceMs ?? []);
       for (const ms of since) {
@@ -178,7 +178,7 @@ describe("whatever becomes of specs, Secrets and the policy,", () => {
     });
   });
 
-  test("two partners that are sent to never sign with the same bytes, and no bytes are kept that nobody names", () => {
+  test("two active partners never sign with the same bytes, and every kept byte has a name in the configuration", () => {
     always(({ result: { config } }) => {
       const bytes = config.partners
         .filter(({ held }) => held === undefined)
@@ -189,7 +189,7 @@ describe("whatever becomes of specs, Secrets and the policy,", () => {
     });
   });
 
-  test("a compiler that remembers says what a fresh one says", () => {
+  test("a compiler with a cache gives the result of a fresh one", () => {
     fc.assert(
       fc.property(moments, (list) => {
         const [fresh, remembering] = [history(list), history(list, createCompiler())];

@@ -33,8 +33,8 @@ function compilePinned(resource: Resource, part: ConfigPart, policy: Installatio
   return compile({ resources: [resource], secrets: gone, policy, held: new Map([[resource, part]]) });
 }
 
-describe("a partner that was in force", () => {
-  test("stays as it was, key included, when its Secret is gone, and says since and until when", () => {
+describe("an applied partner", () => {
+  test("stays as it was, key included, when its Secret is gone, and reports since and until when", () => {
     const { config, verdict: result, againMs } = afterwards({}, { resources: [partner()], nowMs: 5 });
     expect(config.partners).toEqual([{ ...good, lastGoodSinceMs: 5 }]);
     expect(config.material).toEqual({ [current]: keyOf(1) });
@@ -92,7 +92,7 @@ describe("a partner that was in force", () => {
     expect(later.config.material).toEqual({});
   });
 
-  test("stays held, and paused as it says, when it is made invalid while it is not permitted", () => {
+  test("stays held, and paused as its spec states, when it is made invalid while it is not permitted", () => {
     const forbidding = granting({ tenants: ["other"] });
     const invalid = { resources: [partner({ "endpoint.url": "ftp://x", state: "Paused" }, 3)], secrets, nowMs: 6 };
     expect(
@@ -109,7 +109,7 @@ describe("a partner that was in force", () => {
     expect(afterwards({}, missing(5), missing(6), missing(dayMs)).partner.lastGoodSinceMs).toBe(5);
   });
 
-  test("is as its spec says as soon as the Secret is back", () => {
+  test("follows its spec as soon as the Secret is back", () => {
     const { config, againMs } = afterwards(
       {},
       { resources: [partner()], nowMs: 5 },
@@ -136,7 +136,7 @@ describe("a partner that was in force", () => {
     }
   });
 
-  test("is held then by a compiler that remembers it, though nothing but the time is another", () => {
+  test("is held then by a compiler with a cache, though only the time has changed", () => {
     const [compileNext, resource] = [createCompiler(), partner()];
     const part: ConfigPart = {
       kind: "WebhookPartner",
@@ -295,7 +295,7 @@ describe("a right that is withdrawn", () => {
     expect(now).not.toHaveProperty("withdrawn");
   });
 
-  test("that comes back brings the partner back as its spec says", () => {
+  test("that comes back brings the partner back with its spec", () => {
     const resources = [partner(ofTenants("lumen", "nova"))];
     const { config } = afterwards(
       ofTenants("lumen", "nova"),
@@ -330,7 +330,7 @@ describe("a right that is withdrawn", () => {
     expect(config.material).toEqual({});
   });
 
-  test("from a partner that never was in force leaves it out", () => {
+  test("from a partner that was never applied leaves it out", () => {
     const { config, results } = compileInTurn([
       { resources: [partner(ofTenants("nova"))], secrets, policy: lumenOnly },
     ]);
@@ -360,7 +360,7 @@ describe("a right that is withdrawn", () => {
   });
 });
 
-describe("claims", () => {
+describe("unique keys", () => {
   const elder = (changes: Changes = {}) =>
     resourceOf("WebhookPartner", changes, { name: "elder", creationTimestamp: "2025-01-01T00:00:00Z" });
   const younger = (changes: Changes = {}) =>
@@ -370,7 +370,7 @@ describe("claims", () => {
   const namesOf = (moments: readonly Moment[]) =>
     compileInTurn(moments).config.partners.map(({ name, held }) => [name, held]);
 
-  test("are kept by the last good version: nobody takes its key meanwhile", () => {
+  test("are kept by the last good version: no other object gets its key", () => {
     const moments = [
       { resources: [elder()], secrets },
       { resources: [elder({ "signing.keys[0].secretRef.name": "typo" }), younger()], secrets },
@@ -393,7 +393,7 @@ describe("claims", () => {
     expect(results[1]).toMatchObject({ held: "conflicted", accepted: { status: false, reason: "SharedSigningKey" } });
   });
 
-  test("are no one's while a partner is held", () => {
+  test("are free while a partner is held", () => {
     const policy = { grants: allowAll.grants.map((grant) => ({ ...grant, tenants: ["nova"] })) };
     const moments = [
       { resources: [elder()], secrets },
@@ -456,7 +456,7 @@ describe("a catalog", () => {
   test.each<[string, Changes]>([
     ["a metric", { "metrics[0].sensitivity": "finance", "metrics[0].requiredRole": "cfo" }],
     ["the place of a store", { "stores[0].prometheus.url": "https://other.example" }],
-  ])("is out when %s is another meanwhile: nothing is answered that the spec took back", (_what, changes) => {
+  ])("is left out when %s has changed: nothing is served that the spec removed", (_what, changes) => {
     expect(compileInTurn([before, { resources: [catalog(changes, 2)], nowMs: 5 }]).config.catalogs).toEqual([]);
   });
 });

@@ -222,7 +222,7 @@ describe("a store's flavour", () => {
     "stores[0].prometheus.flavour": flavour,
   });
 
-  test("says in which header it is told the tenant, unless the store does", () => {
+  test("names the header of the tenant, unless the store does", () => {
     expect(headerOf(told("Mimir"))).toBe("X-Scope-OrgID");
     expect(headerOf(told("Thanos"))).toBe("THANOS-TENANT");
     expect(headerOf({ ...told("Mimir"), "stores[0].prometheus.tenantHeader": "X-Org" })).toBe("X-Org");

@@ -49,7 +49,7 @@ describe("joining", () => {
     expect(joined.faults).toEqual([missing]);
   });
 
-  test("leaves out a partner without material that never was in force", () => {
+  test("leaves out a partner without material that was never applied", () => {
     const joined = joinShards([...only("config", one), ...only("keys", compiled([]).config)]);
     expect(joined.config.partners).toEqual([]);
     expect(joined.faults).toEqual([missing]);
@@ -98,7 +98,7 @@ describe("a resource of a shape that this version cannot read", () => {
     ["a text", "partner"],
   ];
 
-  test.each(shapes)("keeps nobody else from being joined: %s", (_what, value) => {
+  test.each(shapes)("keeps no other resource from being joined: %s", (_what, value) => {
     const { config, faults } = joinShards(withInstead(value));
     expect(config.partners.map(({ name }) => name)).toEqual(["b"]);
     expect(config.quotas).toEqual(good.quotas);

@@ -205,7 +205,7 @@ describe("a Secret of a shard", () => {
       secretOf({ data: { [shardEntry]: Buffer.from(bytes.slice(0, 40)).toString("base64") } }),
       "the content cannot be read: ",
     ],
-  ])("with %s is not obeyed", (_what, secret, error) => {
+  ])("with %s is rejected", (_what, secret, error) => {
     expect(readShardSecret(secret, "config-00", counts).error?.startsWith(error)).toBe(true);
   });
 
@@ -214,13 +214,13 @@ describe("a Secret of a shard", () => {
     ["no lists", { schema: 1, shard: "config-00", counts }],
     ["a list in the place of an object", { schema: 1, shard: "config-00", counts, material: [] }],
     ["a number", 1],
-  ])("that holds %s is not obeyed", (_what, value) => {
+  ])("that holds %s is rejected", (_what, value) => {
     const { json, data } = dataOf(value);
     const secret = secretOf({ data, sha256: createHash("sha256").update(json).digest("hex") });
     expect(readShardSecret(secret, "config-00", counts).error).toBe("the content is not a shard of schema 1");
   });
 
-  test("of another name or of other counts is not obeyed", () => {
+  test("of another name or of other counts is rejected", () => {
     expect(readShardSecret(secretOf(), "config-01", counts).error).toBe("the content belongs to the shard config-00");
     const error = readShardSecret(secretOf(), "config-00", { config: 8, keys: 2 }).error;
     expect(error).toBe("the content belongs to a set of 4 and 2 shards, not of 8 and 2");

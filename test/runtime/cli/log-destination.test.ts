@@ -46,7 +46,7 @@ describe("log lines", () => {
     await once(child, "exit");
   });
 
-  test("that nobody reads neither stop the process nor keep it from ending", async () => {
+  test("without a reader neither stop the process nor keep it from ending", async () => {
     const child = start(`
       const line = "x".repeat(1000);
       for (let n = 0; n < 30_000; n += 1) { log.info(line); if (n % 1000 === 0) await new Promise(setImmediate); }

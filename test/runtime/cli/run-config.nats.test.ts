@@ -48,7 +48,7 @@ async function bringSentinel({ line }: Running): Promise<void> {
 }
 
 describe("a folder with problems", () => {
-  test("starts, says every problem with its place, and obeys the rest", async () => {
+  test("starts, logs every problem with its place, and applies the rest", async () => {
     await installation.write("a-good.yaml", partnerText("acme", first.url));
     await installation.write("b-broken.yaml", "kind: [\n");
     await installation.write("c-kind.yaml", "apiVersion: apps/v1\nkind: Deployment\n");
@@ -70,7 +70,7 @@ describe("a folder with problems", () => {
     expect(second.of("evt-rest")).toEqual([]);
   });
 
-  test("is taken into force once it is mended", async () => {
+  test("is applied once it is corrected", async () => {
     const [partner = "", secret = ""] = partnerText("acme", first.url).split("\n---\n");
     await installation.write("partner.yaml", partner);
     const program = await installation.start();
@@ -85,7 +85,7 @@ describe("a folder with problems", () => {
 });
 
 describe("an edit", () => {
-  test("of a partner's endpoint is obeyed in less than a second", async () => {
+  test("of a partner's endpoint is applied in less than a second", async () => {
     await installation.write("partner.yaml", partnerText("acme", first.url));
     const program = await installation.start();
     const token = await installation.token();
@@ -107,7 +107,7 @@ describe("an edit", () => {
     expect(performance.now() - editedMs).toBeLessThan(1000);
   });
 
-  test("that breaks a partner leaves it in force as it was, and says so", async () => {
+  test("that breaks a partner leaves the partner as it was, and is logged", async () => {
     await installation.write("partner.yaml", partnerText("acme", first.url));
     const program = await installation.start();
     const hash = await hashOf(program);

@@ -53,7 +53,7 @@ describe("heliograph run", () => {
     await partner.close();
   });
 
-  test("drains and ends with 0 on SIGTERM, and takes its nats-server along", async () => {
+  test("drains and ends with 0 on SIGTERM, and ends its nats-server", async () => {
     const program = await installation.start();
     program.signal("SIGTERM");
     expect(await program.ended()).toMatchObject({ code: 0 });
@@ -76,7 +76,7 @@ describe("heliograph run", () => {
     await nats.stop();
   });
 
-  test("says that it is not ready, and why, while NATS is away, and is ready again after", async () => {
+  test("reports that it is not ready, and why, while NATS is away, and is ready again after", async () => {
     const nats = await startNatsServer();
     const { line } = await installation.start("--nats", nats.url);
     await nats.kill9();
@@ -162,7 +162,7 @@ describe("heliograph run ends with its own code and one sentence", () => {
     expect(await refused("--settings", file)).toEqual({ code: 4, stdout: "", sentences });
   });
 
-  test("for streams that would forget an event before its last retry", async () => {
+  test("for streams that would delete an event before its last retry", async () => {
     await installation.write(
       "partner.yaml",
       partnerText("acme", "http://127.0.0.1:9", { "retry.maxAgeSeconds": 2_000_000 }),

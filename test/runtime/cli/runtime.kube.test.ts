@@ -144,7 +144,7 @@ const delivered = (eventId: string) =>
   waitFor(() => partner.of(eventId)[0], { ...patience, what: `the delivery of ${eventId}` });
 
 describe("heliograph runtime --config kubernetes", () => {
-  test("delivers an event as its shards say, and tells the operator what it obeys", async () => {
+  test("delivers an event by its shards, and reports the applied configuration to the operator", async () => {
     const { line } = await start();
     expect((await postEvent(line.url, await token(), eventText("evt-1"))).status).toBe(202);
     expect((await delivered("evt-1")).headers).toMatchObject({ "x-signature": expect.stringMatching(/^v1=/u) });
@@ -159,7 +159,7 @@ describe("heliograph runtime --config kubernetes", () => {
     expect((await get(`${line.admin_url}/configz`)).status).toBe(401);
   });
 
-  test("obeys an edit at once, without a restart, and a long poll tells of it", async () => {
+  test("applies an edit at once, without a restart, and a long poll reports it", async () => {
     const { line } = await start();
     const { version } = await configz(line);
     const polled = configz(line, `?wait=30&after=${String(version)}`);
@@ -256,7 +256,7 @@ describe("heliograph runtime --config kubernetes", () => {
     expect((await delivered("evt-5")).attempt).toBe(1);
   });
 
-  test("is alive and not ready, and says why, until every shard is there and NATS is", async () => {
+  test("is alive and not ready, and reports why, until every shard is there and NATS is", async () => {
     await cluster.kubectl("delete", "secret", "heliograph-keys-00");
     const [adminPort, natsPort] = [await freePort(), await freePort()];
     const program = await launch(["--nats", `nats://127.0.0.1:${natsPort}`], adminPort);

@@ -112,7 +112,7 @@ describe("heliograph runtime", () => {
     });
   });
 
-  test("waits, unready and by name, for streams that another pod remembers, and is ready when their NATS is back", async () => {
+  test("waits, unready and by name, for streams that another pod recorded, and is ready when their NATS is back", async () => {
     const right = await startNatsServer({ storeDir: join(installation.data, "right") });
     ends.push(() => right.stop());
     const { line } = await start(installation.folder, right.url);
@@ -144,7 +144,7 @@ describe("heliograph runtime", () => {
     expect(await second.ready()).toMatchObject({ ready: true });
   });
 
-  test("serves https and takes only tokens that are bound to the client's certificate, when the settings ask for it", async () => {
+  test("serves https and accepts only tokens that are bound to the client's certificate, when the settings require it", async () => {
     await installation.write("partner.yaml", partnerText("acme", partner.url));
     const authority = createCertificateAuthority("authority of the runtime");
     const [served, own] = [

@@ -40,7 +40,7 @@ beforeEach(() => {
 });
 
 describe("the log of shards", () => {
-  test("sums up what is obeyed at first, without a line for each shard", () => {
+  test("sums up the first configuration, without a line for each shard", () => {
     logState(undefined, stateOf());
     expect(lines).toMatchObject([
       { msg: "configuration", configHash: "ab", partners: 1, catalogs: 0, quotas: 0, errors: 0 },
@@ -53,7 +53,7 @@ describe("the log of shards", () => {
     expect(messages()).toEqual(["shard", "configuration"]);
   });
 
-  test("says once what is kept as it was and which resource is not obeyed", () => {
+  test("logs once each kept shard and each resource that is not applied", () => {
     const broken = stateOf({ shards: { "config-00": shard(1, "corrupt"), "keys-00": shard(1) }, errors: [fault] });
     logState(stateOf(), broken);
     expect(lines).toMatchObject([
@@ -66,7 +66,7 @@ describe("the log of shards", () => {
     expect(messages()).toEqual(["configuration"]);
   });
 
-  test("names streams that would forget an event before its last retry", () => {
+  test("names streams that would delete an event before its last retry", () => {
     const config = configOf({ acme: { changes: { "retry.maxAgeSeconds": 30 * 86_400 } } });
     logState(undefined, stateOf({ config }));
     expect(messages()).toContain("stream retention too short");

@@ -38,7 +38,7 @@ function start(): void {
 }
 
 describe("the health of a program", () => {
-  test("names each part that is not well and why, until all are", () => {
+  test("names each part that is not healthy and why, until all are", () => {
     status.waitingFor = "3 of 40 shards applied";
     status.natsFault = "refused";
     expect(healthOf(status)).toEqual([
@@ -67,7 +67,7 @@ describe("the report", () => {
     });
   });
 
-  test("holds shards, hash and figures of what is obeyed", () => {
+  test("holds shards, hash and figures of the applied configuration", () => {
     start();
     expect(reportOf(status)).toMatchObject({
       ready: true,
@@ -79,7 +79,7 @@ describe("the report", () => {
     });
   });
 
-  test("has the content hash of before once an edit is taken back, and another one for another key", () => {
+  test("has the earlier content hash after an edit is undone, and another one for another key", () => {
     start();
     const hashOf = (partner: Parameters<typeof stateOf>[0][string]) => {
       const state = stateOf({ acme: partner });
@@ -104,7 +104,7 @@ describe("the report", () => {
     expect(reportOf(status).version).not.toBe(version);
   });
 
-  test("keeps the obeyed version of a shard whose newer one cannot be applied, and says why", () => {
+  test("keeps the applied version of a shard whose newer one cannot be applied, and reports why", () => {
     start();
     const next = stateOf({ acme: { changes: { "endpoint.timeoutSeconds": 9 }, generation: 2 } }, 2);
     status.refused = { state: next, reason: "no room" };
@@ -117,7 +117,7 @@ describe("the report", () => {
     }
   });
 
-  test("tells what endpoints said that were asked for their consent (CloudEvents web hooks §4)", () => {
+  test("reports the results of endpoint validations (CloudEvents web hooks §4)", () => {
     start();
     const [partner] = acme.config.partners;
     if (partner === undefined) throw new Error("no partner");
@@ -167,13 +167,13 @@ describe("the report", () => {
   });
 });
 
-describe("whoever waits for the next report", () => {
+describe("a poll for the next report", () => {
   test("has it at once when there is another already", async () => {
     start();
     expect(await new ConfigReporter(status).next("old", 60_000, never)).toMatchObject({ hash: acme.hash });
   });
 
-  test("has it as soon as a change is told", async () => {
+  test("ends as soon as a change is reported", async () => {
     const reporter = new ConfigReporter(status);
     const waiting = reporter.next(reporter.report().version, 60_000, never);
     start();
@@ -181,7 +181,7 @@ describe("whoever waits for the next report", () => {
     expect(await waiting).toMatchObject({ hash: acme.hash });
   });
 
-  test("has it soon when a part that tells nobody changes", async () => {
+  test("ends soon after a change of a part that reports none", async () => {
     start();
     const reporter = new ConfigReporter(status);
     const waiting = reporter.next(reporter.report().version, 60_000, never);

@@ -45,7 +45,7 @@ function follow(initial: FolderState, now = initial, apply = (state: FolderState
 const objects = () => lines.filter(({ msg }) => msg === "object");
 
 describe("following a configuration", () => {
-  test("logs every object at first and applies nothing that is obeyed already", () => {
+  test("logs every object at first and applies nothing twice", () => {
     follow(stateOf({ acme: {} }));
     expect(objects()).toMatchObject([{ object: "WebhookPartner/default/acme", outcome: "accepted" }]);
     expect(applied).toEqual([]);
@@ -67,7 +67,7 @@ describe("following a configuration", () => {
     expect(lines.at(-1)).toMatchObject({ msg: "configuration", configHash: next.hash });
   });
 
-  test("applies nothing when only problems changed, and says loudly what is kept", () => {
+  test("applies nothing when only problems changed, and logs each kept object as an error", () => {
     const { move } = follow(stateOf({ acme: {} }));
     const kept = stateOf({ acme: {} }, { kept: ["WebhookPartner/default/acme"] });
     move(kept);
@@ -98,7 +98,7 @@ describe("following a configuration", () => {
     expect(applied).toEqual([next]);
   });
 
-  test("ends when told to", () => {
+  test("ends on request", () => {
     const { move, end } = follow(stateOf({ acme: {} }));
     end();
     move(stateOf({}));

@@ -5,7 +5,7 @@ import { Shutdown } from "../../../runtime/program/shutdown.ts";
 const silent = pino({ level: "silent" });
 
 describe("closing", () => {
-  test("goes in reverse order, waits for each part and tells it what is left of the drain", async () => {
+  test("goes in reverse order, waits for each part and passes the rest of the drain", async () => {
     const shutdown = new Shutdown(silent);
     const order: string[] = [];
     let left = Number.NaN;

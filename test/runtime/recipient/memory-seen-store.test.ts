@@ -61,11 +61,11 @@ describe("the memory store", () => {
     expect(await fill(store, ["e1"])).toEqual(["processed"]);
   });
 
-  test("cannot be told to remember for less than a day (Webhook Event Delivery §8)", () => {
+  test("refuses a time of less than a day (Webhook Event Delivery §8)", () => {
     expect(() => createMemorySeenStore({ ttlSeconds: 86_399 })).toThrow(RangeError);
   });
 
-  test("makes room by what was remembered for a day", async () => {
+  test("replaces events that are a day old", async () => {
     const clock = { nowMs: 0 };
     const store = storeOn(clock, 2);
     await fill(store, ["e1"]);
@@ -90,7 +90,7 @@ describe("the memory store", () => {
     expect(await store.find("e2")).toBeUndefined();
   });
 
-  test("says full rather than forget what is younger than a day", async () => {
+  test("returns full rather than drop an event younger than a day", async () => {
     const clock = { nowMs: 0 };
     const store = storeOn(clock, 2);
     await fill(store, ["e1", "e2"]);

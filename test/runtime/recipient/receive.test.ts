@@ -111,7 +111,7 @@ describe("receiving", () => {
     expect(reports.map(({ outcome }) => outcome)).toEqual(["in_progress", "processed"]);
   });
 
-  test("answers 503 when no more events can be remembered, without an effect", async () => {
+  test("answers 503 when the store is full, without an effect", async () => {
     const { options, handled } = bench({ store: createMemorySeenStore({ entriesMax: 0 }) });
     expect(await receive(signedDelivery(), options)).toMatchObject({ status: 503, headers: { "Retry-After": "60" } });
     expect(handled).toEqual([]);

@@ -88,7 +88,7 @@ describe("a recipient behind a real sender", () => {
 });
 
 describe("a recipient over HTTP", () => {
-  test("tells the status of an event (Webhook Event Delivery §2.3, §4.3)", async () => {
+  test("returns the status of an event (Webhook Event Delivery §2.3, §4.3)", async () => {
     const { url } = await startRecipient();
     expect(await get(`${url}/webhooks/status/evt%2F1`)).toEqual({ status: 200, body: { seen: false } });
     await deliver(`${url}/webhooks/v1/payout`, 1);

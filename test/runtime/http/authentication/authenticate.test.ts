@@ -118,7 +118,7 @@ describe("a request without a usable token is refused", () => {
     await expect(refused).rejects.toMatchObject({ code: "token_invalid", message: expect.stringMatching(message) });
   });
 
-  test("signed by somebody else with the same key id", async () => {
+  test("signed by another key with the same key id", async () => {
     await expect(authenticate(await bearer({}, stranger))).rejects.toMatchObject({
       message: "The signature of the token is not valid.",
     });
@@ -165,7 +165,7 @@ describe("algorithms are the issuer's, never the token's choice (RFC 8725 §3.1)
 });
 
 describe("a token that was verified", () => {
-  test("is believed without another look, and never past its end", async () => {
+  test("is accepted without another check, and never past its end", async () => {
     const header = await bearer({ exp: nowSeconds + 10 });
     await authenticate(header);
     const readsBefore = reads;

@@ -57,7 +57,7 @@ describe("the certificate of a trusted proxy's header", () => {
     expect(shown(proxies("EscapedPem"), { "x-ssl-client-cert": sparing })).toBe(thumbprint);
   });
 
-  test("is read as RFC 9440 says", () => {
+  test("is read as RFC 9440 defines", () => {
     expect(shown(proxies("ClientCert"), { "client-cert": `:${base64}:` })).toBe(thumbprint);
   });
 
@@ -75,7 +75,7 @@ describe("the certificate of a trusted proxy's header", () => {
     expect(shown(proxies("ClientCert"), { "client-cert": `:${base64}:` }, from)).toBeUndefined();
   });
 
-  test("means nothing when nobody is trusted", () => {
+  test("has no effect without trusted proxies", () => {
     expect(createCertificateReader({})(socketFrom("10.1.2.3"), { "client-cert": `:${base64}:` })).toBeUndefined();
   });
 

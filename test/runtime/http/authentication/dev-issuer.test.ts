@@ -29,7 +29,7 @@ describe("the development issuer", () => {
     expect(await readdir(folder.path)).toEqual(["dev-issuer.jwk.json"]);
   });
 
-  test("issues tokens that need not be bound, whatever the settings ask of others", async () => {
+  test("issues tokens that need no binding, whatever the settings require of others", async () => {
     const issuer = await openDevIssuer(folder.path, Date.now);
     const authenticate = createAuthenticate([issuer.trusted], defaultSettings.claims, Date.now, {
       tokenBinding: "Certificate",

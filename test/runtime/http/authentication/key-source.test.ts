@@ -54,7 +54,7 @@ describe("the keys of an issuer", () => {
     expect(world.reads).toBe(2);
   });
 
-  test("forget a withdrawn key when they are refreshed by age", async () => {
+  test("drop a withdrawn key when they are refreshed by age", async () => {
     const { world, find } = settableSource();
     await find(first);
     world.keys = [second];

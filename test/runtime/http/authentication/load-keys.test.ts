@@ -40,7 +40,7 @@ describe("the keys of an issuer", () => {
     await expect(loadKeys({ ...issuer, jwksUrl })).resolves.toEqual({ keys: [] });
   });
 
-  test("come from a URL that asks for a token and proves itself by an authority of its own", async () => {
+  test("come from a URL that requires a token and has a certificate of its own authority", async () => {
     folder = await temporaryFolder("keys");
     const authority = createCertificateAuthority("keys");
     const { cert, key } = authority.issue({ commonName: "server", names: ["127.0.0.1"] });
@@ -70,7 +70,7 @@ describe("the keys of an issuer", () => {
     ["something else", (_request, response) => response.end("<html>"), /JSON/u],
     ["another JSON", (_request, response) => response.end('{"key": 1}'), /not a JWK set/u],
     ["far too much", (_request, response) => response.end(" ".repeat(1024 * 1024 + 1)), /more than/u],
-  ])("are not taken from a URL that answers %s", async (_name, listener, message) => {
+  ])("are not taken from a URL that returns %s", async (_name, listener, message) => {
     const jwksUrl = await served(listener);
     await expect(loadKeys({ ...issuer, jwksUrl })).rejects.toThrow(message);
   });

@@ -37,7 +37,7 @@ async function outcome(typ: string | undefined, tokenType?: TokenType): Promise<
 }
 
 describe("a token's header typ (RFC 8725 §3.11)", () => {
-  test.each([undefined, "JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt"])("%s is taken", async (typ) => {
+  test.each([undefined, "JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt"])("%s is accepted", async (typ) => {
     expect(await outcome(typ)).toBe("accepted");
   });
 
@@ -49,13 +49,13 @@ describe("a token's header typ (RFC 8725 §3.11)", () => {
   );
 
   test.each([undefined, "JWT", "dpop+jwt"])(
-    "%s is refused where the issuer's settings ask for access tokens",
+    "%s is refused where the issuer's settings require access tokens",
     async (typ) => {
       expect(await outcome(typ, "AccessToken")).toMatch(/^token_invalid: .*not at\+jwt/u);
     },
   );
 
-  test.each(["at+jwt", "application/at+jwt"])("%s is taken where they do", async (typ) => {
+  test.each(["at+jwt", "application/at+jwt"])("%s is accepted where they do", async (typ) => {
     expect(await outcome(typ, "AccessToken")).toBe("accepted");
   });
 });

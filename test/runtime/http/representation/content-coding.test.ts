@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { chooseCoding, encodeBytes } from "../../../../runtime/http/representation/content-coding.ts";
 
-describe("the coding of an answer", () => {
+describe("the coding of a response", () => {
   const rows: readonly (readonly [header: string | undefined, coding: string])[] = [
     [undefined, "identity"],
     ["", "identity"],

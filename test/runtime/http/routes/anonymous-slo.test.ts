@@ -59,7 +59,7 @@ describe("views without a token", () => {
     expect(asked()).toBe(1);
   });
 
-  test("of an environment that the store holds are read once, however many ask", async () => {
+  test("of an environment that the store holds are read once, however many callers there are", async () => {
     const { ask, asked } = await start();
     const first = await ask(`${view}&environment=prod`);
     expect(dataOf(first)).toMatchObject([{ name: "login" }]);
@@ -69,7 +69,7 @@ describe("views without a token", () => {
     expect(asked()).toBe(reads);
   });
 
-  test("of a tenant that no objective is public for are empty and ask no store", async () => {
+  test("of a tenant without a public objective are empty and query no store", async () => {
     const { ask, asked } = await start();
     const answers = await Promise.all(["brand-b", "made-up"].map((tenant) => ask(`/v1/metrics/slo?tenant=${tenant}`)));
     expect(answers.map((answer) => [answer.status, dataOf(answer)])).toEqual([
@@ -92,7 +92,7 @@ describe("views without a token", () => {
     expect(dataOf(await ask(view))).toEqual([]);
   });
 
-  test("are refused with 429 beyond ten a second of one network, whoever has a token is not", async () => {
+  test("are refused with 429 beyond ten a second of one network, unless they have a token", async () => {
     const { server, ask } = await start();
     const answers = await Promise.all(Array.from({ length: 100 }, () => ask(view)));
     const refused = answers.filter(({ status }) => status === 429);
@@ -102,7 +102,7 @@ describe("views without a token", () => {
     expect((await server.get(view)).status).toBe(200);
   });
 
-  test("spend a quota of all of them together when stores have to be asked, and nothing when they have not", async () => {
+  test("spend one common quota when stores must be queried, and nothing otherwise", async () => {
     const { server, state, ask, asked } = await start();
     const { classDefaults } = server.config;
     const limited = Object.fromEntries(
@@ -121,7 +121,7 @@ describe("views without a token", () => {
     expect((await ask(view)).status).toBe(200);
   });
 
-  test("say that the store fails while it cannot be asked for its environments", async () => {
+  test("report a failed store while its environments cannot be read", async () => {
     const { state, ask } = await start();
     state.isDown = true;
     expect((await ask(`${view}&environment=prod`)).status).toBe(502);

@@ -42,7 +42,7 @@ const as = (token: string, more: Readonly<Record<string, string>> = {}): Readonl
 });
 
 describe("an equal query within the lifetime of the tail", () => {
-  test("is the very same bytes, asks no store, and is counted (Operational Metrics API §8)", async () => {
+  test("is the very same bytes, queries no store, and is counted (Operational Metrics API §8)", async () => {
     const server = await start();
     const first = await server.get(lag);
     const reads = server.reads();
@@ -59,14 +59,14 @@ describe("an equal query within the lifetime of the tail", () => {
     expect(second.headers["x-correlation-id"]).not.toBe(first.headers["x-correlation-id"]);
   });
 
-  test("says how old its data is by now (Operational Metrics API §6)", async () => {
+  test("reports the present age of its data (Operational Metrics API §6)", async () => {
     const server = await start();
     const before = Number.parseInt((await server.get(lag)).headers["x-data-freshness"] ?? "", 10);
     server.nowMs += 3_000;
     expect((await server.get(lag)).headers["x-data-freshness"]).toBe(`${before + 3}s`);
   });
 
-  test("is asked of the store again when the lifetime is over", async () => {
+  test("reads the store again when the lifetime is over", async () => {
     const server = await start();
     await server.get(lag);
     const reads = server.reads();
@@ -75,7 +75,7 @@ describe("an equal query within the lifetime of the tail", () => {
     expect(server.reads()).toBeGreaterThan(reads);
   });
 
-  test("by a caller with other rights is another answer, and one with equal rights shares it", async () => {
+  test("by a caller with other rights is another response, and one with equal rights shares it", async () => {
     const server = await start();
     await server.get(lag);
     const reads = server.reads();
@@ -113,7 +113,7 @@ describe("a strong ETag (Operational Metrics API §6, If-None-Match)", () => {
   });
 });
 
-describe("an answer whose points have settled", () => {
+describe("a response whose points are final", () => {
   const moving = lag.replace("step=1m", "step=5m");
 
   test("may be kept for as long as its points, or as a tail where its window has moved by then (Operational Metrics API §6)", async () => {
@@ -128,7 +128,7 @@ describe("an answer whose points have settled", () => {
     expect(kept).toEqual([whole, whole, tail, whole, tail, "private, max-age=7"]);
   });
 
-  test("names the class of whoever asks, whoever asked first", async () => {
+  test("names the class of its own caller, not of the first one", async () => {
     const server = await start();
     const B = { ...server.config.classDefaults.B, memorySeconds: 10, hotTailSeconds: 5 };
     const clients = [{ clientId: "operations", tenants: [], regions: [], environments: [], metrics: [] }];

@@ -40,7 +40,7 @@ afterEach(async () => {
   await Promise.all(others.splice(0).map((other) => other.close()));
 });
 
-describe("an answer is what its schema says and nothing more (Operational Metrics API §2 and §4)", () => {
+describe("a response has the members of its schema and no others (Operational Metrics API §2 and §4)", () => {
   const rows: readonly (readonly [schema: string, url: string, token: string])[] = [
     ["QueryAnswer", `${lag}&group_by=service&exemplars=true`, "everyone"],
     ["QueryAnswer", `${lag}&metric=old_lag&metric=payments`, "everyone"],
@@ -103,7 +103,7 @@ describe("an answer is what its schema says and nothing more (Operational Metric
   });
 });
 
-describe("headers of every answer of series (Operational Metrics API §6)", () => {
+describe("headers of every response with series (Operational Metrics API §6)", () => {
   test.each(["query", "instant"])("%s", async (route) => {
     const { headers } = await server.get(`/v1/metrics/${route}?metric=lag&filter[tenant]=brand-a&filter[region]=eu`);
     expect(headers).toMatchObject({
@@ -262,7 +262,7 @@ describe("a bulk (Operational Metrics API §4.2)", () => {
     return { answer, body: answer.json() as Results };
   };
 
-  test("answers each query as if it were asked alone", async () => {
+  test("answers each query like a single request", async () => {
     const alone = pageOf(await server.get(lag));
     const { answer, body } = await bulk(server, [
       { id: "good", ...query },
@@ -340,7 +340,7 @@ describe("a bulk (Operational Metrics API §4.2)", () => {
 });
 
 describe("a deprecated metric (Operational Metrics API §9)", () => {
-  test("is answered with Deprecation, Sunset and what replaces it", async () => {
+  test("has the headers Deprecation and Sunset and its replacement", async () => {
     const { headers, status } = await server.get(lag.replace("metric=lag", "metric=old_lag"));
     expect(status).toBe(200);
     expect(headers).toMatchObject({
@@ -367,7 +367,7 @@ describe("explain=true (Operational Metrics API §6, diagnostics)", () => {
     expect([answer.status, codeOf(answer)]).toEqual([403, "scope_missing"]);
   });
 
-  test("says what each store was asked, and why each extent came from where", async () => {
+  test("reports the queries of each store, and the source of each extent", async () => {
     const answer = await server.get(
       `/v1/metrics/query?metric=lag&filter[tenant]=brand-a&${window}&explain=true`,
       authorized("explainer"),
@@ -400,7 +400,7 @@ describe("explain=true (Operational Metrics API §6, diagnostics)", () => {
   });
 });
 
-describe("who may ask (Operational Metrics API §5 and §8)", () => {
+describe("the rights of callers (Operational Metrics API §5 and §8)", () => {
   test.each([
     ["with a token that is none is 401", "other", lag, 401, "token_invalid"],
     ["without a scope to read is 403", "nobody", lag, 403, "scope_missing"],

@@ -281,7 +281,7 @@ describe("a token that names partners", () => {
     },
   );
 
-  test("gets no outcome that another token of its client was told by the same Idempotency-Key", async () => {
+  test("gets no outcome of another token of its client with the same Idempotency-Key", async () => {
     const asked = {
       method: "POST",
       path: "/webhooks/replay",

@@ -57,12 +57,12 @@ const closed = routes
   .filter(({ isOpen }) => isOpen !== true)
   .map((route) => [`${route.method} ${route.path}`, route] as const);
 
-describe("where the settings ask for the partners claim", () => {
+describe("where the settings require the partners claim", () => {
   test.each(closed)("%s refuses a token without it", async (_name, route) => {
     expect(await codeOf(route, "none")).toBe("partners_required");
   });
 
-  test.each(closed)("%s takes a token that names partners, or every one", async (_name, route) => {
+  test.each(closed)("%s accepts a token that names partners, or every one", async (_name, route) => {
     expect(await codeOf(route, "shop/one")).not.toBe("partners_required");
     expect(await codeOf(route, "*")).not.toBe("partners_required");
   });
@@ -74,7 +74,7 @@ describe("where the settings ask for the partners claim", () => {
   });
 });
 
-test("without that setting every token is taken", () => {
+test("without that setting every token is accepted", () => {
   expect(parseSettings("name: x").partnersClaim).toBe("Optional");
 });
 

@@ -99,7 +99,7 @@ describe("every route", () => {
   });
 
   test.each(routes.map((route) => [nameOf(route), route] as const))(
-    "%s lets nobody in without one of its scopes",
+    "%s refuses callers without one of its scopes",
     async (name, route) => {
       const scopes = scopesOf[name] ?? [];
       if (scopes === "open") return;
@@ -117,7 +117,7 @@ describe("every route", () => {
   );
 
   test.each(routes.map((route) => [nameOf(route), route] as const))(
-    "%s lets in whoever has any one of them",
+    "%s accepts callers with any one of them",
     async (name, route) => {
       const scopes = scopesOf[name] ?? [];
       for (const scope of scopes === "open" ? ["none"] : scopes)
@@ -125,7 +125,7 @@ describe("every route", () => {
     },
   );
 
-  test("but the open ones and the public view of objectives asks for a token", async () => {
+  test("but the open ones and the public view of objectives requires a token", async () => {
     const codes = await Promise.all(
       routes.map(async (route) => [nameOf(route), await codeOf(route, undefined)] as const),
     );

@@ -38,7 +38,7 @@ const bodyOf = (answer: HttpAnswer): Body => {
 };
 const as = (token: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}` });
 
-describe("a request is answered as the seed says", () => {
+describe("a request has the response of the seed", () => {
   const rows: readonly (readonly [section: string, sentence: string, url: string, status: number, token?: string])[] = [
     ["§4.1", "one metric id is enough", query(""), 200],
     ["§4.1", "metric is repeatable", `/v1/metrics/query?metric=lag&metric=payments&${tenant}`, 200],
@@ -109,7 +109,7 @@ describe("a request is answered as the seed says", () => {
   });
 });
 
-describe("an answer carries the header", () => {
+describe("a response carries the header", () => {
   const rows: readonly (readonly [header: string, shape: RegExp])[] = [
     ["X-Data-Freshness", /^\d+s$/u],
     ["X-Downsample", /^(?:none|\d+[mh])$/u],
@@ -137,7 +137,7 @@ describe("an answer carries the header", () => {
 });
 
 describe("a limit of the seed (§8)", () => {
-  test("50 series are answered, and more are on the next page", async () => {
+  test("50 series are returned, and more are on the next page", async () => {
     const first = bodyOf(await server.get(query("&group_by=service")));
     expect(first.data).toHaveLength(50);
     expect(first.meta).toMatchObject({ limit: 50, has_more: true, total_series: 60 });
@@ -204,7 +204,7 @@ describe("a limit of the seed (§8)", () => {
 describe("stores that fail (§7)", () => {
   const both = `/v1/metrics/query?metric=lag&${tenant}`;
 
-  test("are 502 with a larger step or a downsample to ask for, when all of them do", async () => {
+  test("are 502 with a larger step or a downsample as suggestion, when all of them do", async () => {
     const own = metricsServerOver({ eu: "http://127.0.0.1:9" }, { now: () => nowMs });
     const answer = await own.get(both);
     expect(answer.status).toBe(502);

@@ -48,8 +48,8 @@ async function start(): Promise<Serving> {
 const isRead = (server: Serving, reads: number): Promise<boolean> =>
   waitFor(() => server.reads() === reads, { timeoutMs: 5_000, pollMs: 1, what: "the store to be asked again" });
 
-describe("an answer whose tail is just too old", () => {
-  test("is served at once and said to be stale; nobody may keep it; its cost is charged once", async () => {
+describe("a response whose tail is just too old", () => {
+  test("is served at once and marked as stale; it must not be cached; its cost is charged once", async () => {
     const server = await start();
     const first = await server.get(lag);
     const reads = server.reads();
@@ -78,7 +78,7 @@ describe("an answer whose tail is just too old", () => {
     expect(server.reads()).toBe(reads + 1);
   });
 
-  test("may be kept by nobody either where its settled points are stale and pods share points for longer", async () => {
+  test("must not be cached either where its final points are stale and pods share points for longer", async () => {
     const server = await start();
     const { classDefaults } = server.config;
     server.apply({

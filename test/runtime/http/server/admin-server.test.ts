@@ -25,13 +25,13 @@ beforeEach(() => {
 afterAll(async () => app.close());
 
 describe("the admin server", () => {
-  test("is healthy and ready when every part is well", async () => {
+  test("is healthy and ready when every part is healthy", async () => {
     expect((await app.inject("/healthz")).json()).toEqual({ status: "ok", parts });
     const ready = await app.inject("/readyz");
     expect([ready.statusCode, ready.json()]).toEqual([200, { ready: true, parts }]);
   });
 
-  test("is alive, degraded and not ready when a part is not, and says which and why", async () => {
+  test("is alive, degraded and not ready when a part is not, and reports which and why", async () => {
     parts = [{ name: "config", ok: true }, sick];
     const healthy = await app.inject("/healthz");
     expect([healthy.statusCode, healthy.json()]).toEqual([200, { status: "degraded", parts }]);
@@ -39,7 +39,7 @@ describe("the admin server", () => {
     expect([ready.statusCode, ready.json()]).toEqual([503, { ready: false, parts }]);
   });
 
-  test("shows which configuration is obeyed", async () => {
+  test("shows the applied configuration", async () => {
     expect((await app.inject("/configz")).json()).toEqual(emptyReport);
   });
 

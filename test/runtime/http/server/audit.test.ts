@@ -30,7 +30,7 @@ describe("the audit", () => {
     expect(lines).toMatchObject([{ audit: "refused", msg: "access refused", ...refused }]);
   });
 
-  test("is bounded, and says how much was left out", () => {
+  test("is bounded, and reports the number of omitted lines", () => {
     const { lines, clock, audit } = audited();
     for (let count = 0; count < 1000; count += 1) audit(refused);
     expect(lines).toHaveLength(200);

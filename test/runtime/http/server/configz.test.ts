@@ -48,7 +48,7 @@ const ask = (
 ) => app.inject({ url, headers, remoteAddress });
 
 describe("/configz", () => {
-  test("tells the bearer of the configuration's token which configuration is obeyed", async () => {
+  test("shows the applied configuration to the bearer of the configuration's token", async () => {
     const answer = await ask();
     expect([answer.statusCode, answer.json()]).toEqual([200, obeyed]);
   });
@@ -79,7 +79,7 @@ describe("/configz", () => {
     expect((await ask("/configz", {}, address)).statusCode).toBe(status);
   });
 
-  test("is not ready for others before a configuration is obeyed", async () => {
+  test("is not ready for others before a configuration is applied", async () => {
     [current, currentToken] = [emptyReport, undefined];
     const answer = await ask();
     expect([answer.statusCode, answer.json().code]).toEqual([503, "not_ready"]);
@@ -87,7 +87,7 @@ describe("/configz", () => {
 });
 
 describe("a long poll of /configz", () => {
-  test("answers when the view does, and passes on what was asked", async () => {
+  test("answers when the view does, and passes on the parameters", async () => {
     const asked = ask("/configz?wait=60&after=7");
     await waitFor(() => waits.length === 1, { timeoutMs: 2000, what: "the poll" });
     expect(waits[0]).toMatchObject({ after: "7", waitMs: 60_000 });

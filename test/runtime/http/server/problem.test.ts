@@ -3,7 +3,7 @@ import { Refusal, refuseField } from "../../../../runtime/errors/refusal.ts";
 import { problemHeaders, problemOf } from "../../../../runtime/http/server/problem.ts";
 
 describe("a problem document", () => {
-  test("says everything a program and a person need (RFC 9457)", () => {
+  test("holds everything for programs and people (RFC 9457)", () => {
     const refusal = refuseField("invalid_step", "step", "step=5s is below the smallest step of 10s");
     expect(problemOf(refusal, "c-1")).toEqual({
       type: "https://heliograph.dev/errors#invalid_step",

@@ -82,7 +82,7 @@ describe("a request reaches its route", () => {
   });
 });
 
-describe("every answer", () => {
+describe("every response", () => {
   test("repeats a well-formed correlation id, in header and problem", async () => {
     const response = await get("/nowhere", { "x-correlation-id": "req-2" });
     expect(response.headers["x-correlation-id"]).toBe("req-2");
@@ -158,7 +158,7 @@ describe("a request is refused", () => {
     expect(seen).toBeUndefined();
   });
 
-  test("as unauthenticated before its body is looked at", async () => {
+  test("as unauthenticated before its body is read", async () => {
     expect((await post("x".repeat(65), { "content-type": "text/plain" })).statusCode).toBe(401);
   });
 });
@@ -174,7 +174,7 @@ describe("what a route throws", () => {
     expect(response.json()).toMatchObject({ code: "store_failed", suggestion: { step: "5m" } });
   });
 
-  test("is a 500 that says nothing when it is no refusal, and the log says all", async () => {
+  test("is a 500 without details when it is no refusal, and the log has the cause", async () => {
     answer = async () => {
       throw new Error("nats://user:hunter2@host refused");
     };
@@ -191,7 +191,7 @@ describe("what a route throws", () => {
     });
   });
 
-  test("comes too late when the answer takes too long, and the route is told", async () => {
+  test("is 503 when the response takes too long, and the route is aborted", async () => {
     answer = ({ signal }) =>
       new Promise((_resolve, reject) => {
         signal.addEventListener("abort", () => reject(new Error("aborted")));
@@ -232,7 +232,7 @@ describe("the log and the metrics of a request", () => {
     expect(JSON.stringify(audited)).not.toMatch(/narrow/u);
   });
 
-  test("hold a line of audit for each part that was refused of a request that was answered", async () => {
+  test("hold a line of audit for each refused part of a successful request", async () => {
     const refused = [
       { item: "a", refusal: new Refusal("region_forbidden", "not there") },
       { item: "b", refusal: new Refusal("invalid_step", "too fine") },

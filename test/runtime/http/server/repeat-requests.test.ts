@@ -76,8 +76,8 @@ async function raw(head: string): Promise<string> {
   return text(socket);
 }
 
-describe("a request that comes again", () => {
-  test("does not reach its route, and is told what changes", async () => {
+describe("a repeated request", () => {
+  test("does not reach its route, and gets current headers", async () => {
     await get();
     const { status, headers, text: body } = await get({ "x-correlation-id": "mine" });
     expect([asked, again]).toEqual([1, 1]);
