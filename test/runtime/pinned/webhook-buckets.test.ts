@@ -182,7 +182,7 @@ test("what was written into buckets is read as it was meant", async () => {
   );
 });
 
-test("one pod has the duties: the home of this name", async () => {
+test("one pod runs the maintenance jobs: the owner of this key", async () => {
   const asked = new Set<string>();
   const isOwner = (name: string): boolean => asked.add(name) === undefined;
   const idle = { keepAlive: () => undefined, lookForLeftovers: async () => undefined, size: async () => ({}) };
@@ -197,7 +197,7 @@ test("one pod has the duties: the home of this name", async () => {
     jobs: [{ name: "any", periodMs: 10, begin: () => async () => undefined }],
   };
   const stop = startBackground(parts as unknown as BackgroundParts);
-  await waitFor(() => asked.size > 0, { timeoutMs: 5_000, what: "a turn of a duty" });
+  await waitFor(() => asked.size > 0, { timeoutMs: 5_000, what: "a run of a job" });
   stop();
   expect([...asked]).toEqual(["duties"]);
 });

@@ -99,7 +99,7 @@ describe("a card number", () => {
     expect(hasCardNumber(text)).toBe(false);
   });
 
-  test("is never seen in a UUID", () => {
+  test("is never found in a UUID", () => {
     const uuids = Array.from({ length: 5_000 }, () => randomUUID());
     const decimal = Array.from({ length: 5_000 }, () => randomUUID().replace(/[a-f]/gu, "4"));
     expect([...uuids, ...decimal].filter(hasCardNumber)).toEqual([]);

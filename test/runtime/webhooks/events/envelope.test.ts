@@ -30,7 +30,7 @@ function parse(value: object | string | Uint8Array): ValidEnvelope {
   return parseEnvelope(bytes, rules);
 }
 
-/** Code of the refusal, and the fields at fault with theirs. */
+/** Code of the refusal, and the invalid fields with their codes. */
 function refusal(value: object | string | Uint8Array): readonly string[] {
   try {
     parse(value);
@@ -68,7 +68,7 @@ describe("an envelope", () => {
     });
   });
 
-  test("keeps the bytes it came in, with spaces and unknown fields (Webhook Event Delivery §2.1, evolution)", () => {
+  test("keeps its bytes, with spaces and unknown fields (Webhook Event Delivery §2.1, evolution)", () => {
     const text = ` { "sequence" : 7, ${JSON.stringify(event).slice(1, -1)}, "z": "ü\\u00fc" }\r\n`;
     expect(new TextDecoder().decode(parse(text).bytes)).toBe(text);
   });
@@ -264,7 +264,7 @@ describe("splicing the attempt", () => {
     );
   });
 
-  test("is refused for what is no object", () => {
+  test("is refused for bytes that are not an object", () => {
     expect(() => spliceAttempt(bytesOf("[]"), 1)).toThrow(TypeError);
   });
 });

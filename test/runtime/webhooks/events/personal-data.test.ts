@@ -69,18 +69,18 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     expect(found(event)).toEqual(expected);
   });
 
-  test("is found in an integer of more digits than a number holds exactly", () => {
+  test("is found in an integer with more digits than a double", () => {
     const text = '{"data":{"n":4111111111111111110}}';
     expect(findPersonalData(text, rules).map(({ field }) => field)).toEqual(["data.n"]);
   });
 
-  test("is found in an integer however it is written", () => {
+  test("is found in an integer in any notation", () => {
     const text =
       '{"data":{"a":4.111111111111111e15,"b":4111111111111111.0,"c":-4111111111111111,"d":0.4111111111111111}}';
     expect(findPersonalData(text, rules).map(({ field }) => field)).toEqual(["data.a", "data.b", "data.c"]);
   });
 
-  test("is found in a value that a repeated name hides", () => {
+  test("is found in a value hidden by a repeated name", () => {
     const text = `{"data":{"a":"${card}","a":"x"}}`;
     expect(findPersonalData(text, rules).map(({ field }) => field)).toEqual(["data.a"]);
   });
@@ -108,7 +108,7 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     expect(found(event, type).map(([field]) => field)).toEqual(fields);
   });
 
-  test("is refused with the way to allow it, which never repeats a number", () => {
+  test("is refused with the setting that allows it, without the number", () => {
     const details = (event: object, type: string) =>
       findPersonalData(JSON.stringify(event), rules, type).map(({ detail }) => detail);
     expect(details({ data: { items: [{ no: card }] } }, "payout.done")).toEqual([
@@ -123,11 +123,11 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     ).not.toContain("4111.1111");
   });
 
-  test("is not excused by an allowed path outside data", () => {
+  test("is not allowed by a path outside of data", () => {
     expect(found({ extra: { reference: card } })).toEqual([["extra.reference", "card_number"]]);
   });
 
-  test("is allowed by digits only: a forbidden name stays forbidden", () => {
+  test("with a forbidden name stays refused under an allowed path", () => {
     const own = personalDataRules({ forbiddenFields: ["email"], allowedFields: ["email"], allowedForTypes: [] });
     expect(findPersonalData('{"data":{"email":"x"}}', own).map(({ code }) => code)).toEqual(["forbidden_field"]);
   });

@@ -29,7 +29,7 @@ describe("a pattern", () => {
   const segment = fc.stringMatching(/^[A-Za-z0-9_-]{1,6}$/u);
   const type = fc.array(segment, { minLength: 2, maxLength: 6 });
 
-  test("matches every type that it was made of by putting * for segments", () => {
+  test("matches every type from which it was made by replacing segments with *", () => {
     fc.assert(
       fc.property(type, fc.infiniteStream(fc.boolean()), (segments, stars) => {
         const pattern = segments.map((given) => (stars.next().value === true ? "*" : given)).join(".");
@@ -38,7 +38,7 @@ describe("a pattern", () => {
     );
   });
 
-  test("with a last ** matches a type exactly when the part before it is a true prefix", () => {
+  test("with a last ** matches a type exactly when its fixed part is a proper prefix", () => {
     fc.assert(
       fc.property(type, fc.nat(6), fc.boolean(), (segments, length, isOther) => {
         const prefix = segments.slice(0, length).map((given) => (isOther ? `${given}x` : given));
@@ -48,7 +48,7 @@ describe("a pattern", () => {
     );
   });
 
-  test("without stars matches nothing but itself", () => {
+  test("without stars matches only itself", () => {
     fc.assert(
       fc.property(type, type, (a, b) => {
         expect(compilePattern(a.join("."))(b.join("."))).toBe(a.join(".") === b.join("."));

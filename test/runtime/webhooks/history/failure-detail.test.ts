@@ -36,7 +36,7 @@ describe("the detail of a failure for callers", () => {
     expect(failureDetail(reason, detail)).toBe(told);
   });
 
-  test("never holds an address, a host or a port of the full one", () => {
+  test("never contains an address, a host or a port of the full detail", () => {
     const address = fc.oneof(
       fc.ipV4(),
       fc.ipV6().filter((text) => text.length > 4),

@@ -25,7 +25,7 @@ describe("a history", () => {
     });
   });
 
-  test("shows an administrator all of it", () => {
+  test("shows everything to an administrator", () => {
     expect(viewOf(all, { showsInternals: true })).toEqual(all);
   });
 
@@ -39,7 +39,7 @@ describe("a history", () => {
     expect(viewOf(all, { partners }).map(({ partner }) => partner)).toEqual(labels);
   });
 
-  test("shows a partner what it was sent before its right was withdrawn", () => {
+  test("shows a partner the attempts before its permission was withdrawn", () => {
     const before = { ...refused, attempts: [attempt] };
     expect(viewOf([before], { partners: ["shop/three"] })).toHaveLength(1);
   });

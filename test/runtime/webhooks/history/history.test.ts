@@ -93,14 +93,14 @@ describe("the history of a delivery", () => {
     expect(histories[0]).toMatchObject({ partner: "shop/one", ...expected });
   });
 
-  test("lists attempts by generation and number, whatever their order in the stream", () => {
+  test("lists attempts by generation and number, for every order in the stream", () => {
     const attempts = [record(1, retry, { generation: 1, number: 3 }), record(2, retry), record(1, retry)];
     expect(deliveryHistories(attempts, new Map(), unnoted)[0]?.attempts.map(({ attempt }) => attempt)).toEqual([
       1, 2, 3,
     ]);
   });
 
-  test("shows what came of an attempt", () => {
+  test("shows the outcome of an attempt", () => {
     const timings = { dnsMs: 1, connectMs: 2.31, firstByteMs: 4, totalMs: 12 };
     const attempts = [record(1, retry, { outcome: refused }), record(2, retry, { timings })];
     const none = { dns: null, connect: null, tls: null, first_byte: null };
@@ -187,7 +187,7 @@ describe("the history of a delivery", () => {
     expect(found).toMatchObject([{ partner: "shop/one", next_attempt_at: null, ...expected }]);
   });
 
-  test("tells of an event that nobody gets when it was routed, by the first note", () => {
+  test("shows the routing time of an event without partners, by its first note", () => {
     const note = (at: string) =>
       ({
         data: Buffer.from(JSON.stringify({ kind: "routed", at, deliveries: 0, refused: [] })),

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createBackpressure } from "../../../../runtime/webhooks/ingest/backpressure.ts";
 import { memoryLog } from "../engine-fixture.ts";
 
-test("producers are refused from 95 % on, and taken again below 90 %, with one line each", async () => {
+test("producers are refused above 95 % and accepted again below 90 %, with one log line each", async () => {
   const size = { messages: 1, bytes: 0, firstSeq: 1 };
   const { log, lines } = memoryLog();
   const backpressure = createBackpressure({ size: async () => size }, 1_000, log);

@@ -40,7 +40,7 @@ async function outcomeOf({ ingest }: TestEngine, bytes: Uint8Array): Promise<Out
   }
 }
 
-/** Of each id, what was told to those who brought it at the same time, each engine for a tenant of its own. */
+/** The outcomes of concurrent requests for each id; every engine sends as its own tenant. */
 async function race(engines: readonly TestEngine[]): Promise<readonly string[]> {
   const rounds = Array.from({ length: races }, async (_, round) => {
     const brought = engines.map(async (engine, index) =>
@@ -52,7 +52,7 @@ async function race(engines: readonly TestEngine[]): Promise<readonly string[]> 
 }
 
 describe.concurrent("an event id", () => {
-  test("of one tenant is refused to every other, whose partner is never told of it", async (context) => {
+  test("of one tenant is refused to every other, and their partners never get it", async (context) => {
     const partner = await partnerServer(context);
     const it = await engineCase(server.url, context, configOf(partnerConfig("shared", partner.url)));
     await it.ingest(eventBytes("payout-1001", { tenant: "zeta" }));
@@ -68,7 +68,7 @@ describe.concurrent("an event id", () => {
     expect(await outcomeOf(it, eventBytes("payout-1001", { tenant: "zeta" }))).toBe("duplicate");
   });
 
-  test("that tenants bring at once through two pods goes to one of them", async (context) => {
+  test("that tenants send at once through two pods belongs to one of them", async (context) => {
     const one = await engineCase(server.url, context, configOf());
     const two = await startEngine(server.url, configOf(), { settings: streamsOf(one.prefix), podId: "pod-2" });
     context.onTestFinished(two.stop);
@@ -116,7 +116,7 @@ describe.concurrent("an event id", () => {
     expect(await it.engine.history.eventIdUse("e-2", ["*"])).toBeUndefined();
   });
 
-  test("has the form that the settings demand", async (context) => {
+  test("has the form that the settings require", async (context) => {
     const settings = { ...streamsOf("forms"), events: { idForms: ["Uuid", "TenantPrefix"] as const } };
     const it = await engineCase(server.url, context, configOf(), { settings });
     await expect(it.ingest(eventBytes("payout-1001"))).rejects.toMatchObject({
@@ -129,7 +129,7 @@ describe.concurrent("an event id", () => {
 });
 
 describe("an event id that two tenants stored with an older version", () => {
-  /** Stores as versions did that looked at the tenant's own subject alone. */
+  /** Stores like older versions, which checked only the subject of the tenant. */
   async function storeAsBefore({ nats, layout }: EngineCase, tenant: string): Promise<void> {
     const body = eventBytes("old-1", { tenant });
     const headers = { ...eventHeaders(parse(body).envelope, tenant), [publishHeader.expectedSubjectSequence]: "0" };
@@ -138,7 +138,7 @@ describe("an event id that two tenants stored with an older version", () => {
     ).toMatchObject({ kind: "stored" });
   }
 
-  test("is read, repeated and replayed by each of them as its own", async (context) => {
+  test("is read, repeated and replayed by each tenant as its own", async (context) => {
     const partner = await partnerServer(context);
     const it = await engineCase(server.url, context, configOf(partnerConfig("shared", partner.url)));
     for (const tenant of ["acme", "zeta"]) await storeAsBefore(it, tenant);
@@ -176,7 +176,7 @@ describe("an event id on three replicas", () => {
   });
   afterAll(async () => cluster.stop());
 
-  test("that three tenants bring at once through three pods goes to one of them", async ({ onTestFinished }) => {
+  test("that three tenants send at once through three pods belongs to one of them", async ({ onTestFinished }) => {
     const { streams, ...settings } = streamsOf("three");
     const replicated = { ...settings, streams: { ...streams, replicas: 3 } };
     const engines: TestEngine[] = [];

@@ -37,7 +37,7 @@ describe("the form of an event id", () => {
     expect(codeOf(eventId, forms)).toBe("id_form");
   });
 
-  test("is told in the refusal", () => {
+  test("is named in the refusal", () => {
     expect(eventIdProblem({ eventId: "1", tenant: "acme" }, ["Uuid", "TenantPrefix"])).toEqual({
       field: "event_id",
       code: "id_form",
@@ -46,7 +46,7 @@ describe("the form of an event id", () => {
   });
 });
 
-test("an event id of the sender's own events is taken from no producer", () => {
+test("an id of operational events is refused to producers", () => {
   expect(codeOf("heliograph:exhausted:d:1", [])).toBe("not_allowed");
   expect(codeOf("heliograph-1", [])).toBeUndefined();
 });

@@ -17,7 +17,7 @@ describe("a batch", () => {
     expect(isBatch(Buffer.from(body))).toBe(expected);
   });
 
-  test("keeps the bytes of each event as they came", () => {
+  test("keeps the bytes of each event as received", () => {
     expect(texts(' [ {"a" : "],[" , "b":{"c":[1,2]}} ,\n{"d":"\\"]"}\t] ')).toEqual([
       '{"a" : "],[" , "b":{"c":[1,2]}}',
       '{"d":"\\"]"}',
@@ -51,7 +51,7 @@ describe("a batch", () => {
     expect(() => texts(body)).toThrow(`A batch has 1 to ${batchEventsMax} events`);
   });
 
-  test("has a verdict for each event in its order, and never more than a few under way", async () => {
+  test("has a result for each event in order, and a limited number under way", async () => {
     let underWay = 0;
     let most = 0;
     const ingest: Ingest = async (bytes) => {

@@ -13,18 +13,18 @@ const giveUpAfterMs = 400;
 const everyone = { tenants: ["*"] };
 
 interface Script {
-  /** What the store answers, one after the other; the last one goes on. */
+  /** The results of the store in order; the last one repeats. */
   readonly store: (event: EventToStore, tries: number) => Promise<PublishResult>;
-  /** Headers of what is stored under the id. */
+  /** Headers of the event that is stored under the id. */
   readonly known?: Readonly<Record<string, string>>;
-  /** Whose event has the id. @default acme */
+  /** Tenant of the event with the id. @default acme */
   readonly holder?: string;
-  /** How often the event that has the id is not read yet. @default 0 */
+  /** Number of reads before the event with the id is found. @default 0 */
   readonly unread?: number;
   readonly isConnected?: boolean;
 }
 
-/** An ingest over a stream that follows a script, for answers that a real server gives only by accident. */
+/** An ingest over a scripted stream, for results that a real server returns only by accident. */
 function scripted({ store, known = {}, holder = "acme", unread = 0, isConnected = true }: Script): {
   readonly ingest: Ingest;
   readonly nonces: string[];
@@ -60,8 +60,8 @@ function scripted({ store, known = {}, holder = "acme", unread = 0, isConnected 
 const refusal = (ingest: Ingest, bytes = eventBytes("e-1")): Promise<unknown> =>
   ingest(bytes, everyone).catch((error: unknown) => error);
 
-describe("an event whose storing was not answered", () => {
-  test("is stored again under the same name, and is no duplicate of itself", async () => {
+describe("an event without a response of the store", () => {
+  test("is stored again with the same nonce, and is not a duplicate of itself", async () => {
     const { ingest, nonces } = scripted({
       store: (_event, tries) => (tries === 1 ? Promise.reject(unanswered) : Promise.resolve({ kind: "unexpected" })),
       known: { "Hg-Nonce": "n.1" },
@@ -70,7 +70,7 @@ describe("an event whose storing was not answered", () => {
     expect(nonces).toEqual(["n.1", "n.1"]);
   });
 
-  test("is a duplicate when somebody else stored it", async () => {
+  test("is a duplicate when another request stored it", async () => {
     const { ingest } = scripted({
       store: () => Promise.resolve({ kind: "unexpected" }),
       known: { "Hg-Nonce": "other.7" },
@@ -78,13 +78,13 @@ describe("an event whose storing was not answered", () => {
     expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: true });
   });
 
-  test("is looked at again while the one that has its id is being replicated", async () => {
+  test("is read again while the event with its id is being replicated", async () => {
     const { ingest, nonces } = scripted({ store: () => Promise.resolve({ kind: "unexpected" }), unread: 3 });
     expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: true });
     expect(nonces.length).toBeGreaterThan(1);
   });
 
-  test("is answered 503 when nobody can say who has its id", async () => {
+  test("is refused with 503 when the event with its id is not found", async () => {
     const { ingest } = scripted({
       store: () => Promise.resolve({ kind: "unexpected" }),
       unread: Number.POSITIVE_INFINITY,
@@ -99,7 +99,7 @@ describe("an event whose storing was not answered", () => {
     expect((refused as Error).message).not.toContain("zeta");
   });
 
-  test("is answered 503 within the bound", async () => {
+  test("is refused with 503 within the time limit", async () => {
     const { ingest, nonces } = scripted({ store: () => Promise.reject(unanswered) });
     const startedAt = performance.now();
     expect(await refusal(ingest)).toMatchObject({
@@ -112,14 +112,14 @@ describe("an event whose storing was not answered", () => {
   });
 });
 
-describe("what waits for the store", () => {
-  test("is nothing without a connection", async () => {
+describe("events that wait for the store", () => {
+  test("are refused without a connection", async () => {
     const { ingest, nonces } = scripted({ store: () => Promise.resolve(stored), isConnected: false });
     expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable" });
     expect(nonces).toEqual([]);
   });
 
-  test("is bounded in number", async () => {
+  test("are limited in number", async () => {
     const gate = Promise.withResolvers<PublishResult>();
     const { ingest } = scripted({ store: () => gate.promise });
     const under = Array.from({ length: 2_048 }, () => ingest(eventBytes("e-1"), everyone));
@@ -129,7 +129,7 @@ describe("what waits for the store", () => {
     expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: false });
   });
 
-  test("is bounded in bytes", async () => {
+  test("are limited in bytes", async () => {
     const gate = Promise.withResolvers<PublishResult>();
     const { ingest } = scripted({ store: () => gate.promise });
     const large = eventBytes("e-1", { data: { pad: "x".repeat(250_000) } });
@@ -139,7 +139,7 @@ describe("what waits for the store", () => {
     expect(await Promise.all(under)).toHaveLength(268);
   });
 
-  test("is one event that finds out, while the store is silent; the others are refused at once", async () => {
+  test("are one probe while the store does not answer; all others are refused at once", async () => {
     let isSilent = true;
     const { ingest, nonces } = scripted({
       store: () => (isSilent ? Promise.reject(unanswered) : Promise.resolve(stored)),
@@ -147,7 +147,7 @@ describe("what waits for the store", () => {
     await refusal(ingest);
     const probe = refusal(ingest);
     const others = await Promise.all(Array.from({ length: 100 }, () => refusal(ingest)));
-    // The store was asked about the event before and the one that finds out.
+    // The store got the first event and the probe.
     expect(new Set(nonces).size).toBe(2);
     expect(others[0]).toMatchObject({ code: "events_unavailable" });
     isSilent = false;

@@ -35,7 +35,7 @@ async function messagesIn({ nats }: TestEngine, stream: string): Promise<number>
   return (await nats.manager.streams.info(stream)).state.messages;
 }
 
-describe.concurrent("a delivery below what its consumer has settled", () => {
+describe.concurrent("a delivery below the settled position of its consumer", () => {
   test("is found and attempted once", async (context) => {
     const partner = await partnerServer(context);
     const config = partnerConfig("one", partner.url);
@@ -44,7 +44,8 @@ describe.concurrent("a delivery below what its consumer has settled", () => {
     const { deliveries } = engine.layout.streams;
     await waitFor(async () => (await messagesIn(engine, deliveries)) === 1, { timeoutMs, what: "routing" });
     const name = `first-${partnerKey(config.uid)}`;
-    // It settles something that came later; then the engine gives it back its filter, behind which the delivery lies.
+    // The consumer settles a later message. Then the engine restores its filter, and the delivery is below its
+    // position.
     const elsewhere = { durable_name: name, filter_subject: engine.layout.laneFilter("first", "elsewhere") };
     await engine.nats.manager.consumers.add(deliveries, { ...elsewhere, ack_policy: "explicit" } as never);
     engine.nats.connection.publish(engine.layout.firstAttempt("elsewhere", "p", "did"), "later");
@@ -84,17 +85,20 @@ describe.concurrent("a retry in a lane without a consumer of retries", () => {
   });
 });
 
-describe.concurrent("something for a partner that nobody knows", () => {
-  test("goes like what is left of removed ones", async (context) => {
+describe.concurrent("a delivery of an unknown partner", () => {
+  test("ends like those of removed partners", async (context) => {
     const partner = await partnerServer(context);
     const engine = await caseOf(context, configOf(partnerConfig("one", partner.url)));
     const { deliveries } = engine.layout.streams;
     engine.nats.connection.publish(engine.layout.firstAttempt("nobody", "nobody", "did"), "left over");
     engine.nats.connection.publish(engine.layout.schedule("nobody", "did"), "left over");
-    await waitFor(async () => (await messagesIn(engine, deliveries)) === 2, { timeoutMs, what: "what is left over" });
+    await waitFor(async () => (await messagesIn(engine, deliveries)) === 2, {
+      timeoutMs,
+      what: "the leftover messages",
+    });
     await waitFor(() => engine.lines.some(({ message }) => /unknown partner found/u.test(message)), {
       timeoutMs,
-      what: "the find",
+      what: "the finding",
     });
     const list = `KV_${engine.layout.buckets.partners}`;
     const { state } = await engine.nats.manager.streams.info(list, { subjects_filter: ">" });
@@ -102,8 +106,8 @@ describe.concurrent("something for a partner that nobody knows", () => {
   });
 });
 
-describe.concurrent("a message that JetStream gave up", () => {
-  test("because it was handed out too often is delivered once all the same", async (context) => {
+describe.concurrent("a message that its consumer gave up", () => {
+  test("after too many deliveries is attempted once", async (context) => {
     const partner = await partnerServer(context);
     const config = partnerConfig("one", partner.url);
     const engine = await caseOf(context, configOf({ ...config, state: "Paused" }));
@@ -126,7 +130,7 @@ describe.concurrent("a message that JetStream gave up", () => {
     });
     await waitFor(() => engine.lines.some(({ message }) => /message republished/u.test(message)), {
       timeoutMs,
-      what: "the rescue",
+      what: "the recovery",
     });
     engine.engine.apply(configOf(config));
     await untilState(engine, "e-1", "delivered");
@@ -134,7 +138,7 @@ describe.concurrent("a message that JetStream gave up", () => {
     expect(partner.of("e-1")).toHaveLength(1);
   });
 
-  test("because somebody ended it is routed to its partners once", async (context) => {
+  test("because it was terminated is routed to its partners once", async (context) => {
     const partner = await partnerServer(context);
     const config = configOf(partnerConfig("one", partner.url));
     const engine = await caseOf(context, config);
@@ -142,7 +146,7 @@ describe.concurrent("a message that JetStream gave up", () => {
     await engine.ingest(eventBytes("before"));
     await untilState(engine, "before", "delivered");
     const stored = await engine.nats.manager.streams.getMessage(events, { last_by_subj: engine.layout.filters.events });
-    // What a server says when a consumer's message is terminated.
+    // The advisory of a server about a terminated message.
     const advisory = { type: "io.nats.jetstream.advisory.v1.terminated", stream: events, consumer: "router" };
     await engine.nats.manager.consumers.delete(events, "router");
     engine.nats.connection.publish(
@@ -151,7 +155,7 @@ describe.concurrent("a message that JetStream gave up", () => {
     );
     await waitFor(() => engine.lines.some(({ message }) => /message republished/u.test(message)), {
       timeoutMs,
-      what: "the rescue",
+      what: "the recovery",
     });
     await engine.ingest(eventBytes("after"));
     await untilState(engine, "after", "delivered");

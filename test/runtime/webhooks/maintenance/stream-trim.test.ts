@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { firstSeqToKeep } from "../../../../runtime/webhooks/maintenance/stream-trim.ts";
 
-describe("making room", () => {
+describe("trimming the events stream", () => {
   test.each([
     ["drops nothing while four fifths are not used", { messages: 100, bytes: 800, firstSeq: 1 }, 100, undefined],
     ["drops the oldest down to seven tenths", { messages: 100, bytes: 1_000, firstSeq: 1 }, 100, 31],
@@ -13,7 +13,7 @@ describe("making room", () => {
     expect(firstSeqToKeep(size, 1_000, routedUpTo)).toBe(expected);
   });
 
-  test("never drops an event that is not routed", () => {
+  test("never deletes an event that is not routed", () => {
     const size = fc.record({ messages: fc.nat(1e6), bytes: fc.nat(1e9), firstSeq: fc.integer({ min: 1, max: 1e6 }) });
     fc.assert(
       fc.property(size, fc.nat(1e9), fc.nat(2e6), (given, bytesMax, routedUpTo) => {

@@ -5,7 +5,7 @@ import { compiled, firstAttempt } from "../memory-context.ts";
 
 const fromStart = { filter: { partners: [], types: [], onlyFailed: false }, tenants: ["*"], cursor: 1 };
 
-test("a redriven delivery counts on from its dead letter, whose attempts may have expired", async () => {
+test("a redriven delivery continues the numbers of its dead letter, even after the attempts have expired", async () => {
   const partner = compiled("one");
   const delivery = { ...firstAttempt(partner.key, "did-1"), generation: 4, attempt: 2, attemptsBefore: 15 };
   const { payload } = deadLetterOf({

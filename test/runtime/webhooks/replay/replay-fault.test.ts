@@ -23,7 +23,7 @@ const job: ReplayJob = {
   tally: noTally,
 };
 
-describe("a replay of which a part failed", () => {
+describe("a replay with a failed chunk", () => {
   test.each([
     [
       "goes on when the store refuses now",
@@ -63,12 +63,12 @@ describe("a replay of which a part failed", () => {
     expect(afterFailure(before, error, nowMs)).toMatchObject({ ...expected, cursor: 0 });
   });
 
-  test("stays as it is, however long, when NATS does not answer", () => {
+  test("never fails because NATS does not answer", () => {
     const before = { ...job, failingSince: since(10 * failingMsMax) };
     expect(afterFailure(before, new Unanswered("$JS.API.INFO", "timeout"), nowMs)).toBe(before);
   });
 
-  test("pauses longer and longer, half a minute at most", () => {
+  test("pauses for a growing time, half a minute at most", () => {
     expect([1, 2, 6, 7, 500].map(pauseAfterFailures)).toEqual([500, 1_000, 16_000, 30_000, 30_000]);
   });
 });

@@ -9,7 +9,7 @@ import { eventIdsMax } from "../../../../runtime/webhooks/replay/request-forms.t
 
 const bytes = (body: unknown): Uint8Array => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 
-/** Code of the refusal and the fields at fault. */
+/** Code of the refusal and the invalid fields. */
 function refusal(step: () => unknown): readonly string[] {
   try {
     step();

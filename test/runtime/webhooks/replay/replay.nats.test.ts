@@ -60,7 +60,7 @@ async function untilState({ engine }: TestEngine, eventId: string, state: string
   await waitFor(look, { timeoutMs, what: `${eventId} ${state}` });
 }
 
-/** A letter is stored a moment after the attempt that ended its delivery. */
+/** Waits for dead letters, which are stored after the last attempt of their delivery. */
 async function untilLetters({ engine }: TestEngine, count: number): Promise<void> {
   const look = async () =>
     (await engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, everyone)).items.length ===
@@ -84,7 +84,7 @@ function untilReplay({ engine }: TestEngine, id: string, wanted: Partial<ReplayR
 }
 
 describe.concurrent("a replay by ids", () => {
-  test("delivers again under the same event id, marks itself and counts on (Webhook Event Delivery §4.2)", async (context) => {
+  test("delivers again with the same event id, a replay mark and the next attempt numbers (Webhook Event Delivery §4.2)", async (context) => {
     const it = await caseOf(context);
     await it.ingest(eventBytes("e-1"));
     await untilState(it, "e-1", "delivered");
@@ -104,7 +104,7 @@ describe.concurrent("a replay by ids", () => {
     ]);
   });
 
-  test("is never swallowed as a duplicate, however often it is asked for", async (context) => {
+  test("is never dropped as a duplicate, also when repeated", async (context) => {
     const it = await caseOf(context);
     await it.ingest(eventBytes("e-1"));
     await untilState(it, "e-1", "delivered");
@@ -115,7 +115,7 @@ describe.concurrent("a replay by ids", () => {
     expect(it.partner.of("e-1").map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4]);
   });
 
-  test("leaves alone what is on its way", async (context) => {
+  test("skips deliveries in progress", async (context) => {
     const it = await caseOf(context, () => ({ status: 503 }), {
       retry: { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 },
     });
@@ -132,7 +132,7 @@ describe.concurrent("a replay by ids", () => {
     expect(it.partner.of("e-1")).toHaveLength(1);
   });
 
-  test("takes events of the caller's tenants only, and is visible to those who may see all of it", async (context) => {
+  test("includes events of the caller's tenants only, and is visible to callers with access to all of it", async (context) => {
     const it = await caseOf(context);
     await it.ingest(eventBytes("e-1"));
     await untilState(it, "e-1", "delivered");
@@ -144,7 +144,7 @@ describe.concurrent("a replay by ids", () => {
   });
 });
 
-test("a replay that JetStream can never take ends as failed, with its detail, and warns once", async (context) => {
+test("a replay that JetStream always refuses ends as failed, with a detail and one warning", async (context) => {
   const it = await caseOf(context);
   const stream = createLayout(`r${prefixes}`).streams.deliveries;
   await it.ingest(eventBytes("e-1"));
@@ -163,7 +163,7 @@ test("a replay that JetStream can never take ends as failed, with its detail, an
 });
 
 describe.concurrent("a replay of a window", () => {
-  test("counts without doing, then does only what failed, at its rate", async (context) => {
+  test("counts in a dry run, then publishes only failed deliveries, at its rate", async (context) => {
     const healed = new Set<string>();
     const it = await caseOf(context, (delivery) =>
       healed.size > 0 || delivery.eventId.startsWith("good") ? {} : { status: 404 },
@@ -195,7 +195,7 @@ describe.concurrent("a replay of a window", () => {
     expect(left.items).toEqual([]);
   });
 
-  test("keeps to types, partners and ids that bound it", async (context) => {
+  test("respects its types, partners and bounding ids", async (context) => {
     const it = await caseOf(context);
     for (const [id, type] of [
       ["e-1", "a.b"],
@@ -224,7 +224,7 @@ describe.concurrent("a replay of a window", () => {
     });
   });
 
-  test("ends where it is cancelled", async (context) => {
+  test("ends when it is cancelled", async (context) => {
     const it = await caseOf(context);
     for (let index = 0; index < 40; index += 1) await it.ingest(eventBytes(`e-${index}`));
     await untilState(it, "e-39", "delivered");
@@ -269,7 +269,7 @@ describe.concurrent("dead letters", () => {
     await expect(list({ partner: "default/nobody" })).rejects.toMatchObject({ code: "partner_not_found" });
   });
 
-  test("are redriven, and leave the list", async (context) => {
+  test("are redriven and removed from the list", async (context) => {
     const healed = new Set<string>();
     const it = await caseOf(context, (delivery) => (healed.has(delivery.eventId) ? {} : { status: 404 }));
     for (const id of ["e-1", "e-2"]) await it.ingest(eventBytes(id));
@@ -287,7 +287,7 @@ describe.concurrent("dead letters", () => {
     ]);
   });
 
-  test("are closed by hand once, with a note in the history and word to the recipient", async (context) => {
+  test("are acknowledged once, with a note in the history and a notification of the recipient", async (context) => {
     const it = await caseOf(context, ({ path }) => (path === "/webhooks/ack" ? { status: 204 } : { status: 404 }));
     const ackUrl = new URL("/webhooks/ack", it.partner.url).href;
     it.engine.apply(configOf(withAck(partnerConfig("one", it.partner.url), ackUrl)));
@@ -317,7 +317,7 @@ describe.concurrent("dead letters", () => {
 });
 
 describe.concurrent("the list of events", () => {
-  test("is bounded, in order, filtered, and of the caller's tenants", async (context) => {
+  test("is limited, in order, filtered, and of the caller's tenants only", async (context) => {
     const it = await caseOf(context, refusedBy({ "e-2": 404 }));
     for (const id of ["e-1", "e-2", "e-3"]) await it.ingest(eventBytes(id));
     await it.ingest(eventBytes("e-4", { tenant: "other" }));

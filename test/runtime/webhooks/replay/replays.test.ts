@@ -6,7 +6,7 @@ import { memoryContext, quiet } from "../memory-context.ts";
 
 const caller = { client: "support", tenants: ["*"] };
 
-/** Replays whose marks can never be counted, since the connection to NATS closes. */
+/** Replays whose marks cannot be counted, because the connection to NATS closes. */
 function replaysWithout(jobs: Map<string, ReplayJob>) {
   const counted: string[] = [];
   const count = async (_id: string, mark: string): Promise<number> => {
@@ -23,7 +23,7 @@ function replaysWithout(jobs: Map<string, ReplayJob>) {
   return { counted, replays: createReplays(deps as unknown as ReplaysDeps, store as ReplayStore) };
 }
 
-test("a replay that is taken while the connection to NATS closes starts no count that nobody waits for", async () => {
+test("a replay that is stored while the connection to NATS closes counts no marks", async () => {
   const jobs = new Map<string, ReplayJob>();
   const { counted, replays } = replaysWithout(jobs);
   const unhandled: unknown[] = [];
@@ -42,7 +42,7 @@ test("a replay that is taken while the connection to NATS closes starts no count
   }
 });
 
-test("a replay that runs fails to be read when its marks cannot be counted", async () => {
+test("the read of a running replay fails when its marks cannot be counted", async () => {
   const jobs = new Map<string, ReplayJob>();
   const { counted, replays } = replaysWithout(jobs);
   await replays.replay(Buffer.from('{"event_ids":["e-1"]}'), caller);

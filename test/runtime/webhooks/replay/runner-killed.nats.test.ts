@@ -26,13 +26,13 @@ const maxInFlight = 16;
 const timeoutMs = 90_000;
 const everyone = { client: "support", tenants: ["*"] };
 
-/** A name of a pod that beats the other as the home of all of these. */
+/** A pod id that rendezvous hashing selects over the other for all of these keys. */
 function podAtHome(other: string, ...names: readonly string[]): string {
   const isOwner = (pod: string): boolean => names.every((name) => ownerOf(name, [other, pod]) === pod);
   return idsOf(10_000).find(isOwner) ?? "";
 }
 
-test("a replay whose runner is killed goes on elsewhere, from the last part that was kept, and its counts are right", async () => {
+test("a replay whose runner is killed continues in another pod from the last stored chunk, with exact counts", async () => {
   const ids = idsOf(eventCount);
   const partner = await partnerServer({ onTestFinished });
   const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight }, timeoutMs: 30_000 }));
@@ -69,6 +69,6 @@ test("a replay whose runner is killed goes on elsewhere, from the last part that
     (event) => partner.of(event).filter(({ headers }) => headers["x-webhook-replay"] === id).length,
   );
   expect(Math.min(...times)).toBe(1);
-  // Twice only what was sent and could not be recorded.
+  // Only attempts that were sent and not recorded are repeated.
   expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(maxInFlight);
 }, 120_000);

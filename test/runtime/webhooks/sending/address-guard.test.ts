@@ -7,12 +7,12 @@ import { metadataBlocks, specialBlocks } from "../../../../runtime/webhooks/send
 const strict = createGuard({ allowCidrs: [], allowPlaintext: false });
 const everything = createGuard({ allowCidrs: ["0.0.0.0/0", "::/0"], allowPlaintext: true });
 
-/** A guard that opens these blocks. */
+/** A guard that allows these blocks. */
 function opening(...allowCidrs: readonly string[]): ReturnType<typeof createGuard> {
   return createGuard({ allowCidrs, allowPlaintext: false });
 }
 
-describe("an address that a partner may have anyway", () => {
+describe("an address that is allowed without an allow-list", () => {
   test.each([
     "1.1.1.1",
     "8.8.8.8",
@@ -41,7 +41,7 @@ describe("an address that a partner may have anyway", () => {
 /**
  * First, last and one inside of every block of the IANA registries (as of October 2025), and of what they leave out.
  */
-describe("an address that nobody is expected at is refused:", () => {
+describe("an address in a special block is refused:", () => {
   test.each([
     ["this network", ["0.0.0.0", "0.1.2.3", "0.255.255.255"]],
     ["private use", ["10.0.0.0", "10.255.255.255", "172.16.0.0", "172.31.255.255", "192.168.0.0", "192.168.255.255"]],
@@ -88,12 +88,12 @@ describe("an address that nobody is expected at is refused:", () => {
     expect([specialBlocks.length, metadataBlocks.length]).toEqual([55, 8]);
   });
 
-  test("every block that nothing opens is one that no resource may name either", () => {
+  test("every block that no allow-list opens is also refused in resources", () => {
     const named = metadataBlocks.map(({ text }) => parseCidr(text)).filter((block) => block !== undefined);
     expect(named.map(isMetadata)).toEqual(metadataBlocks.map(() => true));
   });
 
-  test.each(["example.com", "", "fe80::1%eth0", "1.2.3"])("%s, which is no address", (text) => {
+  test.each(["example.com", "", "fe80::1%eth0", "1.2.3"])("%s, which is not an address", (text) => {
     expect(addressFault(everything, text)).toBe(`${text} is not an IP address`);
   });
 });
@@ -123,7 +123,7 @@ describe("an allow-list", () => {
     expect(addressFault(opening(block), address)).toMatch(/not allowed$/u);
   });
 
-  test("that cannot be read opens nothing", () => {
+  test("that does not parse allows nothing", () => {
     expect(addressFault(opening("10.0.0.0", "all"), "10.0.0.1")).toBeDefined();
   });
 
@@ -152,7 +152,7 @@ describe("an allow-list", () => {
     expect(addressFault(everything, address)).toMatch(/which is never allowed$/u);
   });
 
-  test("of everything opens every other address", () => {
+  test("of all addresses allows every other address", () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         const isNeverOpened = /^169\.254\.|^100\.100\.100\.200$|^168\.63\.129\.16$|^192\.0\.0\.192$/u.test(address);
@@ -161,7 +161,7 @@ describe("an allow-list", () => {
     );
   });
 
-  test("of nothing treats a mapped address as the IPv4 address in it", () => {
+  test("that is empty treats a mapped address as the IPv4 address in it", () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         const isAllowed = addressFault(strict, address) === undefined;

@@ -60,7 +60,7 @@ describe("a block", () => {
     );
   });
 
-  test("of one family holds nothing of the other", () => {
+  test("of one family contains no address of the other", () => {
     const everything = parseBlock("0.0.0.0/0");
     const mapped = parseAddress("::ffff:1.2.3.4");
     expect(everything !== undefined && mapped !== undefined && blockHolds(everything, mapped)).toBe(false);

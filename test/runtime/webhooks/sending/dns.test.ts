@@ -13,7 +13,7 @@ afterEach(() => {
   closers.splice(0).forEach((close) => close());
 });
 
-/** A name server that answers every question of a type alike. Returns its `address:port`. Source: RFC 1035 §4.1. */
+/** A name server with one response for all queries of a type. Returns its `address:port`. Source: RFC 1035 §4.1. */
 async function nameServer(answers: Readonly<Record<number, Answer>>): Promise<string> {
   const socket = createSocket("udp4");
   socket.on("message", (query, { port, address }) => {
@@ -51,18 +51,18 @@ describe("the resolver", () => {
     expect(await createResolver({ servers: [server] })("partner.example")).toEqual(["192.0.2.7"]);
   });
 
-  test("asks the operating system about a name that the name servers do not know", async () => {
+  test("queries the operating system for a name that the name servers do not know", async () => {
     const server = await nameServer({});
     expect(await createResolver({ servers: [server] })("localhost")).toContain("127.0.0.1");
   });
 
-  test("fails with a code when nobody knows the name", async () => {
+  test("fails with a code for an unknown name", async () => {
     const server = await nameServer({});
     const failure = createResolver({ servers: [server] })("a.invalid");
     await expect(failure).rejects.toMatchObject({ code: expect.stringMatching(/^E/u) as string });
   });
 
-  test("does not ask the operating system when the name servers are silent, since that would hold a thread", async () => {
+  test("does not query the operating system after a timeout, because that would block a thread", async () => {
     const server = await nameServer({ [typeA]: "silent", [typeAaaa]: "silent" });
     const failure = createResolver({ servers: [server], queryTimeoutMs: 50 })("localhost.example");
     await expect(failure).rejects.toMatchObject({ code: "ETIMEOUT" });

@@ -8,7 +8,7 @@ import {
 } from "../../../../runtime/webhooks/sending/guarded-connect.ts";
 import { createGuard } from "../../../../runtime/webhooks/sending/address-guard.ts";
 
-/** What a connector that may reach the public Internet alone answers for a host. */
+/** The result of a connector for a host, with access to the public Internet only. */
 async function connectTo(hostname: string, addresses: readonly string[]): Promise<unknown> {
   const connect = guardedConnector({
     guard: createGuard({ allowCidrs: [], allowPlaintext: true }),
@@ -35,7 +35,7 @@ describe("the connector", () => {
   });
 });
 
-describe("alerts of TLS", () => {
+describe("TLS alerts", () => {
   test.each([
     "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED",
     "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA",

@@ -16,7 +16,7 @@ function answer(body: string, headers: Readonly<Record<string, string>> = {}): O
   return { kind: "response", status: 500, headers, body, bodyTruncated: false, timings: { totalMs: 1 } };
 }
 
-describe("an answer that echoes its request", () => {
+describe("a response that echoes its request", () => {
   test.each([
     ["a header with its scheme", "got Bearer token-of-the-endpoint!", "got ***!"],
     ["a token alone", '{"token":"token-of-the-endpoint"}', '{"token":"***"}'],
@@ -54,7 +54,7 @@ describe("an answer that echoes its request", () => {
     expect(maskOutcome(answer(body), headers)).toMatchObject({ body: kept });
   });
 
-  test("keeps what anybody may read", () => {
+  test("keeps public values", () => {
     const body = "evt-12345678 of Heliograph/1.0.0: no";
     expect(maskOutcome(answer(body), requestHeaders)).toMatchObject({ body });
   });
@@ -65,7 +65,7 @@ describe("an answer that echoes its request", () => {
   });
 });
 
-test("an outcome without a text is left as it is", () => {
+test("an outcome without text is unchanged", () => {
   const empty = answer("");
   expect(maskOutcome(empty, requestHeaders)).toBe(empty);
 });
@@ -88,7 +88,7 @@ describe("a secret inside a longer text", () => {
         const outcome = maskOutcome(answer(form(`${before} ${key} ${after}`)), { "x-api-key": key });
         const { body } = outcome as { readonly body: string };
         expect(body).toContain("***");
-        // Of base64 up to two characters at each end, and what pads it, belong to the neighbours too.
+        // Up to two characters at each end of base64, and its padding, depend on the neighbouring bytes.
         expect(body.length).toBeLessThanOrEqual(form(`${before}  ${after}`).length + "***".length + 10);
       }),
     );

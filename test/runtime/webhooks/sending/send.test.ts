@@ -37,7 +37,7 @@ function serve(listener: RequestListener): Promise<Loopback> {
   return start(createHttpServer(listener));
 }
 
-/** A server of raw bytes: called with each connection once its first bytes are here. */
+/** A server of raw bytes. The callback gets each connection after its first bytes. */
 function serveRaw(answer: (socket: Socket) => void): Promise<Loopback> {
   return start(createTcpServer((socket) => socket.once("data", () => answer(socket))));
 }
@@ -90,7 +90,7 @@ describe("a request", () => {
     expect(Object.keys(second.timings)).toEqual(["firstByteMs", "totalMs"]);
   });
 
-  test("that HTTP does not allow is this side's failure", async () => {
+  test("that HTTP does not allow is an internal failure", async () => {
     const server = await serve(ok);
     const outcome = await newSender().send(requestTo(at(server), { headers: { "bad name": "x" } }));
     expect(outcome).toMatchObject(failure("internal"));
@@ -107,7 +107,7 @@ describe("connections", () => {
     expect(server.connections()).toBe(1);
   });
 
-  test("are never more than the bound, however many attempts there are", async () => {
+  test("never exceed their limit", async () => {
     const sender = newSender({ connectionsMax: 3 });
     const server = await serve(ok);
     const outcomes = await Promise.all(Array.from({ length: 30 }, () => sender.send(requestTo(at(server)))));
@@ -135,7 +135,7 @@ describe("connections", () => {
     expect(server.connections()).toBe(2);
   });
 
-  test("end with the sender, and attempts under way with them", async () => {
+  test("close with the sender, and attempts under way fail", async () => {
     const sender = newSender();
     const asked = Promise.withResolvers<void>();
     const server = await serve(() => asked.resolve());
@@ -148,14 +148,14 @@ describe("connections", () => {
   });
 });
 
-describe("a partner that does not answer", () => {
+describe("a partner that does not respond", () => {
   test("in time is a first_byte_timeout", async () => {
     const server = await serve(() => {});
     const outcome = await newSender().send(requestTo(at(server), { timeoutMs: 100 }));
     expect(outcome).toMatchObject(failure("first_byte_timeout"));
   });
 
-  test("with a whole head in time is a first_byte_timeout, however busily it drips", async () => {
+  test("with a complete head in time is a first_byte_timeout, even while bytes arrive", async () => {
     const server = await serveRaw((socket) => {
       socket.write("HTTP/1.1 200 OK\r\n");
       const drip = setInterval(() => socket.write("X: y\r\n"), 10);
@@ -165,7 +165,7 @@ describe("a partner that does not answer", () => {
     expect(outcome).toMatchObject(failure("first_byte_timeout"));
   });
 
-  test("because nobody listens is a connect failure", async () => {
+  test("because no server listens is a connect failure", async () => {
     const server = await listenOnLoopback(createHttpServer());
     await server.close();
     const outcome = await newSender().send(requestTo(at(server)));
@@ -185,7 +185,7 @@ describe("a partner that does not answer", () => {
     expect(outcome).toMatchObject(failure("connect_timeout"));
   });
 
-  test("because all its connections are taken is a timeout", async () => {
+  test("while all its connections are in use is a timeout", async () => {
     const sender = newSender({ connectionsMax: 1 });
     const server = await serve(() => {});
     const first = sender.send(requestTo(at(server), { timeoutMs: 300 }));
@@ -220,7 +220,7 @@ describe("a partner that does not answer", () => {
     expect(await newSender().send(requestTo(at(server)))).toMatchObject(failure(reason));
   });
 
-  test("leaves the attempt to be given up by its caller", async () => {
+  test("allows the caller to abort the attempt", async () => {
     const asked = Promise.withResolvers<void>();
     const stop = new AbortController();
     const server = await serve(() => asked.resolve());
@@ -233,8 +233,8 @@ describe("a partner that does not answer", () => {
   });
 });
 
-describe("an answer", () => {
-  test("counts by its status though its body drips for ever", async () => {
+describe("a response", () => {
+  test("counts by its status when its body never ends", async () => {
     const server = await serve((_, response) => {
       response.writeHead(200);
       const drip = setInterval(() => response.write("x"), 10);
@@ -244,13 +244,13 @@ describe("an answer", () => {
     expect(outcome).toMatchObject({ kind: "response", status: 200, bodyTruncated: true });
   });
 
-  test("counts by its status though its body is cut", async () => {
+  test("counts by its status when its body is cut", async () => {
     const server = await serveRaw((socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart"));
     const outcome = await newSender().send(requestTo(at(server)));
     expect(outcome).toMatchObject({ kind: "response", status: 200, body: "part", bodyTruncated: true });
   });
 
-  test("of 1 GB is read no further than its bound", async () => {
+  test("of 1 GB is read up to the limit only", async () => {
     const closed = Promise.withResolvers<void>();
     let writtenBytes = 0;
     const server = await serve((request, response) => {
@@ -269,11 +269,11 @@ describe("an answer", () => {
     const outcome = await newSender().send(requestTo(at(server)));
     await closed.promise;
     expect(outcome).toMatchObject({ status: 200, bodyTruncated: true, body: "x".repeat(responseBodyBytesMax) });
-    // What the sockets of both sides buffer is written though it is never read.
+    // The sockets of both sides buffer bytes that are never read.
     expect(writtenBytes).toBeLessThan(50_000_000);
   });
 
-  test("of exactly the bound is whole", async () => {
+  test("of exactly the limit is complete", async () => {
     const server = await serve((_, response) => void response.end("x".repeat(responseBodyBytesMax)));
     const outcome = await newSender().send(requestTo(at(server)));
     expect(outcome).toMatchObject({ bodyTruncated: false, body: "x".repeat(responseBodyBytesMax) });
@@ -285,7 +285,7 @@ describe("an answer", () => {
     expect(outcome).toMatchObject({ bodyTruncated: true, body: `x${"ü".repeat(responseBodyBytesMax / 2 - 1)}` });
   });
 
-  test("of any bytes is kept as text", async () => {
+  test("of any bytes is stored as text", async () => {
     const server = await serve((_, response) => void response.end(Buffer.from([0xff, 0x00, 0x41])));
     expect(await newSender().send(requestTo(at(server)))).toMatchObject({ body: "\ufffd\u0000A" });
   });
@@ -298,7 +298,7 @@ describe("an answer", () => {
     expect(outcome).toMatchObject({ status: 500, body: "", bodyTruncated: true });
   });
 
-  test("that redirects is an answer, and is not followed", async () => {
+  test("that redirects is returned and not followed", async () => {
     const inside = await serve(ok);
     const server = await serve((_, response) => void response.writeHead(307, { Location: at(inside) }).end());
     const outcome = await newSender().send(requestTo(at(server)));
@@ -306,7 +306,7 @@ describe("an answer", () => {
     expect(inside.connections()).toBe(0);
   });
 
-  test("is kept without the cookies it sets", async () => {
+  test("is stored without its cookies", async () => {
     const server = await serve(
       (_, response) => void response.writeHead(200, { "Set-Cookie": "s=1", "X-A": "b" }).end(),
     );
@@ -315,12 +315,12 @@ describe("an answer", () => {
     expect(JSON.stringify(outcome)).not.toContain("s=1");
   });
 
-  test("that is only informational is none", async () => {
+  test("that is only informational does not count", async () => {
     const server = await serveRaw((socket) => void socket.end("HTTP/1.1 103 Early Hints\r\n\r\n"));
     expect(await newSender().send(requestTo(at(server)))).toMatchObject(failure("reset"));
   });
 
-  test("after informational ones is the one that counts", async () => {
+  test("after informational ones counts", async () => {
     const server = await serve((_, response) => {
       response.writeEarlyHints({ link: "</x>; rel=preload" });
       response.writeHead(204).end();
@@ -328,7 +328,7 @@ describe("an answer", () => {
     expect(await newSender().send(requestTo(at(server)))).toMatchObject({ status: 204, body: "" });
   });
 
-  test("keeps a bounded number of headers, those that decide first", async () => {
+  test("stores a limited number of headers, those that settlement reads first", async () => {
     const server = await serve((_, response) => {
       for (let index = 0; index < 90; index += 1) {
         response.setHeader(`X-${index}`, "y");
@@ -363,7 +363,7 @@ describe("TLS", () => {
     expect(Object.keys(outcome.timings)).toEqual(["dnsMs", "connectMs", "tlsMs", "firstByteMs", "totalMs"]);
   });
 
-  test("to a certificate that nobody trusts fails", async () => {
+  test("to an untrusted certificate fails", async () => {
     const outcome = await sendOver(partner, byName);
     expect(outcome).toMatchObject({ ...failure("tls"), detail: "partner.test: DEPTH_ZERO_SELF_SIGNED_CERT" });
   });
@@ -379,7 +379,7 @@ describe("TLS", () => {
     expect(outcome).toMatchObject({ ...failure("tls"), detail: "partner.test: CERT_HAS_EXPIRED" });
   });
 
-  test("to a name with a trailing dot asks for the name without it (RFC 6066 §3)", async () => {
+  test("to a name with a trailing dot requests the name without it (RFC 6066 §3)", async () => {
     const asked: unknown[] = [];
     const server = createHttpsServer(partner, ok).on("secureConnection", (socket) => asked.push(socket.servername));
     const { port } = await start(server);
@@ -394,14 +394,14 @@ describe("TLS", () => {
     expect(outcome.timings).not.toHaveProperty("dnsMs");
   });
 
-  test("shows the client certificate that the partner asks for (Webhook Event Delivery §5)", async () => {
+  test("sends the client certificate that the partner requires (Webhook Event Delivery §5)", async () => {
     const client = selfSignedCertificate(["heliograph.test"]);
     const options = { ...partner, ca: client.cert, requestCert: true, rejectUnauthorized: true };
     const outcome = await sendOver(options, byName, { ca: partner.cert, ...client });
     expect(outcome).toMatchObject({ kind: "response", status: 200 });
   });
 
-  test("without the client certificate that the partner asks for fails", async () => {
+  test("without the client certificate that the partner requires fails", async () => {
     const client = selfSignedCertificate(["heliograph.test"]);
     const options = { ...partner, ca: client.cert, requestCert: true, rejectUnauthorized: true };
     const outcome = await sendOver(options, byName, { ca: partner.cert });
@@ -411,7 +411,7 @@ describe("TLS", () => {
     });
   });
 
-  test("with a client certificate that cannot be read fails", async () => {
+  test("with a client certificate that does not parse fails", async () => {
     const outcome = await sendOver(partner, byName, { ca: partner.cert, cert: "no certificate", key: partner.key });
     expect(outcome).toMatchObject(failure("tls"));
   });
@@ -436,13 +436,13 @@ describe("names", () => {
     expect(outcome).toMatchObject({ ...failure("dns"), detail: "partner.test: no address" });
   });
 
-  test("that are looked up for too long are a dns failure", async () => {
+  test("with a look-up above its time limit are a dns failure", async () => {
     const resolve = (): Promise<readonly string[]> => new Promise(() => {});
     const outcome = await newSender({ resolve, connectTimeoutMs: 50 }).send(requestTo("http://partner.test/"));
     expect(outcome).toMatchObject({ ...failure("dns"), detail: "partner.test: no answer in 50 ms" });
   });
 
-  test("go to the next address when the first one does not take connections", async () => {
+  test("use the next address when the first one refuses connections", async () => {
     const server = await serve(ok);
     const sender = newSender({ resolve: async () => ["127.0.0.9", "127.0.0.1"] });
     expect(await sender.send(requestTo(at(server)))).toMatchObject({ status: 200 });
@@ -461,7 +461,7 @@ describe("the guard", () => {
     expect(server.connections()).toBe(0);
   });
 
-  test("connects to the address it judged though the name changes its mind (DNS rebinding)", async () => {
+  test("connects to the checked address when the name changes (DNS rebinding)", async () => {
     const answers = ["127.0.0.1", "127.0.0.2"];
     const asked: string[] = [];
     const sender = newSender({
@@ -497,7 +497,7 @@ describe("the guard", () => {
     expect(server.connections()).toBe(0);
   });
 
-  test("refuses a metadata address whatever is allowed", async () => {
+  test("refuses a metadata address with every allow-list", async () => {
     const everything = { allowCidrs: ["0.0.0.0/0", "::/0"], allowPlaintext: true };
     const sender = newSender({ resolve: async () => ["169.254.169.254"] });
     expect(await sender.send(requestTo("http://partner.test/", { networks: everything }))).toMatchObject(

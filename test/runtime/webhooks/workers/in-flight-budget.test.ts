@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createInFlightBudget } from "../../../../runtime/webhooks/workers/in-flight-budget.ts";
 
-test("a budget gives a quarter of what is free, and never nothing", () => {
+test("a share is a quarter of the free budget, and at least one", () => {
   const budget = createInFlightBudget(100);
   expect(budget.share()).toBe(25);
   Array.from({ length: 60 }, () => budget.enter());
@@ -12,7 +12,7 @@ test("a budget gives a quarter of what is free, and never nothing", () => {
   expect(budget.held).toBe(109);
 });
 
-test("partners that hang leave room for one that comes new", () => {
+test("partners that do not respond leave a share for a new one", () => {
   const budget = createInFlightBudget(4_096);
   for (let partner = 0; partner < 16; partner += 1) {
     Array.from({ length: Math.min(256, budget.share()) }, () => budget.enter());

@@ -13,8 +13,8 @@ import { memoryLog } from "../engine-fixture.ts";
 const pods = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/u), { minLength: 1, maxLength: 8 });
 const lanes = fc.uniqueArray(fc.stringMatching(/^[\w-]{16}$/u), { minLength: 1, maxLength: 50 });
 
-describe("the home of a lane", () => {
-  test("is the same for every order in which the pods are known", () => {
+describe("the owner of a lane", () => {
+  test("is the same for every order of the pods", () => {
     fc.assert(
       fc.property(pods, lanes, (known, given) => {
         expect(given.map((lane) => ownerOf(lane, known))).toEqual(
@@ -24,7 +24,7 @@ describe("the home of a lane", () => {
     );
   });
 
-  test("changes only for lanes of the pod that goes", () => {
+  test("changes only for lanes of a removed pod", () => {
     fc.assert(
       fc.property(pods, lanes, (known, given) => {
         const [gone, ...rest] = known;
@@ -57,7 +57,7 @@ describe("live pods", () => {
   });
 });
 
-test("a pod starts although its first heartbeat is not answered at once, and knows the others", async () => {
+test("a pod starts after a delayed response to its first heartbeat, with the other pods known", async () => {
   let silent = 2;
   const put = async (): Promise<void> => {
     silent -= 1;

@@ -21,9 +21,9 @@ const shared = "shared-0";
 
 interface Case extends MemoryContext {
   readonly keeper: Lanes;
-  /** Lanes whose home is another pod. */
+  /** Lanes that another pod owns. */
   readonly foreign: Set<string>;
-  /** Tokens that got a lane of their own, as long as there are any. */
+  /** Keys of partners that were promoted to their own lane. */
   readonly promotions: { readonly tokens: string[]; areLeft: boolean };
 }
 
@@ -71,7 +71,7 @@ async function hand(it: Case, { key: token }: Partner, lane: string, seq = 5): P
 }
 
 describe("lanes of a pod", () => {
-  test("are pulled from the start on, not before", async () => {
+  test("are pulled after the start only", async () => {
     const it = caseOf();
     const partners = partnersOf(["a", "b"]);
     it.keeper.apply(partners);
@@ -93,7 +93,7 @@ describe("lanes of a pod", () => {
     expect(it.running()).toEqual([]);
   });
 
-  test("go to another pod and come back as homes change", async () => {
+  test("move to another pod and back when their owner changes", async () => {
     const it = caseOf();
     const partners = partnersOf(["a", "b"]);
     it.keeper.apply(partners);
@@ -114,7 +114,7 @@ describe("lanes of a pod", () => {
     }
   });
 
-  test("of a partner that is removed are pulled no more; an attempt under way ends, and is told of until then", async () => {
+  test("of a removed partner are not pulled; an attempt under way is kept alive until it ends", async () => {
     const it = caseOf();
     const partners = partnersOf(["a", "b"]);
     const [a, b] = partners as readonly [Partner, Partner];
@@ -138,13 +138,13 @@ describe("lanes of a pod", () => {
     expect([it.done.includes("ack 5"), it.keeper.isBusyWith(a.key)]).toEqual([true, false]);
   });
 
-  test("that nobody publishes to any more are emptied, unless they are of a partner that is gone", async () => {
+  test("without new messages are emptied, unless their partner is removed", async () => {
     const it = caseOf();
     const partners = partnersOf(["a"]);
     it.keeper.apply(partners);
     it.keeper.start();
     it.lanes.set("shared-3", ["first", "retry"]);
-    it.lanes.set("the token of one that is gone", ["first"]);
+    it.lanes.set("the key of a removed partner", ["first"]);
     await it.keeper.lookForLeftovers();
     await quiet();
     expect(pullsOf(it, partners)).toEqual(["first a", "first shared-3", "retry shared-3"]);
@@ -155,7 +155,7 @@ describe("lanes of a pod", () => {
     expect(pullsOf(it, partners)).toEqual(["first a"]);
   });
 
-  test("whose consumer is gone, though nobody said so, are pulled anew", async () => {
+  test("whose consumer was deleted without an advisory are pulled again", async () => {
     const it = caseOf();
     const partners = [...partnersOf(["a", "b"]), ...partnersOf(["c"], allShare)];
     it.keeper.apply(partners);
@@ -215,7 +215,7 @@ describe("a lane that partners share", () => {
     expect(it.done).toEqual([`schedule did-5:0:1:1 after 5 in ${waitMs}: stored`, "ack 5"]);
   });
 
-  test("gives one that holds up others a lane of its own, and what waits goes there", async () => {
+  test("promotes a partner that delays the others, and its messages move to its own lane", async () => {
     const [it, partner] = await sharing({ state: "Paused" });
     it.promotions.areLeft = true;
     await hand(it, partner, shared);
@@ -223,7 +223,7 @@ describe("a lane that partners share", () => {
     expect(it.done.slice(-2)).toEqual([`forward did-5:0:1:1 to ${partner.key}: stored`, "ack 5"]);
   });
 
-  test("is looked at again a second after its consumers could not be made", async () => {
+  test("is reconciled again a second after its consumers could not be created", async () => {
     const it = caseOf();
     it.consumerErrors.push(new Error("no"));
     it.keeper.apply(partnersOf(["a"], allShare));

@@ -22,9 +22,9 @@ import {
 interface Case extends MemoryContext {
   readonly one: Partner;
   readonly own: OwnLane;
-  /** Hands a first attempt out. */
+  /** Delivers a message of a first attempt. */
   hand(seq: number, queue?: LaneQueue): Promise<void>;
-  /** What was done since it was last asked. */
+  /** The actions since the previous call. */
   news(): readonly string[];
 }
 
@@ -79,7 +79,7 @@ describe("a worker", () => {
     expect(it.news()).toEqual(["POST", "record delivered", "ack 5"]);
   });
 
-  test("gives retries a quarter of the places once there are any", async () => {
+  test("gives retries a quarter of the places when there are any", async () => {
     const it = await caseOf({ delivery: { maxInFlight: 8 } });
     it.partner.answer = () => answered(500);
     it.news();
@@ -97,7 +97,7 @@ describe("a worker", () => {
     expect(queuesOf(it)).toEqual(["first", "retry"]);
   });
 
-  test("tries a second later when its consumer cannot be made", async () => {
+  test("tries again after a second when its consumer cannot be created", async () => {
     const it = await caseOf({}, ({ consumerErrors }) => consumerErrors.push(new Error("no"), new Error("no")));
     for (const expected of [[], []]) {
       expect(queuesOf(it)).toEqual(expected);
@@ -108,7 +108,7 @@ describe("a worker", () => {
     expect([it.news(), queuesOf(it)]).toEqual([["consumer first 64"], ["first"]]);
   });
 
-  test("never has more attempts under way than there are places, and asks for no more messages than that", async () => {
+  test("never has more attempts under way than places, and requests no more messages", async () => {
     const it = await caseOf({ delivery: { maxInFlight: 2 } });
     const { answer, resolve } = hanging();
     it.partner.answer = answer;
@@ -120,7 +120,7 @@ describe("a worker", () => {
     expect(it.done.filter((line) => line.startsWith("ack"))).toEqual(["ack 5", "ack 6", "ack 7"]);
   });
 
-  test("gives back what it was handed and may not send any more", async () => {
+  test("releases messages that it may not send any more", async () => {
     const it = await caseOf();
     it.own.set(compiled("one", { state: "Paused" }), false);
     it.news();
@@ -128,7 +128,7 @@ describe("a worker", () => {
     expect([it.news(), queuesOf(it)]).toEqual([["release 5"], []]);
   });
 
-  test("pulls no more of a partner that answered 410, until its specification is another", async () => {
+  test("does not pull after status 410 until the specification changes", async () => {
     const it = await caseOf();
     it.partner.answer = () => answered(410);
     await it.hand(5);
@@ -138,7 +138,7 @@ describe("a worker", () => {
     expect(queuesOf(it)).toEqual(["first"]);
   });
 
-  test("keeps what is no delivery as a dead letter", async () => {
+  test("stores an unreadable message as a dead letter", async () => {
     const it = await caseOf();
     it.news();
     it.pulls[0]?.onMessage(pulled(it.done, { subject: "t.dlv.x.y.z", headers: {} }));
@@ -148,7 +148,7 @@ describe("a worker", () => {
 });
 
 describe("a worker of a partner with a rate", () => {
-  test("asks for messages as there are tokens, and again when some came back", async () => {
+  test("requests messages by its tokens, and again when tokens were added", async () => {
     const it = await caseOf({ delivery: { maxInFlight: 64, rate: { perSecond: 100, burst: 3 } } });
     const [pull] = it.pulls;
     expect(pull?.credit()).toBe(3);
@@ -160,7 +160,7 @@ describe("a worker of a partner with a rate", () => {
     expect([pull?.topUps, pull?.credit()]).toEqual([1, 3]);
   });
 
-  test("asks again after fifty milliseconds at most, however slow the rate is", async () => {
+  test("requests again after fifty milliseconds at most, for every rate", async () => {
     const it = await caseOf({ delivery: { maxInFlight: 64, rate: { perSecond: 1, burst: 1 } } });
     await it.hand(5);
     expect(it.pulls[0]?.credit()).toBe(0);
@@ -181,7 +181,7 @@ describe("a worker of a partner that fails", () => {
     return it;
   }
 
-  test("rests at the last failure in a row: no pull, and consumers that hand nothing out until the rest is over", async () => {
+  test("opens its circuit breaker at the last failure in a row: no pull, and paused consumers", async () => {
     const it = await failing();
     expect(queuesOf(it)).toEqual([]);
     expect(it.news()).toEqual(expect.arrayContaining(["pause first 10000", "pause retry 10000"]));
@@ -193,7 +193,7 @@ describe("a worker of a partner that fails", () => {
     expect(it.pulls.at(-1)?.credit()).toBe(1);
   });
 
-  test("rests twice as long after a probe that fails", async () => {
+  test("stays open twice as long after a failed probe", async () => {
     const it = await failing();
     await advance(it.clock, 10_000);
     it.news();
@@ -202,7 +202,7 @@ describe("a worker of a partner that fails", () => {
     expect(queuesOf(it)).toEqual([]);
   });
 
-  test("goes on with all places after a probe that succeeds", async () => {
+  test("uses all places again after a successful probe", async () => {
     const it = await failing();
     it.partner.answer = () => answered(200);
     await advance(it.clock, 10_000);
@@ -212,7 +212,7 @@ describe("a worker of a partner that fails", () => {
     expect(queuesOf(it)).toEqual(["first", "retry"]);
   });
 
-  test("probes with a retry as soon as one waits, looking every two seconds", async () => {
+  test("probes with a waiting retry, checked every two seconds", async () => {
     const it = await failing();
     await advance(it.clock, 10_000);
     it.retries.set(it.one.lane, { messages: 1, settledSeq: 0, pausedMs: 0 });
@@ -222,7 +222,7 @@ describe("a worker of a partner that fails", () => {
     expect(queuesOf(it)).toEqual(["retry"]);
   });
 
-  test("rests on where the pod before it paused the consumers", async () => {
+  test("inherits the pause of the previous owner", async () => {
     const it = await caseOf({ circuitBreaker }, ({ retries }, lane) =>
       retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 3_000 }),
     );

@@ -17,7 +17,7 @@ function gateOf(overrides: PartnerOverrides) {
   return { clock, gate: limiter, states };
 }
 
-/** At which millisecond each of some attempts that ask at once may begin, within a time. */
+/** The start of each of some concurrent attempts, in milliseconds, within a time limit. */
 async function beginsOf(
   overrides: PartnerOverrides,
   count: number,
@@ -42,7 +42,7 @@ async function beginsOf(
   return begins;
 }
 
-describe("attempts that ask at once", () => {
+describe("concurrent attempts", () => {
   const rate = (perSecond: number, burst: number): PartnerOverrides => ({
     delivery: { maxInFlight: 64, rate: { perSecond, burst } },
   });
@@ -57,7 +57,7 @@ describe("attempts that ask at once", () => {
     expect(await beginsOf(overrides, 5, 4_500, perMinute)).toEqual(expected);
   });
 
-  test("take the place that another leaves, in the order in which they came", async () => {
+  test("take free places in the order of their requests", async () => {
     const { gate: limiter } = gateOf({ delivery: { maxInFlight: 1 } });
     const begun: number[] = [];
     for (const attempt of [1, 2, 3]) void limiter.enter().then(() => begun.push(attempt));
@@ -68,7 +68,7 @@ describe("attempts that ask at once", () => {
     expect(begun).toEqual([1, 2]);
   });
 
-  test("know to the millisecond when tokens are there", async () => {
+  test("know to the millisecond when tokens exist", async () => {
     const { clock, gate: limiter } = gateOf(rate(10, 2));
     await Promise.all([limiter.enter(), limiter.enter()]);
     expect([limiter.allowance(), limiter.tokensInMs(1), limiter.tokensInMs(16)]).toEqual([0, 100, 200]);
@@ -82,7 +82,7 @@ describe("attempts that ask at once", () => {
 describe("a breaker", () => {
   const circuitBreaker = { failures: 2, openMs: 1_000, maxOpenMs: 3_000 };
 
-  /** One attempt: whether it may begin, and what it says of the partner. */
+  /** One attempt: whether it may begin, and its effect on the breaker. */
   async function attempt(limiter: PartnerLimiter, health: "healthy" | "failing"): Promise<boolean> {
     const isIn = await limiter.enter();
     if (isIn) {
@@ -92,7 +92,7 @@ describe("a breaker", () => {
     return isIn;
   }
 
-  test("opens at the last failure in a row, lets one probe in when its time is over, and rests longer each time", async () => {
+  test("opens at the last failure in a row, admits one probe after its time, and stays open longer each time", async () => {
     const { clock, gate: limiter, states } = gateOf({ circuitBreaker });
     await attempt(limiter, "failing");
     await attempt(limiter, "healthy");
@@ -126,7 +126,7 @@ describe("a breaker", () => {
     expect(answers).toEqual([true, true]);
   });
 
-  test("lets the next probe in at once when one ended without a word about the partner", async () => {
+  test("admits the next probe at once when one ended with an unknown effect", async () => {
     const { clock, gate: limiter } = gateOf({ circuitBreaker });
     limiter.openUntil(clock.wallMs());
     expect(await limiter.enter()).toBe(true);
@@ -134,7 +134,7 @@ describe("a breaker", () => {
     expect([limiter.breaker.kind, await limiter.enter()]).toEqual(["open", true]);
   });
 
-  test("closes when the specification changes, and keeps resting when only the same one is used again", async () => {
+  test("closes when the specification changes, and stays open when the same one is applied again", async () => {
     const { clock, gate: limiter } = gateOf({ circuitBreaker });
     limiter.openUntil(clock.wallMs() + 60_000);
     limiter.use(compiled("one", { circuitBreaker }));

@@ -7,7 +7,7 @@ import { createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/par
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
 
-test("a partner that rests in a shared lane is told of by the lane's home, also when the lane comes back", async () => {
+test("the owner of a shared lane reports open circuit breakers, also after the lane comes back", async () => {
   const registry = new Registry();
   const circuitBreaker = { failures: 1, openMs: 60_000, maxOpenMs: 60_000 };
   const [partner] = compilePartners(

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { RateLimiter } from "../../../../runtime/webhooks/workers/rate-limiter.ts";
 
-test("a bucket gives its burst at once and then one token after the other", () => {
+test("a bucket allows its burst at once and then one token after the other", () => {
   const bucket = new RateLimiter({ perSecond: 10, burst: 3 }, 0);
   expect([0, 0, 0, 0, 0].map((nowMs) => bucket.take(nowMs))).toEqual([0, 0, 0, 100, 200]);
   expect(bucket.available(200)).toBe(0);
@@ -16,7 +16,7 @@ test("a bucket never holds more than its burst, also after it was made smaller",
   expect(bucket.available(120_000)).toBe(1);
 });
 
-test("a bucket says how long it takes until tokens are there, at most until it is full", () => {
+test("a bucket returns the time until tokens exist, at most until it is full", () => {
   const bucket = new RateLimiter({ perSecond: 10, burst: 2 }, 0);
   expect(bucket.waitMs(2, 0)).toBe(0);
   bucket.take(0);
@@ -24,14 +24,14 @@ test("a bucket says how long it takes until tokens are there, at most until it i
   expect([bucket.waitMs(1, 0), bucket.waitMs(16, 0)]).toEqual([100, 200]);
 });
 
-test("a clock that stands still or goes back brings no tokens", () => {
+test("a clock that stands still or goes back adds no tokens", () => {
   const bucket = new RateLimiter({ perSecond: 1_000, burst: 1 }, 1_000);
   bucket.take(1_000);
   expect([bucket.available(500), bucket.available(1_000)]).toEqual([0, 0]);
   expect(bucket.available(1_001)).toBe(1);
 });
 
-test("whoever waits as long as it is told never exceeds burst + rate × time", () => {
+test("a caller that waits the returned time never exceeds burst + rate × time", () => {
   const asks = fc.array(fc.nat(500), { minLength: 1, maxLength: 60 });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 20 }), asks, (perSecond, burst, gaps) => {

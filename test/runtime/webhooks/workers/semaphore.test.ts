@@ -7,8 +7,8 @@ async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe("slots", () => {
-  test("let in as many as there are places, and the others in their order as places come free", async () => {
+describe("a semaphore", () => {
+  test("admits as many callers as places, and the others in order when places become free", async () => {
     const slots = new Semaphore(2);
     const entered: number[] = [];
     [1, 2, 3, 4].forEach((who) => void slots.acquire().then(() => entered.push(who)));
@@ -22,7 +22,7 @@ describe("slots", () => {
     expect(entered).toEqual([1, 2, 3, 4]);
   });
 
-  test("let in more at once when there are more places, and fewer only as places come free", async () => {
+  test("admits more callers at once after it grows, and fewer after it shrinks", async () => {
     const slots = new Semaphore(1);
     const entered: number[] = [];
     [1, 2, 3, 4].forEach((who) => void slots.acquire().then(() => entered.push(who)));
@@ -61,7 +61,7 @@ describe("the share of retries", () => {
     );
   });
 
-  test("is nothing before the first failure", () => {
+  test("is zero before the first failure", () => {
     expect(shareInFlight(64, false).first).toBe(64);
   });
 });
