@@ -95,7 +95,7 @@ async function refusalOf(running: Promise<unknown>): Promise<Refusal> {
 
 describe("a client that has used up its quota", () => {
   test("is refused with the estimate, before any request to a store (Operational Metrics API §6 and §7)", async () => {
-    const running = await run({ burst: 1, requestsPerSecond: 1 });
+    const running = await run({ burst: 1, requestsPerSecond: 1 }, { elapsed: () => 0 });
     await ask(running);
     const before = running.reads();
     const refusal = await refusalOf(ask(running));
