@@ -1,7 +1,7 @@
 import type { StoreBucket, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
 import { isZeroBucket, placeOf, schemaMax } from "./native-layout.ts";
 
-/** The buckets of one sign by their index, all of one schema; bounds are mirrored for negative ones. */
+/** The buckets of one sign and one schema, by their index. The bounds of negative buckets are mirrored. */
 type Side = Map<number, number>;
 
 interface ZeroBucket {
@@ -10,9 +10,9 @@ interface ZeroBucket {
 }
 
 /**
- * The sum of exponential histograms, ascending: at the coarsest schema among them, around the widest zero bucket,
- * widened further where it would cut a populated bucket. Source: Prometheus, native histograms specification; design §5
- * rule 10.
+ * Adds exponential histograms. The buckets of the sum are ascending, in the coarsest schema of the histograms. The zero
+ * bucket is the widest of them, and wider still where it would split a populated bucket. Source: Prometheus, native
+ * histograms specification; design §5 rule 10.
  */
 export function exponentialBuckets(histograms: readonly StoreHistogram[]): readonly StoreBucket[] {
   if (histograms.length === 1) return histograms[0]?.buckets ?? [];
@@ -54,7 +54,7 @@ function zeroOf(buckets: readonly StoreBucket[]): ZeroBucket {
   };
 }
 
-/** Takes what lies inside the zero bucket out of the sides, until it cuts no populated bucket. */
+/** Moves the buckets inside the zero bucket into it, until it splits no populated bucket. */
 function absorb(zero: ZeroBucket, sides: readonly Side[], schema: number): ZeroBucket {
   const inside = sides.flatMap((side) =>
     [...side.keys()].filter((index) => boundOf(index - 1, schema) < zero.threshold).map((index) => ({ side, index })),
@@ -70,7 +70,7 @@ function absorb(zero: ZeroBucket, sides: readonly Side[], schema: number): ZeroB
   return absorb({ threshold, count }, sides, schema);
 }
 
-/** Observations of ±Inf. */
+/** The buckets of the observations of ±Inf. */
 function beyond(buckets: readonly StoreBucket[], sign: 1 | -1): readonly StoreBucket[] {
   return buckets.filter(({ lower, upper }) => (sign > 0 ? upper === Infinity : lower === -Infinity));
 }

@@ -8,12 +8,12 @@ type StoreBuckets = ReadonlyMap<number, Points>;
 
 const tooFew = "the histograms of these stores share too few bounds";
 
-/** Bounds of the stores differ, and what they share is no histogram. Source: design §5 rule 9. */
+/** The bounds of the stores differ, and the shared ones form no histogram. Source: design §5 rule 9. */
 export class IncompatibleBuckets extends Error {
   override readonly name = "IncompatibleBuckets";
 }
 
-/** Buckets by `le` as a number: `1` and `1.0` are one; a series without a bound is no bucket. */
+/** Groups buckets by `le` as a number, so that `1` and `1.0` are equal. It leaves out series without a bound. */
 export function bucketsOf(series: readonly StoreSeries[], count: number): StoreBuckets {
   const byBound = Map.groupBy(series, ({ labels }) => parseBound(labels["le"]));
   byBound.delete(Number.NaN);
@@ -21,31 +21,31 @@ export function bucketsOf(series: readonly StoreSeries[], count: number): StoreB
 }
 
 /**
- * The quantile of several stores' buckets at each point; NaN where there is none. Stores whose bounds differ are
- * reduced to the bounds that they share: a cumulative count at a shared bound is exact.
+ * Computes the quantile of the buckets of several stores at each point; NaN without observations. Stores with different
+ * bounds are reduced to the shared bounds, because a cumulative count at a shared bound is exact.
  *
- * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
+ * @throws IncompatibleBuckets when the stores share no `+Inf` or no other bound
  */
 export function mergeQuantile(stores: readonly StoreBuckets[], quantile: number, count: number): Quantiles {
   const merged = mergedBounds(stores, count);
-  const heard = heardStores(stores, count);
-  return createQuantiles(count, (index) => quantileAt(merged, heard[index] ?? 0, { index, quantile }));
+  const storesPresent = presentStores(stores, count);
+  return createQuantiles(count, (index) => quantileAt(merged, storesPresent[index] ?? 0, { index, quantile }));
 }
 
 /**
- * The sums of several stores' buckets at the bounds that all of them have, at each point; those of one store are its
- * own.
+ * Adds the buckets of several stores at their shared bounds, at each point. The buckets of a single store stay as they
+ * are.
  *
- * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
+ * @throws IncompatibleBuckets when the stores share no `+Inf` or no other bound
  */
 export function sharedBuckets(stores: readonly StoreBuckets[], count: number): StoreBuckets {
   const [only, ...others] = stores;
   if (only !== undefined && others.length === 0) return only;
-  const heard = heardStores(stores, count);
+  const storesPresent = presentStores(stores, count);
   const shared = mergedBounds(stores, count).map(({ bound, values, stores: have }) => {
     return [
       bound,
-      { values, present: have.map((number, index) => Number(number > 0 && number === heard[index])) },
+      { values, present: have.map((number, index) => Number(number > 0 && number === storesPresent[index])) },
     ] as const;
   });
   for (let index = 0; index < count; index += 1) {
@@ -56,7 +56,7 @@ export function sharedBuckets(stores: readonly StoreBuckets[], count: number): S
   return new Map(shared.map(([bound, { values, present }]) => [bound, { values, present: Uint8Array.from(present) }]));
 }
 
-/** Bounds that any store has at a point. */
+/** The number of bounds of all stores at a point. */
 function mergedAt(stores: readonly StoreBuckets[], index: number): number {
   return new Set(
     stores.flatMap((store) => [...store].flatMap(([bound, { present }]) => (present[index] === 1 ? [bound] : []))),
@@ -67,13 +67,13 @@ function mergedAt(stores: readonly StoreBuckets[], index: number): number {
 interface MergedBound {
   readonly bound: number;
   readonly values: Float64Array;
-  /** How many stores have the bound at each point. */
+  /** The number of stores with the bound, at each point. */
   readonly stores: Uint16Array;
 }
 
 function quantileAt(
   merged: readonly MergedBound[],
-  heard: number,
+  storesPresent: number,
   { index, quantile }: { readonly index: number; readonly quantile: number },
 ): Quantile {
   const bounds: number[] = [];
@@ -81,7 +81,7 @@ function quantileAt(
   let differ = false;
   for (const { bound, values, stores } of merged) {
     if (stores[index] === 0) continue;
-    if (stores[index] !== heard) {
+    if (stores[index] !== storesPresent) {
       differ = true;
       continue;
     }
@@ -94,7 +94,7 @@ function quantileAt(
   return bucketQuantile(quantile, bounds, counts);
 }
 
-/** Ascending. */
+/** All bounds of the stores, ascending. */
 function mergedBounds(stores: readonly StoreBuckets[], count: number): readonly MergedBound[] {
   const all = [...new Set(stores.flatMap((store) => [...store.keys()]))].sort((a, b) => a - b);
   return all.map((bound) => mergeBound(stores.map((store) => store.get(bound)).filter(isThere), bound, count));
@@ -104,8 +104,8 @@ function mergeBound(rows: readonly Points[], bound: number, count: number): Merg
   return { bound, values: sum(rows, count).values, stores: countPresent(rows, count) };
 }
 
-/** How many stores have any bucket at each point. */
-function heardStores(stores: readonly StoreBuckets[], count: number): Uint16Array {
+/** The number of stores with any bucket, at each point. */
+function presentStores(stores: readonly StoreBuckets[], count: number): Uint16Array {
   const anyBucket = stores.map((store) => {
     const buckets = countPresent([...store.values()], count);
     return { present: Uint8Array.from(buckets, (number) => (number > 0 ? 1 : 0)) };

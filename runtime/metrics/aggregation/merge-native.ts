@@ -2,17 +2,17 @@ import type { StoreBucket, StoreHistogram } from "../../stores/prometheus/histog
 import { exponentialBuckets } from "./exponential-buckets.ts";
 import { noQuantile, type Quantile } from "./quantile.ts";
 
-/** The histograms of one group at one point, one of each store that has one. */
+/** The histograms of one group at one point, at most one of each store. */
 interface NativePoint {
   readonly histograms: readonly StoreHistogram[];
-  /** Whether all of them have exponential buckets; else all are taken as custom ones. */
+  /** True when all of them can have exponential buckets. Otherwise all count as custom buckets. */
   readonly isExponential: boolean;
 }
 
 /**
- * The quantile of several stores' native histograms as Prometheus 3 takes it of their sum: inside a bucket on a
- * logarithmic scale, in custom buckets and around zero linear. Source: Prometheus documentation, `histogram_quantile`;
- * design §5 rule 10.
+ * Computes the quantile of the native histograms of several stores, as Prometheus 3 does for their sum. It is
+ * logarithmic inside an exponential bucket, and linear in custom buckets and around zero. Source: Prometheus
+ * documentation, `histogram_quantile`; design §5 rule 10.
  */
 export function nativeQuantile({ histograms, isExponential }: NativePoint, quantile: number): Quantile {
   const count = total(histograms.map((histogram) => histogram.count));
@@ -28,11 +28,11 @@ export function nativeQuantile({ histograms, isExponential }: NativePoint, quant
 
 interface Hit {
   readonly bucket: StoreBucket;
-  /** How far into the bucket the rank lies, from 0 to 1. */
+  /** The position of the rank in the bucket, from 0 to 1. */
   readonly fraction: number;
 }
 
-/** The bucket of a rank, searched for from the nearer end, as Prometheus does: so that rounding is the same. */
+/** Finds the bucket of a rank from the nearer end, as Prometheus does, so that both round alike. */
 function findRank(
   buckets: readonly StoreBucket[],
   { quantile, count, hasNaN }: { readonly quantile: number; readonly count: number; readonly hasNaN: boolean },
@@ -41,16 +41,14 @@ function findRank(
   const rank = (isForward ? quantile : 1 - quantile) * count;
   const { bucket, seen } = countUpTo(rank, isForward ? buckets : buckets.toReversed());
   if (bucket === undefined) return undefined;
-  // Observations that are no numbers are in no bucket, and count as greater than all others.
+  // Observations of NaN are in no bucket. They count as greater than all others.
   if (seen < rank) return hasNaN ? undefined : { bucket, fraction: 1 };
   const reached = Math.min(seen, count);
   const into = isForward ? rank - (reached - bucket.count) : reached - rank;
   return { bucket, fraction: into / bucket.count };
 }
 
-/**
- * The populated bucket with which a rank is reached, else the last one, and how many observations were seen by then.
- */
+/** The populated bucket that reaches a rank, else the last one, and the number of observations up to it. */
 function countUpTo(
   rank: number,
   buckets: readonly StoreBucket[],
@@ -66,7 +64,7 @@ function countUpTo(
   return { bucket: last, seen };
 }
 
-/** Observations of one sign only: the zero bucket ends at zero. */
+/** Ends the zero bucket at zero when all observations have one sign. */
 function naturalZero(bucket: StoreBucket, buckets: readonly StoreBucket[]): StoreBucket {
   if (!(bucket.lower < 0 && bucket.upper > 0)) return bucket;
   const hasNegative = buckets.some(({ upper, count }) => upper <= bucket.lower && count !== 0);
@@ -90,8 +88,8 @@ function customQuantile(lower: number, high: number, fraction: number): Quantile
 }
 
 /**
- * Custom buckets of several stores between the bounds that cut no populated bucket of any of them: there each count is
- * exact, whatever the layouts are. Source: design §5 rules 9 and 10.
+ * Merges the custom buckets of several stores between the bounds that split no populated bucket. The counts there are
+ * exact for any layouts. Source: design §5 rules 9 and 10.
  */
 function customBuckets(histograms: readonly StoreHistogram[]): readonly StoreBucket[] {
   if (histograms.length === 1) return histograms[0]?.buckets ?? [];

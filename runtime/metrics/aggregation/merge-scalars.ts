@@ -1,17 +1,17 @@
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { ScalarMerge } from "../promql/kinds/recipe.ts";
 
-/** Values over the grid; a point that is not present has none, which is not the same as NaN. */
+/** Values over the grid. An absent point has no value, which differs from NaN. */
 export type Points = Pick<StoreSeries, "values" | "present">;
 
-/** One store's points and what its values count for; 1 leaves them as they are. */
+/** The points of one store, and the factor of its values. */
 export interface WeightedPoints extends Points {
   readonly weight: number;
 }
 
 /**
- * One statistic of several stores as if one store had answered: a store without a point has nothing to say about it.
- * `parts` are in a fixed order, which is the order of addition.
+ * Merges one statistic of several stores. The result equals that of one store with all series. A store without a point
+ * does not change that point. The order of `parts` is the order of addition.
  */
 export function mergeScalars(parts: readonly WeightedPoints[], merge: ScalarMerge, count: number): Points {
   const [only, ...others] = parts;
@@ -20,8 +20,8 @@ export function mergeScalars(parts: readonly WeightedPoints[], merge: ScalarMerg
 }
 
 /**
- * Sums with the rounding errors summed apart (Neumaier): equal inputs in equal order give equal sums, and a split into
- * several stores costs no digits. Infinities and NaN behave as in plain addition.
+ * Adds values and their rounding errors separately (Neumaier). A split of the series into several stores then loses no
+ * digits. Infinities and NaN behave as in plain addition.
  */
 function addUp(parts: readonly WeightedPoints[], count: number): Points {
   const values = new Float64Array(count);
@@ -47,7 +47,7 @@ function addUp(parts: readonly WeightedPoints[], count: number): Points {
 
 type Better = (kept: number, value: number) => boolean;
 
-/** As in PromQL, the least and the most of some numbers and NaN is a number; of NaN alone, NaN. */
+/** As in PromQL, the minimum and the maximum ignore NaN, except where all values are NaN. */
 const picks: Readonly<Record<"min" | "max", Better>> = {
   min: (kept, value) => value < kept || Number.isNaN(kept),
   max: (kept, value) => value > kept || Number.isNaN(kept),

@@ -10,21 +10,26 @@ import type { NativeLayout } from "./native-layout.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { createQuantiles, type ErrorBounds, type Quantiles } from "./quantiles.ts";
 
-/** Series that one metric may have before they are paged. */
+/**
+ * Merges the partials of stores exactly: sums, extremes, buckets and native histograms, then quantiles. It is pure and
+ * reads no store.
+ */
+
+/** Most series of one metric, over all pages. */
 export const mergedSeriesMax = 5_000;
 
-/** What one store answered for one metric. */
+/** The result of one store for one metric. */
 export interface PartSeries {
   readonly part: PlannedPart;
-  /** For each statistic its series. */
+  /** The series of each statistic. */
   readonly ranges: readonly (readonly StoreSeries[])[];
-  /** For a percentile of a native histogram, in place of statistics. */
+  /** The series for a percentile of a native histogram, in place of statistics. */
   readonly histograms: readonly HistogramSeries[];
-  /** How those are laid out; undefined without any. */
+  /** The layout of these histograms; undefined without any. */
   readonly layout: NativeLayout | undefined;
 }
 
-/** A finished series: NaN is a gap, nothing else is without a number. */
+/** A finished series. A gap is NaN; every other value is finite. */
 export interface MergedSeries {
   readonly labels: Labels;
   readonly values: Float64Array;
@@ -48,8 +53,8 @@ interface Group {
 type Finished = Pick<MergedSeries, "values" | "bounds">;
 
 /**
- * The series of one metric from the partials of its stores, which are in store order, each made when it is wanted.
- * Series without any point are left out.
+ * Yields the merged series of one metric. The results are in the order of the stores. Series without points are left
+ * out.
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
@@ -85,7 +90,7 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
     return mergeScalars(points, merge, count);
   });
   const finished = new Float64Array(count);
-  // Nothing is allocated for a point: there may be half a million of them.
+  // The loop allocates nothing for a point, because there can be half a million points.
   const values = merged.map(() => Number.NaN);
   for (let index = 0; index < count; index += 1) {
     finished[index] = takePoint(merged, index, values)
@@ -95,7 +100,7 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
   return finished;
 }
 
-/** Puts one point of every statistic into `values`; false when one of them has none. */
+/** Copies one point of every statistic into `values`; false when one statistic has no such point. */
 function takePoint(merged: readonly Points[], index: number, values: number[]): boolean {
   for (let statistic = 0; statistic < merged.length; statistic += 1) {
     const points = merged[statistic];
@@ -119,7 +124,7 @@ function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: numb
   } catch (error) {
     if (!(error instanceof IncompatibleBuckets)) throw error;
     const id = rows[0]?.result.part.metric.entry.metric.id ?? "the metric";
-    const detail = `the histograms of ${id} share too few bounds over these stores; ask one region with filter[region]`;
+    const detail = `the histograms of ${id} share too few bounds over these stores; name a region with filter[region]`;
     throw refuseField("incompatible_buckets", "filter[region]", detail);
   }
 }
@@ -161,13 +166,13 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
   }
 }
 
-/** Relative to the most often sampled store, so that equal stores are added as they are. Source: design §5 rule 3. */
+/** The factors of stores relative to the shortest interval, so that equal stores have 1. Source: design §5 rule 3. */
 function weightsOf(results: readonly PartSeries[]): Weights {
   const shortest = Math.min(...results.map(({ part }) => part.store.intervalSeconds));
   return new Map(results.map((result) => [result, result.part.store.intervalSeconds / shortest]));
 }
 
-/** One NaN for every gap, so that equal answers are equal bytes. */
+/** Replaces every value that is not finite with one NaN, so that equal responses have equal bytes. */
 function finite(values: Float64Array): Float64Array {
   for (let index = 0; index < values.length; index += 1) {
     if (!Number.isFinite(values[index])) return values.map((value) => (Number.isFinite(value) ? value : Number.NaN));

@@ -6,32 +6,32 @@ import type { HistogramSeries, StoreBucket } from "../../stores/prometheus/histo
 const schemaMin = -4;
 export const schemaMax = 8;
 
-/** How far a logarithm may be off a whole number by rounding. */
+/** Greatest distance of a logarithm from a whole number by rounding. */
 const indexTolerance = 1e-6;
 
-/** Smallest threshold of a zero bucket that somebody may have meant as a bound of his own. */
+/** Smallest threshold of a zero bucket that can be a configured custom bound. */
 const writtenThresholdMin = 1e-6;
 
 /**
- * How the buckets of a store's histograms are laid out. A store does not say it, and a histogram with bounds such as 1,
- * 2, 4 can be both.
+ * The layout of the buckets of a store's histograms. The response of a store does not contain it. A histogram with
+ * bounds such as 1, 2, 4 can have either.
  */
 export type NativeLayout = "exponential" | "custom" | "either";
 
-/** Place of an exponential bucket: its upper bound is 2^(index · 2^−schema). */
+/** The schema and index of an exponential bucket. Its upper bound is 2^(index · 2^−schema). */
 interface BucketPlace {
   readonly schema: number;
   readonly index: number;
 }
 
-/** Whether a bucket is that around zero. */
+/** True for a finite bucket around zero. */
 export function isZeroBucket({ lower, upper }: StoreBucket): boolean {
   return lower <= 0 && upper >= 0 && Number.isFinite(lower) && Number.isFinite(upper);
 }
 
 /**
- * Where a bucket of positive bounds, or of negative ones mirrored, lies; undefined when it is not exponential. Source:
- * design §5 rule 10, "the schema is inferred from the bounds".
+ * Infers the place of a bucket with bounds of one sign; undefined when it is not exponential. Negative bounds are
+ * mirrored. Source: design §5 rule 10, "the schema is inferred from the bounds".
  */
 export function placeOf({ lower, upper }: StoreBucket): BucketPlace | undefined {
   const [near, far] = lower > 0 ? [lower, upper] : [-upper, -lower];
@@ -45,7 +45,7 @@ export function placeOf({ lower, upper }: StoreBucket): BucketPlace | undefined 
   return isWhole ? { schema, index: Math.round(index) } : undefined;
 }
 
-/** The layout of all histograms that one store answered. */
+/** Infers the layout of all histograms of one store. */
 export function layoutOf(results: readonly HistogramSeries[]): NativeLayout {
   let layout: NativeLayout = "either";
   for (const { bucket } of bucketsIn(results)) {
@@ -58,7 +58,7 @@ export function layoutOf(results: readonly HistogramSeries[]): NativeLayout {
 
 interface PlacedBucket {
   readonly series: HistogramSeries;
-  /** Place of the histogram in the grid. */
+  /** Index of the histogram in the grid. */
   readonly index: number;
   readonly bucket: StoreBucket;
   /** Observations in the buckets below, and in the whole histogram. */
@@ -80,7 +80,7 @@ function* bucketsIn(results: readonly HistogramSeries[]): Iterable<PlacedBucket>
 }
 
 function layoutOfBucket(bucket: StoreBucket): NativeLayout {
-  // Only ±Inf itself is observed beyond the greatest number.
+  // Only observations of ±Inf are beyond the greatest number.
   if (bucket.lower === Number.MAX_VALUE || bucket.upper === -Number.MAX_VALUE) return "exponential";
   if (isZeroBucket(bucket)) {
     if (bucket.lower !== -bucket.upper) return "custom";
@@ -88,25 +88,25 @@ function layoutOfBucket(bucket: StoreBucket): NativeLayout {
   }
   const place = placeOf(bucket);
   if (place === undefined) return "custom";
-  // Nobody writes down bounds that are no powers of two by hand.
+  // Configured bounds that fit a finer schema are practically powers of two.
   return place.schema > 0 ? "exponential" : "either";
 }
 
 /**
- * A question whose answer tells a layout that the bounds leave open: a quantile in the middle of a bucket, where the
- * two kinds of interpolation are furthest apart.
+ * A quantile that shows the layout where the bounds allow both. It is in the middle of a bucket, where the two kinds of
+ * interpolation differ most.
  */
 interface TellingPoint {
   readonly series: HistogramSeries;
-  /** Place of the point in the grid. */
+  /** Index of the point in the grid. */
   readonly index: number;
   readonly quantile: number;
-  /** The quantile in custom buckets, and in exponential ones. */
+  /** The value of the quantile in custom buckets, and in exponential buckets. */
   readonly linear: number;
   readonly exponential: number;
 }
 
-/** Some point that tells; undefined where every bucket is one around zero, so that both layouts come to the same. */
+/** Finds a telling point; undefined where all buckets are around zero, because both layouts give the same result. */
 export function tellingPoint(results: readonly HistogramSeries[]): TellingPoint | undefined {
   for (const { series, index, bucket, below, all } of bucketsIn(results)) {
     const { lower, upper, count } = bucket;
@@ -117,7 +117,7 @@ export function tellingPoint(results: readonly HistogramSeries[]): TellingPoint 
   return undefined;
 }
 
-/** What the store's own quantile at a telling point says. */
+/** The layout that the store's own quantile at a telling point shows. */
 export function toldLayout({ linear, exponential }: TellingPoint, value: number): NativeLayout {
   return Math.abs(value - linear) < Math.abs(value - exponential) ? "custom" : "exponential";
 }

@@ -1,26 +1,26 @@
-/** Differences below this, relative, are rounding. Source: Prometheus, `histogram_quantile`. */
+/** Relative differences below this are rounding errors. Source: Prometheus, `histogram_quantile`. */
 const roundingTolerance = 1e-12;
 const smallestNormal = 2.2250738585072014e-308;
 
-/** A quantile and where it surely lies: its bucket's bounds, either of which may be infinite. */
+/** A quantile and the bounds of its bucket, which contain the exact value. Either bound can be infinite. */
 export interface Quantile {
   readonly value: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** What no observation is the quantile of. */
+/** The quantile without observations. */
 export const noQuantile: Quantile = { value: Number.NaN, low: Number.NaN, high: Number.NaN };
 
 /**
- * The quantile of one classic histogram, as Prometheus takes it: linear inside the bucket that holds the rank, whose
- * lowest bucket begins at 0 unless it ends there. Source: Prometheus documentation, `histogram_quantile`; design §5
+ * Computes the quantile of one classic histogram as Prometheus does: linear inside the bucket of the rank. The lowest
+ * bucket starts at 0 unless it ends at or below 0. Source: Prometheus documentation, `histogram_quantile`; design §5
  * rule 9.
  *
  * @param quantile from 0 to 1
  * @param bounds upper bounds, ascending, each once
  * @param counts cumulative, by bound
- * @returns NaN when there is no `+Inf` bucket, no finite bound or no observation
+ * @returns NaN without a `+Inf` bucket, a finite bound or an observation
  */
 export function bucketQuantile(quantile: number, bounds: readonly number[], counts: readonly number[]): Quantile {
   const last = bounds.length - 1;
@@ -42,7 +42,7 @@ export function bucketQuantile(quantile: number, bounds: readonly number[], coun
   return { value: low + (high - low) * ((rank - below) / (at(cumulative, hit) - below)), low, high };
 }
 
-/** Cumulative counts never fall: what is less than before, or more by rounding only, becomes what was before. */
+/** Makes cumulative counts monotone: a count below the last one, or above it by rounding only, becomes equal to it. */
 function monotone(counts: readonly number[]): readonly number[] {
   let previous = counts[0] ?? Number.NaN;
   return counts.map((count) => {

@@ -288,7 +288,7 @@ describe("a result", () => {
       "filter[region]",
     ]);
     expect(refusal.message).toBe(
-      "the histograms of lag share too few bounds over these stores; ask one region with filter[region]",
+      "the histograms of lag share too few bounds over these stores; name a region with filter[region]",
     );
     expect((await ask(running, [["filter[region]", "eu"]])).status).toBe(200);
   });
