@@ -24,7 +24,7 @@ export async function findNatsServer(environment: SearchEnvironment): Promise<st
   const { HELIOGRAPH_NATS_SERVER: named = "", PATH: path = "" } = environment;
   if (named !== "") {
     if (!(await isExecutable(named))) {
-      throw new Error(`HELIOGRAPH_NATS_SERVER is ${named}, which is not a program that can be run`);
+      throw new Error(`HELIOGRAPH_NATS_SERVER is ${named}, which is not an executable file`);
     }
     return await firstNewEnough([named]);
   }

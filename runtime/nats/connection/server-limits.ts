@@ -15,12 +15,12 @@ const consumersMin = 3;
 /** The limits of the server or of the account that are too low, in one sentence; undefined when none is. */
 export function limitsFault({ maxPayloadBytes, streams, consumers }: ServerLimits): string | undefined {
   if (maxPayloadBytes !== undefined && maxPayloadBytes < payloadBytesMin) {
-    return `nats-server takes messages of ${maxPayloadBytes} bytes: set max_payload to ${payloadBytesMin} or more`;
+    return `max_payload of nats-server is ${maxPayloadBytes} bytes; set it to ${payloadBytesMin} or more`;
   }
   if (streams >= 0 && streams < streamsMin) {
-    return `the NATS account may have ${streams} streams: allow ${streamsMin} or more`;
+    return `the NATS account allows ${streams} streams; allow ${streamsMin} or more`;
   }
   return consumers >= 0 && consumers < consumersMin
-    ? `the NATS account may have ${consumers} consumers: allow ${consumersMin}, and two for each partner`
+    ? `the NATS account allows ${consumers} consumers; allow ${consumersMin}, and two more for each further partner`
     : undefined;
 }

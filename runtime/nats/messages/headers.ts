@@ -18,7 +18,7 @@ export function encodeHeaders(fields: HeaderFields): MsgHdrs {
       continue;
     }
     if (lineBreak.test(value)) {
-      throw new Error(`the message header ${name} holds a line break`);
+      throw new Error(`message header ${name} contains a line break`);
     }
     text += `${name}: ${value}\r\n`;
   }

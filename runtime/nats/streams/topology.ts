@@ -269,9 +269,12 @@ async function addStream(handle: NatsConnectionHandle, config: NamedConfig): Pro
   } catch (cause) {
     if (cause instanceof JetStreamApiError && cause.code === apiCode.storageExceeded) {
       const need = `${config.max_bytes ?? 0} bytes`;
-      throw new Error(`NATS has no room for the stream ${config.name} (${need}); lower its size in the settings`, {
-        cause,
-      });
+      throw new Error(
+        `NATS has not enough storage for the stream ${config.name} (${need}); lower its size in the settings`,
+        {
+          cause,
+        },
+      );
     }
     // Another pod may have just created it with other limits; the second check compares them.
     if (!(cause instanceof JetStreamApiError && cause.code === apiCode.streamNameInUse)) {

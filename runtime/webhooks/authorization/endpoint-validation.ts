@@ -141,7 +141,7 @@ function ask(
 
 function validationIn(outcome: Outcome, origin: string): Validation {
   if (outcome.kind === "failure") {
-    return { failure: { ...outcome, detail: `asked for consent: ${outcome.detail}` } };
+    return { failure: { ...outcome, detail: `validation of the endpoint: ${outcome.detail}` } };
   }
   const rate = outcome.headers["webhook-allowed-rate"]?.trim() ?? "*";
   const why = refusalIn(outcome, origin) ?? rateFault(rate);
@@ -174,5 +174,5 @@ function refusalIn({ status, headers }: ResponseOutcome, origin: string): string
 
 function rateFault(rate: string): string | undefined {
   const isRate = rate === "*" || (rateForm.test(rate) && Number(rate) > 0);
-  return isRate ? undefined : "WebHook-Allowed-Rate is no number of deliveries in a minute";
+  return isRate ? undefined : "WebHook-Allowed-Rate is not a number of deliveries per minute";
 }

@@ -45,7 +45,7 @@ afterAll(async () => {
 const timeoutMs = 40_000;
 
 describe.skipIf(!canMount)("a full disk", () => {
-  test("is answered with a coded 503, and once there is room everything accepted is delivered", async () => {
+  test("causes a coded 503, and every accepted event is delivered once there is free space", async () => {
     const partner = await startWebhookPartner();
     const engine = await startEngine(server.access, configOf(partnerConfig("one", partner.url)));
     const data = { pad: "x".repeat(200_000) };

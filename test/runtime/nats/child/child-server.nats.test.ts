@@ -41,7 +41,7 @@ async function stopAfter<T extends { stop(): Promise<void> }>(
 }
 
 describe("a child nats-server", () => {
-  test("has JetStream, takes nobody without its password and ends with stop", async () => {
+  test("has JetStream, refuses clients without its password and ends with stop", async () => {
     const server = await startChildServer(options());
     await stopAfter(server, async () => {
       const handle = await connectNats(server.access);
@@ -53,7 +53,7 @@ describe("a child nats-server", () => {
     expect(isRunning(server.pid)).toBe(false);
   });
 
-  test("starts although its file of ports is empty at first", async () => {
+  test("starts when its file of ports is empty at first", async () => {
     const slow = join(folder.path, "slow-nats-server");
     const ports = join(folder.path, "nats", "nats-server_$$.ports");
     const own = environment["HELIOGRAPH_NATS_SERVER"] ?? "";
@@ -63,7 +63,7 @@ describe("a child nats-server", () => {
     await stopAfter(await started, async ({ pid }) => expect(isRunning(pid)).toBe(true));
   });
 
-  test("keeps its passwords in files that only this user can read", async () => {
+  test("stores its passwords in files that only this user can read", async () => {
     await stopAfter(await startChildServer(options()), async () => {
       const modes = await Promise.all(
         ["server.json", "nats-server.conf"].map(async (name) => (await stat(join(folder.path, "nats", name))).mode),
@@ -72,7 +72,7 @@ describe("a child nats-server", () => {
     });
   });
 
-  test("keeps its port, passwords and what was stored over a restart of this process", async () => {
+  test("keeps its port, passwords and messages after a restart of this process", async () => {
     const first = await startChildServer(options());
     const access = first.access;
     const handle = await connectNats(access);
@@ -91,7 +91,7 @@ describe("a child nats-server", () => {
     });
   });
 
-  test("is started again on the same port when it ends, and connections come back by themselves", async () => {
+  test("is restarted on the same port when it ends, and connections reconnect", async () => {
     await stopAfter(await startChildServer(options()), async (server) => {
       const handle = await connectNats(server.access);
       const before = server.pid;
@@ -102,7 +102,7 @@ describe("a child nats-server", () => {
     });
   });
 
-  test("refuses a folder that another live process holds, naming it", async () => {
+  test("refuses a folder that another process holds and names the process", async () => {
     await stopAfter(await startChildServer(options()), async () => {
       await expect(startChildServer(options())).rejects.toThrow(
         `The data folder ${folder.path} is in use by process ${process.pid}`,
@@ -110,7 +110,7 @@ describe("a child nats-server", () => {
     });
   });
 
-  test("is taken over, store and all, after its parent was killed", async () => {
+  test("is adopted with its store after its parent was killed", async () => {
     const parent = fork(new URL("child-server-parent.ts", import.meta.url), [folder.path], { env: { ...environment } });
     const [{ pid }] = (await once(parent, "message")) as [{ pid: number }];
     parent.kill("SIGKILL");
@@ -122,7 +122,7 @@ describe("a child nats-server", () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  test("is not mistaken for a process that got its id later", async () => {
+  test("is not confused with a later process of the same id", async () => {
     const first = await startChildServer(options());
     await first.stop();
     const statePath = join(folder.path, "nats", "server.json");
@@ -133,13 +133,13 @@ describe("a child nats-server", () => {
     });
   });
 
-  test("that is not found is said so in a sentence", async () => {
+  test("that is not found causes an error with a remedy", async () => {
     await expect(
       startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } }),
     ).rejects.toThrow("nats-server was not found: put it on PATH");
   });
 
-  test("that is too old is said so in a sentence", async () => {
+  test("that is too old causes an error with its version", async () => {
     const old = join(folder.path, "nats-server");
     await writeFile(old, "#!/bin/sh\necho 'nats-server: v2.12.3'\n");
     await chmod(old, 0o755);

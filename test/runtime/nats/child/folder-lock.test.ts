@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => folder.remove());
 
 describe("a folder lock", () => {
-  test("is refused while its holder lives, and free after it was released", async () => {
+  test("is refused while its holder runs, and free after its release", async () => {
     const lock = await lockFolder(path, "The folder");
     await expect(lockFolder(path, "The folder")).rejects.toThrow(`The folder is in use by process ${process.pid}`);
     await lock.release();
@@ -33,7 +33,7 @@ describe("a folder lock", () => {
     await lock.release();
   });
 
-  test("that is stale goes to exactly one of many who want it", async () => {
+  test("that is stale is acquired by exactly one of many callers", async () => {
     await writeFile(path, `${noSuchPid} 1`);
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(path, "The folder")));
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);

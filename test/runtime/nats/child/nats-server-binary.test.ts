@@ -29,7 +29,7 @@ const environment = (more: Readonly<Record<string, string>> = {}) => ({
 });
 
 describe("nats-server is found", () => {
-  test("where the environment says, before any other place", async () => {
+  test("at the path in the environment, before any other place", async () => {
     await program("bin", "2.15.2");
     const named = await program("named", "2.15.2");
     expect(await findNatsServer(environment({ HELIOGRAPH_NATS_SERVER: named }))).toBe(named);
@@ -41,7 +41,7 @@ describe("nats-server is found", () => {
     expect(await findNatsServer(environment())).toBe(onPath);
   });
 
-  test("in the cache of a checkout, which may hold older ones and one that is being made", async () => {
+  test("in the cache of a checkout, which may hold older ones and an unfinished one", async () => {
     await program(`${cache}/nats-server-0000`, "2.10.1");
     await program(`${cache}/nats-server-1111.making.7`, "2.15.2");
     const built = await program(`${cache}/nats-server-2222`, "2.15.2");
@@ -52,7 +52,7 @@ describe("nats-server is found", () => {
   });
 });
 
-describe("nats-server is refused in a sentence", () => {
+describe("nats-server is refused", () => {
   test("when there is none", async () => {
     await expect(findNatsServer(environment())).rejects.toThrow(
       /^nats-server was not found: .*npm run tools -- nats-server/u,

@@ -16,7 +16,7 @@ const access = () => ({ servers: [server.url], user: "u", password: "secret-of-u
 const timeoutMs = 15_000;
 
 describe("a connection", () => {
-  test("that is refused says so at once and never repeats the password", async () => {
+  test("that is refused fails at once, without the password in the error", async () => {
     const url = server.url.replace("://", "://u:wrong-secret@");
     const startedAt = performance.now();
     const error: unknown = await connectNats({ servers: [url] }).catch((cause: unknown) => cause);
@@ -24,12 +24,12 @@ describe("a connection", () => {
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
-  test("to nobody fails within the time it was given", async () => {
+  test("without a server fails within its time limit", async () => {
     const nobody = { servers: ["nats://127.0.0.1:1"], firstConnectionTimeoutMs: 300 };
     await expect(connectNats(nobody)).rejects.toThrow(/^cannot connect to NATS at nats:\/\/127.0.0.1:1: /u);
   });
 
-  test("fails requests at once while the server is away, and serves them when it is back", async () => {
+  test("fails requests at once while the server is down, and serves them after its return", async () => {
     const handle = await connectNats(access());
     let reconnects = 0;
     handle.onReconnect(() => (reconnects += 1));
@@ -54,14 +54,14 @@ describe("a connection", () => {
     await expect(ask()).rejects.toMatchObject({ reason: "closed" });
   });
 
-  test("notices that a request is not answered in time", async () => {
+  test("fails a request without a timely answer", async () => {
     const handle = await connectNats(access());
     handle.connection.subscribe("silent");
     await expect(handle.requests.ask("silent", "", { timeoutMs: 200 })).rejects.toMatchObject({ reason: "timeout" });
     await handle.drain();
   });
 
-  test("drains within a bound though the server is gone", async () => {
+  test("drains within a time limit without the server", async () => {
     const handle = await connectNats(access());
     await server.kill9();
     await handle.drain();
@@ -71,7 +71,7 @@ describe("a connection", () => {
 });
 
 describe("the topology", () => {
-  test("is made once and found again, with sizes brought up to the settings", async () => {
+  test("is created once and found again, with sizes updated to the settings", async () => {
     const handle = await connectNats(access());
     const layout = await ensureTopology(handle, testSettings.streams);
     const info = async (stream: string) => handle.manager.streams.info(stream);
@@ -85,7 +85,7 @@ describe("the topology", () => {
     await handle.drain();
   });
 
-  test("is made all the same when JetStream answers nothing for longer than one request may take", async () => {
+  test("is created although JetStream does not answer for longer than the timeout of a request", async () => {
     const handle = await connectNats(access());
     const ask = (options: { readonly timeoutMs?: number } = {}) => handle.requests.ask("$JS.API.INFO", "", options);
     process.kill(server.pid, "SIGSTOP");
@@ -109,7 +109,7 @@ describe("the topology", () => {
     await handle.drain();
   });
 
-  test("is made by many pods at once without a quarrel", async () => {
+  test("is created by many pods at once without an error", async () => {
     const handles = await Promise.all([1, 2, 3].map(() => connectNats(access())));
     const streams = { ...testSettings.streams, prefix: "many" };
     const layouts = await Promise.all(handles.map((handle) => ensureTopology(handle, streams)));
@@ -134,7 +134,7 @@ describe("the topology", () => {
     await handle.drain();
   });
 
-  test("leaves a stream alone that something else made, and says so", async () => {
+  test("refuses a foreign stream of the same name", async () => {
     const handle = await connectNats(access());
     await handle.manager.streams.add({ name: "ALIEN_EVENTS", subjects: ["alien.>"] });
     await expect(ensureTopology(handle, { ...testSettings.streams, prefix: "alien" })).rejects.toThrow(
@@ -145,7 +145,7 @@ describe("the topology", () => {
 });
 
 describe("a server without JetStream", () => {
-  test("is said to be one", async () => {
+  test("is reported", async () => {
     const plain = await startNatsServer({ config: "accounts { A: { users: [ { user: a, password: a } ] } }" });
     const handle = await connectNats({ servers: [plain.url], user: "a", password: "a" });
     await expect(ensureTopology(handle, testSettings.streams)).rejects.toThrow(/^JetStream is not enabled on /u);

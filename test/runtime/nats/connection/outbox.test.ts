@@ -8,7 +8,7 @@ function recorded(isConnected = () => true) {
   return { sent, outbox: createOutbox(connection, isConnected) };
 }
 
-test("an outbox sends what was gathered, in order, when the turn ends", async () => {
+test("an outbox sends the gathered messages in order at the end of the event loop iteration", async () => {
   const { sent, outbox } = recorded();
   outbox.publish("a", "");
   outbox.publish("b", "");
@@ -20,7 +20,7 @@ test("an outbox sends what was gathered, in order, when the turn ends", async ()
   expect(sent).toEqual(["a", "b", "c"]);
 });
 
-test("an outbox does not wait when much was gathered, or when it is flushed", () => {
+test("an outbox sends at once at its limit, or when it is flushed", () => {
   const { sent, outbox } = recorded();
   Array.from({ length: 512 }, (_, index) => outbox.publish(String(index), ""));
   expect(sent).toHaveLength(512);
@@ -29,7 +29,7 @@ test("an outbox does not wait when much was gathered, or when it is flushed", ()
   expect(sent.at(-1)).toBe("last");
 });
 
-test("an outbox keeps nothing for a connection that comes back later", async () => {
+test("an outbox drops messages without a connection", async () => {
   let isConnected = false;
   const { sent, outbox } = recorded(() => isConnected);
   outbox.publish("lost", "");
@@ -40,7 +40,7 @@ test("an outbox keeps nothing for a connection that comes back later", async () 
   expect(sent).toEqual(["sent"]);
 });
 
-test("an outbox sends what comes behind a message that the client refuses", async () => {
+test("an outbox sends the messages behind one that the client refuses", async () => {
   const sent: string[] = [];
   const publish = (subject: string): void => {
     if (subject === "large") throw new Error("too large");

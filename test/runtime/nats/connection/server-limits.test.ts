@@ -12,9 +12,9 @@ test.each([
 });
 
 test.each([
-  ["messages", { ...enough, maxPayloadBytes: 65_536 }, /^nats-server takes messages of 65536 bytes: set max_payload/u],
-  ["streams", { ...enough, streams: 12 }, /may have 12 streams: allow 13 or more$/u],
-  ["consumers", { ...enough, consumers: 2 }, /may have 2 consumers: allow 3/u],
-])("a server with too few %s is refused in a sentence", (_, limits, sentence) => {
+  ["messages", { ...enough, maxPayloadBytes: 65_536 }, /^max_payload of nats-server is 65536 bytes; set it to/u],
+  ["streams", { ...enough, streams: 12 }, /allows 12 streams; allow 13 or more$/u],
+  ["consumers", { ...enough, consumers: 2 }, /allows 2 consumers; allow 3/u],
+])("a server with too few %s is refused", (_, limits, sentence) => {
   expect(limitsFault(limits)).toMatch(sentence);
 });

@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { createStreamClock } from "../../../../runtime/nats/connection/stream-clock.ts";
 
 describe("the stream clock", () => {
-  test("is this machine's until something was stored", () => {
+  test("is this machine's clock before the first sample", () => {
     expect(createStreamClock(() => 1_000).now()).toBe(1_000);
   });
 
-  test("believes the quickest of the last samples", () => {
+  test("uses the sample with the shortest round trip", () => {
     const clock = createStreamClock(() => 1_000);
     clock.observe({ sentAtMs: 0, storedAtMs: 5_900, answeredAtMs: 2_000 });
     clock.observe({ sentAtMs: 0, storedAtMs: 5_001, answeredAtMs: 2 });

@@ -42,7 +42,7 @@ function unasked(message: Msg): Msg {
 }
 
 describe("headers of a message", () => {
-  test("are those that the client reads, without asking it", async () => {
+  test("equal those of the client", async () => {
     const messages = await sent([
       {
         fields: [
@@ -86,7 +86,7 @@ describe("headers of a message", () => {
     expect(readHeaders(unasked(messages[2] as Msg))).toEqual({ Twice: "first" });
   });
 
-  test("come back as they were encoded", async () => {
+  test("are read as they were encoded", async () => {
     const fields = { "Hg-Event": "evt-1", "Hg-Type": "a.b", "Hg-Producer": undefined, "Hg-Accepted": "17" };
     const got: Msg[] = [];
     const subscription = handle.connection.subscribe("encoded", {
@@ -99,7 +99,7 @@ describe("headers of a message", () => {
     expect(readHeaders(message)).toEqual({ "Hg-Event": "evt-1", "Hg-Type": "a.b", "Hg-Accepted": "17" });
   });
 
-  test("are asked of the client when their place cannot be told", () => {
+  test("are read through the client when their start is unknown", () => {
     const own = newHeaders();
     own.append("A", "1");
     const message = { subject: "s", data: new Uint8Array(), headers: own } as unknown as Msg;

@@ -50,7 +50,7 @@ async function connect({ url }: NatsServerHandle): Promise<NatsConnectionHandle>
   return handle;
 }
 
-test("pods ask and tell each other with the permissions of the bundled NATS, and an absent pod is noticed at once", async () => {
+test("pods exchange messages with the rights of the bundled NATS; a request to an absent pod fails at once", async () => {
   const server = await start();
   const one = createPodMessages(await connect(server), layout, "pod-1");
   const other = createPodMessages(await connect(server), layout, "pod-2");
@@ -74,7 +74,7 @@ test("pods ask and tell each other with the permissions of the bundled NATS, and
   await expect(one.ask("pod-2", "unheard", { of: 1 })).rejects.toBeInstanceOf(Unanswered);
 });
 
-test("a question that cannot be answered is told of, and the next one is answered", async () => {
+test("a request whose handler fails is reported, and the next one is answered", async () => {
   const server = await start();
   const faults: unknown[] = [];
   const one = createPodMessages(await connect(server), layout, "pod-1");
@@ -96,7 +96,7 @@ test("a question that cannot be answered is told of, and the next one is answere
   await expect(one.ask("pod-2", "well", {})).resolves.toEqual({ ok: true });
 });
 
-test("producers are answered, and what pods share is kept, with the permissions of the bundled NATS", async () => {
+test("producers are answered and shared values are stored with the permissions of the bundled NATS", async () => {
   const server = await start();
   const [runtime, producer] = [await connect(server), await connect(server)];
   closing.push(

@@ -54,7 +54,7 @@ async function caseOf(maxAckPending: number, overrides: Partial<PullOptions> = {
 }
 
 describe("a pull", () => {
-  test("gets every message, and no more at once than the consumer hands out", async () => {
+  test("receives every message, and no more at once than the consumer permits", async () => {
     const { got, fill } = await caseOf(5);
     await fill(40);
     for (let acknowledged = 0; acknowledged < 40; acknowledged += 1) {
@@ -66,7 +66,7 @@ describe("a pull", () => {
     expect(got.every(({ deliveryCount }) => deliveryCount === 1)).toBe(true);
   });
 
-  test("asks for nothing without credit, and at once when there is some", async () => {
+  test("requests nothing without credit, and at once with credit", async () => {
     let credit = 0;
     const { got, fill, pull, consumer } = await caseOf(100, { credit: () => credit });
     await fill(10);
@@ -81,7 +81,7 @@ describe("a pull", () => {
     await waitFor(() => got.length === 10, { timeoutMs, what: "every message" });
   });
 
-  test("tells what a message says about itself and is gone when it is acknowledged", async () => {
+  test("returns the metadata of a message, which is removed when it is acknowledged", async () => {
     const { got, fill, consumer } = await caseOf(5);
     const before = Date.now();
     await fill(1);
@@ -97,7 +97,7 @@ describe("a pull", () => {
     await waitFor(async () => (await left()) === 0, { timeoutMs, what: "the acknowledgement" });
   });
 
-  test("gets again, counted, what was released, and after two seconds what was forgotten", async () => {
+  test("redelivers, with a count, a released message at once and an unacknowledged one after two seconds", async () => {
     const { got, fill } = await caseOf(5);
     await fill(2);
     await waitFor(() => got.length === 2, { timeoutMs, what: "both messages" });
@@ -115,7 +115,7 @@ describe("a pull", () => {
     expect(got).toHaveLength(4);
   });
 
-  test("keeps a message that is worked on", async () => {
+  test("keeps a message whose acknowledgement wait is extended", async () => {
     const { got, fill } = await caseOf(5);
     await fill(2);
     await waitFor(() => got.length === 2, { timeoutMs, what: "both messages" });
@@ -127,7 +127,7 @@ describe("a pull", () => {
     expect(timesOf(kept)).toBe(1);
   });
 
-  test("gives back what arrives after it was stopped, so that others get it at once", async () => {
+  test("releases messages that arrive after the stop, so that others receive them at once", async () => {
     const { got, fill, pull, consumer } = await caseOf(100);
     await pull.stop();
     await fill(10);
@@ -145,7 +145,7 @@ describe("a pull", () => {
     expect(got).toHaveLength(0);
   });
 
-  test("makes its consumer again when somebody deletes it", async () => {
+  test("creates its consumer again after a deletion", async () => {
     const { got, fill, consumer } = await caseOf(5);
     const info = () => handle.manager.consumers.info(consumer.stream, consumer.name);
     await waitFor(async () => (await info()).num_waiting > 0, { timeoutMs, what: "a standing request" });
@@ -154,7 +154,7 @@ describe("a pull", () => {
     expect(await waitFor(() => got[0], { timeoutMs: 5_000, what: "the message" })).toMatchObject({ deliveryCount: 1 });
   });
 
-  test("goes on by itself after the server was killed, and says that it opened again", async () => {
+  test("continues after the server was killed, and reports that it reopened", async () => {
     let opened = 0;
     const { got, fill } = await caseOf(5, { onOpen: () => (opened += 1) });
     expect(opened).toBe(1);

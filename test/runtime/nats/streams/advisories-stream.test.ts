@@ -4,7 +4,7 @@ import { readAdvisory } from "../../../../runtime/nats/streams/advisories-stream
 const read = (value: unknown) => readAdvisory(Buffer.from(JSON.stringify(value)));
 const advisory = { type: "io.nats.jetstream.advisory.v1.max_deliver", stream: "S", consumer: "c", stream_seq: 7 };
 
-test("an advisory tells which message will not be handed out again", () => {
+test("an advisory names the message that will not be redelivered", () => {
   expect(read(advisory)).toEqual({ kind: "max_deliver", stream: "S", consumer: "c", seq: 7 });
   expect(read({ ...advisory, type: "io.nats.jetstream.advisory.v1.terminated" })?.kind).toBe("terminated");
 });
@@ -18,6 +18,6 @@ test.each([
   expect(read(value)).toBeUndefined();
 });
 
-test("what is not JSON is no advisory", () => {
+test("a text that is not JSON is no advisory", () => {
   expect(readAdvisory(Buffer.from("{"))).toBeUndefined();
 });

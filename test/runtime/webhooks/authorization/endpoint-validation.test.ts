@@ -68,8 +68,8 @@ const of = ({ validations, partner }: Case, type = "payout.processed") => valida
 const allowed = { "webhook-allowed-origin": "events.example.com" };
 const yes: Answer = [200, allowed];
 
-describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)", () => {
-  test("gets an OPTIONS request at the URL of the delivery that names the origin and the rate, over TLS", async () => {
+describe("the validation of an endpoint (CloudEvents web hooks §4)", () => {
+  test("sends an OPTIONS request with origin and rate to the URL of the delivery, over TLS", async () => {
     const it = await caseOf(() => yes, { delivery: { maxInFlight: 4, rate: { perSecond: 2, burst: 2 } } });
     expect(await of(it)).toEqual({});
     expect(it.seen).toMatchObject([
@@ -87,7 +87,7 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
     expect(it.seen[0]?.headers).not.toHaveProperty("content-type");
   });
 
-  test("names no rate when the partner has no limit", async () => {
+  test("requests no rate when the partner has no limit", async () => {
     const it = await caseOf(() => yes);
     await of(it);
     expect(it.seen[0]?.headers).not.toHaveProperty("webhook-request-rate");
@@ -115,7 +115,7 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
     expect(failure?.detail).toContain(detail);
   });
 
-  test("is asked once by many deliveries, and again after an hour, for every URL by itself", async () => {
+  test("runs once for many deliveries and again after an hour, for each URL separately", async () => {
     const it = await caseOf(() => yes);
     await Promise.all([of(it), of(it), of(it)]);
     await of(it);
@@ -127,7 +127,7 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
     expect(it.seen).toHaveLength(3);
   });
 
-  test("that refused is asked again after half a minute", async () => {
+  test("is repeated half a minute after a refusal", async () => {
     let answer: Answer = [403];
     const it = await caseOf(() => answer);
     expect(await of(it)).toMatchObject({ failure: { reason: "consent" } });
@@ -139,7 +139,7 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
     expect(await of(it)).toEqual({});
   });
 
-  test("is told of by what it said last, by the URL that fails, and since when", async () => {
+  test("reports the last result, the URL that fails, and its start", async () => {
     let answer: Answer = [404];
     const it = await caseOf(() => answer);
     const result = () => it.validations.resultOf(it.partner);
@@ -161,16 +161,16 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
     expect(result()).toEqual({ sinceMs: 40_000 });
   });
 
-  test("that cannot be reached has the reason of that", async () => {
+  test("reports the failure of an unreachable endpoint", async () => {
     const it = await caseOf(() => yes);
     await Promise.all(closers.splice(0).map((close) => close()));
     const { failure } = await of(it);
     expect(failure).toMatchObject({ kind: "failure", reason: "connect" });
-    expect(failure?.detail).toMatch(/^asked for consent: /u);
+    expect(failure?.detail).toMatch(/^validation of the endpoint: /u);
   });
 });
 
-test("an endpoint that need not be asked is not", async () => {
+test("an endpoint without verification is not validated", async () => {
   const it = await caseOf(() => yes, {}, {});
   expect(await of(it)).toEqual({});
   expect(it.seen).toEqual([]);

@@ -87,7 +87,7 @@ async function caseOf(
 }
 
 describe("a delivery with OAuth 2.0 client credentials", () => {
-  test("carries a token that was asked for as RFC 6749 §4.4 has it, and keeps it until shortly before its end", async () => {
+  test("carries a token fetched by RFC 6749 §4.4 and caches it until shortly before it expires", async () => {
     const it = await caseOf();
     expect(await Promise.all([it.send(), it.send()])).toMatchObject([{ status: 204 }, { status: 204 }]);
     expect(it.tokens).toHaveLength(1);
@@ -107,7 +107,7 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     ]);
   });
 
-  test("whose token is not accepted fetches another, once", async () => {
+  test("whose token is refused fetches a new one, once", async () => {
     const it = await caseOf(granted, ({ headers }) => ({
       status: headers.authorization === "Bearer token-1" ? 401 : 204,
     }));
@@ -147,7 +147,7 @@ function proven(proof: unknown): Readonly<Record<string, unknown>> {
 }
 
 describe("a delivery whose token is bound to a key (RFC 9449)", () => {
-  test("proves the key to the token endpoint and to the partner, anew each time", async () => {
+  test("proves the key to the token endpoint and to the partner with a new proof each time", async () => {
     const it = await caseOf(granted, undefined, { dpop: true });
     await it.send();
     await it.send();
@@ -166,7 +166,7 @@ describe("a delivery whose token is bound to a key (RFC 9449)", () => {
     expect(first?.["jti"]).not.toBe(second?.["jti"]);
   });
 
-  test("repeats the nonce that either of them asks for", async () => {
+  test("repeats the nonce that either of them requires", async () => {
     const asks = (headers: IncomingHttpHeaders, nonce: string): boolean => proven(headers["dpop"])["nonce"] !== nonce;
     const issue: Answer = (seen, times) =>
       asks(seen.headers, "n-1")

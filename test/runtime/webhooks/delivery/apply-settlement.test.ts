@@ -88,7 +88,7 @@ describe("a retry", () => {
     `schedule did:0:${id} after ${seq} in ${60_000 - passedMs}`;
   const live = [storedAs(deliveryMessage(laterItem, partner.lane, Buffer.from("")))];
   test.each<[string, readonly PublishResult[], Partial<MemoryContext["past"]>, number, readonly string[]]>([
-    ["is stored in the place of what is held", [stored], {}, 0, [`${again("3:0")}: stored`]],
+    ["is stored in the place of the held message", [stored], {}, 0, [`${again("3:0")}: stored`]],
     [
       "that is refused is stored again after growing pauses, at most a second",
       [refused, refused, refused, refused, refused, refused, refused, stored],
@@ -100,14 +100,14 @@ describe("a retry", () => {
     ],
     ["that another pod has stored is left alone", [unexpected], { live }, 0, [`${again("3:0")}: unexpected`]],
     [
-      "whose place is gone from the server's disk is stored as the only copy",
+      "whose held message the server lost is stored as the only copy",
       [unexpected, stored],
       {},
       0,
       [`${again("3:0")}: unexpected`, `${again("3:0", 0)}: stored`],
     ],
     [
-      "whose id was used, but of which nothing is left, goes under the next id",
+      "whose id was used by a lost message is stored under the next id",
       [duplicate, duplicate, stored],
       {},
       0,
@@ -135,7 +135,7 @@ describe("a retry", () => {
 });
 
 describe("a dead letter that is refused", () => {
-  test("blocks the partner, is tried every five seconds, and lets it go on when there is room", async () => {
+  test("blocks the partner, is retried every five seconds, and unblocks it when the stream accepts it", async () => {
     const memory = memoryContext();
     memory.answers.deadLetter.push(refused, refused, refused);
     expect(await throughout(memory, { kind: "dead", reason: "status_500" })).toBe(10_000 + 5_000);

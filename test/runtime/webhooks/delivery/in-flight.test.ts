@@ -18,7 +18,7 @@ const workOf =
   (held: PulledMessage): HeldWork => ({ message: held, sinceMs });
 
 describe("work in flight", () => {
-  test("takes over the newer message when the same one is handed out again, and is not begun twice", async () => {
+  test("replaces the message at a redelivery and does not start twice", async () => {
     const inFlight = createInFlight(() => undefined);
     const [old, young]: [string[], string[]] = [[], []];
     const gate = Promise.withResolvers<void>();
@@ -36,7 +36,7 @@ describe("work in flight", () => {
     expect({ begun, old, young }).toEqual({ begun: 1, old: [], young: ["ack"] });
   });
 
-  test("is begun once, although the worker that is given it again is another one", async () => {
+  test("starts once when another worker receives the redelivery", async () => {
     const inWork = new Map<number, HeldWork>();
     const [retired, next] = [createInFlight(() => undefined, inWork), createInFlight(() => undefined, inWork)];
     const [old, young]: [string[], string[]] = [[], []];
@@ -52,7 +52,7 @@ describe("work in flight", () => {
     expect({ old, young, left: inWork.size }).toEqual({ old: [], young: ["ack"], left: 0 });
   });
 
-  test("tells JetStream of what takes long, and only of that", () => {
+  test("extends the acknowledgement wait of long work only", () => {
     const inFlight = createInFlight(() => undefined);
     const [long, short]: [string[], string[]] = [[], []];
     const forever = (): Promise<void> => new Promise(() => undefined);
@@ -62,7 +62,7 @@ describe("work in flight", () => {
     expect({ long, short }).toEqual({ long: ["working"], short: [] });
   });
 
-  test("that fails is told of and forgotten", async () => {
+  test("that fails is reported and removed", async () => {
     const errors: unknown[] = [];
     const inFlight = createInFlight((error) => errors.push(error));
     inFlight.take(message(1, []), workOf(0), () => Promise.reject(new Error("no")));

@@ -21,7 +21,7 @@ const typesOf = ({ received }: WebhookPartnerServer): readonly string[] =>
   [...new Set(received.map(({ body }) => (JSON.parse(body.toString()) as { readonly type: string }).type))].toSorted();
 
 describe.concurrent("events about deliveries", () => {
-  test("reach who subscribes, once each, never the partner they are about, and cause no others", async ({
+  test("reach each subscriber once, never the partner that they concern, and cause no further events", async ({
     onTestFinished,
   }) => {
     const statusOf = ({ eventId, attempt }: ReceivedDelivery): number => {
@@ -74,9 +74,7 @@ describe.concurrent("events about deliveries", () => {
     expect(new Set(about)).toEqual(new Set(["default/bad"]));
   });
 
-  test("are not stored when nobody subscribes, and their types are refused to producers", async ({
-    onTestFinished,
-  }) => {
+  test("are not stored without a subscriber, and producers may not use their types", async ({ onTestFinished }) => {
     const bad = await startWebhookPartner(() => ({ status: 404 }));
     onTestFinished(() => bad.close());
     const it = await startEngine(server.url, configOf(partnerConfig("bad", bad.url)), { settings: streamsOf("o2") });
@@ -97,7 +95,9 @@ describe.concurrent("events about deliveries", () => {
   });
 });
 
-test("the age of what is due counts what a rate holds back, and falls to nothing", async ({ onTestFinished }) => {
+test("the age of the oldest due delivery counts deliveries that wait for a rate, and falls to zero", async ({
+  onTestFinished,
+}) => {
   const slow = await startWebhookPartner();
   onTestFinished(() => slow.close());
   const registry = new Registry();

@@ -26,13 +26,13 @@ const told = (settlement: Settlement, fields: Partial<DeliveryRecord> = {}) =>
   );
 const retry: Settlement = { kind: "retry", atMs: 1, reason: "status_503" };
 
-describe("what is told of a settlement", () => {
+describe("the events of a settlement", () => {
   test.each<[string, Settlement, Partial<DeliveryRecord>, readonly string[]]>([
-    ["nothing of a first failure", retry, { attempt: 1 }, []],
+    ["none after a first failure", retry, { attempt: 1 }, []],
     ["the third failure, once", retry, { attempt: 3 }, ["failing heliograph:failing:d:2 acme"]],
-    ["nothing of the fourth", retry, { attempt: 4 }, []],
-    ["nothing of a success at once", { kind: "delivered" }, { attempt: 1 }, []],
-    ["nothing of a success in time", { kind: "delivered" }, { attempt: 3 }, []],
+    ["none after the fourth", retry, { attempt: 4 }, []],
+    ["none after a success at once", { kind: "delivered" }, { attempt: 1 }, []],
+    ["none after a success before the third failure", { kind: "delivered" }, { attempt: 3 }, []],
     ["a success after that", { kind: "delivered" }, { attempt: 4 }, ["recovered heliograph:recovered:d:2 acme"]],
     ["a delivery that is dead", { kind: "dead", reason: "dns" }, {}, ["exhausted heliograph:exhausted:d:2 acme"]],
     [
@@ -42,7 +42,7 @@ describe("what is told of a settlement", () => {
       ["rejected heliograph:rejected:d:2 acme"],
     ],
     [
-      "a partner that answers 410, to those who watch the installation",
+      "a partner that answers 410, without a tenant",
       { kind: "disabled", reason: "status_410" },
       {},
       [
@@ -50,7 +50,12 @@ describe("what is told of a settlement", () => {
         `disabled heliograph:disabled:${partner.key}:${partner.config.specDigest} -`,
       ],
     ],
-    ["nothing of events like these", { kind: "dead", reason: "dns" }, { type: "heliograph.delivery.exhausted" }, []],
+    [
+      "none for the delivery of an operational event",
+      { kind: "dead", reason: "dns" },
+      { type: "heliograph.delivery.exhausted" },
+      [],
+    ],
   ])("%s", (_sentence, settlement, fields, expected) => {
     expect(told(settlement, fields)).toEqual(expected);
   });

@@ -8,17 +8,17 @@ function reported(...traces: readonly boolean[]): boolean {
   return redeliveryCheck.isRequired;
 }
 
-describe("suspicion", () => {
-  test("is not raised before a pull starts", () => {
+describe("the redelivery check", () => {
+  test("is not required before a pull starts", () => {
     expect(createRedeliveryCheck(() => 2).isRequired).toBe(false);
   });
 
   test.each([
-    ["stays while no more than can be in flight left no trace", [false, false], true],
-    ["ends when more in a row than can be in flight left none", [false, false, false], false],
-    ["starts over at every trace", [false, false, true, false, false], true],
+    ["stays required while no more messages than can be in flight left no trace", [false, false], true],
+    ["ends when more messages in a row than can be in flight left no trace", [false, false, false], false],
+    ["restarts at every trace", [false, false, true, false, false], true],
     ["ends after the last trace too", [true, false, false, false], false],
-    ["is not below nothing", [false, false, false, false, false], false],
+    ["does not count below zero", [false, false, false, false, false], false],
   ])("%s", (_sentence, traces, isRequired) => {
     expect(reported(...traces)).toBe(isRequired);
   });

@@ -35,7 +35,7 @@ function made(attempt: number, settlement: Settlement, fields: Partial<AttemptRe
   };
 }
 
-describe("a message that was handed out before", () => {
+describe("a redelivered message", () => {
   test.each([
     ["without a trace is sent", [made(1, retry)], [delivery], 2, { kind: "send" }],
     [
@@ -46,35 +46,29 @@ describe("a message that was handed out before", () => {
       { kind: "apply", settlement: delivered },
     ],
     [
-      "whose retry was recorded but not stored gets it stored",
+      "whose retry was recorded but not stored is settled again",
       [made(2, retry)],
       [delivery],
       2,
       { kind: "apply", settlement: retry },
     ],
     [
-      "whose retry is stored is a leftover",
+      "whose retry is stored is superseded",
       [made(2, retry)],
       [delivery, { ...delivery, attempt: 3 }],
       2,
       { kind: "superseded" },
     ],
+    ["whose retry was made is superseded", [made(2, retry), made(3, delivered)], [delivery], 2, { kind: "superseded" }],
     [
-      "whose retry was made already is a leftover",
-      [made(2, retry), made(3, delivered)],
-      [delivery],
-      2,
-      { kind: "superseded" },
-    ],
-    [
-      "of before a replay is a leftover",
+      "from before a replay is superseded",
       [],
       [delivery, { ...delivery, generation: 1, attempt: 1 }],
       2,
       { kind: "superseded" },
     ],
     [
-      "that two pods sent counts as delivered when one of them was told so",
+      "that two pods sent counts as delivered when one of them got a 2xx",
       [made(2, delivered), made(2, retry, { pod: "pod-2" })],
       [delivery],
       2,

@@ -54,7 +54,7 @@ describe("an event", () => {
     expect(memory.done).toEqual([`first ${idOf(one)}:0:1:0: stored`, `first ${idOf(two)}:0:1:0: stored`, "ack 5"]);
   });
 
-  test("that nobody wants leaves a note and no delivery", async () => {
+  test("without a subscriber leaves a note and no delivery", async () => {
     const memory = memoryContext();
     await started(memory, []);
     await route(memory);
@@ -79,7 +79,7 @@ describe("an event", () => {
     expect(memory.done.slice(-2)).toEqual([`first ${idOf(one)}:0:1:0: stored`, "ack 5"]);
   });
 
-  test("whose delivery is stored already is not stored again", async () => {
+  test("whose delivery is stored is not stored again", async () => {
     const memory = memoryContext();
     await started(memory, [one]);
     memory.answers.publishFirst.push(unexpected);
@@ -88,7 +88,7 @@ describe("an event", () => {
     expect(memory.done).toEqual([`first ${idOf(one)}:0:1:0: unexpected`, "ack 5"]);
   });
 
-  test("whose delivery's id was used, but of which nothing is left, gets the next id", async () => {
+  test("whose delivery id was used by a lost message gets the next id", async () => {
     const memory = memoryContext();
     await started(memory, [one]);
     memory.answers.publishFirst.push(duplicate);
@@ -96,7 +96,7 @@ describe("an event", () => {
     expect(memory.done).toEqual([`first ${idOf(one)}:0:1:0: duplicate`, `first ${idOf(one)}:0:1:1: stored`, "ack 5"]);
   });
 
-  test("that was handed out before is looked up first", async () => {
+  test("that is redelivered is looked up first", async () => {
     const memory = memoryContext();
     await started(memory, [one]);
     memory.past.live = [liveOf(one)];
@@ -116,7 +116,7 @@ describe("an event", () => {
     expect(memory.clock.waiting).toBe(0);
   });
 
-  test("that takes long is told to JetStream as worked on", async () => {
+  test("that takes long has its acknowledgement wait extended", async () => {
     const memory = memoryContext();
     const router = await started(memory, [one]);
     memory.answers.publishFirst.push(...Array.from({ length: 9 }, () => refused));
@@ -129,7 +129,7 @@ describe("an event", () => {
   });
 });
 
-test("a router that is held asks for nothing, and asks again at once when it is not", async () => {
+test("a held router requests no messages and requests them at once after the hold", async () => {
   const memory = memoryContext();
   const router = await started(memory, [one]);
   const [pull] = memory.pulls;

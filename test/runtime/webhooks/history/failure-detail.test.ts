@@ -47,7 +47,7 @@ describe("the detail of a failure for callers", () => {
       (at: string) => `connect ETIMEDOUT ${at}:8443`,
       (at: string) => `partner.test: ${at} is private use, which is not allowed`,
       (at: string) => `no access token: dns: ${at}: no address`,
-      (at: string) => `asked for consent: ${at}`,
+      (at: string) => `validation of the endpoint: ${at}`,
     );
     fc.assert(
       fc.property(fc.constantFrom(...failureReasons), address, form, (reason, at, write) => {

@@ -14,7 +14,7 @@ describe("lanes", () => {
     expect(tokens.map((token) => places.get(token))).toEqual(tokens.map((token) => ({ lane: token, lanes: [token] })));
   });
 
-  test("are shared by those beyond the limit, who may have something in both", () => {
+  test("are shared by partners beyond the limit, which may have messages in both", () => {
     const tokens = tokensOf(20);
     const places = [...assignLanes(tokens, nobody, rules)];
     expect(places.filter(([token, { lane }]) => lane === token)).toHaveLength(4);
@@ -30,7 +30,7 @@ describe("lanes", () => {
     expect([...promoted].map((token) => places.get(token)?.lane)).toEqual([...promoted]);
   });
 
-  test("move at most one other partner when one comes, and none of the shared ones", () => {
+  test("move at most one other partner when one is added, and none of the shared ones", () => {
     const someTokens = fc.uniqueArray(fc.integer({ min: 0, max: 999 }), { minLength: 5, maxLength: 40 });
     fc.assert(
       fc.property(someTokens, (numbers) => {

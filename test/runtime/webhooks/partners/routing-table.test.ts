@@ -13,7 +13,7 @@ const config = configOf(
 );
 
 describe("the routing table", () => {
-  test("answers the same when asked again, and as matching anew does", () => {
+  test("returns the same result from its cache as from matching again", () => {
     const partners = compilePartners(config, []);
     const table = createRoutingTable(partners);
     const event = fc.record({
@@ -30,7 +30,7 @@ describe("the routing table", () => {
     );
   });
 
-  test("remembers no more than its bound", () => {
+  test("caches no more than its limit", () => {
     const table = createRoutingTable(compilePartners(config, []));
     for (let index = 0; index < 10_000; index += 1) {
       expect(table.partnersFor({ type: `payout.t${index}`, tenant: "acme" })).toHaveLength(2);

@@ -30,7 +30,7 @@ function messageOf(given: DeliveryRecord, subject = `hg.dlr.lane.${given.partner
 }
 
 const visible = fc.stringMatching(/^[\x21-\x7e]{1,20}$/u);
-const anyItem: fc.Arbitrary<DeliveryRecord> = fc.record(
+const anyRecord: fc.Arbitrary<DeliveryRecord> = fc.record(
   {
     did: fc.stringMatching(/^[\w-]{22}$/u),
     partner: fc.stringMatching(/^[\w-]{16}$/u),
@@ -61,10 +61,10 @@ const anyItem: fc.Arbitrary<DeliveryRecord> = fc.record(
   },
 );
 
-describe("an item", () => {
-  test("is read back from its headers and any of its subjects", () => {
+describe("a delivery record", () => {
+  test("is parsed from its headers and any of its subjects", () => {
     fc.assert(
-      fc.property(anyItem, (given) => {
+      fc.property(anyRecord, (given) => {
         expect(parseDeliveryRecord(messageOf(given))).toEqual(given);
         expect(parseDeliveryRecord(messageOf(given, `hg.sch.${given.partner}.${given.did}`))).toEqual(given);
       }),
@@ -90,7 +90,7 @@ describe("an item", () => {
     });
   });
 
-  test("starts the hops anew with the next attempt and counts attempts across replays", () => {
+  test("restarts the hops with the next attempt and counts attempts across replays", () => {
     const next = nextAttempt({ ...delivery, hop: 3, attemptsBefore: 14 });
     expect(next).toMatchObject({ attempt: 2, hop: 0, generation: 0 });
     expect(attemptNumber(next)).toBe(16);

@@ -33,7 +33,7 @@ function expectedKind(status: number): Settlement["kind"] {
   return [400, 401, 403, 404, 422].includes(status) ? "rejected" : "retry";
 }
 
-describe("settling an answer", () => {
+describe("settling a response", () => {
   test("follows the table of statuses from 100 to 599 (Webhook Event Delivery §3, §7)", () => {
     const statuses = Array.from({ length: 500 }, (_, index) => 100 + index);
     const kinds = statuses.map((status) => [status, settled(answered(status)).kind]);
@@ -71,7 +71,7 @@ describe("settling an answer", () => {
 });
 
 describe("settling a failure", () => {
-  test.each(failureReasons)("tries again after %s (Webhook Event Delivery §7)", (reason) => {
+  test.each(failureReasons)("retries after %s (Webhook Event Delivery §7)", (reason) => {
     const failure: Outcome = { kind: "failure", reason, detail: "", timings };
     expect(settled(failure)).toEqual({ kind: "retry", atMs: nowMs + 5_000, reason });
   });
@@ -178,7 +178,7 @@ describe("the end of the retries", () => {
     expect(late(endMs - 5_000, 0.999)).toEqual({ kind: "retry", atMs: endMs, reason: "status_500" });
   });
 
-  test("never keeps an explicit no or a success from its own settlement", () => {
+  test("never changes the settlement of a rejection or a success", () => {
     const after = (status: number) =>
       settle(answered(status), policy, { attempt: 20, acceptedAtMs }, endMs * 2, () => 0);
     expect([200, 404, 410].map((status) => after(status).kind)).toEqual(["delivered", "rejected", "disabled"]);

@@ -67,7 +67,7 @@ describe("the canonical string", () => {
 });
 
 describe("a HmacV1 signature", () => {
-  test.each(vectors)("of $what equals the one made elsewhere (Webhook Event Delivery §5)", (vector) => {
+  test.each(vectors)("of $what equals an independent one (Webhook Event Delivery §5)", (vector) => {
     expect(signHmacV1(vector.secret, vector.parts)).toBe(vector.signature);
   });
 });
@@ -81,7 +81,7 @@ function result(change: Partial<ReceivedParts>, nowMs = sentAtMs): VerificationR
 }
 
 describe("verifying", () => {
-  test("accepts what was signed", () => {
+  test("accepts a signed request", () => {
     expect(result({})).toEqual({ ok: true, keyId: "new" });
   });
 
@@ -125,12 +125,12 @@ describe("verifying", () => {
     expect(result({}, sentAtMs + ageMs)).toEqual(ok ? { ok, keyId: "new" } : { ok, fault: "timestamp_outside_window" });
   });
 
-  test("knows old and new keys (Webhook Event Delivery §5)", () => {
+  test("uses old and new keys (Webhook Event Delivery §5)", () => {
     const rotated = [{ id: "newer", secret: Buffer.alloc(32, 7) }, key];
     expect(verifyHmacV1(rotated, received, sentAtMs)).toEqual({ ok: true, keyId: "new" });
   });
 
-  test("looks at every signature when keys sign side by side (Webhook Event Delivery §5)", () => {
+  test("compares every signature when keys sign side by side (Webhook Event Delivery §5)", () => {
     const newer = Buffer.alloc(32, 7);
     const signature = hmacV1Signatures(
       [newer, secret].map((one) => ({ algorithm: "hmac-sha256", secret: one })),
@@ -144,7 +144,7 @@ describe("verifying", () => {
     });
   });
 
-  test("forgets a key after its last moment", () => {
+  test("refuses a key after its notAfter", () => {
     const old = { ...key, notAfterMs: sentAtMs };
     expect(verifyHmacV1([old], received, sentAtMs)).toEqual({ ok: true, keyId: "new" });
     expect(verifyHmacV1([old], received, sentAtMs + 1)).toEqual({ ok: false, fault: "signature_mismatch" });
@@ -154,7 +154,7 @@ describe("verifying", () => {
     expect(verifyHmacV1([], received, sentAtMs)).toEqual({ ok: false, fault: "signature_mismatch" });
   });
 
-  test("accepts what is signed with its key, and nothing that differs by one byte", () => {
+  test("accepts a request signed with its key, and none that differs by one byte", () => {
     const bytes = fc.uint8Array({ minLength: 1, maxLength: 200 });
     fc.assert(
       fc.property(bytes, bytes, fc.nat(), fc.integer({ min: 1, max: 255 }), (anySecret, body, where, change) => {

@@ -9,7 +9,7 @@ describe("the JWK of a key", () => {
     expect(thumbprintOf(createPublicKey({ key, format: "jwk" }))).toBe("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k");
   });
 
-  test("holds nothing of the private half", () => {
+  test("holds no private part", () => {
     const { d: _, ...point } = rfcP256;
     const publicKey = publicKeyOf(rfcP256);
     expect(publicJwkOf(privateKeyOf(rfcP256))).toEqual({
@@ -21,13 +21,13 @@ describe("the JWK of a key", () => {
     expect(publicJwkOf(publicKey)).toEqual(publicJwkOf(privateKeyOf(rfcP256)));
   });
 
-  test("is none for a kind of key that no scheme knows", () => {
+  test("is undefined for an unsupported algorithm", () => {
     expect(publicJwkOf(generateKeyPairSync("rsa", { modulusLength: 2_048 }).publicKey)).toBeUndefined();
     expect(publicJwkOf(generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey)).toBeUndefined();
   });
 });
 
-test("the key set of a partner holds public halves only, and nothing of shared keys", () => {
+test("the key set of a partner holds public parts only, and no shared keys", () => {
   const signers = [
     { algorithm: "ed25519", privateKey: privateKeyOf(rfcEd25519) },
     { algorithm: "hmac-sha256" },

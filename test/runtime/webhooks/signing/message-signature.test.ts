@@ -102,7 +102,7 @@ const verificationKey = (key: SigningKey, notAfterMs?: number) => {
 const kid = verificationKey(ed25519).id;
 
 describe("the headers of a signed attempt", () => {
-  test("equal those made elsewhere, with Python's cryptography", () => {
+  test("equal those of Python's cryptography", () => {
     const covered =
       '"@method" "@authority" "@path" "content-digest" "content-type" "x-timestamp" "x-event-id" "x-attempt" ' +
       '"x-webhook-producer"';
@@ -140,7 +140,7 @@ describe("verifying an HTTP message signature", () => {
     });
   });
 
-  test("knows old and new keys side by side (Webhook Event Delivery §5)", () => {
+  test("uses old and new keys side by side (Webhook Event Delivery §5)", () => {
     const both = received([p256, ed25519]);
     expect(verify(both)).toEqual({ ok: true, keyId: kid });
     expect(verify(both, sentAtMs, [verificationKey(p256)])).toMatchObject({ ok: true });
@@ -204,7 +204,7 @@ describe("verifying an HTTP message signature", () => {
     );
   });
 
-  test("judges the time of the signature (Webhook Event Delivery §5, §8)", () => {
+  test("checks the time of the signature (Webhook Event Delivery §5, §8)", () => {
     expect(verify(received([ed25519]), sentAtMs + 300_000)).toMatchObject({ ok: true });
     expect(verify(received([ed25519]), sentAtMs + 300_001)).toEqual({ ok: false, fault: "timestamp_outside_window" });
     expect(verify(received([ed25519]), sentAtMs - 300_001)).toEqual({ ok: false, fault: "timestamp_outside_window" });

@@ -28,11 +28,11 @@ describe("the keys that are published for a partner", () => {
     expect([keySet.keys.map(({ alg }) => alg), rest]).toEqual([[...algorithms], { maxAgeSeconds }]);
   });
 
-  test("hold a key that stands behind the one that signs, before its time", () => {
+  test("hold a later key before it signs", () => {
     expect(publishedKeys(signers(["ed"], ["ec"]), endMs).keySet.keys.map(({ alg }) => alg)).toEqual(["EdDSA", "ES256"]);
   });
 
-  test("may be used for a minute when there is none", () => {
+  test("may be cached for a minute when there is none", () => {
     expect(publishedKeys([], endMs)).toEqual({ keySet: { keys: [] }, maxAgeSeconds: 60 });
   });
 });

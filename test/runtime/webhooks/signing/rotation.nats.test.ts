@@ -18,7 +18,7 @@ const secretOf = (name: string): Buffer => Buffer.from(name.padEnd(40, name));
 const material = { new: secretOf("new").toString("base64"), old: secretOf("old").toString("base64") };
 
 test.for(["HmacV1", "StandardWebhooks"] as const)(
-  "%s: a recipient that knows one key takes every delivery of a rotation, until the old key's last moment",
+  "%s: a recipient with one key accepts every delivery of a rotation until the notAfter of the old key",
   async (scheme, context) => {
     const partner = await partnerServer(context);
     const plain = partnerConfig("one", partner.url);

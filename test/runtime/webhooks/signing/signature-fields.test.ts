@@ -6,7 +6,7 @@ import {
 } from "../../../../runtime/webhooks/signing/signature-fields.ts";
 
 describe("Signature-Input", () => {
-  test("is read with its members, their components and parameters", () => {
+  test("is parsed into its members, their components and parameters", () => {
     const field = 'sig1=("@method" "x-a");created=1;keyid="a \\"b\\" \\\\c" ,\tsig-2=();nonce="n"';
     expect(parseSignatureInputs(field)).toEqual([
       {
@@ -40,7 +40,7 @@ describe("Signature-Input", () => {
 });
 
 describe("byte sequences", () => {
-  test("are read by label", () => {
+  test("are parsed by label", () => {
     expect(parseByteSequences("a=:AQI=:, b=:Aw==:")).toEqual(
       new Map([
         ["a", Buffer.from([1, 2])],
@@ -54,6 +54,6 @@ describe("byte sequences", () => {
   });
 });
 
-test("a string is quoted so that it is read back", () => {
+test("a quoted string is parsed to the same text", () => {
   expect(quoted('a"b\\c')).toBe('"a\\"b\\\\c"');
 });

@@ -19,7 +19,7 @@ const signatures = (signers: typeof rotating): readonly string[] => {
 };
 
 describe("the keys that sign", () => {
-  test("are the first alone, as the recipient knows old and new (Webhook Event Delivery §5.4)", () => {
+  test("are only the first, because the recipient has old and new (Webhook Event Delivery §5.4)", () => {
     expect(signatures(signersAt(rotating, false, 0))).toEqual([signHmacV1(Buffer.from("n".repeat(32)), parts)]);
   });
 

@@ -43,8 +43,8 @@ async function figures(registry: Registry): Promise<readonly string[]> {
   return lines.map((line) => line.slice("heliograph_webhook_".length));
 }
 
-describe("the sender's figures by partner (Webhook Event Delivery §6)", () => {
-  test("are the shares of answers, the ends of deliveries, their times and attempts", async () => {
+describe("the metrics by partner (Webhook Event Delivery §6)", () => {
+  test("count responses, ends of deliveries, their times and attempts", async () => {
     const registry = new Registry();
     const metrics = createPartnerMetrics(registry);
     for (const status of [204, 503, 429]) metrics.answered("default/one", response(status));
@@ -73,7 +73,7 @@ describe("the sender's figures by partner (Webhook Event Delivery §6)", () => {
   });
 });
 
-describe("the age of what has been due for longest", () => {
+describe("the age of the oldest due delivery", () => {
   const stored = (storedAtMs: number) => ({ subject: "", seq: 1, storedAtMs, headers: {}, data: new Uint8Array() });
 
   test("is that of the oldest first attempt or retry, of all and of each partner", async () => {
@@ -124,7 +124,7 @@ describe("the age of what has been due for longest", () => {
   });
 });
 
-describe("what is due or in flight", () => {
+describe("the backlog", () => {
   const [one = "", two = ""] = partners.map(({ key: token }) => token);
   const dueByPartner = async (lane: string) => new Map(lane === "shared" ? [[two, 2]] : []);
   const lookOf = (
@@ -144,7 +144,7 @@ describe("what is due or in flight", () => {
       metrics: createPartnerMetrics(registry),
     });
 
-  test("is told for the lanes whose home the pod is, by partner", async () => {
+  test("is counted by partner for the lanes that the pod owns", async () => {
     const registry = new Registry();
     await lookOf(registry, 9, { [one]: 3, [two]: 5, shared: 2, [`${one}x`]: 7 }, [one, "shared"])();
     expect(await figures(registry)).toEqual(
@@ -157,7 +157,7 @@ describe("what is due or in flight", () => {
     expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toHaveLength(2);
   });
 
-  test("is told of a shared lane only in all while too much is in it", async () => {
+  test("is counted of a shared lane only in the sum while the lane holds too much", async () => {
     const registry = new Registry();
     await lookOf(registry, 20_000, { shared: 10_001 }, ["shared"])();
     const lines = await figures(registry);
@@ -165,7 +165,7 @@ describe("what is due or in flight", () => {
     expect(lines.filter((line) => line.startsWith("partner_backlog"))).toEqual([]);
   });
 
-  test("is nothing when nothing waits, without a look at consumers", async () => {
+  test("is zero for an empty stream, without a request for consumers", async () => {
     const registry = new Registry();
     const metrics = createPartnerMetrics(registry);
     metrics.backlog(4, [["default/one", 4]]);
@@ -182,7 +182,7 @@ describe("what is due or in flight", () => {
   });
 });
 
-test("partners that rest are told once each, and those beyond the labels by their number", async () => {
+test("open breakers count once per partner, and those beyond the labels by their number", async () => {
   const registry = new Registry();
   const metrics = createPartnerMetrics(registry);
   metrics.breakerOpen("default/one", true);
