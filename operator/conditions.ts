@@ -29,7 +29,7 @@ export interface Facts {
   /** Reason why the data plane disabled this partner; undefined when it did not. */
   readonly disabled: string | undefined;
   /** Result of the endpoint validation; absent before it. */
-  readonly consent?: { readonly reason: EndpointVerifiedReason; readonly message: string };
+  readonly validation?: { readonly reason: EndpointVerifiedReason; readonly message: string };
 }
 
 /** A condition without the time of its last change. */
@@ -40,7 +40,7 @@ export const lastingConditions = ["Accepted", "ResolvedRefs", "Programmed", "Rea
 /** The conditions that are present while True. Source: kstatus, "The Stalled and Reconciling Conditions". */
 export const passingConditions = ["Reconciling", "Stalled"] as const;
 /** The conditions that the data plane reports. */
-export const toldConditions = ["EndpointVerified"] as const;
+export const reportedConditions = ["EndpointVerified"] as const;
 
 type LastingCondition = (typeof lastingConditions)[number];
 
@@ -66,7 +66,7 @@ const passingReasons: ReadonlySet<string> = new Set([
 export function decideConditions(facts: Facts): readonly ConditionDraft[] {
   const lasting = facts.isPaused && isUndisputed(facts) ? pausedDrafts(facts) : activeDrafts(facts);
   const ready = lasting.at(-1);
-  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready, facts), ...consentDrafts(facts)]).map(
+  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready, facts), ...validationDrafts(facts)]).map(
     (draft) => ({
       ...draft,
       message: capBytes(mask(draft.message), messageBytesMax),
@@ -126,10 +126,10 @@ function programmedDraft(facts: Facts, generation: number): ConditionDraft {
   if (inForce === undefined) return say("NotInForce");
   return result?.held !== undefined && rollout.kind === "programmed"
     ? say("Held")
-    : say(...wordsOf(rollout, generation));
+    : say(...reasonOf(rollout, generation));
 }
 
-function wordsOf(rollout: Rollout, generation: number): [reason: ProgrammedReason, message?: string] {
+function reasonOf(rollout: Rollout, generation: number): [reason: ProgrammedReason, message?: string] {
   switch (rollout.kind) {
     case "programmed":
       return ["Programmed"];
@@ -176,10 +176,10 @@ function passingDrafts({ status, ...rest }: ConditionDraft, { result }: Facts): 
 }
 
 /** `EndpointVerified`. `Ready` does not depend on it: deliveries repeat the validation. */
-function consentDrafts({ consent, generation }: Facts): readonly ConditionDraft[] {
-  if (consent === undefined) return [];
-  const { status } = reasons.EndpointVerified[consent.reason];
-  return [{ type: "EndpointVerified", status, ...consent, observedGeneration: generation }];
+function validationDrafts({ validation, generation }: Facts): readonly ConditionDraft[] {
+  if (validation === undefined) return [];
+  const { status } = reasons.EndpointVerified[validation.reason];
+  return [{ type: "EndpointVerified", status, ...validation, observedGeneration: generation }];
 }
 
 /** A condition with the meaning of its reason as message. */
@@ -207,7 +207,7 @@ export function withTimes(
 
 /** The operator's conditions of a status. The schema's default in a new object has no generation. */
 export function ownConditions(status: ResourceStatus | undefined): readonly Condition[] {
-  const own: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...toldConditions]);
+  const own: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...reportedConditions]);
   return (status?.conditions ?? []).filter(
     ({ type, observedGeneration }) => own.has(type) && observedGeneration !== undefined,
   );

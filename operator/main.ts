@@ -278,14 +278,14 @@ class Replica {
     const changed = this.#publications.take(change, this.#clock.nowMs());
     // The token that another leader made must stay when this replica takes the lead.
     if (change.name === shardName("keys", 0)) this.touch();
-    for (const key of changed) this.#term?.controllers.look(key);
+    for (const key of changed) this.#term?.controllers.enqueue(key);
     this.#term?.publisher.wake();
   }
 
   #onDesired(_desired: Desired, changed: readonly string[]): void {
     this.#compiled.resolve(true);
     this.#term?.publisher.wake();
-    for (const key of changed) this.#term?.controllers.look(key);
+    for (const key of changed) this.#term?.controllers.enqueue(key);
   }
 
   /** The token of the shards; before there is one, the own token. */

@@ -63,7 +63,7 @@ export interface WatchOptions extends Selection {
   /** The watch fails after this time without a byte. Bookmarks come about once a minute. */
   readonly silenceMs: number;
   /** Called for the head of the response and for every chunk of its body. */
-  readonly onHeard?: () => void;
+  readonly onData?: () => void;
   readonly signal?: AbortSignal;
 }
 
@@ -172,11 +172,11 @@ class HttpKubeClient implements KubeClient {
       pool: "watches",
       repeatable: true,
     };
-    const { silenceMs, onHeard, signal } = options;
+    const { silenceMs, onData, signal } = options;
     return watchEvents<T>(this.#caller, this.#clock, call, {
       responseMs: this.#retry.tryTimeoutMs,
       silenceMs,
-      onHeard,
+      onData,
       signal,
     });
   }

@@ -14,7 +14,7 @@ export class Deadline {
   readonly #parent: AbortSignal | undefined;
   readonly #what: string;
   #limitMs = Number.POSITIVE_INFINITY;
-  #heardAtMs = 0;
+  #receivedAtMs = 0;
   #cancel: (() => void) | undefined;
 
   /** @param what names the request in the error */
@@ -33,13 +33,13 @@ export class Deadline {
   /** Ends the signal after this time without data. Replaces an earlier limit. */
   limit(limitMs: number): void {
     this.#limitMs = limitMs;
-    this.#heardAtMs = this.#clock.nowMs();
+    this.#receivedAtMs = this.#clock.nowMs();
     this.#watch(limitMs);
   }
 
   /** Records received data. Reads the clock only; the running timer compares when it fires. */
   touch(): void {
-    this.#heardAtMs = this.#clock.nowMs();
+    this.#receivedAtMs = this.#clock.nowMs();
   }
 
   /** Ends the signal and its listeners. Every exit of a call must call it. */
@@ -52,7 +52,7 @@ export class Deadline {
   #watch(delayMs: number): void {
     this.#cancel?.();
     this.#cancel = this.#clock.after(delayMs, () => {
-      const restMs = this.#heardAtMs + this.#limitMs - this.#clock.nowMs();
+      const restMs = this.#receivedAtMs + this.#limitMs - this.#clock.nowMs();
       if (restMs > 0) {
         this.#watch(restMs);
         return;

@@ -88,9 +88,9 @@ const kindByStatus: Readonly<Record<number, KubeErrorKind>> = {
  * @param retryAfter the `Retry-After` header; the API server sends whole seconds
  */
 export function errorOfResponse(request: string, status: number, body: string, retryAfter?: string): KubeError {
-  const said = readStatus(parseJson(body));
-  const retryAfterSeconds = seconds(retryAfter) ?? said.retryAfterSeconds;
-  return errorOfStatus(request, { ...said, code: status, message: said.message ?? body, retryAfterSeconds });
+  const parsed = readStatus(parseJson(body));
+  const retryAfterSeconds = seconds(retryAfter) ?? parsed.retryAfterSeconds;
+  return errorOfStatus(request, { ...parsed, code: status, message: parsed.message ?? body, retryAfterSeconds });
 }
 
 /** Builds the error of a Status object, from the body of a response or an `ERROR` event of a watch. */

@@ -66,14 +66,14 @@ export class Transport {
   async send(wanted: TransportRequest): Promise<TransportResponse> {
     try {
       const { credentials, pools } = await endingWith(wanted.signal, this.#current());
-      const asked = request(credentials.server + wanted.path, {
+      const sent = request(credentials.server + wanted.path, {
         dispatcher: pools[wanted.pool],
         method: wanted.method,
         headers: { "user-agent": this.#options.userAgent, ...credentials.headers, ...wanted.headers },
         body: wanted.body ?? null,
         signal: wanted.signal,
       });
-      const { statusCode, headers, body } = await endingWith(wanted.signal, asked);
+      const { statusCode, headers, body } = await endingWith(wanted.signal, sent);
       if (statusCode === 401) this.#mustRead = true;
       const retryAfter = headers["retry-after"];
       return { status: statusCode, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined, body };

@@ -12,7 +12,7 @@ interface WatchLimits {
   /** The watch fails after this time without a byte, in milliseconds. */
   readonly silenceMs: number;
   /** Called for the head of the response and for every chunk of its body. */
-  readonly onHeard?: (() => void) | undefined;
+  readonly onData?: (() => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -34,11 +34,11 @@ export async function* watchEvents<T extends KubeObject>(
     deadline.limit(limits.responseMs);
     const { body } = await caller.open(call, deadline.signal);
     deadline.limit(limits.silenceMs);
-    limits.onHeard?.();
+    limits.onData?.();
     const frames = new FrameSplitter(what);
     for await (const chunk of body) {
       deadline.touch();
-      limits.onHeard?.();
+      limits.onData?.();
       yield* eventsOf<T>(what, frames.push(chunk as Uint8Array));
     }
     frames.end();

@@ -17,7 +17,7 @@ export class ChangeHandlers<T> {
   }
 
   /** Calls all handlers for one change after the other, until the signal is aborted. */
-  tell(changes: readonly Change<T>[], signal: AbortSignal): void {
+  callAll(changes: readonly Change<T>[], signal: AbortSignal): void {
     for (const change of changes) {
       for (const handler of this.#handlers) {
         if (signal.aborted) return;

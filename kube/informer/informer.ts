@@ -47,7 +47,7 @@ export class Informer<T extends KubeObject> {
   readonly #synced = Promise.withResolvers<boolean>();
   #hasSynced = false;
   #running: Promise<void> | undefined;
-  #heardAtMs: number;
+  #receivedAtMs: number;
   #lastError: string | undefined;
 
   constructor(options: InformerOptions<T>) {
@@ -60,13 +60,13 @@ export class Informer<T extends KubeObject> {
       onStale: ({ type }) => {
         if (type !== "BOOKMARK") options.metrics.staleEvents.inc({ informer: this.name });
       },
-      onHeard: () => {
-        this.#heardAtMs = this.#clock.nowMs();
+      onData: () => {
+        this.#receivedAtMs = this.#clock.nowMs();
       },
       onEnd: (end, next) => this.#report(end, next),
     });
     this.#handlers = new ChangeHandlers((error, { key }) => this.#handlerFailed(error, key));
-    this.#heardAtMs = this.#clock.nowMs();
+    this.#receivedAtMs = this.#clock.nowMs();
   }
 
   /** Starts listing and watching. Must be called once. */
@@ -112,7 +112,7 @@ export class Informer<T extends KubeObject> {
   }
 
   health(): InformerHealth {
-    const lastEventAgeMs = this.#clock.nowMs() - this.#heardAtMs;
+    const lastEventAgeMs = this.#clock.nowMs() - this.#receivedAtMs;
     return {
       synced: this.#hasSynced,
       lastEventAgeMs,
@@ -154,7 +154,7 @@ export class Informer<T extends KubeObject> {
   }
 
   #dispatch(changes: readonly Change<T>[]): void {
-    this.#handlers.tell(changes, this.#stopping.signal);
+    this.#handlers.callAll(changes, this.#stopping.signal);
   }
 
   #handlerFailed(error: unknown, key: string): void {

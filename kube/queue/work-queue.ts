@@ -46,7 +46,7 @@ export class WorkQueue {
   readonly #state: QueueState;
   readonly #failures = new Map<string, number>();
   /** Keys that wait for the server's `Retry-After`. */
-  readonly #patient = new Set<string>();
+  readonly #deferred = new Set<string>();
   readonly #leaveOutage: (() => void) | undefined;
   readonly #takers: Array<(taken: TakenKey | undefined) => void> = [];
   #cancelTimer: (() => void) | undefined;
@@ -98,8 +98,8 @@ export class WorkQueue {
   retry(key: string, priority: Priority = "edit", atLeastMs = 0): number {
     const failures = this.failures(key) + 1;
     this.#failures.set(key, failures);
-    if (atLeastMs > 0) this.#patient.add(key);
-    else this.#patient.delete(key);
+    if (atLeastMs > 0) this.#deferred.add(key);
+    else this.#deferred.delete(key);
     const waitMs = Math.max(atLeastMs, backoffMs(failures, this.#backoff, this.#random));
     if (this.addAfter(key, waitMs, priority)) this.#metrics.queueRetries.inc(this.#labels);
     return waitMs;
@@ -113,7 +113,7 @@ export class WorkQueue {
   /** Resets the failures of a key that succeeded or will not be retried. */
   forget(key: string): void {
     this.#failures.delete(key);
-    this.#patient.delete(key);
+    this.#deferred.delete(key);
   }
 
   /**
@@ -159,7 +159,7 @@ export class WorkQueue {
 
   /** Makes the keys that failed in an outage due now and resets their failures. */
   #hasten(): void {
-    const keys = [...this.#failures.keys()].filter((key) => !this.#patient.has(key));
+    const keys = [...this.#failures.keys()].filter((key) => !this.#deferred.has(key));
     for (const key of keys) this.#failures.delete(key);
     this.#state.hasten(keys, this.#clock.nowMs());
     this.#setTimer();

@@ -53,7 +53,7 @@ export interface ReflectorListener<T> {
   /** Called for each event that is not newer than the known state. */
   onStale?(event: WatchEvent<T>): void;
   /** Called when the server responds or sends bytes. */
-  onHeard(): void;
+  onData(): void;
   /** Called when a list or a watch ends. The next one begins after its wait. */
   onEnd(end: WatchEnd, next: NextWatch): void;
 }
@@ -117,7 +117,7 @@ export class Reflector<T extends KubeObject> {
     try {
       const options = { ...this.#selection(), limit: pageSize, retry: singleTry(listTimeoutMs), signal };
       const { items, resourceVersion } = await listAll<T>(client, type, options);
-      this.#listener.onHeard();
+      this.#listener.onData();
       this.#version = resourceVersion;
       this.#relistAtMs = this.#clock.nowMs() + relistMs * (1 - relistJitter * this.#random());
       this.#listener.onList(items);
@@ -140,7 +140,7 @@ export class Reflector<T extends KubeObject> {
         resourceVersion: this.#version,
         timeoutSeconds: Math.round(watchSeconds * (1 + this.#random())),
         silenceMs,
-        onHeard: () => this.#listener.onHeard(),
+        onData: () => this.#listener.onData(),
         signal: AbortSignal.any([signal, relisting.signal]),
       });
       for await (const event of events) news += this.#take(event) ? 1 : 0;

@@ -2,7 +2,7 @@ import { type EndpointVerifiedReason, reasons } from "../../crds/reasons.ts";
 import type { WebhookPartnerSpec } from "../../crds/types/webhook-partner.ts";
 import type { Facts } from "../conditions.ts";
 import { ownConditions } from "../conditions.ts";
-import { consentBy, disabledBy, rolloutOf, type Pods, type Rollout, type RolloutTimes } from "../observe/rollout.ts";
+import { validationBy, disabledBy, rolloutOf, type Pods, type Rollout, type RolloutTimes } from "../observe/rollout.ts";
 import type { CompileOutcome } from "../publish/desired-state.ts";
 import type { Publication } from "../publish/publications.ts";
 import type { Need } from "../observe/rollout.ts";
@@ -41,7 +41,7 @@ export function factsOf(known: Known, times: RolloutTimes): Facts {
     isPublished: outcome !== undefined && outcome.digest === publication?.digest,
     rollout: rolloutFor(known, times),
     disabled: disabledFor(known),
-    ...consentFor(known),
+    ...validationFor(known),
   };
 }
 
@@ -55,27 +55,27 @@ function rolloutFor(known: Known, times: RolloutTimes): Rollout {
   const generation = generationOf(outcome?.digest);
   const isPublished = generation !== undefined && publication !== undefined && outcome?.digest === publication.digest;
   if (!isPublished) return { kind: "waiting", untilMs: nowMs };
-  const isProgrammed = known.confirmedDigest === publication.digest && saysProgrammed(known.status, generation);
+  const isProgrammed = known.confirmedDigest === publication.digest && isProgrammedIn(known.status, generation);
   return rolloutOf({ key, generation, needs, publishedAtMs: publication.atMs, isProgrammed }, pods, nowMs, times);
 }
 
 /** Returns true for a status in which a generation is programmed. */
-export function saysProgrammed(status: ResourceStatus | undefined, generation: number): boolean {
+export function isProgrammedIn(status: ResourceStatus | undefined, generation: number): boolean {
   return ownConditions(status).some(({ type, status: held, observedGeneration }) => {
     return type === "Programmed" && held === "True" && observedGeneration === generation;
   });
 }
 
 /** The status keeps its result until a pod reports another one. A new pod has not validated yet. */
-function consentFor({ object, status, pods }: Known): Pick<Facts, "consent"> {
+function validationFor({ object, status, pods }: Known): Pick<Facts, "validation"> {
   const { uid, generation } = object.metadata;
   if (object.kind !== "WebhookPartner") return {};
-  const mark = consentBy(pods, uid, generation);
+  const mark = validationBy(pods, uid, generation);
   const held = ownConditions(status).find(
     ({ type, observedGeneration }) => type === "EndpointVerified" && observedGeneration === generation,
   );
   const reason = verifiedReason(mark?.reason ?? held?.reason);
-  return reason === undefined ? {} : { consent: { reason, message: mark?.message ?? held?.message ?? "" } };
+  return reason === undefined ? {} : { validation: { reason, message: mark?.message ?? held?.message ?? "" } };
 }
 
 function verifiedReason(reason: string | undefined): EndpointVerifiedReason | undefined {

@@ -20,9 +20,9 @@ import { type Pods, type RolloutTimes, rolloutTimesDefault } from "../observe/ro
 import type { Desired } from "../publish/desired-state.ts";
 import type { Publications } from "../publish/publications.ts";
 import { kindsInOrder, resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
-import { factsOf, saysProgrammed, type Known } from "./gather.ts";
+import { factsOf, isProgrammedIn, type Known } from "./gather.ts";
 import { effectsOf } from "./report-effects.ts";
-import { type ClaimDecision, conflictType, decideClaim } from "./installation-claim.ts";
+import { type OwnerDecision, conflictType, decideOwner } from "./status-owner.ts";
 import { decideStatus, type StatusTimes, statusTimesDefault } from "./status-decision.ts";
 import type { StatusWriter } from "./status-writer.ts";
 import { transitionsBetween } from "./transitions.ts";
@@ -78,14 +78,16 @@ export class ResourceControllers {
     };
     this.#controllers = kindsInOrder.map((kind) => this.#controllerOf(kind));
     this.#confirmed = new Map(
-      kindsInOrder.flatMap((kind) => options.resources.objects(kind)).flatMap((object) => this.#saidBefore(object)),
+      kindsInOrder
+        .flatMap((kind) => options.resources.objects(kind))
+        .flatMap((object) => this.#programmedBefore(object)),
     );
   }
 
   start(): void {
     for (const kind of kindsInOrder) {
       for (const { metadata } of this.#options.resources.objects(kind))
-        this.look(resourceKey(kind, metadata), "resync");
+        this.enqueue(resourceKey(kind, metadata), "resync");
     }
     for (const controller of this.#controllers) controller.start();
     this.onPods();
@@ -98,7 +100,7 @@ export class ResourceControllers {
   }
 
   /** Queues one object. @param key `<Kind>/<namespace>/<name>` */
-  look(key: string, priority: Priority = "edit"): void {
+  enqueue(key: string, priority: Priority = "edit"): void {
     const slash = key.indexOf("/");
     const kind = kindsInOrder.find((candidate) => candidate === key.slice(0, slash));
     if (kind !== undefined) this.#queues[kind].add(key.slice(slash + 1), priority);
@@ -117,17 +119,17 @@ export class ResourceControllers {
     }
     const { publications } = this.#options;
     const { moved, fellBack, named } = effectsOf(news.before, news.after, (shard) => publications.current(shard));
-    for (const key of [...moved.flatMap((shard) => this.#waiting.forShard(shard)), ...named]) this.look(key);
-    for (const key of fellBack.flatMap((shard) => publications.inShard(shard))) this.look(key, "resync");
+    for (const key of [...moved.flatMap((shard) => this.#waiting.forShard(shard)), ...named]) this.enqueue(key);
+    for (const key of fellBack.flatMap((shard) => publications.inShard(shard))) this.enqueue(key, "resync");
   }
 
   /** Handles a change of the ready pods. Without pods, a published version stays in force for a grace time. */
   onPods(): void {
-    for (const key of this.#waiting.all()) this.look(key);
+    for (const key of this.#waiting.all()) this.enqueue(key);
     this.#cancelEmpty?.();
     if (this.#options.pods().list.length > 0) return;
     this.#cancelEmpty = this.#options.clock.after(this.#times.emptyGraceMs, () => {
-      for (const key of this.#options.publications.keys()) this.look(key, "resync");
+      for (const key of this.#options.publications.keys()) this.enqueue(key, "resync");
     });
   }
 
@@ -150,8 +152,8 @@ export class ResourceControllers {
       const key = `${kind}/${name}`;
       const object = this.#options.resources.object(kind, name);
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return this.#forget(kind, name);
-      const claim = await this.#claim(object, signal);
-      if (claim.kind === "theirs") return again(claim.againMs, "resync");
+      const owner = await this.#decideOwner(object, signal);
+      if (owner.kind === "theirs") return again(owner.againMs, "resync");
       const { status, writtenAtMs } = this.#options.writer.latest(object);
       const known = this.#gather(key, object, status);
       const facts = factsOf(known, this.#times);
@@ -161,34 +163,34 @@ export class ResourceControllers {
       const decision = decideStatus(facts, status, moments, this.#times);
       this.#remember(known, facts.rollout.kind === "programmed" && facts.isPublished);
       if (decision.kind === "write") await this.#write(known, decision.status, signal);
-      const againMs = Math.min(decision.againMs ?? Number.POSITIVE_INFINITY, claim.againMs ?? Number.POSITIVE_INFINITY);
+      const againMs = Math.min(decision.againMs ?? Number.POSITIVE_INFINITY, owner.againMs ?? Number.POSITIVE_INFINITY);
       return againMs === Number.POSITIVE_INFINITY ? done : again(againMs);
     };
   }
 
   /** Asks, or responds to, another installation that applies the object. */
-  async #claim(object: ResourceObject, signal: AbortSignal): Promise<ClaimDecision> {
+  async #decideOwner(object: ResourceObject, signal: AbortSignal): Promise<OwnerDecision> {
     const { writer, installation, clock, events } = this.#options;
-    const claim = decideClaim(installation, writer.latest(object).status, clock.wallMs());
-    if (claim.conflict === undefined) return claim;
-    await writer.writeConflict(object, claim.conflict, signal);
-    if (claim.conflict !== "none") {
+    const owner = decideOwner(installation, writer.latest(object).status, clock.wallMs());
+    if (owner.conflict === undefined) return owner;
+    await writer.writeConflict(object, owner.conflict, signal);
+    if (owner.conflict !== "none") {
       events.record({
         regarding: regardingOf(object),
         type: "Warning",
         reason: conflictType,
         action: "Reconcile",
-        note: claim.conflict.message,
+        note: owner.conflict.message,
       });
     }
-    return claim;
+    return owner;
   }
 
   #gather(key: string, object: ResourceObject, status: ResourceStatus | undefined): Known {
     const { resources, desired, publications, pods, clock, installation } = this.#options;
-    const said = resources.said(key);
-    const judged = desired()?.outcomes.get(key);
-    const outcome = judged !== undefined && judged.resource === said ? judged : undefined;
+    const resource = resources.resource(key);
+    const compiled = desired()?.outcomes.get(key);
+    const outcome = compiled !== undefined && compiled.resource === resource ? compiled : undefined;
     const publication = publications.of(key);
     const needs = publication === undefined ? [] : publications.needs(publication);
     const confirmedDigest = this.#confirmed.get(key);
@@ -251,10 +253,10 @@ export class ResourceControllers {
   }
 
   /** The object's digest, when its status at the start of the term was programmed. */
-  #saidBefore(object: ResourceObject): readonly (readonly [string, string])[] {
+  #programmedBefore(object: ResourceObject): readonly (readonly [string, string])[] {
     const key = resourceKey(object.kind, object.metadata);
     const publication = this.#options.publications.of(key);
-    if (publication === undefined || !saysProgrammed(object.status, publication.part.config.generation)) return [];
+    if (publication === undefined || !isProgrammedIn(object.status, publication.part.config.generation)) return [];
     return [[key, publication.digest]];
   }
 }

@@ -41,9 +41,9 @@ export function decideStatus(
   const { nowMs } = moments;
   const drafts = decideConditions(facts);
   const own = ownConditions(before);
-  const patientUntilMs = patienceOf(facts, moments, times);
-  if (isPassing(drafts, facts) && own.length > 0 && nowMs < patientUntilMs) {
-    return { kind: "keep", againMs: patientUntilMs - nowMs };
+  const graceUntilMs = graceEndOf(facts, moments, times);
+  if (isPassing(drafts, facts) && own.length > 0 && nowMs < graceUntilMs) {
+    return { kind: "keep", againMs: graceUntilMs - nowMs };
   }
   const status = { ...facts.columns, ...statusOf(drafts, own, moments.now) };
   const difference = compare(before, own, status);
@@ -59,7 +59,7 @@ function isPassing(drafts: readonly ConditionDraft[], { isPaused, result }: Fact
 }
 
 /** End of the time in which a transitional state is not written. */
-function patienceOf({ isPublished, rollout }: Facts, { pendingSinceMs }: Moments, { graceMs }: StatusTimes): number {
+function graceEndOf({ isPublished, rollout }: Facts, { pendingSinceMs }: Moments, { graceMs }: StatusTimes): number {
   return isPublished && rollout.kind === "waiting" ? rollout.untilMs : pendingSinceMs + graceMs;
 }
 

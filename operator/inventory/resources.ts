@@ -24,7 +24,7 @@ type ResourceSets = Readonly<Record<Kind, Pick<WatchedSet<ResourceObject>, "get"
 export class ResourceInventory {
   readonly #sets: ResourceSets;
   /** By `<Kind>/<namespace>/<name>`. */
-  readonly #said = new Map<string, Resource>();
+  readonly #resources = new Map<string, Resource>();
   readonly #handlers: Array<(change: ResourceChange) => void> = [];
 
   constructor(sets: ResourceSets) {
@@ -46,12 +46,12 @@ export class ResourceInventory {
   }
 
   /** The resource of an object, by `<Kind>/<namespace>/<name>`; undefined while it is being deleted. */
-  said(key: string): Resource | undefined {
-    return this.#said.get(key);
+  resource(key: string): Resource | undefined {
+    return this.#resources.get(key);
   }
 
   all(): readonly Resource[] {
-    return [...this.#said.values()];
+    return [...this.#resources.values()];
   }
 
   #take(kind: Kind, change: Change<ResourceObject>): void {
@@ -61,16 +61,16 @@ export class ResourceInventory {
 
   #remember(kind: Kind, { kind: what, object }: Change<ResourceObject>): boolean {
     const key = resourceKey(kind, object.metadata);
-    if (what === "deleted" || object.metadata.deletionTimestamp !== undefined) return this.#said.delete(key);
-    const before = this.#said.get(key);
-    if (before !== undefined && saysTheSame(before, object)) return false;
-    this.#said.set(key, whatItSays(kind, object));
+    if (what === "deleted" || object.metadata.deletionTimestamp !== undefined) return this.#resources.delete(key);
+    const before = this.#resources.get(key);
+    if (before !== undefined && isSameVersion(before, object)) return false;
+    this.#resources.set(key, resourceOf(kind, object));
     return true;
   }
 }
 
 /** The API server raises the generation with every change of the spec. */
-function saysTheSame({ metadata: before }: Resource, { metadata: after }: ResourceObject): boolean {
+function isSameVersion({ metadata: before }: Resource, { metadata: after }: ResourceObject): boolean {
   return (
     before.uid === after.uid &&
     before.generation === after.generation &&
@@ -78,7 +78,7 @@ function saysTheSame({ metadata: before }: Resource, { metadata: after }: Resour
   );
 }
 
-function whatItSays(kind: Kind, object: ResourceObject): Resource {
+function resourceOf(kind: Kind, object: ResourceObject): Resource {
   const { name, namespace, uid, generation, creationTimestamp } = object.metadata;
   const metadata = {
     name,

@@ -53,7 +53,7 @@ export class PodPoller {
     let failures = 0;
     while (!signal.aborted) {
       try {
-        const parsed = await this.#ask(version);
+        const parsed = await this.#poll(version);
         if (signal.aborted) return;
         if (failures > 0 || parsed.version !== version) onReport(parsed.report);
         version = parsed.version;
@@ -67,7 +67,7 @@ export class PodPoller {
     }
   }
 
-  async #ask(version: string | undefined): Promise<ParsedReport> {
+  async #poll(version: string | undefined): Promise<ParsedReport> {
     const { address, agent, token, clock } = this.#options;
     const query = version === undefined ? "" : `?wait=${waitSeconds}&after=${encodeURIComponent(version)}`;
     const limit = new AbortController();

@@ -141,17 +141,17 @@ function podsText(behind: readonly Behind[], ready: number): string {
 
 /** Key of a mark. A pod reports one mark of each kind per partner. */
 export function markKey({ uid, reason }: Pick<ConfigzMark, "uid" | "reason">): string {
-  return reason === "PartnerDisabled" ? uid : consentKey(uid);
+  return reason === "PartnerDisabled" ? uid : validationKey(uid);
 }
 
-function consentKey(uid: string): string {
-  return `${uid} consent`;
+function validationKey(uid: string): string {
+  return `${uid} validation`;
 }
 
 /** The last endpoint validation of this generation, over all pods. */
-export function consentBy(pods: Pods, uid: string, generation: number): ConfigzMark | undefined {
+export function validationBy(pods: Pods, uid: string, generation: number): ConfigzMark | undefined {
   const marks = pods.list
-    .flatMap(({ report }) => report?.marks.get(consentKey(uid)) ?? [])
+    .flatMap(({ report }) => report?.marks.get(validationKey(uid)) ?? [])
     .filter((mark) => mark.generation === generation);
   return marks.toSorted((one, other) => byText(one.since, other.since)).at(-1);
 }

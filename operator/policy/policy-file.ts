@@ -17,7 +17,7 @@ interface PolicyFileOptions {
 
 const bytesMax = 1024 * 1024;
 /** Poll period. A mounted ConfigMap changes by swapping a link above it, which no watch of the file reports. */
-const lookMs = 1_000;
+const pollMs = 1_000;
 
 /** The policy of a file, read again when the file changes. An invalid change keeps the previous policy. */
 export class PolicyFile {
@@ -50,10 +50,10 @@ export class PolicyFile {
   }
 
   #schedule(): void {
-    if (!this.#isStopped) this.#cancel = this.#options.clock.after(lookMs, () => void this.#look());
+    if (!this.#isStopped) this.#cancel = this.#options.clock.after(pollMs, () => void this.#poll());
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { log, metrics, onChange, path } = this.#options;
     try {
       const text = await readText(path);

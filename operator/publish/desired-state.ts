@@ -131,7 +131,7 @@ export class DesiredState {
       held,
       before,
     });
-    this.#lookAgain(againMs - before.nowMs);
+    this.#scheduleAgain(againMs - before.nowMs);
     const fitted = this.#fit(config, all);
     const outcomes = this.#outcomesOf(all, results, fitted);
     const changed = changedBetween(this.#desired?.outcomes, outcomes);
@@ -152,7 +152,7 @@ export class DesiredState {
   }
 
   /** Schedules the next compilation that time alone requires. */
-  #lookAgain(afterMs: number): void {
+  #scheduleAgain(afterMs: number): void {
     this.#cancelAgain?.();
     this.#cancelAgain = Number.isFinite(afterMs) ? this.#options.clock.after(afterMs, () => this.touch()) : undefined;
   }

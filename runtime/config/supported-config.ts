@@ -52,18 +52,18 @@ function sift<T extends ResourceOrigin>(
   previous: readonly T[] | undefined,
   faultOf: (resource: T) => string | undefined,
 ): { readonly kept: readonly T[]; readonly errors: readonly ConfigzError[] } {
-  const judged = wanted.map((resource) => ({ resource, message: judge(faultOf, resource) }));
-  const kept = judged.flatMap(({ resource, message }) => {
+  const checked = wanted.map((resource) => ({ resource, message: check(faultOf, resource) }));
+  const kept = checked.flatMap(({ resource, message }) => {
     return message === undefined ? resource : (previous?.find(({ uid }) => uid === resource.uid) ?? []);
   });
-  const errors = judged.flatMap(({ resource: { namespace, name, generation }, message }) => {
+  const errors = checked.flatMap(({ resource: { namespace, name, generation }, message }) => {
     return message === undefined ? [] : [{ kind, namespace, name, generation, reason: "NotObeyable", message }];
   });
   return { kept, errors };
 }
 
 /** Runs a check. It throws for a resource of an unknown shape. */
-function judge<T>(faultOf: (resource: T) => string | undefined, resource: T): string | undefined {
+function check<T>(faultOf: (resource: T) => string | undefined, resource: T): string | undefined {
   try {
     return faultOf(resource);
   } catch (error) {

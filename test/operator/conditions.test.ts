@@ -285,8 +285,8 @@ const rows: readonly Row[] = [
       ["ConsentUnanswered", "False"],
     ] as const
   ).map(([reason, status]) => ({
-    when: `its endpoint was asked for its consent: ${reason}`,
-    facts: { ...inForce, consent: { reason, message: "it said so" } },
+    when: `its endpoint was validated: ${reason}`,
+    facts: { ...inForce, validation: { reason, message: "it said so" } },
     say: [
       "Accepted=True/Accepted@4",
       "ResolvedRefs=True/ResolvedRefs@4",

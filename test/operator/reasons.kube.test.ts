@@ -319,7 +319,7 @@ const rows: readonly Row[] = [
     },
   },
   ...(["Verified", "ConsentRefused", "ConsentUnanswered"] as const).map((reason): Row => ({
-    says: `its endpoint was asked for its consent: ${reason}`,
+    says: `its endpoint was validated: ${reason}`,
     kind: "WebhookPartner",
     reaches: { Ready: "Ready", EndpointVerified: reason },
     come: async ({ ns, pod, start }) => {

@@ -36,7 +36,7 @@ interface FolderOptions {
 const pollMsDefault = 200;
 const settleMsDefault = 50;
 /** A folder that changes all the time is read after this number of polls. */
-const settleLooksMax = 8;
+const settlePollsMax = 8;
 
 /**
  * Configuration from a folder of YAML files: the three kinds and their Secrets. It polls for changes, which also works
@@ -85,12 +85,12 @@ export class FolderSource implements ConfigSource<FolderState> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       await sleep(this.pollMs, undefined, { signal }).catch(() => undefined);
-      if (!signal.aborted) this.accept(await this.look(folder));
+      if (!signal.aborted) this.accept(await this.poll(folder));
     }
   }
 
   /** Undefined when nothing changed. */
-  private async look(folder: string): Promise<FolderState | undefined> {
+  private async poll(folder: string): Promise<FolderState | undefined> {
     try {
       const entries = await this.settled(folder);
       if (!this.reader.knows(entries)) return await this.reader.read(entries);
@@ -105,7 +105,7 @@ export class FolderSource implements ConfigSource<FolderState> {
 
   private async settled(folder: string): Promise<readonly FolderEntry[]> {
     let entries = await listFolder(folder);
-    for (let looks = 1; looks < settleLooksMax && !this.reader.knows(entries); looks += 1) {
+    for (let polls = 1; polls < settlePollsMax && !this.reader.knows(entries); polls += 1) {
       await sleep(this.settleMs);
       const before = signatureOf(entries);
       entries = await listFolder(folder);

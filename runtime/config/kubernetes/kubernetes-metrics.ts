@@ -4,7 +4,7 @@ import type { ShardedState } from "./shard-set.ts";
 
 /** Metrics of the configuration's source. */
 export interface KubernetesMetrics extends RequestCounter {
-  heard(): void;
+  dataReceived(): void;
   shard(outcome: "good" | "bad"): void;
   joined(state: ShardedState): void;
 }
@@ -24,7 +24,7 @@ export function createKubernetesMetrics(registry = new Registry()): KubernetesMe
     labelNames: ["outcome"],
     registers,
   });
-  const heardAt = new Gauge({
+  const receivedAt = new Gauge({
     name: "heliograph_config_api_heard_timestamp_seconds",
     help: "Time of the last data from the API server, bookmarks of watches included; Unix seconds.",
     registers,
@@ -41,7 +41,7 @@ export function createKubernetesMetrics(registry = new Registry()): KubernetesMe
   });
   return {
     requests: { inc: ({ code }) => requests.inc({ status: code === withoutAnswer ? "none" : code }) },
-    heard: () => heardAt.set(Date.now() / 1000),
+    dataReceived: () => receivedAt.set(Date.now() / 1000),
     shard: (outcome) => versions.inc({ outcome }),
     joined: ({ shards, errors }) => {
       failed.set(Object.values(shards).filter(({ error }) => error !== undefined).length);

@@ -137,15 +137,15 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
       const options = { client, namespace, name, times, outage, random: Math.random, listener };
       return followSecret(options, this.stopping.signal);
     });
-    this.following = Promise.all([...following, this.standIn()]);
-    this.tellWaiting();
+    this.following = Promise.all([...following, this.useCopies()]);
+    this.reportWaiting();
   }
 
   private listenerOf(shard: string, secret: string): FollowListener {
     return {
       onSecret: (object) => this.take(shard, object),
       onFault: (error, waitMs) => this.onFault(shard, secret, error, waitMs),
-      onHeard: () => this.metrics.heard(),
+      onData: () => this.metrics.dataReceived(),
     };
   }
 
@@ -164,11 +164,11 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     this.options.log.warn({ secret, fault, reason, waitMs: Math.round(waitMs) }, "configuration watch interrupted");
     const isRefusal = isKubeError(error) && !isKubeError(error, "transient", "gone", "aborted");
     if (isRefusal && this.set.fail(shard, reason) === "bad") this.joinSoon();
-    else if (this.state === undefined) this.tellWaiting(reason);
+    else if (this.state === undefined) this.reportWaiting(reason);
   }
 
   /** Uses copies of the shards that were not received in time. */
-  private async standIn(): Promise<void> {
+  private async useCopies(): Promise<void> {
     const { copies, log } = this.options;
     if (copies === undefined) return;
     const { signal } = this.stopping;
@@ -201,7 +201,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     const state = this.joined();
     this.joinMs = performance.now() - startedMs;
     if (state === undefined) {
-      this.tellWaiting();
+      this.reportWaiting();
       return;
     }
     this.state = state;
@@ -222,7 +222,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     }
   }
 
-  private tellWaiting(reason?: string): void {
+  private reportWaiting(reason?: string): void {
     const [first, ...others] = this.set.missing();
     if (first === undefined) return;
     const total = shardNames(this.options.counts).length;

@@ -34,7 +34,7 @@ export interface FollowListener {
   /** Called when a list or a watch fails; the next one begins after the wait. */
   onFault(error: unknown, waitMs: number): void;
   /** Called when the server responds or sends bytes. */
-  onHeard(): void;
+  onData(): void;
 }
 
 interface FollowOptions {
@@ -77,7 +77,7 @@ export async function followSecret(options: FollowOptions, signal: AbortSignal):
         if (type === "BOOKMARK" || object.metadata.name !== name) return;
         listener.onSecret(type === "DELETED" ? undefined : object);
       },
-      onHeard: () => listener.onHeard(),
+      onData: () => listener.onData(),
       onEnd: (end, { waitMs }) => {
         if (end.kind === "failed") listener.onFault(end.error, waitMs);
       },

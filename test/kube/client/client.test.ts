@@ -544,7 +544,7 @@ describe("a watch", () => {
     const watch = liveWatch();
     api.on("WATCH", watch.reply);
     let heard = 0;
-    const result = collect(clientOf(api.access, { clock }), { onHeard: () => (heard += 1) });
+    const result = collect(clientOf(api.access, { clock }), { onData: () => (heard += 1) });
     await waitFor(() => watch.isOpen(), { timeoutMs: 20_000, what: "the watch" });
     for (let times = 1; times <= 4; times += 1) {
       watch.send(event("BOOKMARK", `${times}`));
@@ -575,7 +575,7 @@ describe("a watch", () => {
     const stop = new AbortController();
     let heard = 0;
     api.on("WATCH", frames([event("ADDED", "6")]));
-    const result = collect(clientOf(api.access, { clock }), { signal: stop.signal, onHeard: () => (heard += 1) });
+    const result = collect(clientOf(api.access, { clock }), { signal: stop.signal, onData: () => (heard += 1) });
     await waitFor(() => heard > 0, { timeoutMs: 20_000, what: "the first bytes" });
     stop.abort();
     expect(await result).toMatchObject({ types: ["ADDED"], error: { kind: "aborted" } });

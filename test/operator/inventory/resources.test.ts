@@ -39,14 +39,14 @@ const paused = { annotations: { "heliograph.dev/paused": "true" } };
 describe("what an object says", () => {
   test("is the same object for as long as only its status, labels or other annotations change", () => {
     partners.put(acme());
-    const before = inventory.said(key);
+    const before = inventory.resource(key);
     partners.put(
       acme(
         { labels: { a: "b" }, annotations: { note: "x", "heliograph.dev/paused": "no" } },
         { status: { observedGeneration: 1 } },
       ),
     );
-    expect(inventory.said(key)).toBe(before);
+    expect(inventory.resource(key)).toBe(before);
     expect(changes.map(({ isEdit }) => isEdit)).toEqual([true, false]);
     expect(inventory.object("WebhookPartner", "shop/acme")?.status).toEqual({ observedGeneration: 1 });
   });
@@ -61,7 +61,7 @@ describe("what an object says", () => {
       { uid: "u-2", generation: 2 },
     ]) {
       partners.put(acme(metadata));
-      said.push(inventory.said(key));
+      said.push(inventory.resource(key));
     }
     expect(new Set(said).size).toBe(5);
     expect(changes.filter(({ change }) => change.kind !== "deleted").every(({ isEdit }) => isEdit)).toBe(true);

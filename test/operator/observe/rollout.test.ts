@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigzError, ConfigzMark } from "../../../crds/configz.ts";
 import {
-  consentBy,
+  validationBy,
   disabledBy,
   markKey,
   rolloutOf,
@@ -172,9 +172,9 @@ test("what an endpoint said is what the pod that heard it last says of its prese
     pod("rt-3", marked("Verified", "2026-01-01T00:00:03.000Z", 3)),
     pod("rt-4", undefined),
   );
-  expect(consentBy(pods, "u-1", 4)?.reason).toBe("ConsentRefused");
-  expect(consentBy(pods, "u-1", 5)).toBeUndefined();
-  expect(consentBy(pods, "u-2", 4)).toBeUndefined();
+  expect(validationBy(pods, "u-1", 4)?.reason).toBe("ConsentRefused");
+  expect(validationBy(pods, "u-1", 5)).toBeUndefined();
+  expect(validationBy(pods, "u-2", 4)).toBeUndefined();
   expect(disabledBy(pods, "u-1", 4)).toBeUndefined();
 });
 

@@ -73,7 +73,7 @@ function follow(times: Partial<FollowTimes> = {}): void {
             object === undefined ? "no object" : `object ${(object as KubeObject).metadata.resourceVersion ?? "-"}`,
           ),
         onFault: (error) => told.push(isKubeError(error) ? error.kind : "unknown"),
-        onHeard: () => {
+        onData: () => {
           heard += 1;
         },
       },

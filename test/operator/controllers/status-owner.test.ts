@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type ClaimDecision, conflictType, decideClaim } from "../../../operator/controllers/installation-claim.ts";
+import { type OwnerDecision, conflictType, decideOwner } from "../../../operator/controllers/status-owner.ts";
 import type { Condition, ResourceStatus } from "../../../operator/resource-types.ts";
 
 const [first, second] = ["shop/heliograph", "ops/heliograph"];
@@ -24,14 +24,14 @@ class Scene {
   }
 
   #look(self: string, alive: readonly string[]): void {
-    const claim = decideClaim(self, this.status, this.nowMs);
+    const claim = decideOwner(self, this.status, this.nowMs);
     this.#dueMs.set(self, this.nowMs + (claim.againMs ?? Number.POSITIVE_INFINITY));
     const isChanged = this.#apply(self, claim);
     // Whoever watches sees the change.
     if (isChanged) for (const one of alive) if (one !== self) this.#dueMs.set(one, this.nowMs);
   }
 
-  #apply(self: string, { kind, conflict }: ClaimDecision): boolean {
+  #apply(self: string, { kind, conflict }: OwnerDecision): boolean {
     const isNamed = kind === "ours" && this.status?.installation !== self;
     if (conflict === undefined && !isNamed) return false;
     this.writes.push({ by: self, atMs: this.nowMs });

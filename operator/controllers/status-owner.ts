@@ -5,16 +5,16 @@ import type { Condition, ResourceStatus } from "../resource-types.ts";
 export const conflictType = "Conflict";
 
 /** The installation that writes the status, and the conflict to write first; "none" removes it. */
-export type ClaimDecision =
+export type OwnerDecision =
   | { readonly kind: "ours"; readonly conflict?: Condition | "none"; readonly againMs?: number }
   | { readonly kind: "theirs"; readonly conflict?: Condition; readonly againMs: number };
 
 /** Time for the other installation to respond. After it, the asking one writes the status. */
 const responseMsMax = 60_000;
 /** Time between two requests to the other installation, so that its removal is detected. */
-const askEveryMs = 10 * 60_000;
+const requestPeriodMs = 10 * 60_000;
 /** After this time without a request the other installation is gone. */
-const goneMs = 2 * askEveryMs;
+const goneMs = 2 * requestPeriodMs;
 const messageBytesMax = 1024;
 
 /**
@@ -27,34 +27,34 @@ const messageBytesMax = 1024;
  *
  * @param self `<namespace>/<prefix>` of this installation
  */
-export function decideClaim(self: string, status: ResourceStatus | undefined, wallMs: number): ClaimDecision {
+export function decideOwner(self: string, status: ResourceStatus | undefined, wallMs: number): OwnerDecision {
   const owner = status?.installation;
   const conflict = status?.conditions?.find(({ type }) => type === conflictType);
   const ageMs = wallMs - Date.parse(conflict?.lastTransitionTime ?? "");
   if (owner === undefined || owner === self) return ours(self, conflict, ageMs, wallMs);
-  const ask = conditionOf(
+  const request = conditionOf(
     "Unknown",
     "Asked",
     `The installation ${self} applies the object too and checks whether ${owner} still runs.`,
     wallMs,
   );
   return conflict === undefined
-    ? { kind: "theirs", conflict: ask, againMs: responseMsMax }
-    : theirs(conflict, ask, ageMs);
+    ? { kind: "theirs", conflict: request, againMs: responseMsMax }
+    : theirs(conflict, request, ageMs);
 }
 
-function theirs({ status }: Condition, ask: Condition, ageMs: number): ClaimDecision {
+function theirs({ status }: Condition, request: Condition, ageMs: number): OwnerDecision {
   if (status === "Unknown") {
     return ageMs >= responseMsMax
       ? { kind: "ours", conflict: "none" }
       : { kind: "theirs", againMs: responseMsMax - ageMs };
   }
-  return ageMs >= askEveryMs
-    ? { kind: "theirs", conflict: ask, againMs: responseMsMax }
-    : { kind: "theirs", againMs: askEveryMs - ageMs };
+  return ageMs >= requestPeriodMs
+    ? { kind: "theirs", conflict: request, againMs: responseMsMax }
+    : { kind: "theirs", againMs: requestPeriodMs - ageMs };
 }
 
-function ours(self: string, conflict: Condition | undefined, ageMs: number, wallMs: number): ClaimDecision {
+function ours(self: string, conflict: Condition | undefined, ageMs: number, wallMs: number): OwnerDecision {
   if (conflict === undefined) return { kind: "ours" };
   if (conflict.status === "Unknown") {
     const message =
