@@ -1,3 +1,5 @@
+// The configuration of the runtime as data. `compile/` makes it, `shards/` stores it.
+
 import type { SigningScheme } from "./signing-key.ts";
 
 /**

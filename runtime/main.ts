@@ -1,3 +1,4 @@
+// Starts one pod of several. The parts of the process are in `program/`.
 import { stat } from "node:fs/promises";
 import { allowAll } from "../crds/policy.ts";
 import type { ShardCounts } from "../crds/shards/shards.ts";

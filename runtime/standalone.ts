@@ -1,3 +1,4 @@
+// Starts the whole product in one process, from a folder. The parts of the process are in `program/`.
 import { allowAll } from "../crds/policy.ts";
 import type { Shutdown } from "./program/shutdown.ts";
 import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+// The commands of `heliograph`. The parts for both programs are in `command-line/`.
 import { enableCompileCache } from "node:module";
 import { print, runProgram } from "../../command-line/end-process.ts";
 import { StartError } from "../program/start-error.ts";

@@ -3,7 +3,7 @@ import { reportOf, type ProgramStatus } from "./status.ts";
 import type { DisabledPartners } from "../webhooks/partners/disabled-partners.ts";
 
 /** Period at which connections and health are read while a poll waits: they report no changes by themselves. */
-const lookMs = 250;
+const readMs = 250;
 /** Period at which the marks of other pods are read. */
 const marksMs = 10_000;
 
@@ -16,7 +16,7 @@ interface Poll {
 export class ConfigReporter implements ConfigView {
   private readonly status: ProgramStatus;
   private readonly polls = new Set<Poll>();
-  private looking: NodeJS.Timeout | undefined;
+  private reading: NodeJS.Timeout | undefined;
 
   constructor(status: ProgramStatus) {
     this.status = status;
@@ -38,14 +38,14 @@ export class ConfigReporter implements ConfigView {
         clearTimeout(timer);
         signal.removeEventListener("abort", end);
         this.polls.delete(poll);
-        this.look();
+        this.readWhilePolled();
         resolve();
       };
       const poll = { after, wake: end };
       const timer = setTimeout(end, waitMs);
       signal.addEventListener("abort", end, { once: true });
       this.polls.add(poll);
-      this.look();
+      this.readWhilePolled();
     });
     return this.report();
   }
@@ -77,11 +77,11 @@ export class ConfigReporter implements ConfigView {
   }
 
   /** Reads for changes only while a poll waits. */
-  private look(): void {
-    if (this.polls.size > 0) this.looking ??= setInterval(() => this.changed(), lookMs);
+  private readWhilePolled(): void {
+    if (this.polls.size > 0) this.reading ??= setInterval(() => this.changed(), readMs);
     else {
-      clearInterval(this.looking);
-      this.looking = undefined;
+      clearInterval(this.reading);
+      this.reading = undefined;
     }
   }
 }

@@ -48,7 +48,7 @@ const foreign: Readonly<Record<string, readonly string[]>> = {
   "runtime/recipient/verify-delivery.ts": ["verdict"],
 };
 
-const product = ["crds", "kube", "operator", "runtime"];
+const product = ["command-line", "crds", "kube", "operator", "runtime"];
 const tests = ["architecture", "bench", "chart", "cluster", "e2e", "probe", "seams", "support", "tools"];
 const checked = [...product, ...tests.map((name) => `test/${name}`)].map((folder) => `${folder}/`);
 const files = keptFiles.filter((path) => checked.some((folder) => path.startsWith(folder)) && path.endsWith(".ts"));

@@ -96,9 +96,9 @@ export function createAuthenticate(
   const byName = new Map(issuers.map((issuer) => [issuer.settings.issuer, issuer]));
   const verify = rememberVerified(now, (token) => verifiedToken(token, byName, claimNames, now()));
   const seenProofs = createSeenProofs(proofLifetimeMs);
-  const believed = new WeakMap<Caller, Verified>();
+  const verifiedCallers = new WeakMap<Caller, Verified>();
   const isStill: Authenticate["isStill"] = (caller, certificate) => {
-    const verified = believed.get(caller);
+    const verified = verifiedCallers.get(caller);
     if (verified === undefined || verified.binding.key !== undefined || !isInForce(verified, now())) return false;
     return certificateFault(verified.binding, certificate) === undefined;
   };
@@ -113,7 +113,7 @@ export function createAuthenticate(
       const origins = publicUrls.length > 0 ? publicUrls : [`http://${shown.host}`, `https://${shown.host}`];
       await requireProof({ ...shown, origins, token, key: binding.key }, seenProofs, now());
     }
-    believed.set(caller, verified);
+    verifiedCallers.set(caller, verified);
     return caller;
   };
   return Object.assign(authenticate, { isStill });

@@ -97,7 +97,7 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
       const told = {
         ...headers,
-        ...saidBeside(format, body as QueryBody),
+        ...tableHeaders(format, body as QueryBody),
         ...link,
         Vary: "Authorization, Accept, Accept-Encoding",
       };
@@ -121,7 +121,7 @@ const contentTypes: Readonly<Record<(typeof seriesFormats)[number], string>> = {
 };
 
 /** The header that carries `meta` and errors of a table. */
-function saidBeside(format: string, { meta, errors }: QueryBody): Readonly<Record<string, string>> {
+function tableHeaders(format: string, { meta, errors }: QueryBody): Readonly<Record<string, string>> {
   return format === csvMediaType
     ? { "X-Query-Meta": JSON.stringify(errors === undefined ? meta : { ...meta, errors }) }
     : {};

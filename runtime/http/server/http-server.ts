@@ -143,9 +143,9 @@ function boundedServer(handler: RequestListener, limits: HttpLimits, tls: Secure
     connectionsCheckingInterval: limits.timeoutCheckMs,
   };
   // Routes check certificates of bound tokens. TLS accepts any certificate, and none. Source: RFC 8705 §3.
-  const asked = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: limits.headersTimeoutMs };
+  const handshake = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: limits.headersTimeoutMs };
   const server =
-    tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...asked }, handler);
+    tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...handshake }, handler);
   server.timeout = limits.silenceMs;
   server.maxConnections = limits.connectionsMax;
   return server;
@@ -190,13 +190,13 @@ function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {
 
 function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }: RequestOutcome): void {
   const { refusal, refusedItems = [], client, id, ip: address } = request;
-  const told = (own: Refusal, item?: string): void => {
+  const auditOne = (own: Refusal, item?: string): void => {
     if (!isAudited(own.status)) return;
     const { code, message: detail } = own;
     audit({ code, detail, correlationId: id, method, route, address, client, ...(item === undefined ? {} : { item }) });
   };
-  if (refusal !== undefined) told(refusal);
-  for (const { item, refusal: own } of refusedItems) told(own, item);
+  if (refusal !== undefined) auditOne(refusal);
+  for (const { item, refusal: own } of refusedItems) auditOne(own, item);
 }
 
 /** Sends the problem document of any error of a request. */
@@ -204,7 +204,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
   const refusal = refusalOfError(error);
   request.refusal = refusal;
   // Fastify closes the connection under a client that still sends a refused body; the client would then see a reset
-  // instead of the answer. The rest of the body is discarded within the bound on receiving a request.
+  // instead of the response. The rest of the body is discarded within the bound on receiving a request.
   reply.removeHeader("connection");
   return (
     reply

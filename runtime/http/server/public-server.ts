@@ -101,7 +101,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
       const answer = await abortOnClose(reply, responseTimeoutMs, work);
       if (answer.refused !== undefined) request.refusedItems = answer.refused;
       reply.code(answer.status).headers(answer.headers ?? {});
-      if (isForAll(reply)) tellOwnId(request, reply, ownId);
+      if (isForAll(reply)) setOwnId(request, reply, ownId);
       keepRepeatable(repeatRequests, route, request, { answer, headers: reply.getHeaders() });
       return isKnown(request, reply) ? notModified(reply) : reply.send(answer.body);
     },
@@ -114,7 +114,7 @@ function isForAll(reply: FastifyReply): boolean {
 }
 
 /** A shared response carries an id of its own, since the caller's id means nothing to other callers. */
-function tellOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string): void {
+function setOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string): void {
   request.answerId = ownId;
   reply.header(correlationHeader, ownId);
 }

@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import type { TlsSettings } from "../../config/settings/settings.ts";
 
 /** Period at which the files are read. */
-const lookMs = 10_000;
+const pollMs = 10_000;
 
 /** Certificate, key and authorities of a server, in files that other programs replace. */
 export interface TlsFiles {
@@ -25,7 +25,7 @@ export async function openTlsFiles(settings: TlsSettings): Promise<TlsFiles> {
   createSecureContext(options);
   return {
     options,
-    follow: (server, log, everyMs = lookMs) => {
+    follow: (server, log, everyMs = pollMs) => {
       if (!(server instanceof TlsServer)) throw new Error("a server without TLS has no certificate");
       return follow({ settings, server, log }, options, everyMs);
     },
@@ -41,13 +41,13 @@ interface Followed {
 /** Polls, since a mounted Secret is replaced by a change of links, for which some systems send no file event. */
 function follow(followed: Followed, first: SecureContextOptions, everyMs: number): () => void {
   let current = first;
-  let isLooking = false;
+  let isReading = false;
   const timer = setInterval(() => {
-    if (isLooking) return;
-    isLooking = true;
+    if (isReading) return;
+    isReading = true;
     void replaced(followed, current).then((next) => {
       current = next;
-      isLooking = false;
+      isReading = false;
     });
   }, everyMs);
   timer.unref();

@@ -332,7 +332,9 @@ describe("heliograph runtime --config kubernetes", () => {
     });
     expect(await program.ended()).toMatchObject({
       code: 10,
-      stderr: expect.stringMatching(/^heliograph: the API server cannot be used: no kubeconfig and no service account found/u),
+      stderr: expect.stringMatching(
+        /^heliograph: the API server cannot be used: no kubeconfig and no service account found/u,
+      ),
     });
   });
 });
