@@ -3,45 +3,46 @@ import type { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "./authorization/caller.ts";
 import type { Parameters } from "./request/parameters.ts";
 
-/** What one request brings besides its parameters. */
+/** The interface of the metrics API, with its requests and responses. It has no code. */
+
+/** The context of one request. */
 export interface RequestContext {
   readonly correlationId: string;
-  /** Unix milliseconds at which the request came. */
+  /** Unix milliseconds of the request. */
   readonly nowMs: number;
-  /** Where a caller without a token is. @default nobody knows where */
+  /** Address of a caller without a token. @default unknown */
   readonly address?: string | undefined;
 }
 
-/** One answer, ready to be encoded. */
+/** One response, ready to be encoded. */
 export interface MetricsResponse {
-  /** 206: some store is missing from the data. Source: seed "Operational Metrics API" §7. */
+  /** 206: a part of the data is missing. Source: seed "Operational Metrics API" §7. */
   readonly status: 200 | 206;
   /** Response headers of seed "Operational Metrics API" §6, names as the seed writes them. */
   readonly headers: Readonly<Record<string, string>>;
   /** JSON body. */
   readonly body: object;
-  /** The very same bytes that `JSON.stringify` makes of the body, sooner; undefined: there is no other way. */
+  /** Writes the same bytes as `JSON.stringify` of the body, faster. @default `JSON.stringify` */
   readonly json?: (() => Promise<Uint8Array>) | undefined;
-  /** How the same request of the same caller is answered again. @default by looking at it as if it were new */
+  /** Handles a repeat request of the same caller. @default the request is handled like a new one */
   readonly again?: Again | undefined;
 }
 
 /**
- * Answers, charges and counts a request that differs from an earlier one of the same caller in nothing but its time.
+ * Handles, charges and counts a request that differs from an earlier one of the same caller only in its time.
  *
- * @returns the headers that differ from the earlier answer's, always the same names; the body is the same object.
- * Undefined when the
- *   request has to be looked at as if it were new, and nothing was spent or counted
+ * @returns the headers that differ from the earlier response, always with the same names; the body is the same object.
+ *   Undefined when the request has to be handled like a new one; then nothing was charged or counted
  */
 export type Again = (nowMs: number) => Readonly<Record<string, string>> | undefined;
 
-/** What became of one query of a bulk. `cost` is undefined when it was refused before it had a plan. */
+/** The result of one query of a bulk. `cost` is undefined when the query was refused before it had a plan. */
 export type BulkResult = { readonly id: string; readonly cost: number | undefined } & (
-  | { readonly answer: MetricsResponse }
+  | { readonly response: MetricsResponse }
   | { readonly refusal: Refusal }
 );
 
-/** The answer of a bulk. Source: wire, "Bulk". */
+/** The response to a bulk. Source: wire, "Bulk". */
 export interface BulkResponse {
   /** 206: a query is partial or failed because of a store. */
   readonly status: 200 | 206;
@@ -53,16 +54,16 @@ export interface BulkResponse {
 
 /** One question of a runtime in another region. */
 export interface PartialsRequest {
-  /** As it was received. */
+  /** The received bytes. */
   readonly body: Uint8Array;
   readonly caller: Caller;
   readonly signal: AbortSignal;
   readonly context: RequestContext;
-  /** For how long the answer is of use; undefined: as long as any. */
+  /** Time until the peer gives up; undefined when it names none. */
   readonly remainingMs: number | undefined;
 }
 
-/** Partials as bytes, or, of what is small, as JSON. */
+/** Partials: points as bytes, other results as JSON. */
 export interface PartialsResponse {
   readonly status: 200;
   readonly headers: Readonly<Record<string, string>>;
@@ -70,26 +71,26 @@ export interface PartialsResponse {
 }
 
 /**
- * The metrics read API without its HTTP. Every method throws `Refusal` for what the caller did wrong and for stores
- * that all failed; an aborted signal rejects with the signal's reason. Source: seed "Operational Metrics API" §4.
+ * The metrics API without HTTP. Every method throws `Refusal` for an error of the caller and when all stores failed. An
+ * aborted signal rejects with its reason. Source: seed "Operational Metrics API" §4.
  */
 export interface MetricsApi {
   /** `GET /v1/metrics/query` */
   query(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
   /** `GET /v1/metrics/instant` */
   instant(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
-  /** `POST /v1/metrics/bulk-query`: `body` as it was received. */
+  /** `POST /v1/metrics/bulk-query`. @param body the received bytes */
   bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkResponse>;
-  /** `GET /v1/metrics/slo`; a caller without any scope sees what is public. */
+  /** `GET /v1/metrics/slo`; a caller without any scope sees public objectives. */
   slo(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
-  /** `POST /v1/metrics/partials`: what a runtime in another region wants of this one's own stores. */
+  /** `POST /v1/metrics/partials`: partials of this runtime's own stores for a runtime in another region. */
   partials(request: PartialsRequest): Promise<PartialsResponse>;
-  /** `GET /v1/metrics/catalog`: only what the caller may read. */
+  /** `GET /v1/metrics/catalog`: the metrics that the caller may read. */
   catalog(params: Parameters, caller: Caller, context: RequestContext): MetricsResponse;
   /** `GET /v1/metrics/health` */
   health(): MetricsResponse;
-  /** Obeys another configuration from the next request on. */
+  /** Applies another configuration to all later requests. */
   apply(config: RuntimeConfig): void;
-  /** Closes the connections to the stores. Requests under way fail. */
+  /** Closes the connections to the stores. Requests in progress fail. */
   stop(): Promise<void>;
 }

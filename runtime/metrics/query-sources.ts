@@ -19,7 +19,7 @@ export interface QueryRequest {
   readonly context: RequestContext;
 }
 
-/** What queries are answered from. */
+/** The sources that handle a query. */
 export interface QuerySources extends MiddlewareSources {
   readonly queryContext: QueryContext;
   /** Bound on all store reads of a query together. */

@@ -7,17 +7,16 @@ import type { Plan } from "./planning/plan.ts";
 import type { Query } from "./planning/query.ts";
 import { keepsWindow } from "./planning/keeps-window.ts";
 
-/** What happens for each query besides its answer. */
-interface AgainSources {
+interface RepeatSources {
   readonly admitNow: AdmitQueryNow;
   readonly countPoints: (counts: PointCounts) => void;
 }
 
 /**
- * The same query again, under the same configuration. Of all that it was made of, only its window and the sunset of its
- * metrics move with the time; what it may cost and what is left of its quota are worked out each time.
+ * Handles an equal query under the same configuration. Of its inputs, only the window and the sunset of its metrics
+ * change with the time. Cost and quota are computed for each repeat query.
  */
-export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, countPoints }: AgainSources): Again {
+export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, countPoints }: RepeatSources): Again {
   const { query } = plan;
   const counts = pointsOf(plan);
   return (nowMs) => {
@@ -31,7 +30,7 @@ export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, co
   };
 }
 
-/** All points of an answer that is kept: counted once for each range query, as those are that stores answer. */
+/** The points of a cached response, all of them hits. A point counts once for each range query. */
 export function pointsOf({ grid, parts }: Plan): PointCounts {
   return { hit: grid.count * parts.reduce((sum, { ranges }) => sum + ranges.length, 0), miss: 0 };
 }
@@ -40,22 +39,22 @@ function isStillCurrent({ metrics, window, windowAt }: Query, nowMs: number): bo
   return !metrics.some(({ entry }) => isPastSunset(entry.metric, nowMs)) && keepsWindow({ window, windowAt }, nowMs);
 }
 
-/** What was asked before, until the next configuration. */
+/** The repeat queries of one configuration. */
 interface RepeatQueries {
-  /** The same, until {@link forget}. */
+  /** Returns the same function, which returns undefined after {@link forget}. */
   remember(again: Again): Again;
-  /** Lets go of everything: all of it has to be countPoints at as if it were new. */
+  /** Forgets all queries, so that the next ones are handled like new ones. */
   forget(): void;
 }
 
-/** Nothing yet. Whoever holds what was remembered holds nothing of the configuration. */
+/** Creates empty repeat queries. Returned functions hold no reference to the configuration. */
 export function createRepeatQueries(): RepeatQueries {
   let known = new WeakMap<object, Again>();
   return {
     remember(again) {
-      const name = {};
-      known.set(name, again);
-      return (nowMs) => known.get(name)?.(nowMs);
+      const key = {};
+      known.set(key, again);
+      return (nowMs) => known.get(key)?.(nowMs);
     },
     forget() {
       known = new WeakMap();

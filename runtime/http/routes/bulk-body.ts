@@ -16,18 +16,18 @@ export async function bulkJson({ results, meta }: BulkResponse, correlationId: s
 
 /** Uses the JSON bytes of a response where it has them, without another text. */
 async function resultJson(result: BulkResult, correlationId: string): Promise<readonly Uint8Array[]> {
-  const body = "answer" in result ? await result.answer.json?.() : undefined;
-  if (body === undefined || !("answer" in result))
+  const body = "response" in result ? await result.response.json?.() : undefined;
+  if (body === undefined || !("response" in result))
     return [Buffer.from(JSON.stringify(resultBody(result, correlationId)))];
-  const { status, headers } = result.answer;
+  const { status, headers } = result.response;
   const begin = JSON.stringify({ id: result.id, status, headers: lowercase(headers) });
   return [Buffer.from(`${begin.slice(0, -1)},`), body.subarray(1)];
 }
 
 function resultBody(result: BulkResult, correlationId: string): object {
   const { id, cost } = result;
-  if ("answer" in result) {
-    const { status, headers, body } = result.answer;
+  if ("response" in result) {
+    const { status, headers, body } = result.response;
     return { id, status, headers: lowercase(headers), ...body };
   }
   const costHeader = cost === undefined ? {} : { "x-query-cost-estimate": String(cost) };

@@ -4,44 +4,51 @@ import { type Parameters, shown } from "../request/parameters.ts";
 
 /** Source: seed "Operational Metrics API" §8. */
 export const bulkQueriesMax = 50;
-/** Largest body of a bulk request: every query may fill a request target. */
+/** Most bytes of a bulk request. Every query may be as long as a URL may be. */
 export const bulkBytesMax = 512 * 1024;
 const idLengthMax = 64;
 
-/** One query of a bulk, or what is wrong with it: that is its own answer, not the bulk's. */
+/** One query of a bulk, or its own error. */
 export interface BulkItem {
   readonly id: string;
   readonly params: Parameters | Refusal;
 }
 
 /**
- * Reads the body of a bulk request. Each query becomes the parameters that the same query would have in a URL, so that
- * one parser reads both. Source: seed "Operational Metrics API" §4.2, wire "Bulk".
+ * Parses the body of a bulk request. Each query becomes the parameters of a URL, so that one parser resolves both.
+ * Source: seed "Operational Metrics API" §4.2, wire "Bulk".
  *
- * @throws Refusal for a body whose queries cannot be told apart, or that are too many
+ * @throws Refusal for a body that is no bulk, has too many queries, or repeats an id
  */
 export function readBulk(body: Uint8Array): readonly BulkItem[] {
   const value = parseJson(body);
-  if (!isObject(value)) throw new Refusal("invalid_request", "the body is not a JSON object");
+  if (!isObject(value)) throw new Refusal("invalid_request", "the body is not a JSON object; send one");
   const { queries, ...others } = value as { readonly queries?: unknown };
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw refuseField("unknown_parameter", shown(unknown), `${shown(unknown)} is not a member of a bulk`);
+    throw refuseField("unknown_parameter", shown(unknown), `${shown(unknown)} is not a member of a bulk; remove it`);
   if (!Array.isArray(queries) || queries.length === 0 || queries.length > bulkQueriesMax) {
-    throw refuseField("invalid_request", "queries", `queries is a list of 1 to ${bulkQueriesMax} queries`);
+    throw refuseField(
+      "invalid_request",
+      "queries",
+      `queries is not valid; use a list of 1 to ${bulkQueriesMax} queries`,
+    );
   }
   const items = queries.map(readItem);
-  const ids = new Set(items.map(({ id }) => id));
-  if (ids.size < items.length) throw refuseField("invalid_request", "queries", "each id of a bulk is given once");
-  return items;
+  const ids = items.map(({ id }) => id);
+  const repeated = ids.find((id, index) => ids.indexOf(id) < index);
+  if (repeated === undefined) return items;
+  const detail = `queries has the id ${shown(repeated)} twice; give each query its own id`;
+  throw refuseField("invalid_request", "queries", detail);
 }
 
 function readItem(query: unknown, index: number): BulkItem {
   const field = `queries[${index}]`;
-  if (!isObject(query)) throw refuseField("invalid_request", field, `${field} is not an object`);
+  if (!isObject(query)) throw refuseField("invalid_request", field, `${field} is not a JSON object; send one`);
   const { id, ...members } = query as { readonly id?: unknown };
   if (typeof id !== "string" || id === "" || id.length > idLengthMax) {
-    throw refuseField("invalid_request", `${field}.id`, `${field}.id is a text of 1 to ${idLengthMax} characters`);
+    const detail = `${field}.id is not valid; use a text of 1 to ${idLengthMax} characters`;
+    throw refuseField("invalid_request", `${field}.id`, detail);
   }
   return { id, params: paramsOf(members) };
 }
@@ -57,10 +64,10 @@ function paramsOf(members: object): Parameters | Refusal {
 
 type Pair = readonly [name: string, values: readonly string[]];
 
-/** `filter` is the only member with members; a list is repeated or joined as the URL has it. */
+/** Converts one member. Only `filter` has members of its own; lists are repeated or joined as in a URL. */
 function memberParams(name: string, value: unknown): readonly Pair[] {
   if (!/^[a-z_]+$/u.test(name))
-    throw refuseField("unknown_parameter", shown(name), `${shown(name)} is not a parameter`);
+    throw refuseField("unknown_parameter", shown(name), `${shown(name)} is not a parameter; remove it`);
   if (name === "filter") return filterParams(value);
   if (isTextList(value)) return listParams(name, value);
   if (isScalar(value)) return [[name, [String(value)]]];
@@ -74,23 +81,27 @@ function listParams(name: string, values: readonly string[]): readonly Pair[] {
 }
 
 function wrongType(name: string): Refusal {
-  return refuseField("invalid_request", name, `${name} has a value of the wrong type`);
+  return refuseField(
+    "invalid_request",
+    name,
+    `${name} has a value of the wrong type; use that of the OpenAPI document`,
+  );
 }
 
 function filterParams(value: unknown): readonly Pair[] {
   if (!isObject(value) || Array.isArray(value)) {
-    throw refuseField("invalid_filter", "filter", "filter is an object from label to value");
+    throw refuseField("invalid_filter", "filter", "filter is not valid; use an object from label to value");
   }
   return Object.entries(value).map(([label, wanted]): Pair => {
     const name = `filter[${label}]`;
     if (typeof wanted === "string") return [name, [wanted]];
-    throw refuseField("invalid_filter", shown(name), `${shown(name)} is a text`);
+    throw refuseField("invalid_filter", shown(name), `${shown(name)} is not valid; use a text`);
   });
 }
 
 function joined(labels: readonly string[]): string {
   const odd = labels.find((label) => label.includes(","));
-  if (odd !== undefined) throw refuseField("invalid_group_by", "group_by", `${shown(odd)} is not a label`);
+  if (odd !== undefined) throw refuseField("invalid_group_by", "group_by", `${shown(odd)} is not a label; remove it`);
   return labels.join(",");
 }
 

@@ -17,11 +17,13 @@ import { retryAfterSeconds } from "../execution/region-status.ts";
 import { pointCount } from "../request/window.ts";
 import { readBulk, type BulkItem } from "./bulk-request.ts";
 
-/** Queries of one bulk that run at once. */
+/** The bulk endpoint: it runs several queries of one caller. `handle-query.ts` handles each of them. */
+
+/** Most concurrent queries of one bulk. */
 const bulkConcurrency = 8;
-/** Points that all answers of one bulk may have together: it is one body in memory. */
+/** Most points of all responses of one bulk, since its body is in memory. */
 const bulkPointsMax = 1_000_000;
-/** What the stores may answer to all queries of one bulk together. */
+/** Most bytes that the stores may send for all queries of one bulk. */
 const bulkStoreBytesMax = 2 * queryBytesMax;
 
 /** One bulk of one caller. */
@@ -32,21 +34,20 @@ interface BulkRequest {
   readonly context: RequestContext;
 }
 
-/** What a bulk is answered from. */
 interface BulkSources extends QuerySources {
   readonly log: Pick<Logger, "warn">;
   readonly admission: Pick<Admission, "request">;
-  /** Lets one query of a bulk in. */
+  /** Admits one query of a bulk. */
   readonly admitItem: AdmitQuery;
 }
 
-/** Shards of all queries together. */
+/** Store reads of all queries together. */
 interface Shards {
   asked: number;
   answered: number;
 }
 
-/** One bulk under way. */
+/** One bulk in progress. */
 interface Run {
   readonly request: BulkRequest;
   readonly sources: BulkSources;
@@ -54,12 +55,12 @@ interface Run {
   readonly lateness: Lateness;
   readonly shards: Shards;
   readonly schemaVersions: Set<string>;
-  /** Points that are still to be had. */
+  /** Points that remain for the next queries. */
   points: number;
 }
 
 /**
- * Answers every query of a bulk as if it were asked alone, with equal reads sent once and one deadline for all of them.
+ * Handles every query of a bulk like a single one. Equal reads are sent once, and one deadline bounds all queries.
  * Source: seed "Operational Metrics API" §4.2.
  *
  * @throws Refusal for a body that is no bulk; the signal's reason when the caller leaves
@@ -78,15 +79,15 @@ export async function handleBulk(request: BulkRequest, sources: BulkSources): Pr
   const run: Run = { request, sources, reads, lateness, shards, schemaVersions: new Set(), points: bulkPointsMax };
   try {
     const results = await runBounded(items, bulkConcurrency, (item) => handleItem(item, run));
-    const answer = bulkResponse(results, run, performance.now() - startMs);
-    return { ...answer, headers: { ...answer.headers, ...admitted.headers() } };
+    const response = bulkResponse(results, run, performance.now() - startMs);
+    return { ...response, headers: { ...response.headers, ...admitted.headers() } };
   } finally {
     lateness.end();
     admitted.end();
   }
 }
 
-/** A bulk is one request, in the slowest class of all that it names. */
+/** Admits a bulk as one request, in the slowest class of its metrics. */
 function admitBulk(
   items: readonly BulkItem[],
   caller: Caller,
@@ -117,31 +118,33 @@ async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
   };
   try {
     const own = { ...sources, share: reads.share, deadlineMs, admit, observe };
-    const answer = await handleQuery("query", { ...request, params }, own);
-    return { id, cost, answer };
+    const response = await handleQuery("query", { ...request, params }, own);
+    return { id, cost, response };
   } catch (error) {
     if (request.signal.aborted) throw error;
     return { id, cost, refusal: refusalOf(error, id, run) };
   }
 }
 
-/** @throws Refusal when the answers before left too little room */
+/** Takes the points of one query. @throws Refusal when too few remain */
 function takePoints({ query }: Plan, run: Run): void {
   const series = query.groupBy.length === 0 ? query.metrics.length : query.limit;
   run.points -= series * pointCount(query.window);
   if (run.points >= 0) return;
-  const detail = `the answers of one bulk have at most ${bulkPointsMax} points together; ask for fewer or coarser ones`;
+  const detail = `the responses of one bulk have more than ${bulkPointsMax} points; ask for fewer or coarser ones`;
   throw new Refusal("result_too_large", detail);
 }
 
 function outOfTime(): Refusal {
-  return new Refusal("store_timeout", "the time of the bulk was over before this query began", { retryAfterSeconds });
+  return new Refusal("store_timeout", "the deadline of the bulk passed before this query; ask it again", {
+    retryAfterSeconds,
+  });
 }
 
 function refusalOf(error: unknown, id: string, { request, sources }: Run): Refusal {
   if (error instanceof Refusal) return error;
   const { correlationId } = request.context;
-  sources.log.warn({ correlationId, query: id, err: error }, "a query of a bulk failed");
+  sources.log.warn({ correlationId, query: id, err: error }, "bulk query failed");
   return new Refusal("internal", "Internal error. The server log has the cause under this correlation id.", {
     cause: error,
   });
@@ -149,17 +152,17 @@ function refusalOf(error: unknown, id: string, { request, sources }: Run): Refus
 
 function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: number): BulkResponse {
   const { request, reads, shards } = run;
-  const answers = results.flatMap((result) => ("answer" in result ? [result.answer] : []));
+  const responses = results.flatMap((result) => ("response" in result ? [result.response] : []));
   const partial = results.some(isIncomplete);
   const { wanted, sent } = reads.counts();
   return {
     status: partial ? 206 : 200,
     headers: responseHeaders({
-      freshness: answers.map(({ headers }) => freshnessOf(headers)),
-      downsample: oneOrMixed(answers.map(({ headers }) => headers["X-Downsample"] ?? "none")),
+      freshness: responses.map(({ headers }) => freshnessOf(headers)),
+      downsample: oneOrMixed(responses.map(({ headers }) => headers["X-Downsample"] ?? "none")),
       partial,
       plan: `queries=${results.length}, concurrency=${bulkConcurrency}, reads=${wanted}, sent=${sent}`,
-      cache: oneOrMixed(answers.map(({ headers }) => headers["X-Query-Cache"] ?? "off")),
+      cache: oneOrMixed(responses.map(({ headers }) => headers["X-Query-Cache"] ?? "off")),
       shards,
       total: { cost: results.reduce((sum, { cost = 0 }) => sum + cost, 0), durationMs },
     }),
@@ -168,15 +171,15 @@ function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: numb
       correlation_id: request.context.correlationId,
       schema_version: [...run.schemaVersions].sort().join(","),
       queries: results.length,
-      failed: results.length - answers.length,
+      failed: results.length - responses.length,
       partial,
     },
   };
 }
 
-/** Partial, or failed for a reason that is not the caller's. */
+/** Tests if a result is partial, or failed without an error of the caller. */
 function isIncomplete(result: BulkResult): boolean {
-  return "answer" in result ? result.answer.status === 206 : result.refusal.status >= 500;
+  return "response" in result ? result.response.status === 206 : result.refusal.status >= 500;
 }
 
 function oneOrMixed(values: readonly string[]): string {

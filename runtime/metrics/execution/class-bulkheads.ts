@@ -3,14 +3,14 @@ import { aroundReads, type AroundRead } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store-set.ts";
 
 /**
- * Requests of one class to one store at once. A store has sixteen connections: the slower classes together leave some
- * of them to real time, whatever they ask. Source: wire "Metrics", seed "Operational Metrics API" §2.6.
+ * Most concurrent requests of one class to one store. A store has sixteen connections: classes B and C together leave
+ * some of them to class A. Source: wire "Metrics", seed "Operational Metrics API" §2.6.
  */
 export const bulkheadSizes: Readonly<Record<QueryClass, number>> = { A: Number.POSITIVE_INFINITY, B: 7, C: 5 };
 
-/** Keeps the classes from taking all connections of a store. */
+/** Limits the concurrent requests of each class to each store. */
 export interface ClassBulkheads {
-  /** The same stores, whose reads wait until their class has room, in the order in which they came. */
+  /** Wraps the stores: each read waits in order of arrival until its class has a place. */
   of(queryClass: QueryClass, stores: Stores): Stores;
 }
 
@@ -19,14 +19,14 @@ interface Bulkhead {
   readonly waiting: (() => void)[];
 }
 
-/** Nothing under way. */
+/** Creates empty bulkheads. */
 export function createClassBulkheads(): ClassBulkheads {
   const bulkheads = new Map<string, Bulkhead>();
-  const enter = async (name: string, width: number): Promise<Bulkhead> => {
+  const enter = async (name: string, size: number): Promise<Bulkhead> => {
     const bulkhead = bulkheads.get(name) ?? { underWay: 0, waiting: [] };
     bulkheads.set(name, bulkhead);
-    // Whoever is called has the place of the one that left.
-    if (bulkhead.underWay < width) bulkhead.underWay += 1;
+    // A resumed read takes over the place of the read that left.
+    if (bulkhead.underWay < size) bulkhead.underWay += 1;
     else await new Promise<void>((resolve) => bulkhead.waiting.push(resolve));
     return bulkhead;
   };
@@ -38,12 +38,12 @@ export function createClassBulkheads(): ClassBulkheads {
   };
   return {
     of(queryClass, stores) {
-      const width = bulkheadSizes[queryClass];
-      if (width === Number.POSITIVE_INFINITY) return stores;
-      // One whose caller has left meanwhile fails at once when it is sent, so that nobody waits behind it.
+      const size = bulkheadSizes[queryClass];
+      if (size === Number.POSITIVE_INFINITY) return stores;
+      // A read whose caller has left fails at once when it is sent, so that it blocks no other read.
       const around: AroundRead = async (read, send) => {
         const name = `${queryClass} ${read.store}`;
-        const bulkhead = await enter(name, width);
+        const bulkhead = await enter(name, size);
         try {
           return await send();
         } finally {

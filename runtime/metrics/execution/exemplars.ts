@@ -4,7 +4,7 @@ import type { Plan } from "../planning/plan.ts";
 import type { PartResult } from "./read-part.ts";
 import { formatTime } from "../request/time.ts";
 
-/** An exemplar of an answer. Source: wire, "Metrics". */
+/** An exemplar of a response. Source: wire, "Metrics". */
 export interface Exemplar {
   readonly trace_id: string;
   readonly timestamp: string;
@@ -12,22 +12,22 @@ export interface Exemplar {
 }
 
 export const exemplarsPerSeriesMax = 10;
-/** A W3C or a B3 trace id and nothing else: a free text could hold personal data. */
+/** A W3C or a B3 trace id. A free text could hold personal data. */
 const traceId = /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/iu;
 
-/** How many exemplars are not shown, since their `trace_id` is none. */
-export function countHidden(answers: readonly PartResult[]): number {
-  return answers.reduce((sum, { exemplars }) => sum + exemplars.filter((exemplar) => !isShowable(exemplar)).length, 0);
+/** Counts the exemplars that are hidden, since their `trace_id` is not a trace id. */
+export function countHidden(results: readonly PartResult[]): number {
+  return results.reduce((sum, { exemplars }) => sum + exemplars.filter((exemplar) => !isShowable(exemplar)).length, 0);
 }
 
 /**
- * The newest exemplars of one metric by the key of their series' labels. Source: seed "Operational Metrics API" §2.4.
+ * The newest exemplars of one metric, by the key of their series' labels. Source: seed "Operational Metrics API" §2.4.
  */
 export function exemplarsBySeries(
-  answers: readonly PartResult[],
+  results: readonly PartResult[],
   plan: Plan,
 ): ReadonlyMap<string, readonly Exemplar[]> {
-  const keyed = answers.flatMap(({ part, exemplars }) =>
+  const keyed = results.flatMap(({ part, exemplars }) =>
     exemplars.filter(isShowable).map((exemplar) => ({
       key: labelsKey(governedLabels(part, plan.query.groupBy, exemplar.seriesLabels)),
       exemplar,
@@ -37,18 +37,18 @@ export function exemplarsBySeries(
   return new Map([...groups].map(([key, own]) => [key, newest(own.map(({ exemplar }) => exemplar))]));
 }
 
-/** Whether an exemplar holds a trace id, and numbers. */
+/** Tests if an exemplar has a trace id and finite numbers. */
 export function isShowable({ labels, value, timestampMs }: StoreExemplar): boolean {
   return traceId.test(labels["trace_id"] ?? "") && Number.isFinite(value) && Number.isFinite(timestampMs);
 }
 
-/** Newest first; a bucket and the buckets above it may carry the same one. */
+/** Selects the newest exemplars, each trace once: a bucket and the buckets above it can have the same exemplar. */
 function newest(exemplars: readonly StoreExemplar[]): readonly Exemplar[] {
-  const shown = new Map<string, Exemplar>();
+  const byTrace = new Map<string, Exemplar>();
   for (const { labels, value, timestampMs } of [...exemplars].sort((a, b) => b.timestampMs - a.timestampMs)) {
     const id = labels["trace_id"] ?? "";
-    if (!shown.has(id)) shown.set(id, { trace_id: id, timestamp: formatTime(timestampMs), value });
-    if (shown.size === exemplarsPerSeriesMax) break;
+    if (!byTrace.has(id)) byTrace.set(id, { trace_id: id, timestamp: formatTime(timestampMs), value });
+    if (byTrace.size === exemplarsPerSeriesMax) break;
   }
-  return [...shown.values()];
+  return [...byTrace.values()];
 }

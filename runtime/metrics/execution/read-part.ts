@@ -23,18 +23,16 @@ import { layoutOf, tellingPoint, toldLayout, type NativeLayout } from "../aggreg
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { overWidth, printExemplified, printVector, type Vector } from "../promql/promql.ts";
 
-/** What one store answered for one metric, and of when. */
+/** The result of one part: one metric from one store. */
 export interface PartResult extends PartSeries {
-  /**
-   * When the newest sample at the end of the window was taken; undefined: not asked, or the store saw none recently.
-   */
+  /** Time of the newest sample at the end of the window; undefined when it was not read or no recent one exists. */
   readonly newestMs: number | undefined;
-  /** What the store says of its answer. */
+  /** The gravest warning of the store's responses. */
   readonly warning: WarningClass;
   readonly exemplars: readonly StoreExemplar[];
 }
 
-/** Requests of one part that run at once, so that one query never has all of a store's connections. */
+/** Most concurrent requests of one part, so that one query never takes all connections of a store. */
 const requestsMax = 4;
 
 interface PartRead {
@@ -46,8 +44,8 @@ interface PartRead {
 }
 
 /**
- * Reads one part from its store: all of it or nothing, since one statistic without the other would answer wrongly. When
- * one request fails, the others are cancelled.
+ * Reads one part from its store. The first failed request aborts the others, since one statistic without the other
+ * would give a wrong value.
  *
  * @throws StoreError; the signal's reason when it is aborted
  */
@@ -75,14 +73,14 @@ export function readPart(
 
 async function readAll(reading: PartRead): Promise<PartResult> {
   const { plan, part, client, call, boundary } = reading;
-  const [newestSeconds, exemplars, answer] = await Promise.all([
+  const [newestSeconds, exemplars, ranges] = await Promise.all([
     part.newest && client.single(printVector(part.newest, boundary), plan.query.window.toMs, call),
     readExemplars(reading),
     part.metric.recipe.kind === "quantile" && part.metric.recipe.histogram === "Native"
       ? readNative(reading)
       : readRanges(reading),
   ]);
-  return { part, ...answer, newestMs: newestSeconds === undefined ? undefined : newestSeconds * 1_000, exemplars };
+  return { part, ...ranges, newestMs: newestSeconds === undefined ? undefined : newestSeconds * 1_000, exemplars };
 }
 
 type RangesResult = Pick<PartResult, "ranges" | "histograms" | "layout" | "warning">;
@@ -92,18 +90,16 @@ async function readRanges(reading: PartRead): Promise<RangesResult> {
     reading.part.ranges.length > 1
       ? readTogether(reading)
       : readSplits(reading, (...asked) => reading.client.range(...asked), joinSeries);
-  const answers = await read;
+  const results = await read;
   return {
-    ranges: answers.map(({ series }) => series),
+    ranges: results.map(({ series }) => series),
     histograms: [],
     layout: undefined,
-    warning: gravest(answers.map(({ warning }) => warning)),
+    warning: gravest(results.map(({ warning }) => warning)),
   };
 }
 
-/**
- * Range queries that are worth nothing alone, such as a sum and a count: each split of all of them is of one reading.
- */
+/** Reads range queries that give a value only together, such as a sum and a count, with one call for each split. */
 async function readTogether({
   plan,
   part,
@@ -119,7 +115,7 @@ async function readTogether({
     Math.max(1, Math.floor(requestsMax / part.ranges.length)),
     async (split) => ({
       split,
-      answers: await read(
+      results: await read(
         part.ranges.map((range) => ({
           query: printVector(range, boundary),
           grid: { ...split.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
@@ -128,7 +124,7 @@ async function readTogether({
     }),
   );
   return part.ranges.map((_, place) => {
-    const own = splits.map(({ split, answers }) => ({ split, ...(answers[place] ?? nothing) }));
+    const own = splits.map(({ split, results }) => ({ split, ...(results[place] ?? nothing) }));
     return { series: joinSeries(own, plan.grid), warning: gravest(own.map(({ warning }) => warning)) };
   });
 }
@@ -136,12 +132,12 @@ async function readTogether({
 const nothing: RangeResult<StoreSeries> = { series: [], warning: "none" };
 
 async function readNative(reading: PartRead): Promise<RangesResult> {
-  const [answer] = await readSplits(reading, (...asked) => reading.client.histograms(...asked), joinHistograms);
-  const { series = [], warning = "none" } = answer ?? {};
+  const [result] = await readSplits(reading, (...asked) => reading.client.histograms(...asked), joinHistograms);
+  const { series = [], warning = "none" } = result ?? {};
   return { ranges: [], histograms: series, layout: await settledLayout(reading, series), warning };
 }
 
-/** The layout of what was read; the store itself is asked where the bounds leave it open. */
+/** The layout of the histograms. Where their bounds do not show it, a quantile of the store does. */
 async function settledLayout(
   { plan, part, client, call, boundary }: PartRead,
   series: readonly HistogramSeries[],
@@ -162,9 +158,9 @@ function hasLabels(labels: Readonly<Record<string, string>>, wanted: Readonly<Re
 }
 
 type ReadRange<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeResult<Series>>;
-type Join<Series> = (answers: readonly SplitResponse<Series>[], grid: PointGrid) => readonly Series[];
+type Join<Series> = (results: readonly SplitResponse<Series>[], grid: PointGrid) => readonly Series[];
 
-/** Every range query of a part, each over all splits, in the plan's order. */
+/** Reads every range query of a part over all splits, in the order of the plan. */
 async function readSplits<Series extends StoreSeries | HistogramSeries>(
   { plan, part, call, boundary }: PartRead,
   read: ReadRange<Series>,
@@ -172,7 +168,7 @@ async function readSplits<Series extends StoreSeries | HistogramSeries>(
 ): Promise<readonly RangeResult<Series>[]> {
   const rangeMs = plan.query.window.stepSeconds * 1_000;
   const requests = part.ranges.flatMap((range) => part.splits.map((split) => ({ range, split })));
-  const answers = await runBounded(requests, requestsMax, async ({ range, split }) => ({
+  const results = await runBounded(requests, requestsMax, async ({ range, split }) => ({
     range,
     split,
     ...(await read(
@@ -181,13 +177,12 @@ async function readSplits<Series extends StoreSeries | HistogramSeries>(
       call,
     )),
   }));
-  return part.ranges.map((range) => joinOwn(range, answers, (own) => join(own, plan.grid)));
+  return part.ranges.map((range) => joinOwn(range, results, (own) => join(own, plan.grid)));
 }
 
 /**
- * How a range query is asked in narrower points that add up to its own: decided by the kind, the aggregation and the
- * store, and never for a store that would answer narrow points out of finer data than wide ones. Source: design §5 rule
- * 11.
+ * Prints a range query for narrower points that merge to its own; undefined where kind, aggregation or store exclude
+ * that. A store that reads narrow points from finer data than wide ones is excluded. Source: design §5 rule 11.
  */
 function narrowerOf(
   { metric: { recipe }, ranges, store }: PlannedPart,
@@ -196,7 +191,7 @@ function narrowerOf(
 ): Narrower | undefined {
   const statistic = recipe.kind === "scalar" ? recipe.statistics[ranges.indexOf(range)] : undefined;
   const { prometheus } = store.config;
-  // Nobody knows here what a peer's stores make wide points of.
+  // This runtime does not know the stores of a peer.
   if (prometheus === undefined) return undefined;
   const { isCuttable, parameters } = flavours[prometheus.flavour];
   if (statistic?.isAdditiveOverTime !== true || !isCuttable) return undefined;
@@ -215,14 +210,13 @@ interface SplitRead<Series> extends RangeResult<Series> {
 
 function joinOwn<Series>(
   range: Vector,
-  answers: readonly SplitRead<Series>[],
+  results: readonly SplitRead<Series>[],
   join: (own: readonly SplitRead<Series>[]) => readonly Series[],
 ): RangeResult<Series> {
-  const own = answers.filter((answer) => answer.range === range);
+  const own = results.filter((result) => result.range === range);
   return { series: join(own), warning: gravest(own.map(({ warning }) => warning)) };
 }
 
-/** Exemplars are an extra. */
 function readExemplars({
   plan,
   part,
@@ -235,7 +229,7 @@ function readExemplars({
   return exemplarsOrNone(() => client.exemplars(printExemplified(exemplars), fromMs, toMs, call));
 }
 
-/** What a read of exemplars answers; none from a store that has no such API. */
+/** Reads exemplars; none from a store without an API for them. */
 export async function exemplarsOrNone(
   read: () => Promise<readonly StoreExemplar[]>,
 ): Promise<readonly StoreExemplar[]> {
@@ -247,8 +241,10 @@ export async function exemplarsOrNone(
   }
 }
 
-/** The rule of increases is the flavour's and was probed with it. @throws StoreError `unsupported` */
+/** Requires the capabilities of a recipe, except increases: the probe checks those. @throws StoreError `unsupported` */
 export function requireNeeds(needs: StoreNeeds, { anchored, native }: StoreCapabilities): void {
-  if (needs.anchored && !anchored) throw new StoreError("unsupported", "the store does not know anchored ranges");
-  if (needs.native && !native) throw new StoreError("unsupported", "the store does not know native histograms");
+  if (needs.anchored && !anchored)
+    throw new StoreError("unsupported", "the store has no anchored ranges; remove the metric from it or upgrade it");
+  if (needs.native && !native)
+    throw new StoreError("unsupported", "the store has no native histograms; remove the metric from it or upgrade it");
 }

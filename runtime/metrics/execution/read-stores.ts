@@ -4,24 +4,20 @@ import { fanOut, type FanOutOptions, type Outcome } from "../../stores/limits/fa
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { readPart, type PartResult } from "./read-part.ts";
 
-/** How one part of a plan ended. */
+/** The outcome of one part of a plan. */
 export interface PartOutcome<Value = PartResult> {
   readonly part: PlannedPart;
   readonly outcome: Outcome<Value>;
 }
 
 interface ReadOptions extends FanOutOptions {
-  /** What all stores together may answer. */
+  /** Bounds the bytes of all stores together. */
   readonly bytes: ByteBudget;
-  /** Of the request; undefined: none in particular. */
+  /** Of the request. @default the stores receive none */
   readonly correlationId?: string | undefined;
 }
 
-/**
- * Asks every store of a plan at once.
- *
- * @throws the signal's reason when the caller leaves
- */
+/** Reads every part of a plan concurrently. @throws the signal's reason when the caller leaves */
 export async function readStores(
   plan: Plan,
   stores: Stores,

@@ -2,17 +2,17 @@ import { aroundReads, type AroundRead, type StoreRead } from "../../stores/read-
 import { StoreError } from "../../stores/store-error.ts";
 import type { Stores } from "../../stores/store-set.ts";
 
-/** A read that was sent, and what became of it. */
+/** A read with its outcome. */
 export interface RecordedRead extends StoreRead {
   readonly durationMs: number;
-  /** `ok`, or why the store gave no answer. */
+  /** `ok`, the kind of the store's failure, or `left` for an aborted read. */
   readonly outcome: string;
   readonly series: number;
-  /** What the store said of a query that it refused. */
+  /** Message of the store for a query that it refused. */
   readonly error?: string;
 }
 
-/** The same stores, which add each read to `reads` when it ends. */
+/** Wraps the stores: each read is added to `reads` when it ends. */
 export function recordReads(stores: Stores, reads: RecordedRead[]): Stores {
   const around: AroundRead = async (read, send) => {
     const startMs = performance.now();
@@ -26,9 +26,9 @@ export function recordReads(stores: Stores, reads: RecordedRead[]): Stores {
       });
     };
     try {
-      const answer = await send();
-      note("ok", seriesIn(answer));
-      return answer;
+      const result = await send();
+      note("ok", seriesIn(result));
+      return result;
     } catch (error) {
       note(error instanceof StoreError ? error.kind : "left", 0, isRefused(error) ? error.message : undefined);
       throw error;
@@ -37,12 +37,11 @@ export function recordReads(stores: Stores, reads: RecordedRead[]): Stores {
   return aroundReads(stores, around);
 }
 
-/** The store could not take the query itself. */
 function isRefused(error: unknown): error is StoreError {
   return error instanceof StoreError && error.kind === "refused";
 }
 
-function seriesIn(answer: unknown): number {
-  const series: unknown = (answer as { readonly series?: unknown } | undefined)?.series;
+function seriesIn(result: unknown): number {
+  const series: unknown = (result as { readonly series?: unknown } | undefined)?.series;
   return Array.isArray(series) ? series.length : 0;
 }

@@ -6,21 +6,21 @@ import type { PartOutcome } from "./read-stores.ts";
 import { coarserDownsample, coarserStep, stepWithin, windowSecondsOf } from "../request/window.ts";
 
 /**
- * How much of a region is in an answer: all of it, some of it, or nothing since its stores failed, were late, or cannot
- * answer this kind of query exactly.
+ * The state of a region in a response: complete, partial, or missing since its stores failed, were late, or cannot
+ * compute the query exactly.
  */
 export type RegionState = "ok" | "partial" | "failed" | "late" | "unsupported";
 
-/** One region of an answer. */
+/** One region of a response. */
 export interface RegionReport {
   readonly region: string;
   readonly state: RegionState;
 }
 
-/** When a store that failed or was late is worth asking again. */
+/** Seconds until the next try after a store failed or was late. */
 export const retryAfterSeconds = 5;
 
-/** The regions of a query, sorted, each with what became of its stores. */
+/** The regions of a query, sorted, each with its state. */
 export function regionReports(outcomes: readonly PartOutcome[]): readonly RegionReport[] {
   const byRegion = Map.groupBy(outcomes, ({ part }) => part.store.config.region);
   return [...byRegion]
@@ -29,33 +29,32 @@ export function regionReports(outcomes: readonly PartOutcome[]): readonly Region
 }
 
 /**
- * Refuses when the answer would be empty of data, or is not as whole as the caller wants it; what else is missing is
- * told in the answer itself. Source: seed "Operational Metrics API" §7.
+ * Refuses a query when no store answered, or when the caller requires a complete response and a part is missing. A
+ * partial response names its missing regions. Source: seed "Operational Metrics API" §7.
  *
- * @param tellsRefusals whether the caller may be told what stores said of queries that they refused
- * @throws Refusal `result_too_large` when the stores answer more than one query may read; `store_timeout` when all that
- * is
- *   missing was late, else `store_failed`. All suggest a cheaper query
+ * @param tellsRefusals set when the caller may see the messages of stores that refused a query
+ * @throws Refusal `result_too_large` when the stores hold more than one query may read; `store_timeout` when all
+ *   missing parts were late, else `store_failed`. All suggest a cheaper query
  */
-export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, tellsRefusals = false): void {
+export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, tellsRefusals: boolean): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);
   const gone = { query, reports, errors, told: tellsRefusals ? refusalsOf(outcomes) : [] };
   if (errors.length === outcomes.length) throw missing("no store answered", gone);
   const isWhole = reports.every(({ state }) => state === "ok");
-  if (query.isCompleteRequired && !isWhole) throw missing("the answer would not be complete", gone);
+  if (query.isCompleteRequired && !isWhole) throw missing("the response would not be complete", gone);
 }
 
 interface Missing {
   readonly query: Query;
   readonly reports: readonly RegionReport[];
   readonly errors: readonly StoreError[];
-  /** What stores said of queries that they refused. */
+  /** Messages of stores that refused a query. */
   readonly told: readonly FieldError[];
 }
 
-/** The answers of stores that could not take a query, each once. */
+/** The messages of stores that refused a query, each once. */
 function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   const details = outcomes.flatMap(({ part, outcome }) =>
     outcome.ok || outcome.error.kind !== "refused"
@@ -80,7 +79,7 @@ function missing(what: string, { query, reports, errors, told }: Missing): Refus
 
 function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
   const detail =
-    "the stores have more data for this than one query may read; ask a coarser step, fewer groups or less time";
+    "the stores have more data for this than one query may read; use a coarser step, fewer groups or less time";
   return refuseField("result_too_large", "step", detail, {
     suggestion: suggestionFor(query),
     cause: new AggregateError(errors, "too large"),
@@ -98,7 +97,7 @@ export function suggestionFor({ window }: Query): Suggestion {
   };
 }
 
-/** The finest cheaper form that costs at most this share of a query; undefined where none does. */
+/** The finest cheaper form that costs at most this share of a query; undefined without one. */
 export function suggestionWithin({ window }: Query, share: number): Suggestion | undefined {
   const step = stepWithin(window, share);
   if (step === undefined) return undefined;

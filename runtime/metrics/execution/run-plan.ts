@@ -13,36 +13,41 @@ import type { PartResult } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
 import { regionReports, requireAnswers, type RegionReport } from "./region-status.ts";
 
+/**
+ * Runs a plan: store middleware, reads of parts, bulkheads, region status and exemplars. The bodies and headers of
+ * responses are elsewhere.
+ */
+
 /** One finished series. */
 export interface ResultSeries {
   readonly metric: string;
   readonly labels: Labels;
   /** Over the plan's grid; NaN is a gap. */
   readonly values: Float64Array;
-  /** Where each value of a percentile surely lies; undefined for other aggregations. */
+  /** Bounds of each value of a percentile; undefined for other aggregations. */
   readonly bounds: ErrorBounds | undefined;
-  /** Undefined: none were asked for. */
+  /** Undefined when the query requests none. */
   readonly exemplars: readonly Exemplar[] | undefined;
 }
 
-/** Everything that a query found, before it is paged. */
+/** The result of a query, before it is split into pages. */
 export interface Result {
   /** By metric id, then by labels. */
   readonly series: readonly ResultSeries[];
-  /** Exemplars that are not shown, since what they carry is no trace id. */
+  /** Number of exemplars that are hidden, since they have no trace id. */
   readonly exemplarsHidden: number;
-  /** Metrics of several whose stores cannot be merged; of the others there are series. */
+  /** Metrics whose stores cannot be merged. The other metrics have series. */
   readonly failures: readonly MetricFailure[];
   readonly regions: readonly RegionReport[];
   /** Some data is missing. */
   readonly partial: boolean;
-  /** Undefined where no sample was seen. */
+  /** Undefined without any sample. */
   readonly freshnessSeconds: number | undefined;
-  /** Stores that were asked and stores that answered, each counted once per metric. */
+  /** Store reads: all, and the successful ones; one for each store and metric. */
   readonly shards: { readonly asked: number; readonly answered: number };
 }
 
-/** One metric that failed by itself. */
+/** One metric that failed alone. */
 interface MetricFailure {
   readonly metric: string;
   readonly refusal: Refusal;
@@ -52,49 +57,50 @@ interface RunOptions {
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
   readonly nowMs: number;
-  /** In which the answer is put together. */
+  /** Schedules the merge. */
   readonly slices: TimeSlices;
-  /** Of the request; undefined: none in particular. */
-  readonly correlationId?: string | undefined;
-  /** Whether the caller may be told what stores said of queries that they refused. @default false */
-  readonly tellsRefusals?: boolean;
-  /** Told how each store ended, before anything is made of it. */
+  readonly correlationId: string;
+  /** Set when the caller may see the messages of stores that refused a query. */
+  readonly tellsRefusals: boolean;
+  /** Receives the outcome of each part before the merge. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
 
 /**
- * Carries a plan out. @throws Refusal when no store answered, too few did, or the parts do not compose; the signal's
- * reason
+ * Reads all parts of a plan and merges them.
+ *
+ * @throws Refusal when no store answered, a required part is missing, or the parts cannot be merged; the signal's
+ *   reason
  */
 export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): Promise<Result> {
   const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
   options.observe(outcomes);
   requireAnswers(outcomes, plan.query, options.tellsRefusals);
-  const answers = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
+  const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const regions = regionReports(outcomes);
   const failures: MetricFailure[] = [];
-  const finished = await options.slices.collect(finishAll(answers, plan, (failure) => void failures.push(failure)));
+  const finished = await options.slices.collect(finishAll(results, plan, (failure) => void failures.push(failure)));
   const [first] = failures;
   if (first !== undefined && failures.length === plan.query.metrics.length) throw first.refusal;
   return {
     series: finished.flat(),
     failures,
-    exemplarsHidden: plan.query.exemplars ? countHidden(answers) : 0,
+    exemplarsHidden: plan.query.exemplars ? countHidden(results) : 0,
     regions,
     partial: regions.some(({ state }) => state !== "ok"),
-    freshnessSeconds: freshnessSeconds(answers, plan, options.nowMs),
-    shards: { asked: outcomes.length, answered: answers.length },
+    freshnessSeconds: freshnessSeconds(results, plan, options.nowMs),
+    shards: { asked: outcomes.length, answered: results.length },
   };
 }
 
-/** One metric after another; what cannot be merged of one leaves the others as they are. */
+/** Merges one metric after another. A metric that cannot be merged does not affect the others. */
 function* finishAll(
-  answers: readonly PartResult[],
+  results: readonly PartResult[],
   plan: Plan,
   failed: (failure: MetricFailure) => void,
 ): Generator<readonly ResultSeries[]> {
   for (const metric of plan.query.metrics) {
-    const own = answers.filter(({ part }) => part.metric === metric);
+    const own = results.filter(({ part }) => part.metric === metric);
     try {
       yield* finishOne(metric, own, plan);
     } catch (error) {
@@ -104,7 +110,7 @@ function* finishAll(
   }
 }
 
-/** Series of one metric, sorted once all of them are there; nothing while there is more to do. */
+/** Merges one metric, one series in each step. The last step yields all its series, sorted. */
 function* finishOne(metric: QueriedMetric, own: readonly PartResult[], plan: Plan): Generator<readonly ResultSeries[]> {
   const [first] = own;
   if (first === undefined) return;

@@ -7,31 +7,31 @@ import type { Stores } from "../../stores/store-set.ts";
 import type { ClassBulkheads } from "./class-bulkheads.ts";
 import { recordReads, type RecordedRead } from "./record-reads.ts";
 
-/** What the middleware of all queries has in common. */
+/** The sources that the middleware of all queries shares. */
 export interface MiddlewareSources {
   readonly stores: Stores;
   readonly cache: ReadCache;
   readonly bulkheads: ClassBulkheads;
-  /** Shares reads with other queries of one bulk. @default the query reads for itself */
+  /** Shares equal reads among the queries of one bulk. @default the query shares no read */
   readonly share?: StoreMiddleware;
 }
 
 interface MiddlewareOptions {
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** Whether the reads are recorded, for the explanation of the response. */
+  /** Set to record the reads, for the explanation of the response. */
   readonly explain: boolean;
 }
 
 /** The stores as one query reads them. */
 export interface QueryStores extends CachedStores {
-  /** Reads that reached a store, in the order in which they ended; empty unless they are recorded. */
+  /** Reads that reached a store, in the order in which they ended; empty unless recorded. */
   readonly reads: readonly RecordedRead[];
 }
 
 /**
  * Wraps the stores for one query: cache → bulkhead → record → share, the outermost first. A cache hit is no read: it is
- * not recorded and holds no place in a bulkhead. A background refresh passes the bulkhead only.
+ * not recorded and takes no place in a bulkhead. A background refresh passes the bulkhead only.
  */
 export function queryStores(
   query: Query,

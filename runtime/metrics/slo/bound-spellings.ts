@@ -1,5 +1,5 @@
 /**
- * A regular expression for every way in which the usual client libraries write a bucket's bound in `le`: `300`,
+ * Builds a regular expression of the texts that usual client libraries write for a bucket's bound in `le`: `300`,
  * `300.0`, `1.44e+07` (Go, and Prometheus 3 when it scrapes), `1.44E7` (Java).
  */
 export function boundPattern(bound: number): string {

@@ -104,7 +104,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   const admitted = await admitSlo(plans, request, sources);
   const { read, counts } = await readAll(plans, request, sources).finally(() => admitted?.end());
   admitted?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
-  const outcomes = read.flatMap(({ reading }) => reading.outcomes);
+  const outcomes = read.flatMap(({ data }) => data.outcomes);
   requireSomeStore(outcomes);
   const partial = outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
   const answered = outcomes.filter(({ outcome }) => outcome.ok).length;
@@ -112,7 +112,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
     status: partial ? 206 : 200,
     headers: {
       ...responseHeaders({
-        freshness: read.map(({ reading }) => reading.freshnessSeconds),
+        freshness: read.map(({ data }) => data.freshnessSeconds),
         downsample: "none",
         partial,
         plan: `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
@@ -120,7 +120,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
         shards: { asked: outcomes.length, answered },
         total: { cost: totalCost(costs), durationMs: performance.now() - startMs },
       }),
-      // What is left of the quota of all is nothing that a cache may keep.
+      // A public cache must not store the remaining quota of all anonymous callers.
       ...(isPublic ? {} : admitted?.headers()),
       ...cacheHeaders(isPublic, partial),
     },
@@ -128,17 +128,17 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   };
 }
 
-/** Callers without a token choose an environment freely: a plan that no store has anything for is not read. */
+/** Drops plans without a store that has their environment: callers without a token can name any environment. */
 async function narrowed(
   plans: readonly SloPlan[],
   { nowMs }: RequestContext,
   { environments, stores }: SloSources,
 ): Promise<readonly SloPlan[]> {
-  const narrow = await Promise.all(plans.map((plan) => environments.narrow(plan, stores, nowMs)));
-  return narrow.filter(({ plans: [shortest] }) => shortest !== undefined && shortest.parts.length > 0);
+  const narrower = await Promise.all(plans.map((plan) => environments.narrow(plan, stores, nowMs)));
+  return narrower.filter(({ plans: [shortest] }) => shortest !== undefined && shortest.parts.length > 0);
 }
 
-/** All callers without a token are one client, which spends only what stores have to be asked for. */
+/** Charges the plans. All callers without a token are one client, which pays for missing data only. */
 async function admitSlo(
   all: readonly SloPlan[],
   { caller, context }: SloRequest,
@@ -157,21 +157,21 @@ interface ReadAll {
 
 async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: SloSources): Promise<ReadAll> {
   const { nowMs, correlationId } = request.context;
-  // Others may wait for the same reading, so that it does not end with this caller.
+  // Other requests may wait for the same data, so that the read continues when this caller leaves.
   const signal = new AbortController().signal;
   const lateness = lateAfter(sources.deadlineMs);
   const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
   const reads = memoizeReads({ signal: lateness.signal, bytesMax: sloStoreBytesMax, origin });
   const stores = reads.share(sources.stores);
   const readOne = async (plan: SloPlan): Promise<SloData> => {
-    const reading = await readSlo(plan, stores, { deadlineMs: lateness.leftMs(), signal, nowMs });
-    sources.observe(reading.outcomes);
-    return reading;
+    const data = await readSlo(plan, stores, { deadlineMs: lateness.leftMs(), signal, nowMs });
+    sources.observe(data.outcomes);
+    return data;
   };
   const read = await runBounded(plans, viewConcurrency, async (plan): Promise<ReadSlo> => {
     request.signal.throwIfAborted();
-    const { hit, reading } = sources.cache.get(plan, nowMs, () => readOne(plan));
-    return { plan, hit, reading: await reading };
+    const { hit, data } = sources.cache.get(plan, nowMs, () => readOne(plan));
+    return { plan, hit, data: await data };
   });
   lateness.end();
   return { read, counts: reads.counts() };
@@ -181,7 +181,7 @@ function requireSomeStore(outcomes: readonly PartOutcome[]): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.length === 0 || errors.length < outcomes.length) return;
   const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
-  throw new Refusal(code, "no store answered for any of these objectives", {
+  throw new Refusal(code, "no store answered for any of these objectives; ask again later", {
     retryAfterSeconds,
     cause: new AggregateError(errors, "no store answered"),
   });
@@ -192,7 +192,7 @@ function cacheStatus(read: readonly ReadSlo[]): string {
   return `memory;hit=${hits};miss=${read.length - hits}`;
 }
 
-/** A CDN may keep what everybody may see, apart from what a token sees. Source: seed "Operational Metrics API" §8. */
+/** A CDN may store public responses, apart from responses to tokens. Source: seed "Operational Metrics API" §8. */
 function cacheHeaders(isPublic: boolean, partial: boolean): Readonly<Record<string, string>> {
   const vary = { Vary: "Authorization, Accept" };
   if (partial) return { ...noStore, ...vary };

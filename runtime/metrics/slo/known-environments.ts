@@ -7,51 +7,51 @@ import { makePlan, type PlannedPart } from "../planning/plan.ts";
 import { printVector, type Vector } from "../promql/promql.ts";
 import type { SloPlan } from "./read-slo.ts";
 
-/** For how long an answer of a store serves, and for how long a failure does. */
+/** Times after which a store is read again: after a result, and after a failure. */
 const [askedMs, failedMs] = [300_000, 10_000];
-/** For how long an environment that was seen is known. */
+/** An environment is forgotten after this time. */
 const seenMs = 86_400_000;
-/** How far back a store looks for series. */
+/** The range in which a store searches for series. */
 const rangeMs = 3_600_000;
-/** Environments of one metric, tenant and store. */
+/** Most environments of one metric, tenant and store. */
 const environmentsMax = 256;
 const entriesMax = 2_048;
-/** What one store may send. */
+/** Most bytes of one store response. */
 const bytesMax = 1024 * 1024;
 
-/** Environments that stores hold, so that made-up ones are answered without them. */
+/** The environments of stores, so that a request with an unknown environment reads no store. */
 export interface KnownEnvironments {
-  /** The same plan, without the stores that are known not to hold what it narrows environments to. Never rejects. */
+  /** Removes the stores from a plan that have none of its environments. Never rejects. */
   narrow(plan: SloPlan, stores: Stores, nowMs: number): Promise<SloPlan>;
 }
 
 interface Known {
   readonly askedAtMs: number;
   readonly failed: boolean;
-  /** When each was seen last. */
+  /** Unix milliseconds of the last read that returned each environment. */
   readonly seen: ReadonlyMap<string, number>;
 }
 
 const nothing: Known = { askedAtMs: Number.NEGATIVE_INFINITY, failed: false, seen: new Map() };
 
-/** Nothing is known yet. @param timeoutMs bound on one question to a store */
+/** Creates an empty set of known environments. @param timeoutMs bound on one read of a store */
 export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
-  const kept = new BoundedMap<string, Known>(entriesMax);
+  const entries = new BoundedMap<string, Known>(entriesMax);
   const once = createSingleFlight<Known>();
-  const look = (part: PlannedPart, stores: Stores, nowMs: number): Promise<Known> => {
-    const { store: held, metric, tenant } = part;
+  const find = (part: PlannedPart, stores: Stores, nowMs: number): Promise<Known> => {
+    const { store, metric, tenant } = part;
     const key = JSON.stringify([
-      stores.get(held.key).identity,
+      stores.get(store.key).identity,
       metric.entry.metric.id,
       metric.entry.metric.source,
       tenant ?? null,
       part.newest,
     ]);
-    const before = kept.get(key) ?? nothing;
+    const before = entries.get(key) ?? nothing;
     if (nowMs - before.askedAtMs < (before.failed ? failedMs : askedMs)) return Promise.resolve(before);
     return once(key, async () => {
-      const known = await ask(part, stores, { before, nowMs, timeoutMs });
-      kept.set(key, known);
+      const known = await read(part, stores, { before, nowMs, timeoutMs });
+      entries.set(key, known);
       return known;
     });
   };
@@ -59,15 +59,15 @@ export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
     async narrow(plan, stores, nowMs) {
       const { environments } = plan.view.grant;
       if (environments === "every") return plan;
-      const isHeld = async (part: PlannedPart): Promise<boolean> => {
+      const isNeeded = async (part: PlannedPart): Promise<boolean> => {
         if (part.imposed.environment !== undefined || part.newest?.kind !== "timestamp") return true;
-        const { seen, failed } = await look(part, stores, nowMs);
-        // A store that fails is not taken for one without the environment.
+        const { seen, failed } = await find(part, stores, nowMs);
+        // A failing store may have the environment.
         return (failed && seen.size === 0) || [...environments].some((name) => seen.has(name));
       };
       const parts = everywhere(plan);
-      const held = await Promise.all(parts.map(isHeld));
-      const left = new Set(parts.flatMap(({ store: { key } }, index) => (held[index] === true ? [key] : [])));
+      const needed = await Promise.all(parts.map(isNeeded));
+      const left = new Set(parts.flatMap(({ store: { key } }, index) => (needed[index] === true ? [key] : [])));
       return {
         ...plan,
         plans: plan.plans.map((own) => ({ ...own, parts: own.parts.filter((part) => left.has(part.store.key)) })),
@@ -76,27 +76,27 @@ export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
   };
 }
 
-/** The parts of a plan as if all environments were wanted, each with the series that tell its newest sample. */
+/** The parts of a plan over all environments, each with the query of its newest sample. */
 function everywhere({ plans: [shortest] }: SloPlan): readonly PlannedPart[] {
   if (shortest === undefined) return [];
   const { query } = shortest;
   return makePlan({ ...query, environments: "every" }, query.window.toMs).parts;
 }
 
-interface Asking {
+interface ReadContext {
   readonly before: Known;
   readonly nowMs: number;
   readonly timeoutMs: number;
 }
 
-async function ask(
-  { store: held, tenant, newest }: PlannedPart,
+async function read(
+  { store: { key, config }, tenant, newest }: PlannedPart,
   stores: Stores,
-  { before, nowMs, timeoutMs }: Asking,
+  { before, nowMs, timeoutMs }: ReadContext,
 ): Promise<Known> {
   if (newest?.kind !== "timestamp") return before;
-  const store = stores.get(held.key);
-  const label = storeLabel(held.config, "environment");
+  const store = stores.get(key);
+  const label = storeLabel(config, "environment");
   const vector: Vector = {
     kind: "aggregate",
     op: "max",

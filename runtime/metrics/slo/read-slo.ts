@@ -15,23 +15,23 @@ import type { SloView } from "./slo-selection.ts";
 import type { CountsByWindow, EventCounts } from "./slo-status.ts";
 import { windowsOf } from "./slo-windows.ts";
 
-/** Everything that the stores are asked for one view: one plan of one point for each window, the shortest first. */
+/** The plans of one view: one plan of one point for each window, the shortest first. */
 export interface SloPlan {
   readonly view: SloView;
   readonly plans: readonly Plan[];
-  /** What reading it is expected to cost. */
+  /** Expected costs of its reads. */
   readonly costs: Costs;
 }
 
-/** What the stores say of one view. */
+/** The data of one view. */
 export interface SloData {
   readonly counts: CountsByWindow;
-  /** One for each store: it answered for every window, or failed as it did for the first one that it failed for. */
+  /** One for each store: a success in all windows, or its first failure. */
   readonly outcomes: readonly PartOutcome[];
   readonly freshnessSeconds: number | undefined;
 }
 
-/** Plans a view. All windows end at the same time, which all callers of the next seconds share. */
+/** Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. */
 export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const { slo, entry, grant } = view;
   const { metric } = entry;
@@ -54,8 +54,8 @@ export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quo
 }
 
 /**
- * Reads the events of every window. A store that failed for one window is left out of all of them, so that budget and
- * burn rates speak of the same events. Source: design §5, "mergeable partials".
+ * Reads the events of every window. A store that fails for one window is left out of all of them, so that the budget
+ * and the burn rates count the same events. Source: design §5, "mergeable partials".
  *
  * @throws the signal's reason
  */
@@ -68,14 +68,14 @@ export async function readSlo(
   const windows = await Promise.all(plans.map((plan) => readStores(plan, stores, { ...options, bytes })));
   const outcomes = byStore(windows);
   const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.store.key));
-  const answers = windows.map((own) =>
+  const results = windows.map((own) =>
     own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.store.key) ? [outcome.value] : [])),
   );
   const [shortest] = plans;
   return {
-    counts: new Map(plans.flatMap((plan, index) => countsOf(view, plan, answers[index] ?? []))),
+    counts: new Map(plans.flatMap((plan, index) => countsOf(view, plan, results[index] ?? []))),
     outcomes,
-    freshnessSeconds: shortest === undefined ? undefined : freshnessSeconds(answers[0] ?? [], shortest, nowMs),
+    freshnessSeconds: shortest === undefined ? undefined : freshnessSeconds(results[0] ?? [], shortest, nowMs),
   };
 }
 
@@ -87,19 +87,19 @@ function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOut
 function countsOf(
   { slo, entry }: SloView,
   { query }: Plan,
-  answers: readonly PartResult[],
+  results: readonly PartResult[],
 ): readonly [number, EventCounts][] {
-  const total = sumOf(answers, 1);
-  // A counter without an event does not exist yet; a bucket does, so that without one the threshold is no bound.
-  const singledOut = sumOf(answers, 0) ?? (entry.metric.source.kind === "ratio" ? 0 : undefined);
+  const total = sumOf(results, 1);
+  // A counter without an event does not exist yet. Without a bucket, the threshold is not a bound of the histogram.
+  const singledOut = sumOf(results, 0) ?? (entry.metric.source.kind === "ratio" ? 0 : undefined);
   if (total === undefined || singledOut === undefined) return [];
   const good = slo.counts === "Good" ? singledOut : total - singledOut;
   return [[query.window.stepSeconds, { good, total }]];
 }
 
-/** One statistic over all stores; undefined when none has a series. */
-function sumOf(answers: readonly PartResult[], statistic: number): number | undefined {
-  const parts = answers.flatMap(({ ranges }) => (ranges[statistic] ?? []).map((series) => ({ ...series, weight: 1 })));
+/** Sums one statistic over all stores; undefined without a series. */
+function sumOf(results: readonly PartResult[], statistic: number): number | undefined {
+  const parts = results.flatMap(({ ranges }) => (ranges[statistic] ?? []).map((series) => ({ ...series, weight: 1 })));
   const { values, present } = mergeScalars(parts, "sum", 1);
   const [value] = values;
   return present[0] === 1 && Number.isFinite(value) ? value : undefined;

@@ -2,16 +2,16 @@ import { createHash } from "node:crypto";
 import { ExpiringMap } from "../../bounds/expiring-map.ts";
 import type { SloPlan, SloData } from "./read-slo.ts";
 
-/** How long a reading serves. Source: seed "Operational Metrics API" §8, "In-memory cache". */
+/** Lifetime of cached data. Source: seed "Operational Metrics API" §8, "In-memory cache". */
 const sloCacheMs = 30_000;
 const entriesMax = 2_048;
 
-/** Whole readings of the last seconds; each is made once, however many callers want it. */
+/** The data of recent plans; concurrent requests for equal data share one read. */
 export interface SloCache {
-  /** Whether the reading of a plan is there, or under way. */
+  /** Tests if the data of a plan is cached, or its read is in progress. */
   has(plan: SloPlan, nowMs: number): boolean;
   /**
-   * The reading of a plan, or `read`'s. One of which a store is missing is never kept.
+   * The cached data of a plan, else that of `read`. Data that lacks a store is not cached.
    *
    * @param nowMs Unix milliseconds
    */
@@ -19,32 +19,32 @@ export interface SloCache {
     plan: SloPlan,
     nowMs: number,
     read: () => Promise<SloData>,
-  ): { readonly hit: boolean; readonly reading: Promise<SloData> };
+  ): { readonly hit: boolean; readonly data: Promise<SloData> };
 }
 
-/** An empty cache. */
+/** Creates an empty cache. */
 export function createSloCache(): SloCache {
-  const known = new ExpiringMap<string, Promise<SloData>>(entriesMax);
+  const entries = new ExpiringMap<string, Promise<SloData>>(entriesMax);
   return {
-    has: (plan, nowMs) => known.get(keyOf(plan), nowMs) !== undefined,
+    has: (plan, nowMs) => entries.get(keyOf(plan), nowMs) !== undefined,
     get(plan, nowMs, read) {
       const key = keyOf(plan);
-      const cached = known.get(key, nowMs);
-      if (cached !== undefined) return { hit: true, reading: cached };
-      const reading = read();
-      known.set(key, reading, nowMs + sloCacheMs);
+      const cached = entries.get(key, nowMs);
+      if (cached !== undefined) return { hit: true, data: cached };
+      const data = read();
+      entries.set(key, data, nowMs + sloCacheMs);
       const forget = (): void => {
-        if (known.get(key, nowMs) === reading) known.delete(key);
+        if (entries.get(key, nowMs) === data) entries.delete(key);
       };
-      reading.then(({ outcomes }) => (outcomes.every(({ outcome }) => outcome.ok) ? undefined : forget()), forget);
-      return { hit: false, reading };
+      data.then(({ outcomes }) => (outcomes.every(({ outcome }) => outcome.ok) ? undefined : forget()), forget);
+      return { hit: false, data };
     },
   };
 }
 
 /**
- * Everything that a reading depends on: the objective, the metric and stores as the catalog has them now, the tenant
- * and environments that are allowed, and the windows. So that a change of any of them is a miss.
+ * The key of all inputs of the data: the objective, the metric and stores of the current catalog, the permitted tenant
+ * and environments, and the windows. A change of any of them is a miss.
  */
 function keyOf({ view, plans }: SloPlan): string {
   const { slo, entry, grant } = view;

@@ -1,17 +1,17 @@
 import type { CatalogConfig, SloConfig } from "../../../crds/config.ts";
 import type { CatalogIndex, MetricEntry } from "../catalog/catalog-index.ts";
 
-/** An objective and the metric that it is about. */
+/** An objective and its metric. */
 export interface SloEntry {
   readonly slo: SloConfig;
   readonly entry: MetricEntry;
 }
 
-/** Every objective by domain, name and metric. */
+/** Indexes every objective, sorted by domain, name and metric. */
 export function indexSlos(catalogs: readonly CatalogConfig[], metrics: CatalogIndex): readonly SloEntry[] {
   return (
     catalogs
-      // A configuration that an older program compiled has no objectives.
+      // An older operator compiles catalogs without this member.
       .flatMap(({ slos = [] }: Partial<CatalogConfig>) => slos)
       .flatMap((slo): readonly SloEntry[] => {
         const entry = metrics.get(slo.metric);
@@ -21,7 +21,7 @@ export function indexSlos(catalogs: readonly CatalogConfig[], metrics: CatalogIn
   );
 }
 
-/** No part holds a character below the hyphen. */
+/** The sort key. None of its parts has a character below the hyphen. */
 function keyOf({ slo }: SloEntry): string {
   return [slo.domain, slo.name, slo.metric].join(" ");
 }

@@ -4,12 +4,11 @@ import type { Recipe, ScalarRecipe } from "../promql/kinds/recipe.ts";
 import { increaseStatistic } from "../promql/kinds/statistics.ts";
 import { boundPattern } from "./bound-spellings.ts";
 
-/** A recipe whose first statistic is the events that the metric singles out and whose second one is all events. */
+/** A recipe with two statistics: the events that the metric singles out, and all events. */
 type CountingRecipe = Recipe & ScalarRecipe;
 
 /**
- * How the events of an objective are counted: by the same partials as the metric's own queries. Source: design §5 rules
- * 8 and 9.
+ * Counts the events of an objective by the same partials as queries of its metric. Source: design §5 rules 8 and 9.
  *
  * @throws TypeError for a source that no catalog accepts for an objective
  */
@@ -18,7 +17,7 @@ export function countingRecipe(metric: MetricConfig, { threshold }: SloConfig): 
   const base = recipeOf(metric, "avg");
   if (source.kind === "ratio" && base.kind === "scalar") return base;
   if (source.kind !== "histogram" || base.kind !== "scalar" || threshold === undefined) {
-    throw new TypeError(`${metric.id} does not count events`);
+    throw new TypeError(`${metric.id} is no metric of events`);
   }
   const bucket = {
     ...source,

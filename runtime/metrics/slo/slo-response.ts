@@ -5,30 +5,29 @@ import { formatTime } from "../request/time.ts";
 import type { SloPlan, SloData } from "./read-slo.ts";
 import { assessSlo, type SloAssessment, type TierBurn } from "./slo-status.ts";
 
-/** A view and what was read for it. */
+/** A view and its data. */
 export interface ReadSlo {
   readonly plan: SloPlan;
-  readonly reading: SloData;
-  /** Whether it was read before. */
+  readonly data: SloData;
+  /** Set when the data was cached. */
   readonly hit: boolean;
 }
 
-/** What the body says besides its objectives. */
 interface SloContext {
   readonly schemaVersion: string;
   readonly partial: boolean;
 }
 
-/** The body of `GET /v1/metrics/slo`: what is not known is left out, never null. Source: wire, "SLO". */
+/** The body of `GET /v1/metrics/slo`. Unknown values are left out, never null. Source: wire, "SLO". */
 export function sloBody(read: readonly ReadSlo[], { schemaVersion, partial }: SloContext): object {
   const data = read.map(sloItem);
   const about = { schema_version: schemaVersion, partial };
   return { data, meta: { correlation_id: contentId([data, about]), ...about } };
 }
 
-function sloItem({ plan, reading }: ReadSlo): object {
+function sloItem({ plan, data }: ReadSlo): object {
   const { slo, entry, grant } = plan.view;
-  const assessment = assessSlo(slo, reading.counts, entry.metric.minStepSeconds);
+  const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds);
   const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];
   return {
     name: slo.name,
@@ -39,7 +38,7 @@ function sloItem({ plan, reading }: ReadSlo): object {
     minimum_events: slo.minimumEvents,
     at: formatTime(plan.plans[0]?.query.window.toMs ?? 0),
     tenant: grant.tenant,
-    regions: regionReports(reading.outcomes),
+    regions: regionReports(data.outcomes),
     ...known("sli", assessment.sli),
     ...known("events", assessment.events),
     error_budget: budgetBody(assessment),

@@ -12,20 +12,20 @@ import { grant, mayRead, requireReadScope, tenantOf, type Grant } from "../autho
 import { schemaVersionOf } from "../planning/query.ts";
 import type { SloEntry } from "./slo-index.ts";
 
-/** One view of an objective: over all its regions at once where that is allowed, else over one of them. */
+/** One view of an objective: over all its regions together where the catalog permits it, else over one region. */
 export interface SloView extends SloEntry {
   readonly grant: Grant;
 }
 
-/** What a request for objectives asks for. */
+/** The objectives of one request. */
 interface SloSelection {
   readonly views: readonly SloView[];
-  /** Whether everybody may see the answer. */
+  /** Set for a caller without a token: the response is public. */
   readonly isPublic: boolean;
   readonly schemaVersion: string;
 }
 
-/** What a request is read against. */
+/** The configuration that a request is resolved against. */
 interface SloContext {
   readonly slos: readonly SloEntry[];
   readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
@@ -35,11 +35,11 @@ const isolationNames = ["region", "tenant", "environment"] as const;
 const names: readonly string[] = ["domain", "slo", "schema_version", ...isolationNames];
 
 /**
- * The objectives of a request: those of metrics that the caller may read, narrowed by `domain`, `slo`, `region`,
- * `environment` and `tenant`. A caller without a token sees the public ones of the tenant that it names. Source: seed
- * "Operational Metrics API" §4.5 and §5, wire "SLO".
+ * Selects the objectives of metrics that the caller may read, narrowed by `domain`, `slo`, `region`, `environment` and
+ * `tenant`. A caller without a token sees the public objectives of the tenant that it names. Source: seed "Operational
+ * Metrics API" §4.5 and §5, wire "SLO".
  *
- * @throws Refusal for a parameter that is not known or not valid, and for what the caller may not see
+ * @throws Refusal for an unknown or invalid parameter, and for a tenant or region that is not allowed to the caller
  */
 export function selectSlos(params: Parameters, caller: Caller, queryContext: SloContext, nowMs: number): SloSelection {
   refuseUnknown(params, (name) => names.includes(name));
@@ -82,7 +82,7 @@ function readIsolation(params: Parameters): Filters {
   return filters;
 }
 
-/** Everybody: one tenant, no roles, so nothing that is sensitive. */
+/** Callers without a token: one tenant and no roles, so that sensitive metrics are excluded. */
 function publicViewer(tenant: string): Caller {
   const all = { regions: ["*"], environments: ["*"], metrics: ["*"] };
   return { client: "public", tenants: [tenant], ...all, roles: [], scopes: [publicReadScope] };
@@ -99,8 +99,8 @@ function requireRegion(filters: Filters, { regions }: Access): void {
 }
 
 /**
- * One view over all regions where the metric may be read over them at once, else one for each. None where no store of
- * the metric is in what was asked and is allowed, or where a region's stores count increases by different rules.
+ * One view over all regions where the metric may be read over them together, else one for each region. A region has
+ * none without a selected and permitted store, or with stores that count increases by different rules.
  */
 function viewsOf(entry: SloEntry, filters: Filters, viewer: Caller, access: Access): readonly SloView[] {
   const stores = storesOf(entry, filters, access);

@@ -7,37 +7,37 @@ export interface EventCounts {
   readonly total: number;
 }
 
-/** Events by window, in seconds; a window of which nothing is known is absent. */
+/** Events by window, in seconds; a window without data is absent. */
 export type CountsByWindow = ReadonlyMap<number, EventCounts>;
 
 /**
- * How an objective does:
+ * The status of an objective:
  *
  * | Status | Means |
  * | --- | --- |
  * | `insufficient_data` | the objective's window holds fewer than its minimum of events |
  * | `critical` | a page tier fires, or the error budget is spent |
  * | `increasing` | only a ticket tier fires |
- * | `recovering` | none fires, but the long window of one still burns above its factor |
- * | `ok` | none of these |
+ * | `recovering` | no tier fires, but the long window of one still burns above its factor |
+ * | `ok` | otherwise |
  */
 export type SloStatus = "ok" | "increasing" | "critical" | "recovering" | "insufficient_data";
 
-/** How fast the budget burns over the two windows of one tier; undefined where there are no events. */
+/** Burn rates over the two windows of one tier; undefined without events. */
 export interface TierBurn extends BurnTier {
   readonly longRate: number | undefined;
   readonly shortRate: number | undefined;
-  /** The long window holds too few events to conclude anything. */
+  /** The long window holds fewer events than the minimum of the objective. */
   readonly tooFew: boolean;
 }
 
-/** What follows from the events of an objective. */
+/** The assessment of an objective by its events. */
 export interface SloAssessment {
   /** Events of the objective's window; undefined without any. */
   readonly events: EventCounts | undefined;
   /** Share of good events; undefined without events. */
   readonly sli: number | undefined;
-  /** Shares of all events: those that may be bad, those that were, and what is left, below 0 once it is overspent. */
+  /** Shares of all events: the permitted bad ones, the actual bad ones, and the difference, negative when overspent. */
   readonly budget: {
     readonly total: number;
     readonly spent: number | undefined;
@@ -48,7 +48,7 @@ export interface SloAssessment {
   readonly status: SloStatus;
 }
 
-/** Decides how an objective does. Source: seed "Operational Metrics API" §2.5, wire "SLO". */
+/** Assesses an objective. Source: seed "Operational Metrics API" §2.5, wire "SLO". */
 export function assessSlo(slo: SloConfig, counts: CountsByWindow, stepSecondsMin: number): SloAssessment {
   const known = counts.get(sloSeconds(slo));
   const events = known === undefined || known.total <= 0 ? undefined : known;
@@ -79,7 +79,7 @@ function statusOf(
   return burns.some((burn) => isAbove(burn, burn.longRate)) ? "recovering" : "ok";
 }
 
-/** Both windows: the long one says that it matters, the short one that it is not over. */
+/** A tier fires on both windows: the long one shows significance, the short one that the burn continues. */
 function isFiring(burn: TierBurn): boolean {
   return isAbove(burn, burn.longRate) && isAbove(burn, burn.shortRate);
 }
@@ -102,12 +102,12 @@ function tierBurn(tier: BurnTier, slo: SloConfig, counts: CountsByWindow): TierB
   };
 }
 
-/** The share of events that may be bad, without what the subtraction makes of decimal digits. */
+/** The permitted share of bad events, without the rounding error of the subtraction. */
 function errorBudget({ objective }: SloConfig): number {
   return Number((1 - objective).toPrecision(12));
 }
 
-/** Increases are extrapolated apart, so that good events may seem to be a trifle more than all. */
+/** Stores extrapolate both increases separately, so that the good events can slightly exceed all events. */
 function badShare(events: EventCounts | undefined): number | undefined {
   if (events === undefined || events.total <= 0) return undefined;
   return Math.max(0, (events.total - events.good) / events.total);

@@ -1,6 +1,6 @@
 import type { SloConfig } from "../../../crds/config.ts";
 
-/** One tier of burn rates: both windows have to burn faster than `factor`. */
+/** One tier of burn rates. It fires when both windows burn faster than `factor`. */
 export interface BurnTier {
   readonly longSeconds: number;
   readonly shortSeconds: number;
@@ -20,14 +20,14 @@ const baseTiers = [
 ] as const;
 const baseDays = 30;
 
-/** Seconds of the window that an objective is kept over. */
+/** The window of an objective, in seconds. */
 export function sloSeconds({ windowDays }: SloConfig): number {
   return windowDays * daySeconds;
 }
 
 /**
- * The tiers of an objective, the fastest first. Windows are in proportion to the objective's own, so that each tier
- * fires at the same share of the error budget; none is shorter than what the metric can be read over.
+ * The tiers of an objective, the fastest first. Their windows are proportional to the objective's own, so that a tier
+ * fires at the same share of any error budget. No window is shorter than the smallest step of the metric.
  *
  * @param stepSecondsMin smallest window of the metric
  */
@@ -42,7 +42,7 @@ export function burnTiers({ windowDays, burnRates }: SloConfig, stepSecondsMin: 
   }));
 }
 
-/** Every window that is read for an objective, in seconds, each once, ascending; the last is the objective's own. */
+/** The distinct windows of an objective in seconds, ascending; the last one is the objective's own. */
 export function windowsOf(slo: SloConfig, stepSecondsMin: number): readonly number[] {
   const tiers = burnTiers(slo, stepSecondsMin);
   const all = [...tiers.flatMap(({ longSeconds, shortSeconds }) => [longSeconds, shortSeconds]), sloSeconds(slo)];

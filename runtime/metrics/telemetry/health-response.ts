@@ -9,6 +9,8 @@ import type { MetricsResponse } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { requestLogSeconds, type RequestFigures } from "./recent-requests.ts";
 
+/** The Prometheus metrics of the metrics API, its recent requests and its health response. Quotas are elsewhere. */
+
 /** `unsupported`: the store lacks a function that a metric of the catalog needs. */
 type HealthState = "unknown" | "ok" | "failing" | "unsupported";
 

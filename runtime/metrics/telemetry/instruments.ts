@@ -4,30 +4,30 @@ import type { Plan } from "../planning/plan.ts";
 import type { RequestOutcome } from "./recent-requests.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 
-/** Routes whose time is that of the stores. */
+/** Routes whose duration depends on the stores. */
 export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo" | "partials";
 
-/** What the API counts about itself. Source: seed "Operational Metrics API" §2.2. */
+/** The Prometheus metrics of the metrics API. Source: seed "Operational Metrics API" §2.2. */
 export interface Instruments {
   request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number): void;
-  /** A query that was let in, with its expected cost in cost units. */
+  /** Counts an admitted query with its expected cost in cost units. */
   planned(plan: Plan, cost: number): void;
   asked(outcomes: readonly PartOutcome<unknown>[]): void;
   countPoints(counts: PointCounts): void;
-  /** Something that was served stale was read again, or was to be. */
+  /** Counts a background refresh. */
   readonly renewed: (outcome: "ok" | "failed") => void;
-  /** What was read could not be shared with other pods. */
+  /** Counts extents that could not be shared with other pods. */
   readonly unshared: () => void;
 }
 
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 1.5, 2, 5];
 
-/** Instruments in a registry; without one, nothing is counted. */
+/** Creates the instruments. @param registry undefined: the values are not exported */
 export function createInstruments(registry: Registry | undefined): Instruments {
   const registers = registry === undefined ? [] : [registry];
   const durations = new Histogram({
     name: "heliograph_metrics_request_duration_seconds",
-    help: "Time to answer a metrics query",
+    help: "Duration of metrics requests",
     labelNames: ["route", "outcome"],
     buckets: durationBuckets,
     registers,
@@ -40,31 +40,31 @@ export function createInstruments(registry: Registry | undefined): Instruments {
   });
   const costs = new Counter({
     name: "heliograph_metrics_cost_units_total",
-    help: "Estimated cost of the queries that were run",
+    help: "Estimated cost of admitted queries",
     labelNames: ["class"],
     registers,
   });
   const parts = new Counter({
     name: "heliograph_store_reads_total",
-    help: "Reads of one metric from one store by how they ended",
+    help: "Reads of one metric from one store by outcome",
     labelNames: ["store", "region", "outcome"],
     registers,
   });
   const points = new Counter({
     name: "heliograph_metrics_cache_points_total",
-    help: "Points that queries wanted by whether they were in memory",
+    help: "Requested points by cache result",
     labelNames: ["result"],
     registers,
   });
   const refreshes = new Counter({
     name: "heliograph_metrics_cache_renewals_total",
-    help: "Reads in the background of what was served although its lifetime was over, by how they ended",
+    help: "Background refreshes of stale points by outcome",
     labelNames: ["outcome"],
     registers,
   });
   const unshared = new Counter({
     name: "heliograph_metrics_cache_unshared_total",
-    help: "Reads that could not be shared with other pods",
+    help: "Reads whose extents could not be shared with other pods",
     registers,
   });
   return {

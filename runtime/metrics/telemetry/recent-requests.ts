@@ -1,17 +1,17 @@
 /**
- * How a request ended: `ok`, `partial` (206), `refused` (the caller's fault), `failed` (ours or the stores'), `left`
- * (the caller did not wait).
+ * The outcome of a request: `ok`, `partial` (206), `refused` (an error of the caller), `failed` (an error of this
+ * runtime or its stores), `left` (the caller closed the connection).
  */
 export type RequestOutcome = "ok" | "partial" | "refused" | "failed" | "left";
 
-/** What the health view says of the requests of the last minutes. */
+/** The figures of the recent requests in the health response. */
 export interface RequestFigures {
   readonly requests: number;
   /** Nearest-rank 95th percentile over the answered requests; 0 without any. */
   readonly latencyP95Ms: number;
   /** Share of failed requests; 0 without any. */
   readonly errorRate: number;
-  /** Share of partial answers among the answers; 0 without any. */
+  /** Share of partial responses among the answered requests; 0 without any. */
   readonly partialRate: number;
 }
 
@@ -22,7 +22,7 @@ export interface RequestLog {
 }
 
 export const requestLogSeconds = 300;
-/** Requests that are remembered; under more load than this the window is shorter, never wrong. */
+/** Most requests in the log. Under a higher load the figures cover a shorter time. */
 const requestsMax = 8_192;
 
 interface Entry {
@@ -31,7 +31,7 @@ interface Entry {
   readonly durationMs: number;
 }
 
-/** An empty log; the oldest entries are overwritten. */
+/** Creates an empty log. New entries overwrite the oldest ones. */
 export function createRequestLog(now: () => number): RequestLog {
   const ring: Entry[] = [];
   let next = 0;

@@ -12,7 +12,7 @@ NOT_OF_THE_DOCUMENT = [
     ("invalid_aggregation", r".* has no .*; (use|ask for) .*"),
     ("invalid_request", r"ask\.regions lacks ask\.region, .*; add it"),
     ("tenant_required", r"the request names no tenant; name one with .*"),
-    ("invalid_request", r"each id of a bulk is given once"),
+    ("invalid_request", r"queries has the id .* twice; give each query its own id"),
     ("invalid_window", r".*"),
     ("invalid_downsample", r".*the window.*"),
     ("invalid_filter", r"the value of .* looks like a (card|document) number.*"),
