@@ -18,7 +18,7 @@ const unresolved = (reason: ResourceResult["resolvedRefs"]["reason"]): ResourceR
   resolvedRefs: { status: false, reason, message: "it is missing" },
 });
 
-/** An object of generation 4 that every pod obeys. */
+/** An object of generation 4 that every pod applies. */
 const inForce: Facts = {
   generation: 4,
   isPaused: false,
@@ -42,7 +42,7 @@ interface Row {
 
 const rows: readonly Row[] = [
   {
-    when: "every pod obeys it",
+    when: "every pod applies it",
     facts: inForce,
     say: [
       "Accepted=True/Accepted@4",
@@ -221,7 +221,7 @@ const rows: readonly Row[] = [
     ],
   },
   {
-    when: "pods are about to obey it",
+    when: "pods are about to apply it",
     facts: { ...inForce, rollout: { kind: "waiting", untilMs: 0 } },
     say: [
       "Accepted=True/Accepted@4",
@@ -243,7 +243,7 @@ const rows: readonly Row[] = [
     ],
   },
   {
-    when: "a pod cannot obey it",
+    when: "a pod cannot apply it",
     facts: {
       ...inForce,
       rollout: { kind: "failed", pod: "rt-1", reason: "MaterialMissing", message: "it has not arrived" },
@@ -296,7 +296,7 @@ const rows: readonly Row[] = [
     ],
   })),
   {
-    when: "its spec is paused and every pod obeys that",
+    when: "its spec is paused and every pod applies that",
     facts: { ...inForce, isSuspended: true },
     say: [
       "Accepted=True/Accepted@4",
@@ -306,7 +306,7 @@ const rows: readonly Row[] = [
     ],
   },
   {
-    when: "its spec is paused and some pod does not obey that yet",
+    when: "its spec is paused and some pod does not apply that yet",
     facts: { ...inForce, isSuspended: true, rollout: { kind: "lagging", pods: "rt-1 of 1 ready pod" } },
     say: [
       "Accepted=True/Accepted@4",
@@ -338,7 +338,7 @@ const rows: readonly Row[] = [
     ],
   },
   {
-    when: "it is paused and a pod does not obey what is in force",
+    when: "it is paused and a pod does not apply what is in force",
     facts: { ...inForce, isPaused: true, inForce: 3, rollout: { kind: "lagging", pods: "rt-1 of 1 ready pod" } },
     say: [
       "Accepted=True/Accepted@3",

@@ -161,7 +161,7 @@ test(
         ).length;
         await waitFor(() => pod.config?.partners.length === partners, {
           timeoutMs: settleMs,
-          what: "the pod to obey it",
+          what: "the pod to apply it",
         });
         expect(pod.faultsSeen).toEqual([]);
         await scene.stop();

@@ -88,7 +88,7 @@ async function run({ before, change }: Story, death: Death): Promise<Run> {
   await victim.stop();
   const next = await cluster.replica(ns, options);
   const settled = await settledState(cluster, ns, patienceMs);
-  await waitFor(() => obeysAll(pod), { timeoutMs: patienceMs, what: "the pod to obey all" });
+  await waitFor(() => appliesAll(pod), { timeoutMs: patienceMs, what: "the pod to apply all" });
   await next.stop();
   expect(await actualState(cluster, ns)).toEqual(settled);
   expect(pod.faultsSeen, `with ${JSON.stringify(death)}`).toEqual([]);
@@ -100,7 +100,7 @@ async function isSettled(ns: string): Promise<boolean> {
   return JSON.stringify(await actualState(cluster, ns)) === JSON.stringify(await expectedState(cluster, ns));
 }
 
-function obeysAll(pod: TestPod): boolean {
+function appliesAll(pod: TestPod): boolean {
   const { partners = [], material = {} } = pod.config ?? {};
   const named = partners.flatMap(({ signing }) => signing.keys.map((key) => key.material));
   return partners.length > 0 && named.every((id) => material[id] !== undefined);

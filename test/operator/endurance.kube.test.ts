@@ -121,7 +121,7 @@ describe("no edit is missed", () => {
       expect(await metric(replica, "heliograph_informer_watch_ends_total{")).toBeGreaterThan(0);
       await waitFor(() => pod.config?.partners.find(({ name }) => name === "a")?.delivery.maxInFlight === 3, {
         timeoutMs: settleMs,
-        what: "the pod to obey",
+        what: "the pod to apply",
       });
     },
     testMs,

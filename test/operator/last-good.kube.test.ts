@@ -18,7 +18,7 @@ afterEach(() => cluster.stopAll());
 const patience = { timeoutMs: 60_000 };
 type Options = Parameters<OperatorCluster["replica"]>[1];
 
-/** A partner in force in one pod, and every configuration that the pod obeyed since. */
+/** A partner in force in one pod, and every configuration that the pod applied since. */
 class Scene {
   readonly ns: string;
   readonly pod: TestPod;

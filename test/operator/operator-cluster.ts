@@ -149,7 +149,7 @@ export class OperatorCluster {
     return { operator, client, stop };
   }
 
-  /** Starts a pod that obeys the shards of the namespace. */
+  /** Starts a pod that applies the shards of the namespace. */
   async pod(namespace: string, name: string, options: { readonly host?: string } = {}): Promise<TestPod> {
     const pod = await TestPod.start({
       client: this.client,

@@ -19,8 +19,8 @@ afterAll(() => cluster.stop());
 afterEach(() => cluster.stopAll());
 
 const patience = { timeoutMs: 60_000 };
-/** From an edit until every pod obeys it. */
-const obeyedMsMax = 3_000;
+/** From an edit until every pod applies it. */
+const appliedMsMax = 3_000;
 const triesMax = 5;
 /** No state that passes by itself is written down, however slow the machine is. */
 const patientTimes = { graceMs: 60_000, emptyGraceMs: 60_000, messageMs: 500 };
@@ -43,7 +43,7 @@ const statusWrites = (replica: Replica) =>
  */
 async function quickestMs(attempt: (index: number) => Promise<void>): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
-  for (let index = 0; index < triesMax && bestMs >= obeyedMsMax; index += 1) {
+  for (let index = 0; index < triesMax && bestMs >= appliedMsMax; index += 1) {
     const startedMs = performance.now();
     await attempt(index);
     bestMs = Math.min(bestMs, performance.now() - startedMs);
@@ -54,7 +54,7 @@ async function quickestMs(attempt: (index: number) => Promise<void>): Promise<nu
 const published = (pod: TestPod, name: string) => pod.config?.partners.find((partner) => partner.name === name);
 
 describe("an object", () => {
-  test("that is made is Ready when every pod obeys it, after two writes of its status, and an event tells so", async () => {
+  test("that is made is Ready when every pod applies it, after two writes of its status, and an event tells so", async () => {
     const ns = await cluster.namespace();
     const [one, two] = [await cluster.pod(ns, "one"), await cluster.pod(ns, "two")];
     const replica = await cluster.replica(ns, { runtime: { urls: [one.url, two.url] } });
@@ -77,13 +77,13 @@ describe("an object", () => {
     });
   });
 
-  test("that is edited is obeyed by every pod within three seconds, after one write of its status", async () => {
+  test("that is edited applies in every pod within three seconds, after one write of its status", async () => {
     const { ns, pod, replica } = await installation({ times: patientTimes });
     await cluster.partner(ns, "acme", 1);
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
     const before = statusWrites(replica);
     let edits = 0;
-    const obeyedMs = await quickestMs(async (index) => {
+    const appliedMs = await quickestMs(async (index) => {
       if (index > 0) await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
       edits += 1;
       await cluster.put(ns, "WebhookPartner", "acme", {
@@ -92,15 +92,15 @@ describe("an object", () => {
       });
       await waitFor(() => published(pod, "acme")?.delivery.maxInFlight === 7 + index, {
         ...patience,
-        what: "the pod to obey",
+        what: "the pod to apply",
       });
     });
-    expect(obeyedMs).toBeLessThan(obeyedMsMax);
+    expect(appliedMs).toBeLessThan(appliedMsMax);
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
     expect(statusWrites(replica) - before).toBe(edits);
   });
 
-  test("that is deleted is obeyed no more", async () => {
+  test("that is deleted applies no more", async () => {
     const { ns, pod } = await installation();
     await cluster.partner(ns, "acme", 1);
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
@@ -178,7 +178,7 @@ describe("an object", () => {
 });
 
 describe("a Secret", () => {
-  test("that is missing, comes, lacks the entry, is too short, is rotated and goes is obeyed each time", async () => {
+  test("that is missing, comes, lacks the entry, is too short, is rotated and goes applies each time", async () => {
     const { ns, pod } = await installation();
     const is = (type: string, reason: string) => cluster.reason(ns, "WebhookPartner", "acme", type, reason);
     await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme" });
@@ -192,7 +192,7 @@ describe("a Secret", () => {
     await cluster.secret(ns, "acme", { hmac: 5 });
     await is("Ready", "Ready");
 
-    const obeyedMs = await quickestMs(async (index) => {
+    const appliedMs = await quickestMs(async (index) => {
       await cluster.secret(ns, "acme", { hmac: 6 + index });
       const key = Buffer.alloc(32, 6 + index).toString("base64");
       await waitFor(() => Object.values(pod.config?.material ?? {}).includes(key), {
@@ -200,7 +200,7 @@ describe("a Secret", () => {
         what: "the new key",
       });
     });
-    expect(obeyedMs).toBeLessThan(obeyedMsMax);
+    expect(appliedMs).toBeLessThan(appliedMsMax);
     await is("Ready", "Ready");
     expect(published(pod, "acme")?.generation).toBe(1);
     await waitFor(() => Object.keys(pod.config?.material ?? {}).length === 1, {
@@ -312,7 +312,7 @@ describe("pods", () => {
     expect(status).toBe("False");
   });
 
-  test("that cannot obey an object say why", async () => {
+  test("that cannot apply an object say why", async () => {
     const { ns, pod } = await installation();
     pod.report({
       errors: [
@@ -430,7 +430,7 @@ describe("a partner whose state is Paused", () => {
 describe("an object that is paused", () => {
   const paused = { annotations: { "heliograph.dev/paused": "true" } };
 
-  test("stays as it was published, over a restart too, and is obeyed anew when the pause ends", async () => {
+  test("stays as it was published, over a restart too, and applies again when the pause ends", async () => {
     const { ns, pod, replica } = await installation();
     const quota = () => pod.config?.quotas[0];
     await cluster.quota(ns, "desk");

@@ -219,7 +219,7 @@ const rows: readonly Row[] = [
     },
   },
   {
-    says: "a pod does not obey it",
+    says: "a pod does not apply it",
     reaches: { Programmed: "PartiallyApplied", Ready: "PartiallyApplied", Reconciling: "PartiallyApplied" },
     come: async ({ ns, pod, start }) => {
       await start();

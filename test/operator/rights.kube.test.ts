@@ -200,7 +200,7 @@ describe.runIf(address !== undefined)("the pods of the runtime's Service", () =>
 /** What the API server says of an object of somebody else's, or of nobody's. */
 const unseen = { observedGeneration: 0, conditions: [{ type: "Ready", status: "Unknown", reason: "NoOperator" }] };
 
-describe("what is obeyed", () => {
+describe("what applies", () => {
   test("is in the namespaces listed, and in no others", async () => {
     const [core, shop, stranger] = [await cluster.namespace(), await cluster.namespace(), await cluster.namespace()];
     const pod = await cluster.pod(core, "rt-0");

@@ -52,7 +52,7 @@ export class TestPod {
   polls = 0;
   /** Every fault that the shards ever made it report. */
   readonly faultsSeen: ConfigzError[] = [];
-  /** Every configuration that it obeyed, once a test asks for them. */
+  /** Every configuration that it applied, once a test asks for them. */
   configsSeen: RuntimeConfig[] | undefined;
 
   private constructor(options: TestPodOptions) {
@@ -70,7 +70,7 @@ export class TestPod {
     this.#informer.onChange(({ kind, object }) => {
       if (kind === "deleted") return;
       if (this.#isFrozen) this.#held.set(object.metadata.name ?? "", object);
-      else this.#obey(object);
+      else this.#apply(object);
     });
   }
 
@@ -95,19 +95,19 @@ export class TestPod {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** What it obeys; undefined before all shards were there. */
+  /** What it applies; undefined before all shards were there. */
   get config(): RuntimeConfig | undefined {
     return this.#config;
   }
 
-  /** Obeys nothing new until it is thawed. */
+  /** Applies nothing new until it is thawed. */
   freeze(): void {
     this.#isFrozen = true;
   }
 
   thaw(): void {
     this.#isFrozen = false;
-    for (const secret of this.#held.values()) this.#obey(secret);
+    for (const secret of this.#held.values()) this.#apply(secret);
     this.#held.clear();
   }
 
@@ -136,7 +136,7 @@ export class TestPod {
     });
   }
 
-  #obey(secret: SecretObject): void {
+  #apply(secret: SecretObject): void {
     const { counts, prefix } = this.#options;
     const name = shardNames(counts).find((candidate) => shardSecretName(prefix, candidate) === secret.metadata.name);
     if (name === undefined) return;

@@ -67,7 +67,7 @@ describe("a resource is programmed", () => {
     expect(look(podsOf(pod("rt-1", report))).kind).not.toBe("programmed");
   });
 
-  test("only when every pod obeys it, for each shard it needs", () => {
+  test("only when every pod applies it, for each shard it needs", () => {
     const material: Need = { shard: "keys-00", sinceRevision: 2, current: { revision: 2, sha256: "keys" } };
     const both = {
       ...reportOf(7, "seven"),
@@ -78,7 +78,7 @@ describe("a resource is programmed", () => {
     expect(look(podsOf(pod("rt-1", reportOf(7, "seven")), pod("rt-2", reportOf(4)))).kind).toBe("lagging");
   });
 
-  test("where a pod that does not answer any more had obeyed it before", () => {
+  test("where a pod that does not answer any more had applied it before", () => {
     expect(look(podsOf(pod("rt-1", reportOf(6), { silence: "refused" })))).toEqual({ kind: "programmed" });
   });
 });

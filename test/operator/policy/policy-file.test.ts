@@ -51,7 +51,7 @@ async function open(path: string) {
 }
 
 describe("the policy's file", () => {
-  test("is obeyed, and obeyed anew when it changes", async () => {
+  test("applies, and applies again when it changes", async () => {
     const path = join(folder.path, "policy.yaml");
     await writeFile(path, grantFor("one"));
     const { look, names, changes } = await open(path);
@@ -74,7 +74,7 @@ describe("the policy's file", () => {
     expect(names()).toEqual(["two"]);
   });
 
-  test("that is spoilt or gone leaves the policy in force, and is obeyed when it is back", async () => {
+  test("that is spoilt or gone leaves the policy in force, and applies when it is back", async () => {
     const path = join(folder.path, "policy.yaml");
     await writeFile(path, grantFor("one"));
     const { look, names, failures, changes } = await open(path);

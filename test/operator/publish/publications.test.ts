@@ -97,7 +97,7 @@ describe("publications", () => {
     ]);
   });
 
-  test("whose material is not there are obeyed by nobody", () => {
+  test("whose material is not there apply nowhere", () => {
     const publications = new Publications(counts);
     publish(publications, configOf({ acme: { key: 1 } }), 1, 0, acmeShard);
     const publication = publications.of(acme);

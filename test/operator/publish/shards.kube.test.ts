@@ -70,7 +70,7 @@ describe("the shards", () => {
     const { ns, pod, shard } = await installation();
     const before = await cluster.shards(ns);
     await cluster.quota(ns, "desk", { class: "B" });
-    await waitFor(() => pod.config?.quotas[0]?.class === "B", { ...patience, what: "the edit to be obeyed" });
+    await waitFor(() => pod.config?.quotas[0]?.class === "B", { ...patience, what: "the edit to apply" });
     const between = await cluster.shards(ns);
     expect(revisionsOf(between)).toEqual({ ...revisionsOf(before), [shard]: (before.get(shard)?.revision ?? 0) + 1 });
     await cluster.quota(ns, "desk");
@@ -162,7 +162,7 @@ describe("a shard that somebody", () => {
     const metadata = { ...secret.metadata, labels: { ...secret.metadata.labels, backup: "yes" } };
     await cluster.client.replace(secretType, { ...secret, metadata });
     await cluster.quota(ns, "desk", { class: "B" });
-    await waitFor(() => pod.config?.quotas[0]?.class === "B", { ...patience, what: "the edit to be obeyed" });
+    await waitFor(() => pod.config?.quotas[0]?.class === "B", { ...patience, what: "the edit to apply" });
     expect((await cluster.shardSecret(ns, shard)).metadata.labels).toMatchObject({ backup: "yes" });
   });
 });

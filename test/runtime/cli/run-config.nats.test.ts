@@ -176,7 +176,7 @@ describe("an edit", () => {
       const before = await hashOf(program);
       const changes = { "endpoint.timeoutSeconds": 3 + edit };
       await installation.write("partner.yaml", partnerText("acme", first.url, changes));
-      await waitFor(async () => (await hashOf(program)) !== before, { timeoutMs, what: "the edit to be obeyed" });
+      await waitFor(async () => (await hashOf(program)) !== before, { timeoutMs, what: "the edit to apply" });
       hashes.add(await hashOf(program));
     }
     load.isOver = true;
@@ -194,7 +194,7 @@ describe("an edit", () => {
     await postEvent(program.line.url, await installation.token(), eventText("evt-paused"));
     const before = await hashOf(program);
     await installation.write("partner.yaml", partnerText("acme", first.url));
-    await waitFor(async () => (await hashOf(program)) !== before, { timeoutMs, what: "the edit to be obeyed" });
+    await waitFor(async () => (await hashOf(program)) !== before, { timeoutMs, what: "the edit to apply" });
     await waitFor(() => first.of("evt-paused").length > 0, { timeoutMs, what: "the delivery after the pause" });
     await bringSentinel(program);
     expect(first.of("evt-paused")).toHaveLength(1);

@@ -46,12 +46,12 @@ const names = ({ partners, catalogs, quotas }: RuntimeConfig) =>
   [...partners, ...catalogs, ...quotas].map(({ name }) => name);
 
 describe("a configuration of another version of the program", () => {
-  test("that this one knows is obeyed as it is", () => {
+  test("that this one knows applies as it is", () => {
     const config = { ...good, quotas: [quota] };
     expect(supportedConfig(config, undefined)).toEqual({ config, errors: [] });
   });
 
-  test("and that holds a partner without a key is obeyed as it is", () => {
+  test("and that holds a partner without a key applies as it is", () => {
     const config = withAcme({ held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] } });
     expect(supportedConfig(config, undefined)).toEqual({ config, errors: [] });
   });
@@ -137,7 +137,7 @@ describe("a configuration of another version of the program", () => {
     expect(second.config.partners).toEqual([good.partners[0], config.partners[1]]);
   });
 
-  test("obeys a partner that is held though it has no key and no subscription", () => {
+  test("applies a partner that is held though it has no key and no subscription", () => {
     const held = withAcme({
       held: "unresolved",
       state: "Paused",
@@ -219,8 +219,8 @@ describe("a configuration of another version of the program", () => {
       "does not support the source sketch of the metric cpu_util",
     ],
   ])("keeps a catalog with %s as it was", (_name, config, message) => {
-    const { config: obeyed, errors } = supportedConfig(config, good);
-    expect(obeyed.catalogs).toEqual(good.catalogs);
+    const { config: applied, errors } = supportedConfig(config, good);
+    expect(applied.catalogs).toEqual(good.catalogs);
     expect(errors).toMatchObject([{ kind: "MetricCatalog", name: "example" }]);
     expect(errors[0]?.message).toContain(message);
   });

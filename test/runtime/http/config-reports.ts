@@ -1,6 +1,6 @@
 import type { ConfigReport } from "../../../runtime/http/server/configz.ts";
 
-/** The report of a program that obeys nothing yet. */
+/** The report of a program that applies nothing yet. */
 export const emptyReport: ConfigReport = {
   version: "0",
   pod: "pod-a",

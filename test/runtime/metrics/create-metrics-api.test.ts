@@ -472,7 +472,7 @@ test("the API counts its requests, its metrics and its stores (Operational Metri
   expect(text).toContain('heliograph_store_reads_total{store="latam",region="latam",outcome="unreachable"} 1');
 });
 
-test("another configuration is obeyed from the next request on", async () => {
+test("another configuration applies from the next request on", async () => {
   const running = await run({ eu: answering(5) });
   running.api.apply(configOf([], []));
   expect((await refusalOf(ask(running))).code).toBe("unknown_metric");

@@ -85,7 +85,7 @@ describe("following a configuration", () => {
     });
     const refused = stateOf({ acme: {} });
     move(refused);
-    // What is obeyed already is no change.
+    // A configuration that applies already is no change.
     move(initial);
     expect(told).toEqual([
       [refused, "no room"],

@@ -65,7 +65,7 @@ async function untilLast(engine: TestEngine, eventId: string, last: unknown): Pr
 describe.concurrent("an endpoint that demands a certificate", () => {
   const client = () => ours.issue({ commonName: "heliograph" });
 
-  test("gets deliveries over mutual TLS; a wrong certificate on either side has its reason, and an edit is obeyed by the next attempt", async (context) => {
+  test("gets deliveries over mutual TLS; a wrong certificate on either side has its reason, and an edit applies to the next attempt", async (context) => {
     const seen: string[] = [];
     const identity = theirs.issue({ commonName: "partner", names });
     const listening = createServer(

@@ -306,7 +306,7 @@ describe.concurrent("a change of the configuration", () => {
     expect(partner.of("e-1").map(({ path }) => path)).toEqual(["/webhooks/v1/payout"]);
   });
 
-  test("is obeyed within a second: new events go to the new endpoint", async (context) => {
+  test("applies within a second: new events go to the new endpoint", async (context) => {
     const [before, after] = await Promise.all([partnerServer(context), partnerServer(context)]);
     const engine = await engineOf(context, configOf(partnerConfig("one", before.url)));
     await engine.ingest(eventBytes("e-1"));

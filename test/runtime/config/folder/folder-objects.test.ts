@@ -133,7 +133,7 @@ describe("after an edit", () => {
     expect(keys(after)).toHaveLength(3);
   });
 
-  test("a document that cannot be parsed keeps what it gave, and the rest of the file is obeyed", () => {
+  test("a document that cannot be parsed keeps what it gave, and the rest of the file applies", () => {
     const edited = partner("beta", { "endpoint.timeoutSeconds": 3 });
     const after = read({ "a.yaml": `kind: [\n---\n${edited}`, "s.yaml": secret("keys") }, before);
     expect(after.kept).toEqual(["WebhookPartner/default/acme"]);

@@ -99,7 +99,7 @@ describe("watching a folder", () => {
     await write("secret.yaml", secret);
   });
 
-  test("obeys an edit, a new file and a removed one", async () => {
+  test("applies an edit, a new file and a removed one", async () => {
     const { source, states } = await open();
     expect(names(source.current())).toEqual(["acme"]);
     await write("partner.yaml", partner("acme", { "endpoint.timeoutSeconds": 3 }));
@@ -113,7 +113,7 @@ describe("watching a folder", () => {
     expect(source.current()).toBe(states.at(-1));
   });
 
-  test("obeys an edit that keeps size and time of the file", async () => {
+  test("applies an edit that keeps size and time of the file", async () => {
     const at = new Date("2026-01-01T00:00:00Z");
     await write("partner.yaml", partner("acme", { "endpoint.timeoutSeconds": 3 }));
     await utimes(join(folder.path, "partner.yaml"), at, at);
@@ -123,7 +123,7 @@ describe("watching a folder", () => {
     expect(names(await changed(states, "the edit", (state) => timeoutOf(state) === 4000))).toEqual(["acme"]);
   });
 
-  test("obeys a changed Secret", async () => {
+  test("applies a changed Secret", async () => {
     const { source, states } = await open();
     const { hash } = source.current();
     await write("secret.yaml", secret.replace("kkk", "jjj"));
@@ -196,7 +196,7 @@ describe("watching a folder", () => {
     });
   });
 
-  test("says nothing when nothing changes what is obeyed", async () => {
+  test("says nothing when nothing changes what applies", async () => {
     const { states } = await open();
     await swap("notes.yaml", "apiVersion: v1\nkind: ConfigMap\n");
     await swap("partner.yaml", `# a remark\n${partner("acme")}`);

@@ -87,7 +87,7 @@ async function open(more: Partial<KubernetesSourceOptions> = {}): Promise<Kubern
   return source;
 }
 
-const obeys = (source: KubernetesSource, timeoutSeconds: number, timeoutMs = patience.timeoutMs) =>
+const applied = (source: KubernetesSource, timeoutSeconds: number, timeoutMs = patience.timeoutMs) =>
   waitFor(() => timeoutOf(source.current()) === timeoutSeconds, {
     ...patience,
     timeoutMs,
@@ -95,14 +95,14 @@ const obeys = (source: KubernetesSource, timeoutSeconds: number, timeoutMs = pat
   });
 
 describe("a pod's configuration", () => {
-  test("is what kubectl wrote, and an edit is obeyed within a second", async () => {
+  test("is what kubectl wrote, and an edit applies within a second", async () => {
     const source = await open();
     expect(source.current()).toMatchObject({ config: acme(3), configzToken: "t", errors: [] });
     const shown: number[] = [];
     for (let count = 1; count <= 10; count += 1) {
       const writing = edit(10 + count);
       const startedMs = performance.now();
-      await Promise.all([writing, obeys(source, 10 + count)]);
+      await Promise.all([writing, applied(source, 10 + count)]);
       shown.push(performance.now() - startedMs);
     }
     // The quickest: the others may be slow for what else the machine does.
@@ -121,7 +121,7 @@ describe("a pod's configuration", () => {
     expect(source.current().config).toEqual(acme(3));
     revision += 1;
     await write(acme(4));
-    await obeys(source, 4);
+    await applied(source, 4);
     await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), {
       ...patience,
       what: "no error",
@@ -133,9 +133,9 @@ describe("a pod's configuration", () => {
     for (let count = 1; count <= 40; count += 1) {
       if (count % 2 === 0) proxy.cut();
       await edit(count);
-      if (count % 8 === 0) await obeys(source, count);
+      if (count % 8 === 0) await applied(source, count);
     }
-    await obeys(source, 40);
+    await applied(source, 40);
     expect(proxy.connections()).toBeGreaterThan(20);
   });
 
@@ -149,7 +149,7 @@ describe("a pod's configuration", () => {
     while (performance.now() - startedMs < 8000) {
       count = (count % 50) + 1;
       await edit(count);
-      await obeys(source, count);
+      await applied(source, count);
     }
     const { values = [] } = (await registry.getSingleMetric("heliograph_config_api_requests_total")?.get()) ?? {};
     const asked = values.reduce((sum, { value }) => sum + value, 0);
@@ -159,7 +159,7 @@ describe("a pod's configuration", () => {
     expect(lines).toEqual([]);
   });
 
-  test("survives the API server, and what is written after it came back is obeyed", async () => {
+  test("survives the API server, and what is written after it came back applies", async () => {
     const source = await open();
     await cluster.kube.stopServer();
     const before = proxy.connections();
@@ -167,7 +167,7 @@ describe("a pod's configuration", () => {
     expect(source.current().config).toEqual(acme(3));
     await cluster.kube.startServer();
     await edit(7);
-    await obeys(source, 7);
+    await applied(source, 7);
     expect(source.current().errors).toEqual([]);
   });
 
@@ -180,7 +180,7 @@ describe("a pod's configuration", () => {
     expect(source.current()).toMatchObject({ config: acme(3), configzToken: "t", errors: [] });
     await cluster.kube.startServer();
     await edit(8);
-    await obeys(source, 8);
+    await applied(source, 8);
     await source.stop();
     await folder.remove();
   });
@@ -222,7 +222,7 @@ describe("a pod's configuration", () => {
     expect(source.current().config).toEqual(acme(3));
     await cluster.rotateToken();
     await edit(9);
-    await obeys(source, 9);
+    await applied(source, 9);
     await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), {
       ...patience,
       what: "no error",

@@ -78,7 +78,7 @@ function write(config: RuntimeConfig, change: Parameters<typeof shardSecrets>[1]
 
 const acme = (timeoutSeconds: number) => configOf({ acme: { changes: { "endpoint.timeoutSeconds": timeoutSeconds } } });
 const timeoutOf = ({ config }: ShardedState) => (config.partners[0]?.endpoint.timeoutMs ?? 0) / 1000;
-const obeys = (source: KubernetesSource, timeoutSeconds: number) =>
+const applied = (source: KubernetesSource, timeoutSeconds: number) =>
   waitFor(() => timeoutOf(source.current()) === timeoutSeconds, {
     ...patience,
     what: `the timeout of ${timeoutSeconds} s`,
@@ -112,11 +112,11 @@ describe("configuration from Secrets", () => {
     const told: ShardedState[] = [];
     const end = source.onChange((state) => told.push(state));
     write(acme(4));
-    await obeys(source, 4);
+    await applied(source, 4);
     expect(told).toHaveLength(1);
     end();
     write(acme(5));
-    await obeys(source, 5);
+    await applied(source, 5);
     expect(told).toHaveLength(1);
   });
 
@@ -151,9 +151,9 @@ describe("configuration from Secrets", () => {
     for (let edit = 1; edit <= 100; edit += 1) {
       write(acme(1 + (edit % 60)));
       if (edit % 3 === 0) server.endWatches();
-      if (edit % 10 === 0) await obeys(source, 1 + (edit % 60));
+      if (edit % 10 === 0) await applied(source, 1 + (edit % 60));
     }
-    await obeys(source, 1 + (100 % 60));
+    await applied(source, 1 + (100 % 60));
     expect(timeoutOf(source.current())).toBe(41);
   });
 
@@ -163,7 +163,7 @@ describe("configuration from Secrets", () => {
     ["is overloaded", status(429, "TooManyRequests", 0)],
     ["fails", status(503, "ServiceUnavailable")],
     ["knows nobody", status(401, "Unauthorized")],
-  ])("stays in force while the API server %s, and what was written meanwhile is obeyed after", async (_name, reply) => {
+  ])("stays in force while the API server %s, and what was written meanwhile applies after", async (_name, reply) => {
     write(acme(3));
     const source = await open();
     const before = source.current().config;
@@ -173,7 +173,7 @@ describe("configuration from Secrets", () => {
     expect(source.current().config).toEqual(before);
     write(acme(4));
     server.outage(null);
-    await obeys(source, 4);
+    await applied(source, 4);
     await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), {
       ...patience,
       what: "no error to be left",
@@ -195,7 +195,7 @@ describe("configuration from Secrets", () => {
     );
     expect(source.current().config).toEqual(acme(3));
     write(acme(4));
-    await obeys(source, 4);
+    await applied(source, 4);
     expect(source.current().errors).toEqual([]);
   });
 
@@ -246,14 +246,14 @@ describe("copies of the configuration", () => {
     return copies;
   }
 
-  test("serve a start without the API server, and what it says later is obeyed", async () => {
+  test("serve a start without the API server, and what it says later applies", async () => {
     const copies = await filled();
     server.outage(reset());
     const source = await open({ copies: await copies.open() });
     expect(source.current()).toMatchObject({ config: acme(3), configzToken: "t" });
     write(acme(4));
     server.outage(null);
-    await obeys(source, 4);
+    await applied(source, 4);
     expect(source.current().shards["config-00"]).not.toHaveProperty("error");
   });
 
@@ -265,7 +265,7 @@ describe("copies of the configuration", () => {
     ).toBe(5);
   });
 
-  test("that the disk damaged are not obeyed: the API server is waited for", async () => {
+  test("that the disk damaged do not apply: the API server is waited for", async () => {
     const { folder, open: openCopies } = await filled();
     const file = join(folder, "shop-heliograph-config-00.json");
     const text = await readFile(file, "utf8");

@@ -7,7 +7,7 @@ import { waitFor } from "../../../support/wait.ts";
 import { emptyReport } from "../config-reports.ts";
 
 const token = "t".repeat(43);
-const obeyed: ConfigReport = { ...emptyReport, version: "7", ready: true, hash: "ab" };
+const applied: ConfigReport = { ...emptyReport, version: "7", ready: true, hash: "ab" };
 
 let current: ConfigReport;
 let currentToken: string | undefined;
@@ -26,7 +26,7 @@ const view: ConfigView = {
 };
 
 beforeEach(() => {
-  current = obeyed;
+  current = applied;
   currentToken = token;
   waits = [];
   const registry = new Registry();
@@ -50,7 +50,7 @@ const ask = (
 describe("/configz", () => {
   test("shows the applied configuration to the bearer of the configuration's token", async () => {
     const answer = await ask();
-    expect([answer.statusCode, answer.json()]).toEqual([200, obeyed]);
+    expect([answer.statusCode, answer.json()]).toEqual([200, applied]);
   });
 
   test.each<[string, Record<string, string>, string]>([
@@ -91,12 +91,12 @@ describe("a long poll of /configz", () => {
     const asked = ask("/configz?wait=60&after=7");
     await waitFor(() => waits.length === 1, { timeoutMs: 2000, what: "the poll" });
     expect(waits[0]).toMatchObject({ after: "7", waitMs: 60_000 });
-    waits[0]?.end({ ...obeyed, version: "8" });
-    expect((await asked).json()).toEqual({ ...obeyed, version: "8" });
+    waits[0]?.end({ ...applied, version: "8" });
+    expect((await asked).json()).toEqual({ ...applied, version: "8" });
   });
 
   test.each(["/configz?wait=30", "/configz?after=7", "/configz?wait=0&after=7"])("%s answers at once", async (url) => {
-    expect((await ask(url)).json()).toEqual(obeyed);
+    expect((await ask(url)).json()).toEqual(applied);
     expect(waits).toEqual([]);
   });
 
@@ -121,11 +121,11 @@ describe("a long poll of /configz", () => {
     ]);
     // Whoever does not wait is answered all the same.
     expect((await ask()).statusCode).toBe(200);
-    for (const { end } of waits.splice(0)) end(obeyed);
+    for (const { end } of waits.splice(0)) end(applied);
     await Promise.all(asked);
     const again = ask("/configz?wait=60&after=7");
     await waitFor(() => waits.length === 1, { timeoutMs: 2000, what: "the poll after" });
-    waits[0]?.end(obeyed);
+    waits[0]?.end(applied);
     expect((await again).statusCode).toBe(200);
   });
 });
