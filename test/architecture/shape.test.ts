@@ -42,7 +42,6 @@ function longestChain(folder: string): readonly string[] {
 /** Lines of every function with a body of statements, those inside other functions included. */
 function functionLines(file: string): readonly number[] {
   const source = text(file);
-  const lineAt = (offset: number): number => source.slice(0, offset).split("\n").length;
   const lengths: number[] = [];
   const visit = (node: unknown): void => {
     if (Array.isArray(node)) {
@@ -52,7 +51,7 @@ function functionLines(file: string): readonly number[] {
     if (typeof node !== "object" || node === null) return;
     const { type, start, end, body } = node as { type?: string; start: number; end: number; body?: { type?: string } };
     if (/^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/u.test(type ?? "")) {
-      if (body?.type === "BlockStatement") lengths.push(lineAt(end) - lineAt(start) + 1);
+      if (body?.type === "BlockStatement") lengths.push(source.slice(start, end).split("\n").length);
     }
     Object.values(node).forEach(visit);
   };
