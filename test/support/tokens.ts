@@ -1,4 +1,5 @@
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from "jose";
+import type { Possession } from "../../runtime/http/authentication/authenticate.ts";
 
 /** An issuer of tokens for tests: a key pair and the public half as others publish it. */
 export interface TestIssuer {
@@ -29,3 +30,12 @@ export async function signToken(
     .setProtectedHeader({ alg: from.algorithm, kid: from.kid, ...(typ === undefined ? {} : { typ }) })
     .sign(from.privateKey);
 }
+
+/** A request with nothing but its token. */
+export const nothingShown: Possession = {
+  certificate: () => undefined,
+  proof: undefined,
+  method: "GET",
+  path: "/",
+  host: undefined,
+};

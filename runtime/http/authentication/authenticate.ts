@@ -34,23 +34,13 @@ export interface Possession {
   readonly binding?: TokenBinding;
 }
 
-/** A request with nothing but its token. */
-export const nothingShown: Possession = {
-  certificate: () => undefined,
-  proof: undefined,
-  method: "GET",
-  path: "/",
-  host: undefined,
-};
-
 /**
  * Authenticates the sender of a request.
- * @param shown default {@link nothingShown}
  * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`; `too_many_requests` when the store of proofs is
  * full; `not_ready` when the keys cannot be read
  */
 export interface Authenticate {
-  (authorization: string | undefined, shown?: Possession): Promise<Caller>;
+  (authorization: string | undefined, shown: Possession): Promise<Caller>;
   /**
    * True while the token that authenticated this caller is valid together with a certificate. Always false where each
    * request needs its own proof.
@@ -102,7 +92,7 @@ export function createAuthenticate(
     if (verified === undefined || verified.binding.key !== undefined || !isInForce(verified, now())) return false;
     return certificateFault(verified.binding, certificate) === undefined;
   };
-  const authenticate: Authenticate = async (authorization, shown = nothingShown) => {
+  const authenticate: Authenticate = async (authorization, shown) => {
     const { scheme, token } = credentialsOf(authorization);
     const verified = await verify(token);
     const { caller, binding, issuer } = verified;

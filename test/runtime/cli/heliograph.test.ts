@@ -8,6 +8,7 @@ import { openDevIssuer } from "../../../runtime/http/authentication/dev-issuer.t
 import { plainObject } from "../../crds/valid-objects.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
+import { nothingShown } from "../../support/tokens.ts";
 
 let folder: TemporaryFolder;
 
@@ -96,7 +97,7 @@ describe("heliograph dev-token", () => {
     const token = await mint("--region", "eu", "--client", "shop");
     const { trusted } = await openDevIssuer(folder.path, Date.now);
     const authenticate = createAuthenticate([trusted], defaultSettings.claims, Date.now);
-    expect(await authenticate(`Bearer ${token}`)).toEqual({
+    expect(await authenticate(`Bearer ${token}`, nothingShown)).toEqual({
       client: "shop",
       tenants: ["lumen"],
       scopes: ["events:write"],
@@ -125,7 +126,7 @@ describe("heliograph dev-token", () => {
     const token = await mint();
     const { trusted } = await openDevIssuer(join(folder.path, "other"), Date.now);
     const authenticate = createAuthenticate([trusted], defaultSettings.claims, Date.now);
-    await expect(authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: "token_invalid" });
+    await expect(authenticate(`Bearer ${token}`, nothingShown)).rejects.toMatchObject({ code: "token_invalid" });
   });
 
   test("lives as long as asked", async () => {

@@ -7,7 +7,6 @@ import { defaultSettings } from "../../../runtime/config/settings/settings-schem
 import { Refusal } from "../../../runtime/errors/refusal.ts";
 import {
   createAuthenticate,
-  nothingShown,
   type Authenticate,
   type AuthenticateOptions,
   type Possession,
@@ -15,7 +14,7 @@ import {
 import { createCertificateReader } from "../../../runtime/http/authentication/client-certificate.ts";
 import { KeySource } from "../../../runtime/http/authentication/key-source.ts";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
-import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
+import { makeIssuer, nothingShown, signToken, type TestIssuer } from "../../support/tokens.ts";
 
 const nowMs = Date.UTC(2026, 0, 1);
 const nowSeconds = nowMs / 1000;
@@ -268,7 +267,7 @@ describe("a caller who is known from an earlier request", () => {
   const stillOf = async (header: string, shown: Possession, certificate?: Buffer): Promise<boolean | undefined> => {
     const authenticate = authenticator();
     // Nothing is remembered of what the issuer's keys were read for.
-    await authenticate(await bearer());
+    await authenticate(await bearer(), nothingShown);
     return authenticate.isStill?.(await authenticate(header, shown), () => certificate);
   };
 
@@ -289,7 +288,7 @@ describe("a caller who is known from an earlier request", () => {
   });
 
   test("is nobody for another who authenticates", async () => {
-    const caller = await authenticator()(await bearer());
+    const caller = await authenticator()(await bearer(), nothingShown);
     expect(authenticator().isStill?.(caller, () => undefined)).toBe(false);
   });
 });

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../runtime/http/authentication/authenticate.ts";
 import { KeySource, keySourceTimes } from "../../../runtime/http/authentication/key-source.ts";
-import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
+import { makeIssuer, nothingShown, signToken, type TestIssuer } from "../../support/tokens.ts";
 
 const { refreshMs, cooldownMs } = keySourceTimes;
 const startMs = Date.UTC(2026, 0, 1);
@@ -74,7 +74,7 @@ describe("whatever keys are withdrawn and published while tokens are in use", ()
           if (step.kind === "wait") nowMs += step.ms;
           else if (step.kind === "publish") history.push({ sinceMs: nowMs, keys: step.keys });
           else {
-            const isBelieved = await authenticate(`Bearer ${tokens[step.key]}`).then(
+            const isBelieved = await authenticate(`Bearer ${tokens[step.key]}`, nothingShown).then(
               () => true,
               () => false,
             );

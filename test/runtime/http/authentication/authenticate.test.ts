@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate, type Authenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { KeySource } from "../../../../runtime/http/authentication/key-source.ts";
-import { makeIssuer, signToken, type TestIssuer } from "../../../support/tokens.ts";
+import { makeIssuer, nothingShown, signToken, type TestIssuer } from "../../../support/tokens.ts";
 
 const nowMs = Date.UTC(2026, 0, 1);
 const nowSeconds = nowMs / 1000;
@@ -12,7 +12,7 @@ const clock = { nowMs };
 let trusted: TestIssuer;
 let other: TestIssuer;
 let stranger: TestIssuer;
-let authenticate: Authenticate;
+let authenticate: (authorization: string | undefined) => ReturnType<Authenticate>;
 let reads = 0;
 
 beforeAll(async () => {
@@ -30,7 +30,8 @@ beforeAll(async () => {
       () => clock.nowMs,
     ),
   }));
-  authenticate = createAuthenticate(issuers, defaultSettings.claims, () => clock.nowMs);
+  const verify = createAuthenticate(issuers, defaultSettings.claims, () => clock.nowMs);
+  authenticate = (authorization) => verify(authorization, nothingShown);
 });
 
 type Changes = Readonly<Record<string, unknown>>;

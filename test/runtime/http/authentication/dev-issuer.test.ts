@@ -4,6 +4,7 @@ import { defaultSettings } from "../../../../runtime/config/settings/settings-sc
 import { createAuthenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { openDevIssuer } from "../../../../runtime/http/authentication/dev-issuer.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
+import { nothingShown } from "../../../support/tokens.ts";
 
 let folder: TemporaryFolder;
 
@@ -24,7 +25,7 @@ describe("the development issuer", () => {
     );
     for (const issuer of issuers) {
       const token = await issuer.sign({ sub: "s" }, Date.now(), 60);
-      expect(await authenticate(`Bearer ${token}`)).toMatchObject({ client: "s" });
+      expect(await authenticate(`Bearer ${token}`, nothingShown)).toMatchObject({ client: "s" });
     }
     expect(await readdir(folder.path)).toEqual(["dev-issuer.jwk.json"]);
   });
@@ -34,9 +35,11 @@ describe("the development issuer", () => {
     const authenticate = createAuthenticate([issuer.trusted], defaultSettings.claims, Date.now, {
       tokenBinding: "Certificate",
     });
-    expect(await authenticate(`Bearer ${await issuer.sign({ sub: "s" }, Date.now(), 60)}`)).toMatchObject({
-      client: "s",
-    });
+    expect(await authenticate(`Bearer ${await issuer.sign({ sub: "s" }, Date.now(), 60)}`, nothingShown)).toMatchObject(
+      {
+        client: "s",
+      },
+    );
   });
 
   test("publishes nothing private", async () => {

@@ -3,7 +3,7 @@ import { defaultSettings } from "../../../../runtime/config/settings/settings-sc
 import type { TokenType } from "../../../../runtime/config/settings/settings.ts";
 import { createAuthenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { KeySource } from "../../../../runtime/http/authentication/key-source.ts";
-import { makeIssuer, signToken, type TestIssuer } from "../../../support/tokens.ts";
+import { makeIssuer, nothingShown, signToken, type TestIssuer } from "../../../support/tokens.ts";
 
 const nowMs = Date.UTC(2026, 0, 1);
 
@@ -30,7 +30,7 @@ async function outcome(typ: string | undefined, tokenType?: TokenType): Promise<
     { iss: issuer.issuer, aud: "heliograph", sub: "s", exp: nowMs / 1_000 + 60 },
     typ,
   );
-  return authenticate(`Bearer ${token}`).then(
+  return authenticate(`Bearer ${token}`, nothingShown).then(
     () => "accepted",
     (error: Error & { readonly code?: string }) => `${error.code}: ${error.message}`,
   );
