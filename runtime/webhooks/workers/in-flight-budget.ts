@@ -7,7 +7,6 @@ export interface InFlightBudget {
   share(): number;
   enter(): void;
   leave(): void;
-  readonly held: number;
 }
 
 const shareDivisor = 4;
@@ -22,9 +21,6 @@ export function createInFlightBudget(size: number): InFlightBudget {
     },
     leave: () => {
       held -= 1;
-    },
-    get held() {
-      return held;
     },
   };
 }

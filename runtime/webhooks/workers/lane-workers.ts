@@ -4,7 +4,7 @@ import type { Partner } from "../partners/partner.ts";
 import { createInFlightBudget } from "./in-flight-budget.ts";
 import type { LaneOwnership } from "./lane-ownership.ts";
 import type { LaneWorker, SharedByWorkers } from "./lane-worker.ts";
-import { createOwnLane, type OwnLane } from "./own-lane.ts";
+import { OwnLane } from "./own-lane.ts";
 import type { Promotions } from "./promotions.ts";
 import { Semaphore } from "./semaphore.ts";
 import { createSharedLane } from "./shared-lane.ts";
@@ -125,7 +125,7 @@ export class Lanes {
 
   #reconcileOwn(partner: Partner): void {
     const { context, ownership } = this.#deps;
-    const own = this.#own.get(partner.key) ?? createOwnLane(context, partner, this.#common);
+    const own = this.#own.get(partner.key) ?? new OwnLane(context, partner, this.#common);
     this.#own.set(partner.key, own);
     const { state, held } = partner.config;
     const isPulled = state === "Active" && held === undefined && ownership.isOwner(partner.lane);

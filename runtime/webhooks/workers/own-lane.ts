@@ -6,18 +6,6 @@ import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker
 import { OwnLaneConsumers } from "./own-lane-consumers.ts";
 import { PartnerLimiter } from "./partner-limiter.ts";
 
-/** The lane of one partner. While its circuit breaker is open, the consumers are paused; then one message probes. */
-export interface OwnLane {
-  readonly worker: LaneWorker;
-  /**
-   * Changes the partner or whether its lane is pulled. The next attempt uses `partner`; pulls change once JetStream has
-   * answered. Does nothing when nothing has changed.
-   */
-  set(partner: Partner, isPulling: boolean): void;
-  /** Reads the consumer of retries again, because one exists now. */
-  findRetries(): void;
-}
-
 /** Bounds of the messages that are requested ahead without a rate. */
 const creditMax = 256;
 const creditMin = 8;
@@ -27,12 +15,11 @@ const tokensWaitMsMax = 50;
 /** Period at which a waiting probe checks which queue has a message. */
 const probePollMs = 2_000;
 
-/** Creates the lane of a partner. Nothing is pulled before {@link OwnLane.set}. */
-export function createOwnLane(context: DeliveryContext, partner: Partner, shared: SharedByWorkers): OwnLane {
-  return new PartnerLane(context, partner, shared);
-}
-
-class PartnerLane implements OwnLane, LanePolicy, LaneControl {
+/**
+ * The lane of one partner. While its circuit breaker is open, the consumers are paused; then one message probes.
+ * Nothing is pulled before {@link set}.
+ */
+export class OwnLane implements LanePolicy, LaneControl {
   readonly worker: LaneWorker;
   readonly #context: DeliveryContext;
   readonly #limiter: PartnerLimiter;
@@ -65,6 +52,10 @@ class PartnerLane implements OwnLane, LanePolicy, LaneControl {
     return { partner: this.#partner.label };
   }
 
+  /**
+   * Changes the partner or whether its lane is pulled. The next attempt uses `partner`; pulls change once JetStream has
+   * answered. Does nothing when nothing has changed.
+   */
   set(partner: Partner, isPulling: boolean): void {
     const isOther = this.#partner !== partner;
     this.#partner = partner;
@@ -77,6 +68,7 @@ class PartnerLane implements OwnLane, LanePolicy, LaneControl {
     this.worker.setPulling(isPulling);
   }
 
+  /** Reads the consumer of retries again, because one exists now. */
   findRetries(): void {
     if (this.#consumers.discardAbsence()) {
       this.worker.reconcile();

@@ -4,7 +4,7 @@ import { createInFlightBudget } from "../../../../runtime/webhooks/workers/in-fl
 import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
-import { createOwnLane, type OwnLane } from "../../../../runtime/webhooks/workers/own-lane.ts";
+import { OwnLane } from "../../../../runtime/webhooks/workers/own-lane.ts";
 import { Semaphore } from "../../../../runtime/webhooks/workers/semaphore.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import {
@@ -36,7 +36,7 @@ async function caseOf(
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
   const shared = { consumerChanges: new Semaphore(16), budget: createInFlightBudget(4_096), inWork: new Map() };
-  const own = createOwnLane(memory.context, partner, shared);
+  const own = new OwnLane(memory.context, partner, shared);
   own.set(partner, true);
   await quiet();
   onTestFinished(() => own.worker.stop(0));
