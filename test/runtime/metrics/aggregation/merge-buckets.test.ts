@@ -22,7 +22,7 @@ const median = (stores: readonly Buckets[], points = 1) => [
 ];
 
 describe("buckets of several stores", () => {
-  test("are added by bound, whatever way the bound is written", () => {
+  test("are added by bound in any spelling", () => {
     expect(
       median([
         { "1": [2], "2": [4], "+Inf": [4] },
@@ -35,7 +35,7 @@ describe("buckets of several stores", () => {
     expect(median([{ "1": [1], "1.0": [1], "2": [4], "+Inf": [4] }])).toEqual([1]);
   });
 
-  test("with other bounds are reduced to what they share", () => {
+  test("with different bounds are reduced to the shared bounds", () => {
     const [shared] = median([
       { "1": [1], "2": [4], "4": [8], "+Inf": [8] },
       { "2": [4], "3": [6], "4": [8], "+Inf": [8] },
@@ -43,7 +43,7 @@ describe("buckets of several stores", () => {
     expect(shared).toBe(2);
   });
 
-  test("that share nothing but +Inf are refused", () => {
+  test("that share only +Inf are refused", () => {
     const stores = [
       { "1": [1], "+Inf": [2] },
       { "2": [1], "+Inf": [2] },
@@ -59,7 +59,7 @@ describe("buckets of several stores", () => {
     expect(() => median(stores)).toThrow(IncompatibleBuckets);
   });
 
-  test("are compared only where both stores have points", () => {
+  test("are compared only at points of both stores", () => {
     const stores = [
       { "1": [1, undefined], "+Inf": [1, undefined] },
       { "2": [undefined, 1], "+Inf": [undefined, 1] },
@@ -67,7 +67,7 @@ describe("buckets of several stores", () => {
     expect(median(stores, 2)).toEqual([0.5, 1]);
   });
 
-  test("without +Inf in any store are no histogram", () => {
+  test("without +Inf in any store give no quantile", () => {
     expect(median([{ "1": [1], "2": [2] }])).toEqual([Number.NaN]);
   });
 
@@ -75,7 +75,7 @@ describe("buckets of several stores", () => {
     expect(median([{ "1": [undefined], "+Inf": [undefined] }])).toEqual([Number.NaN]);
   });
 
-  test("leave out series whose bound is none", () => {
+  test("leave out series without a valid bound", () => {
     expect([...store({ "": [1], x: [1], "5": [1] }).keys()]).toEqual([5]);
   });
 });

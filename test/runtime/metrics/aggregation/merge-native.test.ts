@@ -20,7 +20,7 @@ describe("a quantile of exponential histograms (design §5 rule 10)", () => {
     expect(exponential([histogram([1, 2, 2], [2, 4, 4])], 0.25)).toEqual({ value: 2 ** 0.75, low: 1, high: 2 });
   });
 
-  test("lies in a negative bucket in the mirror", () => {
+  test("is mirrored in a negative bucket", () => {
     const { value, low, high } = exponential([histogram([-4, -2, 4], [1, 2, 1])], 0.4);
     expect([value, low, high]).toEqual([-(2 ** 1.5), -4, -2]);
   });
@@ -35,19 +35,19 @@ describe("a quantile of exponential histograms (design §5 rule 10)", () => {
     });
   });
 
-  test("of several stores is that of their sum", () => {
+  test("of several stores equals that of their sum", () => {
     expect(
       exponential([histogram([1, 2, 1], [4, 8, 1]), histogram([1, 2, 1], [2, 4, 4], [4, 8, 1])]).value,
     ).toBeCloseTo(2 ** 1.5, 12);
   });
 
-  test("of stores with several schemas is at the coarsest", () => {
+  test("of stores with several schemas has the coarsest schema", () => {
     const fine = histogram([1, 2 ** 0.5, 3], [2 ** 0.5, 2, 1]);
     expect(exponential([fine, histogram([1, 2, 4])])).toEqual({ value: 2 ** 0.5, low: 1, high: 2 });
     expect(exponential([histogram([2 ** 0.5, 2, 4]), histogram([1, 4, 4])], 0.25)).toMatchObject({ low: 1, high: 4 });
   });
 
-  test("of stores with several zero buckets is around the widest, which cuts no bucket", () => {
+  test("of stores with several zero buckets has the widest one, which splits no bucket", () => {
     // The bucket from 1 to 2 lies across the wider threshold of 1.5, so that the zero bucket takes it in.
     const merged = exponential(
       [histogram([-1.5, 1.5, 2]), histogram([-0.1, 0.1, 1], [0.5, 1, 1], [1, 2, 2], [4, 8, 1])],
@@ -57,7 +57,7 @@ describe("a quantile of exponential histograms (design §5 rule 10)", () => {
     expect(merged.value).toBeCloseTo((2 * 3.5) / 6, 12);
   });
 
-  test("is nothing without observations, and beyond those that are numbers", () => {
+  test("is absent without observations, and where its rank is among NaN", () => {
     expect(exponential([histogram()]).value).toBeNaN();
     expect(exponential([]).value).toBeNaN();
     expect(exponential([{ ...histogram([1, 2, 1]), count: 10, sum: Number.NaN }], 0.99).value).toBeNaN();
@@ -76,13 +76,13 @@ describe("a quantile of custom histograms (design §5 rule 10)", () => {
     expect(custom([histogram([10, 20, 1], [20, Infinity, 9])])).toEqual({ value: 20, low: 20, high: Infinity });
   });
 
-  test("of stores with other bounds is that of the bounds that cut no populated bucket", () => {
+  test("of stores with different bounds uses the bounds that split no populated bucket", () => {
     const stores = [histogram([1, 2, 4], [5, 10, 4]), histogram([1, 5, 8])];
     expect(custom(stores)).toMatchObject({ low: 1, high: 5 });
     expect(custom(stores).value).toBeCloseTo(1 + 4 * (8 / 12), 12);
   });
 
-  test("keeps a bound of one store that lies where the other has no observations", () => {
+  test("keeps a bound of one store where the other has no observations", () => {
     expect(custom([histogram([1, 2, 4], [2, 5, 4]), histogram([5, 10, 8])], 0.25)).toEqual({
       value: 2,
       low: 1,
@@ -108,7 +108,7 @@ describe("any split of observations over stores", () => {
     { minLength: 1, maxLength: 120 },
   );
 
-  test("has the quantile of one store with all of them, inside the bounds that are told with it", () => {
+  test("has the quantile of one store with all of them, inside its error bounds", () => {
     fc.assert(
       fc.property(observations, fc.constantFrom(0.5, 0.95, 0.99), (observed, quantile) => {
         const whole = summed(observed.map(({ value }) => placed(value)));

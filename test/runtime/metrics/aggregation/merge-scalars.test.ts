@@ -12,7 +12,7 @@ function merged(merge: Merge, parts: readonly (readonly (number | undefined)[])[
 }
 
 describe("merged points", () => {
-  test("are absent only where no store has one", () => {
+  test("are absent only where no store has a point", () => {
     expect(
       merged("sum", [
         [1, undefined, undefined],
@@ -21,11 +21,11 @@ describe("merged points", () => {
     ).toEqual([3, 3, undefined]);
   });
 
-  test("of minima and maxima are the least and the most", () => {
+  test("of minima and maxima are the minimum and the maximum", () => {
     expect([merged("min", [[4], [2], [3]]), merged("max", [[4], [2], [3]])]).toEqual([[2], [4]]);
   });
 
-  test("take NaN as Prometheus does: it spoils a sum, and loses to any number as least and most", () => {
+  test("treat NaN as Prometheus does: a sum becomes NaN, and a minimum and a maximum ignore it", () => {
     const parts = [
       [Number.NaN, Number.NaN],
       [7, Number.NaN],
@@ -40,7 +40,7 @@ describe("merged points", () => {
     expect(merged("sum", [[Infinity], [-Infinity]])).toEqual([Number.NaN]);
   });
 
-  test("of sums keep what plain addition loses", () => {
+  test("of sums keep the digits that plain addition loses", () => {
     expect(merged("sum", [[1e100], [1], [-1e100]])).toEqual([1]);
     expect(
       merged(
@@ -50,19 +50,19 @@ describe("merged points", () => {
     ).toEqual([1]);
   });
 
-  test("of one store are that store's, not a copy", () => {
+  test("of one store are its own points, not a copy", () => {
     const part = { ...seriesOf([1, 2]), weight: 1 };
     expect(mergeScalars([part], "sum", 2)).toBe(part);
   });
 
-  test("weigh a store by its interval, so that one that is sampled twice as often counts no more", () => {
+  test("weigh a store by its interval, so that a store with twice the samples counts the same", () => {
     // 10 every 15 s and 20 every 30 s, over a minute: the average is 15 and not 13.3.
     const sums = merged("sum", [[40], [40]], [1, 2]);
     const counts = merged("sum", [[4], [2]], [1, 2]);
     expect((sums[0] ?? 0) / (counts[0] ?? 0)).toBe(15);
   });
 
-  test("are the same however series are split over stores", () => {
+  test("are equal for any split of series over stores", () => {
     const points = fc.array(fc.option(fc.integer({ min: -1_000_000, max: 1_000_000 }), { nil: undefined }), {
       minLength: 3,
       maxLength: 3,

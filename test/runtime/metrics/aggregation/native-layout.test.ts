@@ -20,7 +20,7 @@ function series(...buckets: readonly Bounds[]): readonly HistogramSeries[] {
 }
 
 describe("the schema of a bucket (design §5 rule 10)", () => {
-  test("is inferred from its bounds, for every schema and index of positive and negative buckets", () => {
+  test("is inferred from the bounds for every schema and index of positive and negative buckets", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: -4, max: 8 }),
@@ -45,7 +45,7 @@ describe("the schema of a bucket (design §5 rule 10)", () => {
     ["of a width that is no schema's", 1, 3],
     ["of a schema's width beside its bounds", 3, 6],
     ["from negative to positive", -1, 1],
-  ])("of one %s is none", (_sentence, lower, upper) => {
+  ])("is absent for one %s", (_sentence, lower, upper) => {
     expect(placeOf(bucketOf([lower, upper]))).toBeUndefined();
   });
 });
@@ -99,14 +99,14 @@ describe("the layout of histograms", () => {
     expect(layoutOf(series(...buckets))).toBe(layout);
   });
 
-  test("that can be both is told by the store's own quantile in the middle of a bucket", () => {
+  test("that can be both is shown by the store's own quantile in the middle of a bucket", () => {
     const point = tellingPoint(series([-1, 1, 4], [4, 16, 2], [16, 64, 2]));
     expect(point).toMatchObject({ index: 1, quantile: 5 / 8, linear: 10, exponential: 8 });
     if (point === undefined) throw new Error("no point tells");
     expect([toldLayout(point, 10), toldLayout(point, 8.0001)]).toEqual(["custom", "exponential"]);
   });
 
-  test("that can be both is told in a negative bucket too", () => {
+  test("that can be both is shown in a negative bucket too", () => {
     expect(tellingPoint(series([-16, -4, 1]))).toMatchObject({ quantile: 0.5, linear: -10, exponential: -8 });
   });
 

@@ -88,7 +88,7 @@ describe("a quantile of buckets", () => {
     expect(bucketQuantile(q, bounds, counts)).toMatchObject({ low, high });
   });
 
-  test("of whole observations is between the bounds that are told with it (wire, error bounds)", () => {
+  test("of whole observations is between its error bounds (wire, error bounds)", () => {
     const observations = fc.array(fc.double({ min: 0, max: 60, noNaN: true }), { minLength: 1, maxLength: 200 });
     const layout = fc.uniqueArray(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 12 });
     fc.assert(

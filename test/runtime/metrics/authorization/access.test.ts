@@ -62,7 +62,7 @@ describe("the class of a request (wire, Metrics)", () => {
 });
 
 describe("access", () => {
-  test("is the token's where no quota names the client", () => {
+  test("is that of the token where no quota names the client", () => {
     const caller = { ...everyone, tenants: ["a", "b"], regions: [], metrics: ["*"] };
     expect(accessOf(caller, quotasOf())).toEqual({
       tenants: new Set(["a", "b"]),
@@ -72,7 +72,7 @@ describe("access", () => {
     });
   });
 
-  test("is the token's and the narrowing's, where both name something", () => {
+  test("is the intersection of the token and the narrowing, where both name something", () => {
     const narrowing = client({ clientId: "test", tenants: ["b", "c"], regions: ["eu"], metrics: ["*"] });
     const caller = { ...everyone, tenants: ["a", "b"], metrics: ["m"] };
     expect(accessOf(caller, quotasOf(quota("A", 1, [narrowing])))).toEqual({

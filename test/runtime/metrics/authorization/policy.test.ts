@@ -145,11 +145,11 @@ describe("a request is granted", () => {
   const names = ({ metrics: granted }: Grant): readonly string[] =>
     granted.flatMap(({ stores: held }) => held.map(({ config: store }) => store.name));
 
-  test("the one tenant of the token without naming it", () => {
+  test("the one tenant of the token without a filter", () => {
     expect(ask({}).tenant).toBe("brand-a");
   });
 
-  test("one of several tenants by its name", () => {
+  test("one of several tenants with a filter", () => {
     expect(ask({ filters: { tenant: "b" }, caller: { tenants: ["a", "b"] } }).tenant).toBe("b");
   });
 
@@ -161,7 +161,7 @@ describe("a request is granted", () => {
     expect(names(ask({ ids: ["unscoped"], filters: { region: "latam" } }))).toEqual(["latam"]);
   });
 
-  test("the regions of the token, without saying so", () => {
+  test("the regions of the token, without a filter", () => {
     expect(names(ask({ ids: ["unscoped"], caller: { regions: ["eu"] } }))).toEqual(["eu"]);
   });
 
@@ -262,7 +262,7 @@ describe("no combination widens access", () => {
     expect(granted).toBeGreaterThan(60);
   }
 
-  test("of claims, narrowing and filters: each alone still holds for what is granted", () => {
+  test("of claims, narrowing and filters: the grant satisfies each of them", () => {
     checkGranted((asked) => {
       const granted = tryGrant(asked, asked.narrowing);
       if (granted === undefined) return false;
@@ -317,7 +317,7 @@ describe("no combination widens access", () => {
     });
   });
 
-  test("of narrowing: stores that are granted under one are among those that are granted without it", () => {
+  test("of narrowing: the stores granted with it are among those granted without it", () => {
     checkGranted((asked) => {
       const narrow = tryGrant(asked, { ...asked.narrowing, clientId: asked.caller.client });
       const wide = tryGrant(asked);
@@ -328,7 +328,7 @@ describe("no combination widens access", () => {
     });
   });
 
-  test("of several narrowings, by client or by scope: each one more leaves no more than before, and each holds for what is granted", () => {
+  test("of several narrowings, by client or by scope: each one removes names only, and the grant satisfies each", () => {
     const byScope = narrowings.map(({ tenants, regions, environments, metrics: own }): ClientConfig => ({
       scope: "team",
       tenants,

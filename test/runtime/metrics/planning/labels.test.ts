@@ -22,12 +22,12 @@ const of = (store: StoreConfig): LabelSource => ({
 const grouped = (store: StoreConfig, labels: readonly LabelName[]) => groupedInStore(store, of(store).imposed, labels);
 
 describe("the labels of a store's series", () => {
-  test("are grouped under the store's own names, but for those that the store itself decides", () => {
+  test("are grouped under the names of the store, except labels that the store sets", () => {
     expect(grouped(labelled, ["environment", "psp", "region", "tenant"])).toEqual(["env", "provider", "tenant"]);
     expect(grouped(platform, ["environment", "psp", "region", "tenant"])).toEqual(["psp"]);
   });
 
-  test("come back under their governed names, with the region of the store", () => {
+  test("are returned under their governed names, with the region of the store", () => {
     const own = { env: "prod", provider: "acme", region: "somewhere else", tenant: "a", extra: "x" };
     expect(governedLabels(of(labelled), ["environment", "psp", "region"], own)).toEqual({
       environment: "prod",
@@ -36,7 +36,7 @@ describe("the labels of a store's series", () => {
     });
   });
 
-  test("have the environment of a store that is one, and no tenant where series belong to none", () => {
+  test("have the environment of the store, and no tenant where series have none", () => {
     const own = { environment: "staging", tenant: "a" };
     expect(governedLabels(of(platform), ["environment", "region", "tenant"], own)).toEqual({
       environment: "prod",
@@ -44,12 +44,12 @@ describe("the labels of a store's series", () => {
     });
   });
 
-  test("have the tenant that the store was told, whatever a series says", () => {
+  test("have the tenant of the request header, whatever the series has", () => {
     expect(grouped(told, ["tenant", "psp"])).toEqual(["psp"]);
     expect(governedLabels(of(told), ["tenant"], { tenant: "brand-b" })).toEqual({ tenant: "brand-a" });
   });
 
-  test("leave out what a series does not carry", () => {
+  test("leave out labels that a series does not have", () => {
     expect(governedLabels(of(labelled), ["psp", "service"], { provider: "" })).toEqual({});
   });
 });

@@ -50,7 +50,7 @@ function plan(
 const selectors = ({ parts }: Plan) =>
   parts.map(({ store: held, newest }) => [held.config.name, newest && printVector(newest, "LeftOpen")]);
 
-describe("each store is asked for", () => {
+describe("the request to each store contains", () => {
   test("the tenant, the filters and the fixed matchers, under its own label names", () => {
     expect(
       selectors(
@@ -67,7 +67,7 @@ describe("each store is asked for", () => {
     ]);
   });
 
-  test("the environments that the token names, where the store is not one of them itself", () => {
+  test("the environments of the token, where the store has no environment itself", () => {
     expect(selectors(plan([["metric", "lag"]], ["prod", "dev.1"]))).toEqual([
       ["a", 'max(timestamp({__name__="lag",result!~"x.*",env=~"dev\\\\.1|prod",tenant="brand-a"}))'],
       ["b", 'max(timestamp({__name__="lag",result!~"x.*",tenant="brand-a"}))'],
@@ -75,7 +75,7 @@ describe("each store is asked for", () => {
     ]);
   });
 
-  test("nothing at all in a region that is filtered out", () => {
+  test("nothing for a region that is filtered out", () => {
     expect(
       selectors(
         plan([
@@ -86,7 +86,7 @@ describe("each store is asked for", () => {
     ).toEqual(["c"]);
   });
 
-  test("groups that it knows: the region is added to the answer, not asked for", () => {
+  test("the groups that the store has: the region is added to the response", () => {
     const { parts } = plan([
       ["metric", "lag"],
       ["group_by", "region,psp,environment"],
@@ -98,7 +98,7 @@ describe("each store is asked for", () => {
     ).toEqual(["sum by(env,psp)", "sum by(provider)", "sum by(env,psp)"]);
   });
 
-  test("exemplars only when they are wanted, with the same filters", () => {
+  test("exemplars only when the query requests them, with the same filters", () => {
     const without = plan([
       ["metric", "ms"],
       ["filter[region]", "eu"],
@@ -114,7 +114,7 @@ describe("each store is asked for", () => {
     ]);
   });
 
-  test("its newest sample only while the end of the window may still change", () => {
+  test("the newest sample only while the end of the window can change", () => {
     const newest = (secondsLater: number) =>
       plan([["metric", "ms"]], ["*"], noonMs + secondsLater * 1_000).parts[0]?.newest;
     expect([newest(0), newest(120), newest(121)].map((vector) => vector?.kind)).toEqual([
@@ -124,7 +124,7 @@ describe("each store is asked for", () => {
     ]);
   });
 
-  test("points whose first covers the begin of the window", () => {
+  test("points of which the first covers the start of the window", () => {
     expect(plan([["metric", "lag"]]).grid).toEqual({
       startMs: Date.parse("2026-01-01T11:01:00Z"),
       stepMs: 60_000,

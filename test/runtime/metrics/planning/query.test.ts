@@ -40,7 +40,7 @@ describe("a query", () => {
     expect([made.groupBy, made.page, made.limit]).toEqual([[], 1, 50]);
   });
 
-  test("gives each metric its own default aggregation", () => {
+  test("has the default aggregation of each metric", () => {
     const p99 = metricConfig("p99", stores, {
       source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "h", matchers: [] },
       aggregations: ["p99"],
@@ -50,7 +50,7 @@ describe("a query", () => {
     expect(made.metrics.map(({ aggregation }) => aggregation)).toEqual(["p99", "avg"]);
   });
 
-  test("takes a schema version that is served", () => {
+  test("accepts a served schema version", () => {
     expect(query([...queueLag, ["schema_version", "2026-01-01"]]).schemaVersion).toBe("2026-01-01");
   });
 
@@ -75,13 +75,13 @@ describe("a query", () => {
     expect(refused(() => query(pairs))).toBe(refusal);
   });
 
-  test("names neither a metric's stores nor its source when it is refused", () => {
+  test("has a refusal without the stores and the source of the metric", () => {
     expect(refusalOf(() => query([...queueLag, ["agg", "p99"]])).message).toBe(
       "queue_lag has no aggregation p99; use one of avg, sum, min, max",
     );
   });
 
-  test("can be filtered by the isolation's labels, whatever labels the metric has", () => {
+  test("can be filtered by the labels of the isolation, whatever labels the metric has", () => {
     const bare = metricConfig("bare", stores, { source: { kind: "gauge", name: "bare", matchers: [] }, labels: [] });
     const pairs: Pairs = [
       ["metric", "bare"],
@@ -106,7 +106,7 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
   ];
   const stepOf = (made: Query): string => formatDuration(made.window.stepSeconds);
 
-  test("let a step be 10 s, and 1 min for public dashboards", () => {
+  test("allow a step of 10 s, and of 1 min for public dashboards", () => {
     const queryContext = bounded({});
     const publicCaller = { ...reader, scopes: ["metrics:read.public"] };
     expect(stepOf(query(pairs(["step", "10s"]), { world: queryContext }))).toBe("10s");
@@ -117,13 +117,13 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
     );
   });
 
-  test("let a step be no smaller than the metric's minimum, the largest of several metrics", () => {
+  test("allow no step below the minimum of the metric, the largest of several metrics", () => {
     const queryContext = bounded({ minStepSeconds: 120 });
     expect(refused(() => query(pairs(["step", "1m"]), { world: queryContext }))).toBe("invalid_step step");
     expect(stepOf(query(pairs(["metric", "queue_lag"]), { world: queryContext }))).toBe("2m");
   });
 
-  test("let a class raise the smallest step and lower the series and the grouping", () => {
+  test("are narrowed by a class: the smallest step, the series and the grouping", () => {
     const queryContext = worldOf([], { minStepSeconds: 300, maxSeries: 5, maxGroupBy: 1 });
     const lag: Pairs = [
       ["metric", "queue_lag"],
@@ -137,7 +137,7 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
     );
   });
 
-  test("let a metric allow less grouping than four labels", () => {
+  test("are narrowed by a metric: fewer labels of grouping than four", () => {
     const queryContext = bounded({ maxGroupBy: 1 });
     expect(refused(() => query(pairs(["group_by", "service,environment"]), { world: queryContext }))).toBe(
       "invalid_group_by group_by",
@@ -145,7 +145,7 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
     expect(query(pairs(["group_by", "service"]), { world: queryContext }).groupBy).toEqual(["service"]);
   });
 
-  test("let a class and a metric allow as many labels as their definitions do, and never more than 50 series", () => {
+  test("allow the labels of the class and of the metric, and never more than 50 series", () => {
     const queryContext = worldOf(
       [
         metricConfig("m", stores, {
@@ -165,7 +165,7 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
 });
 
 describe("an instant", () => {
-  test("is a query of one point, as wide as the smallest step that the caller may ask", () => {
+  test("is a query of one point, as wide as the smallest step of the caller", () => {
     const made = makeInstant(parameters([["metric", "queue_lag"]]), reader, worldOf(), nowMs);
     expect(made.window).toEqual({ fromMs: nowMs - 60_000, toMs: nowMs, stepSeconds: 60, downsample: undefined });
   });

@@ -25,7 +25,7 @@ const timesOf = ({ startMs, stepMs, count }: PointGrid): readonly number[] =>
   Array.from({ length: count }, (_, index) => startMs + index * stepMs);
 
 describe("the splits of a grid", () => {
-  test("are its points, each once and in order", () => {
+  test("contain its points, each once and in order", () => {
     fc.assert(
       fc.property(grids, (grid) => {
         const splits = splitRange(grid);
@@ -37,7 +37,7 @@ describe("the splits of a grid", () => {
     );
   });
 
-  test("of two windows that overlap end at the same points", () => {
+  test("of two overlapping windows end at the same points", () => {
     const endsInside = ({ startMs, stepMs, count }: PointGrid, from: number, to: number): readonly number[] =>
       splitRange({ startMs, stepMs, count })
         .slice(0, -1)
@@ -70,14 +70,14 @@ describe("the splits of a grid", () => {
   });
 });
 
-describe("what was answered for splits", () => {
+describe("the series of several splits", () => {
   const split = (offset: number, count: number): RangeSplit => ({
     offset,
     grid: { startMs: offset, stepMs: 1, count },
   });
   const whole = { startMs: 0, stepMs: 1, count: 4 };
 
-  test("is put together by labels, with gaps where a split has no such series", () => {
+  test("are joined by labels, with gaps where a split has no such series", () => {
     const answers = [
       { split: split(0, 2), series: [seriesOf([1, undefined], { a: "x", b: "y" }), seriesOf([7, 8], { a: "z" })] },
       { split: split(2, 2), series: [seriesOf([3, 4], { b: "y", a: "x" })] },
@@ -88,12 +88,12 @@ describe("what was answered for splits", () => {
     ]);
   });
 
-  test("of one split is taken as it is", () => {
+  test("are taken unchanged from a single split", () => {
     const series = [seriesOf([1, 2, 3, 4])];
     expect(joinSeries([{ split: split(0, 4), series }], whole)).toBe(series);
   });
 
-  test("of native histograms is put together too", () => {
+  test("are joined for native histograms too", () => {
     const histogram = (count: number) => ({ count, sum: count, buckets: [] });
     const answers = [
       { split: split(0, 3), series: [{ labels: {}, histograms: [histogram(1), undefined, histogram(2)] }] },

@@ -52,8 +52,8 @@ const hostile = fc.oneof(
 /** Any name but the ones that the tree itself uses. */
 const labelName = hostile.filter((name) => name !== "" && name !== "__name__");
 
-describe("a value or a name that a caller or a catalog writes", () => {
-  test("is, to Prometheus' own parser, that value and nothing else", { timeout: 60_000 }, async () => {
+describe("a value or a name of a caller or a catalog", () => {
+  test("is only that value for the parser of Prometheus", { timeout: 60_000 }, async () => {
     const matchers = fc.array(
       fc.record({ label: labelName, op: fc.constantFrom("=" as const, "!=" as const), value: hostile }),
       { maxLength: 3 },

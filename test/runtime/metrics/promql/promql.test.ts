@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { oneOf, printExemplified, printVector } from "../../../../runtime/metrics/promql/promql.ts";
 
 describe("PromQL", () => {
-  test("of a range leaves out its left end on a store that would count it (design §5 rule 2)", () => {
+  test("of a range excludes its left end on a store with closed ranges (design §5 rule 2)", () => {
     const vector = { kind: "over", fn: "sum_over_time", of: { name: "m", matchers: [] }, rangeMs: 300_000 } as const;
     expect(printVector(vector, "LeftOpen")).toBe('sum_over_time({__name__="m"}[300000ms])');
     expect(printVector(vector, "LeftClosed")).toBe('sum_over_time({__name__="m"}[299999ms])');
@@ -17,13 +17,13 @@ describe("PromQL", () => {
     );
   });
 
-  test("escapes what could end a string or a line", () => {
+  test("escapes characters that end a string or a line", () => {
     const value = 'a"b\\c\nd\u2028e\u0000';
     const printed = printExemplified({ name: "m", matchers: [{ label: "l", op: "=", value }] });
     expect(printed).toBe(String.raw`{__name__="m",l="a\"b\\c\U0000000ad\U00002028e\U00000000"}`);
   });
 
-  test("matches one value by equality, several by an expression without meaning of their own, none by nothing", () => {
+  test("matches one value by equality, several by an escaped expression, and an empty list by no series", () => {
     expect(oneOf("env", ["a.b"])).toEqual({ label: "env", op: "=", value: "a.b" });
     expect(oneOf("env", ["a.b", "c|d"])).toEqual({ label: "env", op: "=~", value: String.raw`a\.b|c\|d` });
     expect(oneOf("env", [])).toEqual({ label: "env", op: "=~", value: String.raw`[^\x00-\x{10FFFF}]` });

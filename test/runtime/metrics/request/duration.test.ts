@@ -20,7 +20,7 @@ test.each(["", "10", "s", "0s", "-1m", "1.5m", "1m30s", "1M", " 1m", "1m ", "01m
   },
 );
 
-test("a duration is written in its largest whole unit and read back as it was", () => {
+test("a duration is formatted in its largest whole unit and parses back to itself", () => {
   expect([60, 90, 3_600, 5_400, 86_400, 90_000].map(formatDuration)).toEqual(["1m", "90s", "1h", "90m", "1d", "25h"]);
   fc.assert(
     fc.property(

@@ -7,7 +7,7 @@ type Pairs = readonly (readonly [string, string])[];
 const read = (pairs: Pairs) => readQuery(parameters([["metric", "m"], ...pairs]));
 
 describe("the parameters of a query (Operational Metrics API §4.1)", () => {
-  test("are all read into one closed form", () => {
+  test("are parsed into one closed form", () => {
     const asked: Pairs = [
       ["metric", "b"],
       ["metric", "a"],
@@ -113,14 +113,14 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
     expect(refused(() => readQuery(parameters([])))).toBe("invalid_request metric");
   });
 
-  test("never repeat a refused value, which may be what must not be shown", () => {
+  test("leave a refused value out of the error, because it can be personal data", () => {
     const refusal = refusalOf(() => read([["filter[psp]", "4111111111111111"]]));
     expect(JSON.stringify([refusal.message, refusal.errors])).not.toContain("4111");
   });
 });
 
 describe("the parameters of an instant (Operational Metrics API §4.3)", () => {
-  test("have a time of their own and no window", () => {
+  test("have one time and no window", () => {
     const { tsMs } = readInstant(
       parameters([
         ["metric", "m"],

@@ -30,6 +30,6 @@ test.each([
   expect(parseTime(text)).toBeUndefined();
 });
 
-test("a time is written with milliseconds", () => {
+test("a time is formatted with milliseconds", () => {
   expect(formatTime(1_767_225_600_000)).toBe("2026-01-01T00:00:00.000Z");
 });

@@ -75,7 +75,7 @@ describe("step and downsample (Operational Metrics API §4.7.5 and §8)", () => 
     expect(refused(() => resolveLast({ seconds: 48 * hour, step: 10, minimum: 60 }))).toBe("invalid_step step");
   });
 
-  test("more points than a store gives are refused with a step that fits", () => {
+  test("more points than a store returns are refused with a step that fits", () => {
     const limits = { ...wideLimits, maxWindowSeconds: nowMs };
     const asked = { fromMs: 0, toMs: nowMs, stepSeconds: hour };
     const refusal = refusalOf(() => resolveWindow(asked, undefined, { ...rules, limits }));
@@ -95,13 +95,13 @@ describe("the ends of a window", () => {
     expect(refused(() => resolveWindow(asked, undefined, rules))).toBe(refusal);
   });
 
-  test("are refused when the class allows no such width", () => {
+  test("are refused when the window is wider than the class allows", () => {
     const limits = { ...wideLimits, maxWindowSeconds: 6 * hour };
     const asked = { fromMs: nowMs - 7 * hour * 1_000, toMs: undefined, stepSeconds: undefined };
     expect(refused(() => resolveWindow(asked, undefined, { ...rules, limits }))).toBe("invalid_window from");
   });
 
-  test("are the last three hours when none is given, and no wider than the class allows", () => {
+  test("are the last three hours by default, and no wider than the class allows", () => {
     const none = { fromMs: undefined, toMs: undefined, stepSeconds: undefined };
     expect(pointCount(resolveWindow(none, undefined, rules)) * 15).toBeGreaterThanOrEqual(3 * hour);
     const narrow = resolveWindow(none, undefined, { ...rules, limits: { ...wideLimits, maxWindowSeconds: hour } });
@@ -160,13 +160,13 @@ describe("an instant (design §5 rule 1)", () => {
     expect(window.stepSeconds).toBe(60);
   });
 
-  test("is now without a time or with one in the future, as wide as a downsample says", () => {
+  test("is now without a time or with one in the future, as wide as its downsample", () => {
     const window = resolveInstant(nowMs + 1_000_000, "5m", { nowMs, stepSecondsMin: 60 });
     expect([window.toMs, window.stepSeconds]).toEqual([Date.parse("2026-01-31T12:00:00Z"), 300]);
   });
 });
 
-test("a suggestion is the next coarser step and downsample, until there is none", () => {
+test("a suggestion is the next coarser step and downsample, if there is one", () => {
   expect([coarserStep(10, Infinity), coarserStep(61, Infinity), coarserStep(86_400, Infinity)]).toEqual([
     15,
     120,

@@ -4,12 +4,12 @@ import { meaningsOf } from "../../../../../runtime/metrics/promql/kinds/meaning.
 import { semanticsPage, semanticsText } from "../../../../tools/semantics-page.ts";
 import { metricConfig } from "../../oracle/universe.ts";
 
-describe("what an aggregation means", () => {
-  test("stands on its page as the recipes have it (npm run generate)", () => {
+describe("the meaning of an aggregation", () => {
+  test("equals its page in the docs (npm run generate)", () => {
     expect(readFileSync(semanticsPage, "utf8")).toBe(semanticsText());
   });
 
-  test("is told without the names and matchers that a metric has in its stores", () => {
+  test("leaves out the names and matchers of the metric in its stores", () => {
     const secret = { name: "internal_series", matchers: [{ label: "job", op: "Equal", value: "hidden" }] } as const;
     const metric = metricConfig("m", [], {
       source: { kind: "ratio", increase: "Extrapolated", numerator: secret, denominator: secret },
@@ -19,7 +19,7 @@ describe("what an aggregation means", () => {
     expect(JSON.stringify(meaningsOf(metric))).not.toMatch(/internal_series|hidden|job/u);
   });
 
-  test("is the value and what each store is asked for it", () => {
+  test("has the value and the query of each store", () => {
     const metric = metricConfig("lag", [], {
       source: { kind: "gauge", name: "lag", matchers: [] },
       aggregations: ["avg", "sum"],

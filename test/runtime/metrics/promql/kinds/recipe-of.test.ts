@@ -34,7 +34,7 @@ function queries(made: Recipe): readonly string[] {
   return vectors.map((vector) => printVector(vector, "LeftOpen"));
 }
 
-describe("a store is asked for (design §5 rules 3 to 9)", () => {
+describe("the query to a store (design §5 rules 3 to 9) for", () => {
   const rows: readonly (readonly [keyof typeof sources, Aggregation, readonly string[]])[] = [
     [
       "gauge",
@@ -68,7 +68,7 @@ describe("a store is asked for (design §5 rules 3 to 9)", () => {
   });
 });
 
-describe("a point is finished as", () => {
+describe("a point is computed from", () => {
   const rows: readonly (readonly [keyof typeof sources, Aggregation, readonly number[], number])[] = [
     ["gauge", "avg", [10, 4], 2.5],
     ["counter", "sum", [120], 120],
@@ -84,7 +84,7 @@ describe("a point is finished as", () => {
   });
 });
 
-describe("what does not compose is refused with what to ask instead", () => {
+describe("an aggregation that does not compose is refused with an alternative", () => {
   const rows: readonly (readonly [keyof typeof sources, Aggregation, string])[] = [
     ["gauge", "p99", "m: a gauge has no p99, because a percentile needs a histogram; use avg, sum, min or max"],
     ["counter", "p50", "m: a counter has no p50, because a percentile needs a histogram; use sum, avg, min or max"],
@@ -98,7 +98,7 @@ describe("what does not compose is refused with what to ask instead", () => {
   });
 });
 
-test("what dates a metric and carries its exemplars is one of its own series", () => {
+test("a metric is dated by its own series, which also have its exemplars", () => {
   const series = (source: keyof typeof sources, aggregation: Aggregation) => {
     const made = recipe(source, aggregation);
     return [printExemplified(made.dated(scope)), printExemplified(made.exemplified(scope))];
