@@ -3,7 +3,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
 import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
-import { lateAfter, type Lateness } from "../../stores/limits/read-deadline.ts";
+import { startReadDeadline, type ReadDeadline } from "../../stores/limits/read-deadline.ts";
 import { classOf } from "../authorization/access.ts";
 import type { AdmitQuery, Admission } from "../admission/admission.ts";
 import { handleQuery } from "../handle-query.ts";
@@ -52,7 +52,7 @@ interface Run {
   readonly request: BulkRequest;
   readonly sources: BulkSources;
   readonly reads: ReadMemo;
-  readonly lateness: Lateness;
+  readonly deadline: ReadDeadline;
   readonly shards: Shards;
   readonly schemaVersions: Set<string>;
   /** Points that remain for the next queries. */
@@ -69,20 +69,20 @@ export async function handleBulk(request: BulkRequest, sources: BulkSources): Pr
   const items = readBulk(request.body);
   const admitted = await admitBulk(items, request.caller, sources);
   const startMs = performance.now();
-  const lateness = lateAfter(sources.deadlineMs);
+  const deadline = startReadDeadline(sources.deadlineMs);
   const reads = memoizeReads({
-    signal: AbortSignal.any([request.signal, lateness.signal]),
+    signal: AbortSignal.any([request.signal, deadline.signal]),
     bytesMax: bulkStoreBytesMax,
     origin: { correlationId: request.context.correlationId, endsAtMs: startMs + sources.deadlineMs },
   });
   const shards: Shards = { asked: 0, answered: 0 };
-  const run: Run = { request, sources, reads, lateness, shards, schemaVersions: new Set(), points: bulkPointsMax };
+  const run: Run = { request, sources, reads, deadline, shards, schemaVersions: new Set(), points: bulkPointsMax };
   try {
     const results = await runBounded(items, bulkConcurrency, (item) => handleItem(item, run));
     const response = bulkResponse(results, run, performance.now() - startMs);
     return { ...response, headers: { ...response.headers, ...admitted.headers() } };
   } finally {
-    lateness.end();
+    deadline.end();
     admitted.end();
   }
 }
@@ -101,7 +101,7 @@ function admitBulk(
 async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {
   const { request, sources, reads, shards } = run;
   if (params instanceof Refusal) return { id, cost: undefined, refusal: params };
-  const deadlineMs = run.lateness.leftMs();
+  const deadlineMs = run.deadline.leftMs();
   if (deadlineMs === 0) return { id, cost: undefined, refusal: outOfTime() };
   let cost: number | undefined;
   const admit: AdmitQuery = async (plan, caller) => {

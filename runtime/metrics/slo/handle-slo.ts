@@ -2,7 +2,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
 import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
-import { lateAfter } from "../../stores/limits/read-deadline.ts";
+import { startReadDeadline } from "../../stores/limits/read-deadline.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { Admission } from "../admission/admission.ts";
 import { createAnonymousLimit, type AnonymousLimit } from "../admission/anonymous-limit.ts";
@@ -159,12 +159,12 @@ async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: 
   const { nowMs, correlationId } = request.context;
   // Other requests may wait for the same data, so that the read continues when this caller leaves.
   const signal = new AbortController().signal;
-  const lateness = lateAfter(sources.deadlineMs);
+  const deadline = startReadDeadline(sources.deadlineMs);
   const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
-  const reads = memoizeReads({ signal: lateness.signal, bytesMax: sloStoreBytesMax, origin });
+  const reads = memoizeReads({ signal: deadline.signal, bytesMax: sloStoreBytesMax, origin });
   const stores = reads.share(sources.stores);
   const readOne = async (plan: SloPlan): Promise<SloData> => {
-    const data = await readSlo(plan, stores, { deadlineMs: lateness.leftMs(), signal, nowMs });
+    const data = await readSlo(plan, stores, { deadlineMs: deadline.leftMs(), signal, nowMs });
     sources.observe(data.outcomes);
     return data;
   };
@@ -173,7 +173,7 @@ async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: 
     const { hit, data } = sources.cache.get(plan, nowMs, () => readOne(plan));
     return { plan, hit, data: await data };
   });
-  lateness.end();
+  deadline.end();
   return { read, counts: reads.counts() };
 }
 

@@ -1,7 +1,7 @@
 import { StoreError } from "../store-error.ts";
 
 /** One deadline for several reads together. */
-export interface Lateness {
+export interface ReadDeadline {
   /** Aborts as `late` at the deadline, and at the end. */
   readonly signal: AbortSignal;
   /** Whole milliseconds until the deadline; 0 after it. */
@@ -11,7 +11,7 @@ export interface Lateness {
 }
 
 /** Starts a deadline. */
-export function lateAfter(deadlineMs: number): Lateness {
+export function startReadDeadline(deadlineMs: number): ReadDeadline {
   const endsAtMs = performance.now() + deadlineMs;
   const controller = new AbortController();
   const abort = (): void => controller.abort(new StoreError("late", `no response in ${deadlineMs} ms`));

@@ -96,5 +96,5 @@ function timeNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly s
     recipe.kind === "scalar" && recipe.statistics.every(({ isAdditiveOverTime }) => isAdditiveOverTime);
   return isAdditive
     ? []
-    : ["Points of narrower windows do not add up to one of a wider window: ask the step that is wanted."];
+    : ["Points of narrower windows do not add up to one of a wider window: request the step that is needed."];
 }
