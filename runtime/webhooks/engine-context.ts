@@ -71,7 +71,7 @@ export interface EngineContext extends RouterDeps, ReplayDeps, HistoryDeps, Dead
 interface ContextParts {
   readonly layout: Layout;
   readonly partners: ConfiguredPartners;
-  /** Whether this pod owns the lane of the partner. */
+  /** True when this pod owns the lane of the partner. */
   readonly isOwn: (partner: Partner) => boolean;
   readonly ending: AbortSignal;
 }

@@ -45,7 +45,7 @@ export async function createWebhookEngine(deps: WebhookEngineDeps): Promise<Webh
   return engine;
 }
 
-/** Whether the engine can work; `detail` says why not. */
+/** True when the engine can work; `detail` says why not. */
 interface EngineHealth {
   readonly ok: boolean;
   readonly detail?: string;

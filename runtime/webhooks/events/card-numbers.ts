@@ -104,7 +104,7 @@ interface Group {
 }
 
 /**
- * Whether the text contains a payment card number: the range of an issuer, a length of its brand, and a valid check
+ * True when the text contains a payment card number: the range of an issuer, a length of its brand, and a valid check
  * digit. The number may be in one group or in printed groups, in digits of any script, with leading zeros. A number
  * inside a longer group of digits, a fraction, a hash, an id or an IBAN does not count.
  */
@@ -160,7 +160,7 @@ function withoutZeros(digits: string): string {
   return digits.startsWith("0") ? digits.replace(/^0+/u, "") : digits;
 }
 
-/** Whether the group follows or precedes a decimal point. */
+/** True when the group follows or precedes a decimal point. */
 function isFraction(text: string, { start, end }: Group): boolean {
   return /\d\.$/u.test(text.slice(Math.max(0, start - 2), start)) || /^\.\d/u.test(text.slice(end, end + 2));
 }

@@ -8,8 +8,8 @@ const hexForm = /^(?:0x)?[0-9a-f]*$/iu;
 const ibanForm = /^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/u;
 
 /**
- * Whether the digits from `start` to `end` are part of a hash, an id or an IBAN. They are when the adjacent characters
- * are hexadecimal, contain digits, or are too long for a label such as `pan` or `EUR`.
+ * True when the digits from `start` to `end` are part of a hash, an id or an IBAN. They are when the adjacent
+ * characters are hexadecimal, contain digits, or are too long for a label such as `pan` or `EUR`.
  */
 export function isOfAnId(text: string, start: number, end: number): boolean {
   const before = wordBefore.exec(text.slice(Math.max(0, start - besideCharactersMax), start))?.[0] ?? "";
@@ -27,7 +27,7 @@ export function isOfAnId(text: string, start: number, end: number): boolean {
   );
 }
 
-/** Whether the digits from `start` and the two letters before them are an IBAN. */
+/** True when the digits from `start` and the two letters before them are an IBAN. */
 export function isOfAnIban(text: string, start: number, digits: string): boolean {
   return isIban(text.slice(Math.max(0, start - 2), start) + digits);
 }

@@ -55,7 +55,7 @@ function text(form: RegExp): (value: unknown) => boolean {
   return (value) => typeof value === "string" && form.test(value);
 }
 
-/** Whether the value is a text of this form and a real date, which 30 February is not. */
+/** True when the value is a text of this form and a real date, which 30 February is not. */
 export function isCalendarTime(value: unknown, form: RegExp): value is string {
   if (typeof value !== "string" || !form.test(value)) {
     return false;

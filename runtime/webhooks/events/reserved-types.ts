@@ -3,7 +3,7 @@ export const ownDomain = "heliograph";
 /** Prefix of the ids of operational events. Producers must not use it, because ids are unique in the installation. */
 export const ownIdPrefix = `${ownDomain}:`;
 
-/** Whether a type is reserved for operational events. */
+/** True when a type is reserved for operational events. */
 export function isOwnType(type: string): boolean {
   return type.startsWith(`${ownDomain}.`);
 }

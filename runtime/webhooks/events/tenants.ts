@@ -1,7 +1,7 @@
 /** The entry of a list of tenants that includes all tenants. */
 export const anyTenant = "*";
 
-/** Whether the list includes a tenant; {@link anyTenant} includes all. */
+/** True when the list includes a tenant; {@link anyTenant} includes all. */
 export function includesTenant(tenants: readonly string[], tenant: string): boolean {
   return tenants.includes(anyTenant) || tenants.includes(tenant);
 }

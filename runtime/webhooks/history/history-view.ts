@@ -4,7 +4,7 @@ import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access
 
 /** The part of a history that a caller may see. */
 export interface HistoryView extends PartnerAccess {
-  /** Whether addresses, DNS responses and pods of the installation are shown. @default false */
+  /** True when addresses, DNS responses and pods of the installation are shown. @default false */
   readonly showsInternals?: boolean;
 }
 

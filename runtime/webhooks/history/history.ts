@@ -40,8 +40,8 @@ export interface HistoryDeps {
 }
 
 /**
- * Reads the history of an event of one of these tenants (`*`: any). Undefined when there is none, or when the caller is
- * narrowed to partners and none of them has a delivery of the event.
+ * Reads the history of an event of one of these tenants (`*`: any). Undefined when there is none. Also undefined for a
+ * caller that is narrowed to partners without a delivery of the event.
  */
 export async function readHistory(
   deps: HistoryDeps,

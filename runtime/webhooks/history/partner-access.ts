@@ -6,12 +6,12 @@ export interface PartnerAccess {
 
 const anyPartner = "*";
 
-/** Whether a caller may see only some partners. */
+/** True when a caller may see only some partners. */
 export function isNarrowed(access: PartnerAccess): access is Required<PartnerAccess> {
   return access.partners !== undefined && !access.partners.includes(anyPartner);
 }
 
-/** Whether a caller may see and act on deliveries to a partner. */
+/** True when a caller may see and act on deliveries to a partner. */
 export function mayNamePartner(access: PartnerAccess, label: string): boolean {
   return !isNarrowed(access) || access.partners.includes(label);
 }

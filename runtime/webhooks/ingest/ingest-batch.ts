@@ -21,7 +21,7 @@ const byte = {
 } as const;
 const spaces: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** Whether a body is a list of events, not a single one. */
+/** True when a body is a list of events, not a single one. */
 export function isBatch(body: Uint8Array): boolean {
   return body[skipSpaces(body, 0)] === byte.openBracket;
 }

@@ -24,7 +24,7 @@ export interface EventCaller {
 export interface IngestResponse {
   readonly eventId: string;
   readonly tenant: string;
-  /** Whether the same event was stored before. */
+  /** True when the same event was stored before. */
   readonly duplicate: boolean;
 }
 
@@ -32,7 +32,7 @@ interface IngestDeps {
   readonly events: EventsStream;
   readonly personalData: PersonalDataSettings;
   readonly isConnected: () => boolean;
-  /** Whether the stream is nearly full. @default never */
+  /** True when the stream is nearly full. @default never */
   readonly isFull?: () => boolean;
   /** Returns a text that is unique over all requests and pods. */
   readonly nonce: () => string;

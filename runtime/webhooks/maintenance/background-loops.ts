@@ -13,7 +13,7 @@ import { createHeldBytes } from "./held-bytes.ts";
 import { createOldestDue } from "./oldest-due.ts";
 import type { StreamWatch } from "./stream-watch.ts";
 
-/** What the loops read and change. */
+/** Dependencies of the loops. */
 export interface BackgroundParts {
   readonly context: MaintenanceContext;
   readonly router: Router;

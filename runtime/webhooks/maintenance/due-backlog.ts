@@ -5,7 +5,7 @@ import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 interface DueBacklogDeps {
   readonly deliveries: Pick<DeliveriesStream, "dueByLane" | "dueByPartner" | "size">;
   readonly partners: () => readonly Partner[];
-  /** Whether this pod owns the lane. */
+  /** True when this pod owns the lane. */
   readonly isOwner: (lane: string) => boolean;
   readonly metrics: Pick<PartnerMetrics, "backlog">;
 }
@@ -18,9 +18,9 @@ const countMs = 4_500;
 const splitMax = 10_000;
 
 /**
- * Reports how many deliveries are due or in flight in the lanes of this pod, so that the sum over all pods is the
- * total. It reports the total and the number of each partner, but no partners of a shared lane with more than ten
- * thousand. A retry is not due before its time. While the stream is empty, no consumer is read.
+ * Reports how many deliveries are due or in flight in the lanes of this pod. The sum over all pods is the total. It
+ * reports the total and the number of each partner, but no partners of a shared lane with more than ten thousand. A
+ * retry is not due before its time. While the stream is empty, no consumer is read.
  *
  * @returns a function for one poll, to be called often
  */

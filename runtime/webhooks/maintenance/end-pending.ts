@@ -14,7 +14,7 @@ interface PendingEnd extends UnsentReason {
   readonly partner: NamedPartner;
   /** Only deliveries accepted at or before this time end. Unix milliseconds by JetStream's clock. */
   readonly acceptedUpToMs: number;
-  /** Whether the reason still applies; checked before each batch. */
+  /** True when the reason still applies; checked before each batch. */
   readonly isValid: () => boolean;
 }
 

@@ -19,8 +19,8 @@ const partnersMax = 32;
 const secondMs = 1_000;
 
 /**
- * Reports the age of the oldest due delivery, of all partners and of each. A first attempt is due when it is routed, a
- * retry at its time, even while a rate or a circuit breaker delays them. While the stream is empty, no partner is read.
+ * Reports the age of the oldest due delivery, of all partners and of each. A first attempt is due when it is routed,
+ * and a retry at its time. Delays by a rate or a circuit breaker count. While the stream is empty, no partner is read.
  *
  * @returns a function for one poll, to be called often
  */

@@ -13,7 +13,7 @@ interface RunningPartnersDeps {
   /** Names of the live pods, including this one. */
   readonly livePods: () => readonly string[];
   readonly own: string;
-  /** Whether this pod has a partner configured, or an attempt to it under way. */
+  /** True when this pod has a partner configured, or an attempt to it under way. */
   readonly has: (key: string) => boolean;
   readonly log: Log;
 }

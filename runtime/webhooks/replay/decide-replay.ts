@@ -66,7 +66,7 @@ export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): 
   };
 }
 
-/** Whether the delivery failed and was not handled by hand since. */
+/** True when the delivery failed and was not handled by hand since. */
 function hasFailed({ attempts, live, handled }: DeliveryState): boolean {
   const ordered = attempts.toSorted(compareAttempts);
   const last = ordered.at(-1);

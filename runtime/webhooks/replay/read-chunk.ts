@@ -19,7 +19,7 @@ export interface ReplayUnit {
   readonly producer?: string;
   readonly acceptedAtMs: number;
   readonly body: Uint8Array;
-  /** Whether the router has published the deliveries of the event. */
+  /** True when the router has published the deliveries of the event. */
   readonly isRouted: boolean;
   /** The dead letter it comes from. */
   readonly deadLetter?: { readonly generation: number; readonly number: number };
@@ -185,7 +185,7 @@ function matcherOf({ filter, tenants }: Pick<ReplaySpec, "filter" | "tenants">):
   return compileSubscriptions([{ name: "replay", types, tenants, producers: [] }]);
 }
 
-/** Whether the caller may see the event. A caller that is narrowed to partners sees only events that these want. */
+/** True when the caller may see the event. A caller that is narrowed to partners sees only events that these want. */
 function isVisible(deps: ReadDeps, job: Place, event: StoredEvent): boolean {
   return (
     !isNarrowed(job) || deps.partners().some((partner) => mayNamePartner(job, partner.label) && partner.matches(event))

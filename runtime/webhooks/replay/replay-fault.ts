@@ -3,7 +3,7 @@ import type { ReplayJob } from "./replay-job.ts";
 
 /** The failure of a chunk of a replay. Callers see its message. */
 export class ReplayFault extends Error {
-  /** Whether every further try would fail too. */
+  /** True when every further try would fail too. */
   readonly isFinal: boolean;
 
   constructor(message: string, isFinal: boolean) {

@@ -44,7 +44,7 @@ export interface ReplaySpec {
   readonly filter: ReplayFilter;
   /** Deliveries published in a second. */
   readonly ratePerSecond: number;
-  /** Whether to include deliveries whose event id the partner may have forgotten. */
+  /** Includes deliveries whose event id the partner may have forgotten. */
   readonly force: boolean;
   /** Tenants of the caller; `*`: all tenants. */
   readonly tenants: readonly string[];
@@ -83,7 +83,7 @@ export interface ReplayJob extends ReplaySpec {
 
 export const noTally: ReplayTally = { matched: 0, inProgress: 0, tooOld: 0, missing: 0 };
 
-/** Whether the replay has ended. */
+/** True when the replay has ended. */
 export function isOver({ status }: Pick<ReplayJob, "status">): boolean {
   return status === "completed" || status === "cancelled" || status === "failed";
 }

@@ -33,7 +33,7 @@ export interface ReplayResponse {
 /** The numbers of a replay that is not run. */
 export interface DryRunResponse extends Pick<ReplayResponse, "matched" | "in_progress" | "too_old" | "missing"> {
   readonly dry_run: true;
-  /** Whether all events were read; false when the time limit ended the count. */
+  /** True when all events were read; false when the time limit ended the count. */
   readonly complete: boolean;
 }
 

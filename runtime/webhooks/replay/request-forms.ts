@@ -37,7 +37,7 @@ function form(required: Properties, optional: Properties) {
 
 const timeForm = new RegExp(time.pattern, "u");
 
-/** Whether the value is a time in the format of bodies, and a real date. */
+/** True when the value is a time in the format of bodies, and a real date. */
 export const isTime = (value: unknown): value is string => isCalendarTime(value, timeForm);
 
 /** Schemas of the bodies. The served API document contains them, and {@link parseBody} checks bodies against them. */

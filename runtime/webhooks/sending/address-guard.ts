@@ -76,7 +76,7 @@ interface CarriedIPv4 {
   readonly certain: readonly Address[];
   /** Addresses that packets reach in some networks. */
   readonly possible: readonly Address[];
-  /** Whether the operating system connects to the IPv4 address instead. */
+  /** True when the operating system connects to the IPv4 address instead. */
   readonly replaces: boolean;
 }
 

@@ -47,7 +47,7 @@ export function parseBlock(text: string): AddressBlock | undefined {
   return prefix === undefined || bits > prefix.length * 8 ? undefined : { prefix, bits };
 }
 
-/** Whether the block contains the address; an IPv6 block contains no IPv4 address. */
+/** True when the block contains the address; an IPv6 block contains no IPv4 address. */
 export function blockHolds(block: AddressBlock, address: Address): boolean {
   const { prefix, bits } = block;
   if (prefix.length !== address.length) {

@@ -56,7 +56,7 @@ export class LaneOwnership {
     this.#schedule();
   }
 
-  /** Whether this pod owns the lane. */
+  /** True when this pod owns the lane. */
   isOwner(lane: string): boolean {
     return ownerOf(lane, this.#live) === this.#key;
   }

@@ -60,7 +60,7 @@ export class LaneWorker {
     this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), shared.inWork, context.clock);
   }
 
-  /** Whether the lane is to be pulled. */
+  /** True when the lane is to be pulled. */
   get isPulling(): boolean {
     return this.#isPulling;
   }

@@ -112,7 +112,7 @@ export class Lanes {
     this.#all().forEach((worker) => worker.keepAlive());
   }
 
-  /** Whether an attempt to the partner with this key is under way or about to be, also after its removal. */
+  /** True when an attempt to the partner with this key is under way or about to be, also after its removal. */
   isBusyWith(key: string): boolean {
     return this.#common.inWork.values().some(({ delivery }) => delivery.partner === key);
   }

@@ -6,14 +6,14 @@ import type { Partner } from "../partners/partner.ts";
 /** The consumers of a partner's own lane: one of first attempts and, after the first failure, one of retries. */
 export class OwnLaneConsumers {
   readonly #deliveries: DeliveryContext["deliveries"];
-  /** Whether the partner's circuit breaker is closed. */
+  /** True when the partner's circuit breaker is closed. */
   readonly #isClosed: () => boolean;
   /** The consumers as they were last requested from JetStream. */
   #ensured = "";
   #hasRetries: boolean | undefined;
-  /** Whether the consumers were paused by this pod or by the previous owner. */
+  /** True when the consumers were paused by this pod or by the previous owner. */
   #isPaused = false;
-  /** Whether this pod has owned the lane since it last read the pause, so that a pause found now is its own. */
+  /** True when this pod has owned the lane since it last read the pause. A pause found now is then its own. */
   #isOwnPause = false;
 
   constructor({ deliveries }: Pick<DeliveryContext, "deliveries">, isClosed: () => boolean) {

@@ -18,7 +18,7 @@ export class PartnerSession implements LaneControl {
   /** Dead letters that cannot be stored now. */
   #blocks = 0;
   #inWork = 0;
-  /** Whether a mark is stored for a specification; read once for each. */
+  /** True for a specification with a stored mark; read once for each specification. */
   #disabled: { readonly digest: string; readonly isDisabled: Promise<boolean> } | undefined;
 
   /** @param find the partner as configured now; undefined when it is not in this lane any more */
