@@ -40,18 +40,13 @@ const subjectsPerSecond = 20_000;
 /** Partners counted per poll. */
 const countsMax = 32;
 
-interface Count {
-  readonly messages: number;
-  /** Time of the next count, milliseconds of the monotonic clock. */
-  readonly nextAtMs: number;
-}
-
 /**
  * Enforces `maxBacklog`. While the whole stream holds less than any one limit, nothing is counted or read. Bytes are
  * estimated by the mean size of the messages in the stream. Source: design §4 ("Room").
  */
 export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: BacklogsDeps): Backlogs {
-  const counts = new Map<string, Count>();
+  /** Time of the next count by partner key, milliseconds of the monotonic clock. */
+  const nextAtMs = new Map<string, number>();
   let full: ReadonlySet<string> = new Set();
   let isRead = false;
   const read = async (): Promise<void> => {
@@ -63,7 +58,7 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
     const limit = config.delivery.maxBacklog;
     const messages = await deliveries.waitingFor(partner.lane, key);
     const pauseMs = Math.max(500, (messages / subjectsPerSecond) * 1_000);
-    counts.set(key, { messages, nextAtMs: performance.now() + pauseMs });
+    nextAtMs.set(key, performance.now() + pauseMs);
     const isFull = full.has(key);
     const bytes = messages * meanBytes;
     const shouldBe = limit !== undefined && isOverfull({ messages, bytes }, limit, isFull);
@@ -84,7 +79,7 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
       await read();
       const meanBytes = all.messages === 0 ? 0 : all.bytes / all.messages;
       const nowMs = performance.now();
-      const first = (partner: Partner): number => counts.get(partner.key)?.nextAtMs ?? 0;
+      const first = (partner: Partner): number => nextAtMs.get(partner.key) ?? 0;
       const isDue = (partner: Partner): boolean =>
         full.has(partner.key) || (mayBeFull(partner, all) && first(partner) <= nowMs);
       const due = partners().filter((partner) => isDue(partner) && isOwn(partner));

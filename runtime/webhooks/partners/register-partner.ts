@@ -8,8 +8,8 @@ export type ListPartner = (partner: Partner) => Promise<void>;
 
 /**
  * Registers partners before messages are stored for them. The leader may never see a partner that is configured only
- * briefly, and the waiting messages of such a partner must still end under its name. Each pod writes once per
- * configured partner.
+ * briefly. The waiting messages of such a partner must still end under its name. Each pod writes once per configured
+ * partner.
  */
 export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPartner {
   const listed = new WeakMap<Partner, Promise<void>>();

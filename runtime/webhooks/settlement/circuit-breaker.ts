@@ -25,7 +25,7 @@ export const closedBreaker: BreakerState = { kind: "closed", failures: 0 };
 const tooManyRequestsStatus = 429;
 
 /**
- * A partner that answers is healthy, even when it refuses the event. A 429 and a failure of this side tell nothing
+ * A partner that answers is healthy, even when it refuses the event. A 429 and a failure of this side show nothing
  * about the partner.
  */
 export function healthOf(outcome: Outcome, settlement: Settlement): Health {

@@ -22,7 +22,7 @@ interface SettlementRow {
   readonly deadLetter: DeadLetterState | undefined;
   /** Whether the partner gets nothing more until its resource is edited. */
   readonly disablesPartner: boolean;
-  /** Health of the partner, unless its outcome tells nothing about it. */
+  /** Health of the partner, unless the outcome shows nothing about it. */
   readonly health: "healthy" | "failing";
   /** Mark of a delivery that belongs to a replay. */
   readonly replayMark: "delivered" | "failed" | undefined;
@@ -32,7 +32,7 @@ interface SettlementRow {
 
 const anyAttempt = { min: 1, max: Infinity } as const;
 
-/** One row per kind of settlement. A message is acknowledged once the row is applied, whatever its kind. */
+/** One row per kind of settlement. A message of any kind is acknowledged once its row is applied. */
 export const settlementTable = {
   delivered: {
     state: "delivered",

@@ -23,7 +23,7 @@ type Headers = Readonly<Record<string, string>>;
 /** Header with the time of the attempt, ISO 8601 UTC. */
 export const timestampHeader = "X-Timestamp";
 
-/** Headers that every attempt has, whatever its scheme. */
+/** Headers that every attempt of every scheme has. */
 export type AttemptHeaders = Headers & { readonly [timestampHeader]: string };
 
 /** How one signing scheme signs an attempt and verifies a request. */
