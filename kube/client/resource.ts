@@ -15,16 +15,6 @@ export interface ObjectRef {
   readonly name: string;
 }
 
-/** `metadata.ownerReferences[]`. Source: Kubernetes API reference, OwnerReference v1 meta. */
-interface OwnerReference {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly controller?: boolean;
-  readonly blockOwnerDeletion?: boolean;
-}
-
 /** The members of `metadata` that this folder reads and writes. Times are RFC 3339 strings. */
 export interface KubeMeta {
   readonly name?: string;
@@ -36,7 +26,6 @@ export interface KubeMeta {
   readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly ownerReferences?: readonly OwnerReference[];
   readonly managedFields?: readonly unknown[];
 }
 

@@ -29,8 +29,6 @@ export interface InformerHealth {
   readonly lastEventAgeMs: number;
   /** False while a watch is dead: no data for twice the allowed silence of a watch. */
   readonly live: boolean;
-  /** Consecutive failed lists and watches. */
-  readonly failures: number;
   /** The last failure, masked; absent after a success. */
   readonly lastError: string | undefined;
 }
@@ -117,7 +115,6 @@ export class Informer<T extends KubeObject> {
       synced: this.#hasSynced,
       lastEventAgeMs,
       live: lastEventAgeMs <= 2 * this.#silenceMs,
-      failures: this.#reflector.failures,
       lastError: this.#lastError,
     };
   }

@@ -91,11 +91,6 @@ export class Reflector<T extends KubeObject> {
     this.#outage = options.outage ?? new Outage(this.#clock, this.#random);
   }
 
-  /** Consecutive failed lists and watches. */
-  get failures(): number {
-    return this.#failures;
-  }
-
   /** Resolves when the signal is aborted. Must be called once. */
   async run(signal: AbortSignal): Promise<void> {
     let kind: NextWatch["kind"] = "list";

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startHealthServer, type HealthServer } from "../../operator/health-server.ts";
 import type { InformerHealth } from "../../kube/informer/informer.ts";
 
-const well: InformerHealth = { synced: true, lastEventAgeMs: 5, live: true, failures: 0, lastError: undefined };
+const well: InformerHealth = { synced: true, lastEventAgeMs: 5, live: true, lastError: undefined };
 let watches: Map<string, InformerHealth>;
 let isReady: boolean;
 let server: HealthServer;

@@ -1,16 +1,12 @@
 import { Counter, Gauge, Registry } from "prom-client";
-import { type RequestCounter, withoutAnswer } from "../../../kube/client/call.ts";
+import { withoutAnswer } from "../../../kube/client/call.ts";
 import type { ShardedState } from "./shard-set.ts";
 
 /** Metrics of the configuration's source. */
-export interface KubernetesMetrics extends RequestCounter {
-  dataReceived(): void;
-  shard(outcome: "good" | "bad"): void;
-  joined(state: ShardedState): void;
-}
+export type KubernetesMetrics = ReturnType<typeof createKubernetesMetrics>;
 
 /** @param registry registry of the metrics. @default a private one */
-export function createKubernetesMetrics(registry = new Registry()): KubernetesMetrics {
+export function createKubernetesMetrics(registry = new Registry()) {
   const registers = [registry];
   const requests = new Counter({
     name: "heliograph_config_api_requests_total",
@@ -40,10 +36,12 @@ export function createKubernetesMetrics(registry = new Registry()): KubernetesMe
     registers,
   });
   return {
-    requests: { inc: ({ code }) => requests.inc({ status: code === withoutAnswer ? "none" : code }) },
+    requests: {
+      inc: ({ code }: { readonly code: string }) => requests.inc({ status: code === withoutAnswer ? "none" : code }),
+    },
     dataReceived: () => receivedAt.set(Date.now() / 1000),
-    shard: (outcome) => versions.inc({ outcome }),
-    joined: ({ shards, errors }) => {
+    shard: (outcome: "good" | "bad") => versions.inc({ outcome }),
+    joined: ({ shards, errors }: ShardedState) => {
       failed.set(Object.values(shards).filter(({ error }) => error !== undefined).length);
       refused.set(errors.length);
     },
