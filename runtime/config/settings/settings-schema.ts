@@ -125,14 +125,14 @@ const retention = (what: string): object =>
 const grantNames = (description: string): object => texts(description, text("A name.", 256), { maxItems: 1024 });
 
 const subjectGrant = section(
-  "What a token of one subject may do beyond what its claims say.",
+  "Rights of one subject's tokens, in addition to their claims.",
   {
     subject: text("Exact value of the sub claim.", 512),
-    scopes: grantNames("Scopes of the subject's tokens, besides those that they name."),
-    tenants: grantNames("Tenants of the subject's tokens, besides those that they name."),
-    roles: grantNames("Roles of the subject's tokens, besides those that they name."),
+    scopes: grantNames("Scopes of the subject's tokens, in addition to their own."),
+    tenants: grantNames("Tenants of the subject's tokens, in addition to their own."),
+    roles: grantNames("Roles of the subject's tokens, in addition to their own."),
     partners: texts(
-      "Webhook partners of the subject's tokens, besides those that they name: they see these alone.",
+      "Webhook partners of the subject's tokens, in addition to their own: they see only these.",
       text(
         "A partner as namespace/name, or * for every one.",
         512,
@@ -149,16 +149,13 @@ const issuer = section(
   {
     issuer: text("Exact value of the iss claim.", 512),
     audiences: texts("Accepted values of the aud claim.", text("An audience.", 256), { minItems: 1, maxItems: 16 }),
-    jwksUrl: text("Where the keys are published; https, or http on this very host.", 2048),
-    jwksCaFile: text(
-      "PEM file of the authorities that prove the host of jwksUrl; without it those that Node trusts.",
-      4096,
-    ),
-    jwksTokenFile: text("File of a bearer token that the host of jwksUrl asks for.", 4096),
+    jwksUrl: text("URL of the published keys; https, or http on this host.", 2048),
+    jwksCaFile: text("PEM file of the authorities for the host of jwksUrl; without it those that Node trusts.", 4096),
+    jwksTokenFile: text("File of a bearer token for the host of jwksUrl.", 4096),
     jwksFile: text("File that holds the keys, as a JWK set.", 4096),
     algorithms: texts("Accepted signature algorithms.", { enum: tokenAlgorithms }, { minItems: 1, maxItems: 11 }),
     tokenBinding: {
-      description: "What this issuer's tokens have to be bound to; without it what the settings say.",
+      description: "Required binding of this issuer's tokens; without it that of the settings.",
       enum: tokenBindings,
     },
     tokenType: {
@@ -168,7 +165,7 @@ const issuer = section(
       enum: tokenTypes,
     },
     grants: {
-      description: "Rights by subject, for an issuer whose tokens cannot carry any, such as a Kubernetes cluster's.",
+      description: "Rights by subject, for an issuer whose tokens carry none, such as a Kubernetes cluster.",
       type: "array",
       maxItems: 256,
       items: subjectGrant,
@@ -193,10 +190,10 @@ const claims = section(
 );
 
 const tls = section(
-  "TLS of the public port; clients are asked for a certificate and need none.",
+  "TLS of the public port; client certificates are requested but optional.",
   {
     certFile: text(
-      "PEM file of the certificate and of what leads to its root; read anew when it changes, as the others.",
+      "PEM file of the certificate and its chain; like the other files, it is read again when it changes.",
       4096,
     ),
     keyFile: text("PEM file of its key.", 4096),
@@ -211,10 +208,10 @@ const tls = section(
 );
 
 const trustedProxies = section(
-  "Proxies that end TLS and tell which certificate the client showed.",
+  "Proxies that end TLS and forward the client's certificate.",
   {
     addresses: texts(
-      "CIDR blocks of their addresses; from any other address the header means nothing.",
+      "CIDR blocks of their addresses; the header of any other address is ignored.",
       text("A CIDR block.", 64),
       {
         minItems: 1,
@@ -237,7 +234,7 @@ const trustedProxies = section(
 const fieldNames = (description: string): object => texts(description, text("A field.", 256), { maxItems: 1024 });
 
 const allowedForTypes = section(
-  "Fields of some types of events whose digits are never taken for a card number.",
+  "Fields of some event types whose digits are never treated as a card number.",
   {
     types: texts("Types of events, or patterns such as order.*.", text("A type or pattern.", 128), {
       minItems: 1,
@@ -255,16 +252,12 @@ const allowedForTypes = section(
 export const settingsSchema: object = {
   $schema: "http://json-schema.org/draft-07/schema#",
   title: "Heliograph installation settings",
-  ...section("What this installation is.", {
-    name: text(
-      "Name of the installation; names the producer of events without one.",
-      64,
-      "^[A-Za-z0-9][A-Za-z0-9._-]*$",
-    ),
-    issuers: { description: "Who may issue tokens.", type: "array", maxItems: 32, items: issuer },
+  ...section("Settings of this installation.", {
+    name: text("Name of the installation, and producer of events without one.", 64, "^[A-Za-z0-9][A-Za-z0-9._-]*$"),
+    issuers: { description: "Trusted token issuers.", type: "array", maxItems: 32, items: issuer },
     claims,
     tokenBinding: {
-      description: "What tokens have to be bound to: None, Certificate (RFC 8705) or Any (that, or a key by RFC 9449).",
+      description: "Required binding of tokens: None, Certificate (RFC 8705) or Any (certificate, or key by RFC 9449).",
       enum: tokenBindings,
     },
     partnersClaim: {
@@ -287,17 +280,17 @@ export const settingsSchema: object = {
     ),
     tls,
     trustedProxies,
-    personalData: section("What no event may carry.", {
+    personalData: section("Personal data that events must not carry.", {
       forbiddenFields: fieldNames("Names of fields at any depth of data; replaces the default list."),
-      allowedFields: fieldNames("Dotted paths below data whose digits are never taken for a card number."),
+      allowedFields: fieldNames("Dotted paths below data whose digits are never treated as a card number."),
       allowedForTypes: {
-        description: "The same for some types of events.",
+        description: "Allowed fields for some event types.",
         type: "array",
         maxItems: 256,
         items: allowedForTypes,
       },
     }),
-    events: section("What events have to be.", {
+    events: section("Requirements on events.", {
       idForms: texts(
         "Forms of which every event id must have one: Uuid, Ulid, or TenantPrefix (the tenant, one of . : /, and " +
           "more); without any, every id is taken.",
@@ -309,13 +302,13 @@ export const settingsSchema: object = {
       prefix: text("First token of every subject; in capitals, of every stream name.", 16, "^[a-z][a-z0-9]*$"),
       replicas: { description: "Copies of every stream.", enum: [1, 3, 5] },
       events: retention("events"),
-      deliveries: section("How much may wait for delivery, without what waits for partners that are held.", {
+      deliveries: section("Size of waiting deliveries, without those to held partners.", {
         maxBytes,
       }),
       attempts: retention("attempts"),
       deadLetters: retention("dead letters"),
     }),
-    delivery: section("How deliveries of many partners share one JetStream.", {
+    delivery: section("Deliveries to partners.", {
       ownLanesMax: {
         description:
           "Partners that have a lane of their own; those beyond share lanes. Without it 800, or 200 when streams " +
@@ -325,13 +318,13 @@ export const settingsSchema: object = {
         maximum: ownLanesMaxMax,
       },
       removedAfterSeconds: {
-        description: "How long a partner is gone before what waits for it ends as dead letters, in seconds.",
+        description: "Time from the removal of a partner until its waiting deliveries become dead letters, in seconds.",
         type: "integer",
         minimum: 1,
         maximum: 30 * daySeconds,
       },
     }),
-    metrics: section("How metrics are answered.", {
+    metrics: section("Metrics queries.", {
       deadlineMs: {
         description:
           "Bound on all stores of one query together, in milliseconds: below what clients wait. The " +
