@@ -45,8 +45,8 @@ export interface MetricsApiOptions {
   /** Monotonic milliseconds, for quotas. @default performance.now */
   readonly elapsed?: () => number;
   /**
-   * Bound on all store reads of one query together, in milliseconds. It is below the 2 s that clients are told to wait,
-   * so that they receive the partial response. Source: seed "Operational Metrics API" §8. @default 1800
+   * Bound on all store reads of one query together, in milliseconds. It is below the 2 s timeout of the clients, so
+   * that they receive the partial response. Source: seed "Operational Metrics API" §8. @default 1800
    */
   readonly deadlineMs?: number;
   /** Pods that share the quotas and the cached extents. @default this pod only */

@@ -22,10 +22,10 @@ const routes = {
   instant: { make: makeInstant, respond: instantResponse },
 } as const;
 
-/** The routes that answer one query. */
+/** The routes of one query. */
 export type QueryRoute = keyof typeof routes;
 
-/** A query with the right to run. */
+/** An admitted query. */
 interface AdmittedRun extends QueryRequest {
   readonly route: QueryRoute;
   readonly sources: QuerySources;
@@ -98,8 +98,8 @@ async function read({ plan, caller, signal, context, admitted, explain, sources,
     admitted.charge(outcomes, computedShare(stores.counts()));
     sources.observe(outcomes);
   };
-  const tellsRefusals = caller.scopes.includes(explainScope);
-  const options = { ...context, deadlineMs, slices, signal, tellsRefusals, observe };
+  const showsRefusals = caller.scopes.includes(explainScope);
+  const options = { ...context, deadlineMs, slices, signal, showsRefusals, observe };
   const data = takeSnapshot(await runPlan(plan, stores.stores, options), plan.query, context.nowMs, snapshots);
   sources.countPoints(stores.counts());
   return { ...data, stores };

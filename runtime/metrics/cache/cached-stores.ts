@@ -107,21 +107,21 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
   const asNumbers: Source<StoreSeries> = {
     kind: numbers,
     name: `numbers of ${identity}`,
-    ask: (...asked) => client.range(...asked),
-    askLater: (...asked) => lasting.run(() => lasting.client.range(...asked)),
+    read: (...args) => client.range(...args),
+    readLater: (...args) => lasting.run(() => lasting.client.range(...args)),
     rollUp,
   };
   const asHistograms: Source<HistogramSeries> = {
     kind: nativeHistograms,
     name: `histograms of ${identity}`,
-    ask: (...asked) => client.histograms(...asked),
-    askLater: (...asked) => lasting.run(() => lasting.client.histograms(...asked)),
+    read: (...args) => client.histograms(...args),
+    readLater: (...args) => lasting.run(() => lasting.client.histograms(...args)),
   };
   const combined: Source<StoreSeries> = {
     ...asNumbers,
     name: `numbers together of ${identity}`,
-    ask: (...asked) => readCombined(client, ...asked),
-    askLater: (...asked) => lasting.run(() => readCombined(lasting.client, ...asked)),
+    read: (...args) => readCombined(client, ...args),
+    readLater: (...args) => lasting.run(() => readCombined(lasting.client, ...args)),
   };
   return {
     ...client,

@@ -19,14 +19,14 @@ export interface RangeRead {
   readonly note: (sourcedRanges: readonly Omit<SourcedRange, "store">[], reads: OldestReads, renewed: number) => void;
 }
 
-type Ask<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeResult<Series>>;
+type ReadSeries<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeResult<Series>>;
 
 /** One kind of series of one store. */
 export interface Source<Series> {
   readonly kind: SeriesKind<Series>;
-  readonly ask: Ask<Series>;
+  readonly read: ReadSeries<Series>;
   /** For reads that continue after the response. */
-  readonly askLater: Ask<Series>;
+  readonly readLater: ReadSeries<Series>;
   /** Rolls narrow points up to wide ones; undefined for a kind whose points do not merge. */
   readonly rollUp?: (request: RollupRequest<Series>) => RolledUp<Series> | undefined;
   /** Names the kind of series and the store with its current configuration. */

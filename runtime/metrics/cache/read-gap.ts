@@ -26,9 +26,9 @@ export async function readGap<Series>(
   const limits = sharedLifetimes(reading);
   const shared = wanted.mayShare && (reading.lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
   const name = readKey(key, grid);
-  const readOnce = (flight: string): Promise<GapRead<Series>> =>
+  const readOnce = (callName: string): Promise<GapRead<Series>> =>
     cache.singleFlight(
-      flight,
+      callName,
       (signal) => {
         const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
         return shared === undefined
@@ -116,7 +116,7 @@ async function readStore<Series>(
   key: string,
   { cache, nowMs }: RangeRead,
 ): Promise<GapRead<Series>> {
-  const { series, warning } = await source.ask(query, grid, call);
+  const { series, warning } = await source.read(query, grid, call);
   const { startMs, stepMs, count } = grid;
   const extent: CachedExtent<Series> = { startMs, stepMs, count, series, readAtMs: nowMs, settledUntilMs };
   if (warning === "none") cache.ranges.add(key, extent, bytesOf(source.kind, series));

@@ -68,7 +68,7 @@ function findStale<Series>(
   if (gap !== undefined) return undefined;
   const hasBegun = cache.refreshes.begin(readKey(key, grid), (signal) => {
     const call = { ...wanted.call, signal, bytes: createByteBudget() };
-    return readGap({ ...source, ask: source.askLater }, { ...wanted, call }, key, { ...reading, isRefresh: true });
+    return readGap({ ...source, read: source.readLater }, { ...wanted, call }, key, { ...reading, isRefresh: true });
   });
   return { runs: from("stale", runs), warning: "none", renewed: hasBegun ? grid.count : 0 };
 }

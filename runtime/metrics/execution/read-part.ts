@@ -89,7 +89,7 @@ async function readRanges(reading: PartRead): Promise<RangesResult> {
   const read =
     reading.part.ranges.length > 1
       ? readTogether(reading)
-      : readSplits(reading, (...asked) => reading.client.range(...asked), joinSeries);
+      : readSplits(reading, (...args) => reading.client.range(...args), joinSeries);
   const results = await read;
   return {
     ranges: results.map(({ series }) => series),
@@ -132,7 +132,7 @@ async function readTogether({
 const nothing: RangeResult<StoreSeries> = { series: [], warning: "none" };
 
 async function readNative(reading: PartRead): Promise<RangesResult> {
-  const [result] = await readSplits(reading, (...asked) => reading.client.histograms(...asked), joinHistograms);
+  const [result] = await readSplits(reading, (...args) => reading.client.histograms(...args), joinHistograms);
   const { series = [], warning = "none" } = result ?? {};
   return { ranges: [], histograms: series, layout: await settledLayout(reading, series), warning };
 }

@@ -32,15 +32,15 @@ export function regionReports(outcomes: readonly PartOutcome[]): readonly Region
  * Refuses a query when no store answered, or when the caller requires a complete response and a part is missing. A
  * partial response names its missing regions. Source: seed "Operational Metrics API" §7.
  *
- * @param tellsRefusals set when the caller may see the messages of stores that refused a query
+ * @param showsRefusals set when the caller may see the messages of stores that refused a query
  * @throws Refusal `result_too_large` when the stores hold more than one query may read; `store_timeout` when all
  *   missing parts were late, else `store_failed`. All suggest a cheaper query
  */
-export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, tellsRefusals: boolean): void {
+export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, showsRefusals: boolean): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);
-  const gone = { query, reports, errors, told: tellsRefusals ? refusalsOf(outcomes) : [] };
+  const gone = { query, reports, errors, messages: showsRefusals ? refusalsOf(outcomes) : [] };
   if (errors.length === outcomes.length) throw missing("no store answered", gone);
   const isWhole = reports.every(({ state }) => state === "ok");
   if (query.isCompleteRequired && !isWhole) throw missing("the response would not be complete", gone);
@@ -51,7 +51,7 @@ interface Missing {
   readonly reports: readonly RegionReport[];
   readonly errors: readonly StoreError[];
   /** Messages of stores that refused a query. */
-  readonly told: readonly FieldError[];
+  readonly messages: readonly FieldError[];
 }
 
 /** The messages of stores that refused a query, each once. */
@@ -65,14 +65,14 @@ function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   return [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
 }
 
-function missing(what: string, { query, reports, errors, told }: Missing): Refusal {
+function missing(what: string, { query, reports, errors, messages }: Missing): Refusal {
   const gone = reports.filter(({ state }) => state !== "ok");
   const allLate = errors.length > 0 && errors.every(({ kind }) => kind === "late");
   const names = gone.map(({ region, state }) => `${region} (${state})`);
   return new Refusal(allLate ? "store_timeout" : "store_failed", `${what}: ${names.join(", ")}`, {
     suggestion: suggestionFor(query),
     retryAfterSeconds,
-    ...(told.length === 0 ? {} : { errors: told }),
+    ...(messages.length === 0 ? {} : { errors: messages }),
     cause: new AggregateError(errors, what),
   });
 }

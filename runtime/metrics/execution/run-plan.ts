@@ -61,7 +61,7 @@ interface RunOptions {
   readonly slices: TimeSlices;
   readonly correlationId: string;
   /** Set when the caller may see the messages of stores that refused a query. */
-  readonly tellsRefusals: boolean;
+  readonly showsRefusals: boolean;
   /** Receives the outcome of each part before the merge. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
@@ -75,7 +75,7 @@ interface RunOptions {
 export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): Promise<Result> {
   const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
   options.observe(outcomes);
-  requireAnswers(outcomes, plan.query, options.tellsRefusals);
+  requireAnswers(outcomes, plan.query, options.showsRefusals);
   const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const regions = regionReports(outcomes);
   const failures: MetricFailure[] = [];

@@ -37,7 +37,6 @@ import { exemplarsOrNone } from "../execution/read-part.ts";
 import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
 import { readQuestion } from "./parse-question.ts";
 
-/** What a question is answered from. */
 interface PartialsSources extends PartialsContext {
   readonly stores: Stores;
   /** Bound on all stores together. */
@@ -62,7 +61,7 @@ const seriesBytesMax = unpackedBytesMax / 2;
 export async function handlePartials(request: PartialsRequest, sources: PartialsSources): Promise<PartialsResponse> {
   const question = readQuestion(request.body);
   if (question.kind === "probe")
-    return told({ increases: increasesIn(question.region, request.caller, sources) }, "none");
+    return jsonResponse({ increases: increasesIn(question.region, request.caller, sources) }, "none");
   const { ask, over } = question;
   const { plan, metric } = grantPartials(ask, over, request.caller, sources);
   const { deadlineMs, stores, observe } = sources;
@@ -95,7 +94,7 @@ async function handleSeries(planned: PlannedQuestion, key: string): Promise<Part
     const { results, warning } = await readSeries<HistogramSeries>(planned, (store, text, grid) =>
       store.client.histograms(text, grid, store.call),
     );
-    return packed(nativeHistograms, gatherNative(results, shapeOf(planned)), { grid: plan.grid, key, warning });
+    return packedResponse(nativeHistograms, gatherNative(results, shapeOf(planned)), { grid: plan.grid, key, warning });
   }
   const { results, warning } = await readSeries<StoreSeries>(planned, (store, text, grid) =>
     store.client.range(text, grid, store.call),
@@ -105,7 +104,7 @@ async function handleSeries(planned: PlannedQuestion, key: string): Promise<Part
     statistic === undefined
       ? mergeBuckets(results, shapeOf(planned))
       : mergeStatistic(results, statistic, shapeOf(planned));
-  return packed(numbers, series, { grid: plan.grid, key, warning });
+  return packedResponse(numbers, series, { grid: plan.grid, key, warning });
 }
 
 type ReadSeries<Series> = (
@@ -136,7 +135,7 @@ async function handleNewest({ plan, own }: PlannedQuestion): Promise<PartialsRes
     return { value, warning: "none" as const };
   });
   const seconds = results.flatMap(({ result }) => result.value ?? []).filter(Number.isFinite);
-  return told({ samples: seconds.length === 0 ? [] : [{ labels: {}, value: Math.max(...seconds) }] }, warning);
+  return jsonResponse({ samples: seconds.length === 0 ? [] : [{ labels: {}, value: Math.max(...seconds) }] }, warning);
 }
 
 /** Reads one quantile at one time, unmerged; it shows the asking runtime the layout of native histograms. */
@@ -154,7 +153,7 @@ async function handleQuantile(planned: PlannedQuestion, quantile: number): Promi
     results.map(({ part, result }) => ({ part, series: result.samples })),
     shapeOf(planned),
   );
-  return told({ samples: samples.filter(({ value }) => Number.isFinite(value)) }, warning);
+  return jsonResponse({ samples: samples.filter(({ value }) => Number.isFinite(value)) }, warning);
 }
 
 async function handleExemplars({ plan, own }: PlannedQuestion): Promise<PartialsResponse> {
@@ -167,7 +166,7 @@ async function handleExemplars({ plan, own }: PlannedQuestion): Promise<Partials
   const exemplars = results.flatMap(({ part, result }) =>
     exemplarsOfSeries(part, plan.query.groupBy, result.exemplars),
   );
-  return told({ exemplars }, warning);
+  return jsonResponse({ exemplars }, warning);
 }
 
 function shapeOf({ ask, plan }: PlannedQuestion): PartialShape {
@@ -181,7 +180,7 @@ interface Packing {
   readonly warning: WarningClass;
 }
 
-async function packed<Series>(
+async function packedResponse<Series>(
   kind: SeriesKind<Series>,
   series: readonly Series[],
   { grid, key, warning }: Packing,
@@ -196,7 +195,7 @@ async function packed<Series>(
   return { status: 200, headers: { [warningHeader]: warning, "content-type": partialsMediaType }, body: bytes };
 }
 
-function told(body: object, warning: WarningClass): PartialsResponse {
+function jsonResponse(body: object, warning: WarningClass): PartialsResponse {
   return { status: 200, headers: { [warningHeader]: warning }, body };
 }
 

@@ -5,7 +5,7 @@ import type { DataSource } from "./snapshot-page.ts";
 
 const freshnessName = "X-Data-Freshness";
 
-/** What the headers of a response with data report. Source: seed "Operational Metrics API" §6. */
+/** The report of the headers of a response with data. Source: seed "Operational Metrics API" §6. */
 interface ResponseReport {
   /** Ages of the parts in seconds; undefined for a part without any sample. */
   readonly freshness: readonly (number | undefined)[];

@@ -25,7 +25,7 @@ interface Snapshot {
 export interface Snapshots {
   /** Stores a result that fits; the oldest ones are removed first. */
   add(name: string, query: Query, snapshot: Snapshot): void;
-  /** When the data of this name was read, for any query; undefined when it is gone. */
+  /** Time of the read of the data with this name, for any query; undefined when it is gone. */
   readAtMs(name: string, nowMs: number): number | undefined;
   /** The data of this name, if it belongs to this query. */
   find(name: string, query: Query, nowMs: number): Snapshot | undefined;

@@ -93,9 +93,13 @@ function isPublicFor(slo: SloEntry["slo"], tenant: string): boolean {
 }
 
 function requireRegion(filters: Filters, { regions }: Access): void {
-  const asked = filters.get("region");
-  if (asked === undefined || allows(regions, asked)) return;
-  throw refuseField("region_forbidden", "region", `the region ${shown(asked)} is not allowed to this caller`);
+  const requested = filters.get("region");
+  if (requested === undefined || allows(regions, requested)) return;
+  throw refuseField(
+    "region_forbidden",
+    "region",
+    `the region ${shown(requested)} is not allowed to this caller; name another one`,
+  );
 }
 
 /**

@@ -12,7 +12,7 @@ export interface Instruments {
   request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number): void;
   /** Counts an admitted query with its expected cost in cost units. */
   planned(plan: Plan, cost: number): void;
-  asked(outcomes: readonly PartOutcome<unknown>[]): void;
+  countParts(outcomes: readonly PartOutcome<unknown>[]): void;
   countPoints(counts: PointCounts): void;
   /** Counts a background refresh. */
   readonly renewed: (outcome: "ok" | "failed") => void;
@@ -80,7 +80,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
       costs.inc({ class: queryClass }, cost);
       for (const { entry } of plan.query.metrics) metrics.inc({ metric: entry.metric.id, class: queryClass });
     },
-    asked(outcomes) {
+    countParts(outcomes) {
       for (const { part, outcome } of outcomes) {
         const { name, region } = part.store.config;
         parts.inc({ store: name, region, outcome: outcome.ok ? "ok" : outcome.error.kind });

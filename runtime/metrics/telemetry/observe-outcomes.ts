@@ -12,7 +12,7 @@ export function observeParts(
   { correlationId }: RequestContext,
 ): (outcomes: readonly PartOutcome<unknown>[]) => void {
   return (outcomes) => {
-    instruments.asked(outcomes);
+    instruments.countParts(outcomes);
     for (const { part, outcome } of outcomes) {
       if (outcome.ok) continue;
       const { store, metric } = part;

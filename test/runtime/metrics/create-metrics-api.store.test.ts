@@ -129,7 +129,7 @@ const valuesOf = async (pairs: Pairs, caller = brandA): Promise<readonly (readon
   (await dataOf(pairs, caller)).map(({ labels, points }) => [labels, points[0]?.[1]]);
 
 describe("an answer", () => {
-  test("has the body and the headers that the wire decisions say", async () => {
+  test("has the body and the headers of the wire decisions", async () => {
     const { status, headers, body } = await ask([
       ["metric", "lag"],
       ["filter[service]", "b"],
@@ -221,7 +221,7 @@ describe("an answer", () => {
 });
 
 describe("tenants (Operational Metrics API §1 and §5.7)", () => {
-  test("never see each other, nor what belongs to none", async () => {
+  test("see neither each other's series nor series without a tenant", async () => {
     const services = async (caller: Caller, more: Pairs = []): Promise<readonly (string | undefined)[]> =>
       (await dataOf([["metric", "lag"], ["group_by", "service"], ...more], caller)).map(
         ({ labels }) => labels["service"],
@@ -231,7 +231,7 @@ describe("tenants (Operational Metrics API §1 and §5.7)", () => {
     expect(await services(everyone, [["filter[tenant]", "brand-a"]])).not.toContain("secret");
   });
 
-  test("stay apart whatever a filter holds", async () => {
+  test("stay apart with any filter", async () => {
     const value = fc.oneof(
       fc.constantFrom(hostilePsp, "acme", '"} or lag #', '"} or {__name__=~".+"} #', ".*", "|", "\\", "brand-b"),
       fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }).filter((text) => !/\p{Cc}|\d{6}/u.test(text)),
@@ -277,7 +277,7 @@ describe("environments", () => {
 });
 
 describe("regions", () => {
-  test("are those of the stores, whatever a series says", async () => {
+  test("are those of the stores, not of the labels of a series", async () => {
     expect(
       await valuesOf([
         ["metric", "temperature"],
@@ -316,7 +316,7 @@ describe("pages", () => {
   const page = async (number: number, more: Pairs = []): Promise<Body> =>
     bodyOf(await ask([...lag, ["page", String(number)], ...more]));
 
-  test("are cut from one stable order, and the last one says so", async () => {
+  test("have one stable order, and the last one is marked", async () => {
     const pages = [await page(1), await page(2), await page(3), await page(4)];
     expect(pages.map(({ data }) => data.map(({ labels }) => labels["service"]).join(""))).toEqual([
       "abc",
@@ -327,7 +327,7 @@ describe("pages", () => {
     expect(pages.map(({ meta }) => meta["has_more"])).toEqual([true, true, false, false]);
   });
 
-  test("carry the name of their data; another name is refused with 409 (Operational Metrics API §7)", async () => {
+  test("name their data; another name is refused with 409 (Operational Metrics API §7)", async () => {
     const { meta } = await page(1);
     expect((await page(2, [["snapshot", meta.snapshot]])).meta.snapshot).toBe(meta.snapshot);
     const changed = page(2, [
@@ -377,7 +377,7 @@ describe("an instant (Operational Metrics API §2.1 and §4.3)", () => {
 });
 
 describe("a store without anchored ranges (design §5 rule 6)", () => {
-  test("does not answer for a metric that needs them, and the health view says so", async () => {
+  test("is unsupported for a metric that needs them, also in the health view", async () => {
     await expect(ask([["metric", "deposits_anchored"]])).rejects.toMatchObject({
       code: "store_failed",
       message: "no store answered: eu (unsupported)",
@@ -470,7 +470,7 @@ describe("exemplars (Operational Metrics API §2.4)", () => {
     expect(data[0]?.exemplars).toHaveLength(1);
   });
 
-  test("are there only when they are asked for, and never as free text", async () => {
+  test("are present only on request, and never as free text", async () => {
     await scraped();
     expect((await query("brand-a", "false")).data[0]).not.toHaveProperty("exemplars");
     const hidden = await query("brand-c", "true");

@@ -115,7 +115,7 @@ describe("a store that fails (Operational Metrics API §7)", () => {
     ["answers a page of a proxy", json(502, "Bad Gateway"), "failed"],
     ["answers after the deadline", silent, "late"],
   ];
-  test.each(rows)("and %s leaves a partial answer of the others", async (_sentence, behaviour, state) => {
+  test.each(rows)("and %s leaves a partial response of the others", async (_sentence, behaviour, state) => {
     // Only silence has to be waited for; a busy machine may take long for everything else.
     const running = await run({ eu: answering(5), latam: behaviour }, gauge, {
       deadlineMs: state === "late" ? deadlineMs : 10 * deadlineMs,
@@ -139,7 +139,7 @@ describe("a store that fails (Operational Metrics API §7)", () => {
     expect([answer.status, statesOf(answer)]).toEqual([206, "eu=partial"]);
   });
 
-  test("for one statistic of two is left out as a whole: half of an average is none", async () => {
+  test("for one of two statistics is left out completely", async () => {
     const half: StoreReply = (response, request) => {
       const counts = request.form.get("query")?.includes("count_over_time") ?? false;
       (counts ? overloaded : answering(1_000))(response, request);
@@ -149,7 +149,7 @@ describe("a store that fails (Operational Metrics API §7)", () => {
     expect(statesOf(answer)).toBe("eu=ok latam=failed");
   });
 
-  test("to read all of its own data makes the answer partial too", async () => {
+  test("to read all of its own data makes the response partial too", async () => {
     const answer = await ask(
       await run({
         eu: (response, request) => {
@@ -163,7 +163,7 @@ describe("a store that fails (Operational Metrics API §7)", () => {
 });
 
 describe("when no store answers (Operational Metrics API §7)", () => {
-  test("the request is refused with 502 and a cheaper query to ask", async () => {
+  test("the request is refused with 502 and a suggested query", async () => {
     const running = await run({ eu: broken, latam: silent }, gauge, { deadlineMs });
     const refusal = await refusalOf(ask(running));
     expect([refusal.status, refusal.code, refusal.suggestion, refusal.retryAfterSeconds]).toEqual([
@@ -187,7 +187,7 @@ describe("when no store answers (Operational Metrics API §7)", () => {
     });
   });
 
-  test("and none knows what the metric needs, the region is unsupported", async () => {
+  test("since all lack a function of the metric, the region is unsupported", async () => {
     const unflagged = await startScriptedStore(healthyProbe(answering(5), { anchored: false }));
     const config = storeConfig({ name: "eu", region: "eu", url: unflagged.url });
     const source = { kind: "counter", increase: "Anchored", name: "paid_total", matchers: [] } as const;
@@ -244,7 +244,7 @@ describe("X-Data-Freshness (Operational Metrics API §6)", () => {
     expect(await header({ eu: withoutNewest })).toBe("60s");
   });
 
-  test("is not told when nothing was seen, nor by a bulk of nothing else", async () => {
+  test("is absent without a sample, also for a bulk", async () => {
     const running = await run({ eu: empty });
     expect((await ask(running)).headers).not.toHaveProperty("X-Data-Freshness");
     const item = { id: "one", metric: "lag", filter: { tenant: "brand-a" }, from: "2026-01-01T11:55:00Z", step: "1m" };
@@ -257,7 +257,7 @@ describe("X-Data-Freshness (Operational Metrics API §6)", () => {
 });
 
 describe("a result", () => {
-  test("of too many series is refused with what to ask instead", async () => {
+  test("of too many series is refused with a suggested query", async () => {
     const result = Array.from({ length: 5_001 }, (_, index) => ({
       metric: { service: `s${index}` },
       values: [[nowSeconds, "1"]],
@@ -335,7 +335,7 @@ describe("a result", () => {
     });
   });
 
-  test("of a store that cannot take a query tells whoever may explain what the store said, and nobody else", async () => {
+  test("of a store that refuses a query has the store's message for callers with the explain scope only", async () => {
     const running = await run({ eu: overloaded });
     const explainer = { ...everyone, scopes: [...everyone.scopes, "metrics:explain"] };
     const told = await refusalOf(
@@ -377,7 +377,7 @@ describe("a result", () => {
 });
 
 describe("the health view (Operational Metrics API §4.4)", () => {
-  test("tells what was measured", async () => {
+  test("has the measured figures", async () => {
     const running = await run({ eu: answering(5), latam: broken });
     await ask(running);
     await ask(running, [["filter[region]", "eu"]]);
@@ -402,7 +402,7 @@ describe("the health view (Operational Metrics API §4.4)", () => {
     });
   });
 
-  test("tells both caches as they are, and what each of them answered", async () => {
+  test("has the states and hit ratios of both caches", async () => {
     let state: "ok" | "failing" = "ok";
     const kept = new Map<string, Uint8Array>();
     const sharedBytes: SharedBytes = {
@@ -432,7 +432,7 @@ describe("the health view (Operational Metrics API §4.4)", () => {
     });
   });
 
-  test("says that nothing is shared of stores in another residency", async () => {
+  test("reports the distributed cache as off for stores in another residency", async () => {
     const sharedBytes: SharedBytes = { get: async () => undefined, put: async () => undefined, state: () => "ok" };
     const running = await run({ eu: answering(5) }, gauge, { sharedBytes, residency: "elsewhere" });
     running.api.apply({ ...running.config, classDefaults });
@@ -454,7 +454,7 @@ describe("the health view (Operational Metrics API §4.4)", () => {
     expect(running.api.health().body).toMatchObject({ status: "ok", stores: [{ state: "ok" }] });
   });
 
-  test("does not blame a store for a query that it refuses", async () => {
+  test("does not count a refused query as a failure of the store", async () => {
     const running = await run({ eu: overloaded });
     await refusalOf(ask(running));
     expect(running.api.health().body).toMatchObject({ stores: [{ state: "ok" }] });
@@ -472,7 +472,7 @@ test("the API counts its requests, its metrics and its stores (Operational Metri
   expect(text).toContain('heliograph_store_reads_total{store="latam",region="latam",outcome="unreachable"} 1');
 });
 
-test("another configuration applies from the next request on", async () => {
+test("another configuration applies to all later requests", async () => {
   const running = await run({ eu: answering(5) });
   running.api.apply(configOf([], []));
   expect((await refusalOf(ask(running))).code).toBe("unknown_metric");

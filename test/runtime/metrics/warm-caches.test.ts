@@ -219,7 +219,7 @@ describe("rights that change while caches are warm", () => {
   );
 });
 
-describe("what is kept", () => {
+describe("cached data", () => {
   const ask: Ask = {
     kind: "ask",
     caller: { ...everyone, client: "one", tenants: ["*"], roles: [], scopes: ["metrics:read"] },

@@ -18,7 +18,7 @@ const range = (offset: number, count: number, source: SourcedRange["source"]): S
 });
 const told = (...sourcedRanges: readonly SourcedRange[]): string => formatExtents(extentStatuses(sourcedRanges, grid));
 
-describe("the verdict of each extent", () => {
+describe("the cache status of each extent", () => {
   test.each([
     ["is one where all points are from one place", [range(0, 40, "memory")], "memory*40"],
     [
@@ -41,7 +41,7 @@ describe("the verdict of each extent", () => {
     expect(told(...sourcedRanges)).toBe(expected);
   });
 
-  test("is bounded: of many extents the newest are told, and every point is counted", () => {
+  test("is bounded: of many extents it lists the newest, and it counts every point", () => {
     const of = record({
       offset: integer({ min: 0, max: 39 }),
       count: integer({ min: 1, max: 40 }),

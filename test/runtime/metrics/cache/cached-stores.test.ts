@@ -17,7 +17,7 @@ import {
 /** Every point that the cache gives was the store's of late. */
 
 describe("a point from the cache", () => {
-  test("equals the store's at some instant within its lifetime, over windows that slide, jump and overlap", async () => {
+  test("has a value that the store had within its lifetime, over windows that slide, jump and overlap", async () => {
     const step = record({
       waitMs: integer({ min: 0, max: 45_000 }),
       count: integer({ min: 1, max: 60 }),
@@ -44,7 +44,7 @@ describe("a point from the cache", () => {
     );
   });
 
-  test("is a late sample's once the tail's lifetime is over", async () => {
+  test("includes a late sample after the lifetime of the tail", async () => {
     const queryContext = worldAt(startOfDayMs + 3_600_000);
     const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
     const grid = { endMs: align(queryContext.nowMs), count: 2 };
@@ -59,7 +59,7 @@ describe("a point from the cache", () => {
 });
 
 describe("a window that slides by one step", () => {
-  test("reads its new points and its tail, not what has settled", async () => {
+  test("reads its new points and its tail, not its settled points", async () => {
     const queryContext = worldAt(startOfDayMs + 3_600_000);
     const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
     await read(queryContext, stores, cache, { endMs: align(queryContext.nowMs), count: 720 });
@@ -73,8 +73,8 @@ describe("a window that slides by one step", () => {
   });
 });
 
-describe("what is known", () => {
-  test("is shared by equal queries only: not over tenants, queries or another configuration of the store", async () => {
+describe("a cached extent", () => {
+  test("serves equal queries only: not another tenant, query or configuration of the store", async () => {
     const queryContext = worldAt(startOfDayMs);
     const cache = createReadCache(bytesMax);
     const stores = storesOf(queryContext);
@@ -86,7 +86,7 @@ describe("what is known", () => {
     expect((await read(queryContext, storesOf(queryContext), cache, grid, { tenant: "a" })).hit).toBe(0);
   });
 
-  test("holds no answer that was not whole, and no failure", async () => {
+  test("is neither of an incomplete response nor of a failure", async () => {
     const queryContext = worldAt(startOfDayMs);
     const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
     const grid = { endMs: startOfDayMs - 600_000, count: 10 };
@@ -99,7 +99,7 @@ describe("what is known", () => {
     expect((await read(queryContext, stores, cache, grid)).hit).toBe(10);
   });
 
-  test("stays within its bytes; the query unused for longest makes way", async () => {
+  test("counts towards the bound in bytes; the least recently used query is removed first", async () => {
     const queryContext = worldAt(startOfDayMs);
     const [stores, cache] = [storesOf(queryContext), createReadCache(40_000)];
     const grid = { endMs: startOfDayMs - 600_000, count: 500 };
@@ -110,8 +110,8 @@ describe("what is known", () => {
   });
 });
 
-describe("equal reads at the same time", () => {
-  test("are one request, which goes on while anybody waits", async () => {
+describe("equal concurrent reads", () => {
+  test("are one request, which continues until its last caller has left", async () => {
     const queryContext = worldAt(startOfDayMs);
     const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
     const grid = { endMs: startOfDayMs - 600_000, count: 10 };

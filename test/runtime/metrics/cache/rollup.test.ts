@@ -128,8 +128,8 @@ function isEqual(found: number | undefined, wanted: number | undefined, merge: M
   return merge === "sum" ? Math.abs(found - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted)) : found === wanted;
 }
 
-describe("a wide point of which the narrower ones are known", () => {
-  test.each(merges)("is merged from them and asks the store nothing: %s", async (merge) => {
+describe("a wide point whose narrower points are cached", () => {
+  test.each(merges)("is rolled up without a read of the store: %s", async (merge) => {
     const shop = shopAt(startOfDayMs + 3_600_000);
     const endMs = align(shop.nowMs, 300_000);
     await ask(shop, { endMs, count: 60, widthMs: 60_000, merge });
@@ -163,7 +163,7 @@ describe("a wide point of which the narrower ones are known", () => {
     expect([finer, miss, shop.asked]).toEqual([0, "count" in change ? change.count : 12, 2]);
   });
 
-  test("lives as long as they do, not longer", async () => {
+  test("has the lifetime of the narrower points", async () => {
     const shop = shopAt(startOfDayMs + 3_600_000);
     const endMs = align(shop.nowMs, 300_000);
     await ask(shop, { endMs, count: 60, widthMs: 60_000, merge: "sum" });
@@ -174,7 +174,7 @@ describe("a wide point of which the narrower ones are known", () => {
     expect(await ask(shop, wide)).toMatchObject({ finer: 0, miss: 12 });
   });
 
-  test("is the store's at one instant within its lifetime, over widths and windows that change while data moves", async () => {
+  test("has a value that the store had within its lifetime, over changing widths, windows and data", async () => {
     let [finers, misses] = [0, 0];
     const step = record({
       waitMs: integer({ min: 0, max: 25_000 }),

@@ -31,7 +31,7 @@ async function connect({ url }: NatsServerHandle): Promise<NatsConnectionHandle>
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
-test("a pod reads what another put, the newest of each name, until NATS forgets it, and again afterwards", async () => {
+test("a pod reads the newest bytes of each name that another pod put, also after NATS lost them and got new ones", async () => {
   const nats = await startNats();
   const [one, other] = [await connect(nats), await connect(nats)];
   const mine = createCacheStream(one, layout, () => Date.now() * 1_000);

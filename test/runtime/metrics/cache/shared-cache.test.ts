@@ -68,8 +68,8 @@ async function ask({ queryContext, stores, caches }: Shared, pod: number, grid =
 const shared = ({ kept }: Shared, count = 1): Promise<boolean> =>
   waitFor(() => kept.size >= count, { timeoutMs: 5_000, pollMs: 1, what: "something that is shared" });
 
-describe("what one pod read", () => {
-  test("is not asked of the store by another, and counted as such", async () => {
+describe("extents that one pod read", () => {
+  test("are not read from the store by another pod, and count as shared", async () => {
     const all = startShared();
     const first = await ask(all, 0);
     await shared(all);
@@ -79,7 +79,7 @@ describe("what one pod read", () => {
     expect(second.series).toEqual(first.series);
   });
 
-  test("outlives its pod's own memory, and no more than the class says", async () => {
+  test("outlive the memory of their pod, up to the lifetime of the class", async () => {
     const all = startShared();
     await ask(all, 0);
     await shared(all);
@@ -90,14 +90,14 @@ describe("what one pod read", () => {
     expect((await ask(all, 1)).miss).toBe(40);
   });
 
-  test("is read once by all pods when they want it at the same time", async () => {
+  test("are read once when all pods request them concurrently", async () => {
     const all = startShared(3);
     const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(all, index % 3)));
     expect(all.queryContext.asked).toHaveLength(1);
     expect(answers.every(({ series }) => series.length === 2)).toBe(true);
   });
 
-  test("fails for all who waited, with one request", async () => {
+  test("fail for all waiting pods after one request", async () => {
     const all = startShared(3);
     all.queryContext.failure = new StoreError("status", "HTTP 500");
     const answers = await Promise.allSettled(Array.from({ length: 9 }, (_, index) => ask(all, index % 3)));
@@ -107,7 +107,7 @@ describe("what one pod read", () => {
     expect((await ask(all, 1)).miss).toBe(40);
   });
 
-  test("is shared only when it was whole", async () => {
+  test("are shared only when the response was complete", async () => {
     const all = startShared();
     all.queryContext.warning = "incomplete";
     await ask(all, 0);
@@ -116,28 +116,28 @@ describe("what one pod read", () => {
     expect((await ask(all, 1)).miss).toBe(40);
   });
 
-  test("stays in the memory of its pod while no pod hears another", async () => {
+  test("stay in the memory of their pod while the pods are disconnected", async () => {
     const all = startShared();
     all.pods.isCut = true;
     expect((await ask(all, 0)).miss).toBe(40);
     expect((await ask(all, 0)).hit).toBe(40);
   });
 
-  test("is not shared where that would take it out of its residency", async () => {
+  test("are not shared outside of their residency", async () => {
     const all = startShared(2, "elsewhere");
     await Promise.all([ask(all, 0), ask(all, 1)]);
     expect(all.kept.size).toBe(0);
     expect(all.queryContext.asked).toHaveLength(2);
   });
 
-  test("is not taken from another configuration of its store", async () => {
+  test("are not used for another configuration of their store", async () => {
     const all = startShared();
     await ask(all, 0);
     await shared(all);
     expect((await ask({ ...all, stores: storesOf(all.queryContext) }, 1)).miss).toBe(40);
   });
 
-  test("has a late sample once the lifetime of its tail is over", async () => {
+  test("include a late sample after the lifetime of the tail", async () => {
     const all = startShared();
     const tail = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, 0, tail);
@@ -170,7 +170,7 @@ describe("callers with other lifetimes", () => {
   const readAs = ({ queryContext, stores, caches: [cache] }: Shared, lifetimes: Lifetimes) =>
     read(queryContext, stores, cache as ReadCache, window, { lifetimes });
 
-  test("join a read only if they accept the age of what it finds", async () => {
+  test("join a read only if they accept the age of its points", async () => {
     const all = startShared();
     await readAs(all, slow);
     await shared(all);
@@ -181,7 +181,7 @@ describe("callers with other lifetimes", () => {
     expect(all.queryContext.asked).toHaveLength(2);
   });
 
-  test("wait for one request when nothing is known", async () => {
+  test("wait for one request without cached points", async () => {
     const all = startShared();
     await Promise.all([readAs(all, slow), readAs(all, quick), readAs(all, slow)]);
     expect(all.queryContext.asked).toHaveLength(1);
@@ -215,7 +215,7 @@ describe("callers with other lifetimes", () => {
     },
   );
 
-  test("get what another pod read meanwhile as their renewal", async () => {
+  test("get the points of another pod as their background refresh", async () => {
     const all = startShared();
     await readAs(all, renewing);
     await shared(all);
@@ -242,7 +242,7 @@ describe("callers with other lifetimes", () => {
 });
 
 describe("2,000 queries that slide, jump and overlap over three pods, while samples come late", () => {
-  test("have at each point what the store had at some instant within its lifetime", async () => {
+  test("have at each point a value that the store had within the lifetime", async () => {
     const step = fc.record({
       waitMs: fc.integer({ min: 0, max: 45_000 }),
       count: fc.integer({ min: 1, max: 60 }),
@@ -298,7 +298,7 @@ const extentOf = <Series>(all: readonly Series[]): CachedExtent<Series> => ({
 });
 
 describe("the bytes of extents", () => {
-  test("are the extents again, whatever labels and numbers they have", async () => {
+  test("decode to the same extents with any labels and numbers", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(series, { maxLength: 3 }), { maxLength: 3 }), async (all) => {
         const extents = all.map((own) => extentOf(own.map(storeSeries)));
@@ -319,7 +319,7 @@ describe("the bytes of extents", () => {
     ).toEqual([extentOf([own])]);
   });
 
-  test("are nothing when they are cut or changed anywhere, foreign, or of another query", async () => {
+  test("decode to no extents when they are cut, changed, foreign or of another query", async () => {
     const bytes = await encodeExtents(numbers, "key", [
       extentOf([storeSeries({ labels: { a: "b" }, values: [1, 2, 3, 4, 5] })]),
     ]);

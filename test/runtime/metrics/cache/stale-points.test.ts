@@ -47,8 +47,8 @@ const ask = (
 const renewed = ({ ended }: Renewing, count = 1): Promise<boolean> =>
   waitFor(() => ended.length >= count, { timeoutMs: 5_000, pollMs: 1, what: "a renewal" });
 
-describe("a point whose lifetime is just over", () => {
-  test("is served at once, and read again for the next caller", async () => {
+describe("a point whose lifetime has just ended", () => {
+  test("is served at once and refreshed for the next caller", async () => {
     const all = start();
     const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     const before = await ask(all, grid);
@@ -63,7 +63,7 @@ describe("a point whose lifetime is just over", () => {
     expect(all.queryContext.asked).toHaveLength(2);
   });
 
-  test("is read again once, however many are served, and only the first of them caused it", async () => {
+  test("is refreshed once for all callers, and counts for the first one only", async () => {
     const all = start();
     const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, grid);
@@ -74,7 +74,7 @@ describe("a point whose lifetime is just over", () => {
     expect([all.queryContext.asked.length, all.ended.length]).toEqual([2, 1]);
   });
 
-  test("is waited for when that is longer ago than the class allows, to the millisecond", async () => {
+  test("is read before the response when it is older than the class allows, to the millisecond", async () => {
     const all = start();
     const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, grid);
@@ -84,7 +84,7 @@ describe("a point whose lifetime is just over", () => {
     expect(await ask(all, grid)).toMatchObject({ stale: 2, miss: 0 });
   });
 
-  test("is not served beside new ones, which have to be waited for anyway", async () => {
+  test("is not served together with new points, which the response waits for", async () => {
     const all = start();
     const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, grid);
@@ -93,7 +93,7 @@ describe("a point whose lifetime is just over", () => {
     expect([stale, miss]).toEqual([0, 3]);
   });
 
-  test("is served until its end while the store fails, and what fails in the background ends nothing", async () => {
+  test("is served until its end while the store fails; a failed refresh fails no request", async () => {
     const all = start();
     const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, grid);
@@ -108,7 +108,7 @@ describe("a point whose lifetime is just over", () => {
     await expect(ask(all, grid)).rejects.toThrow("down");
   });
 
-  test("is nobody else's: of another query, tenant or configuration of the store nothing is served", async () => {
+  test("is not served to another query, tenant or configuration of the store", async () => {
     const all = start();
     const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     const own = { tenant: "acme" };
@@ -126,7 +126,7 @@ describe("a point whose lifetime is just over", () => {
     expect(await ask(all, grid, own)).toMatchObject({ hit: 2, stale: 2, miss: 0 });
   });
 
-  test("equals the store's at some instant within its lifetime and what that is stretched by, while data moves", async () => {
+  test("has a value that the store had within its lifetime and the stale time, while data moves", async () => {
     let stales = 0;
     const step = record({
       waitMs: integer({ min: 0, max: 30_000 }),
@@ -161,7 +161,7 @@ describe("a point whose lifetime is just over", () => {
   });
 });
 
-describe("renewals", () => {
+describe("background refreshes", () => {
   const never = (signal: AbortSignal): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
@@ -188,7 +188,7 @@ describe("renewals", () => {
     refreshes.stop();
   });
 
-  test("end when the program stops, and none begins then", async () => {
+  test("end when the program stops, and none starts afterwards", async () => {
     const refreshes = createBackgroundRefreshes();
     const { promise, resolve } = Promise.withResolvers<unknown>();
     refreshes.begin("read", (signal) => never(signal).catch(resolve));

@@ -45,7 +45,7 @@ describe("the requests of a class to one store", () => {
     },
   );
 
-  test("leave connections to real time, which never waits, and to other stores", async () => {
+  test("leave connections to class A, which never waits, and to other stores", async () => {
     const { sent, set } = stores();
     const bulkheads = createClassBulkheads();
     const asked = [
@@ -64,7 +64,7 @@ describe("the requests of a class to one store", () => {
     await Promise.all(asked);
   });
 
-  test("give their place up when they fail", async () => {
+  test("release their place when they fail", async () => {
     const { sent, set } = stores();
     const bulkheads = createClassBulkheads();
     const asked = Array.from({ length: bulkheadSizes.C + 1 }, () => ask(bulkheads.of("C", set)));

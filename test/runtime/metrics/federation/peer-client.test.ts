@@ -34,13 +34,13 @@ function clientOf(bytes: Uint8Array | object) {
 }
 
 describe("a client of a peer", () => {
-  test("asks for the points of a grid and reads numbers as they were, with what the peer says of them", async () => {
+  test("reads the numbers of a grid unchanged, with the warning of the peer", async () => {
     const { client, bodies } = clientOf(await encodeExtents(numbers, questionKey(asked), [extent]));
     expect(await client.range(question, grid, storeCall())).toEqual({ series: [series], warning: "dropped" });
     expect(bodies).toEqual([asked]);
   });
 
-  test("reads native histograms as they were", async () => {
+  test("reads native histograms unchanged", async () => {
     const histograms = [undefined, { count: 2, sum: 3, buckets: [{ lower: 1, upper: Infinity, count: 2 }] }, undefined];
     const packed = await encodeExtents(nativeHistograms, questionKey(asked), [
       { ...extent, series: [{ labels: {}, histograms }] },
@@ -68,13 +68,13 @@ describe("a client of a peer", () => {
     ],
     ["is JSON", async () => Buffer.from('{"samples":[]}')],
   ];
-  test.each(rows)("takes no answer that %s", async (_sentence, bytes) => {
+  test.each(rows)("refuses a response that %s", async (_sentence, bytes) => {
     await expect(clientOf(await bytes()).client.range(question, grid, storeCall())).rejects.toMatchObject({
       kind: "malformed",
     });
   });
 
-  test("reads one number, and none where the peer has none", async () => {
+  test("reads one number, and undefined where the peer has none", async () => {
     const { client, bodies } = clientOf({ samples: [{ labels: {}, value: 12.5 }] });
     expect(await client.single(question, 5_000, storeCall())).toBe(12.5);
     expect(bodies).toEqual([`{"version":1,"ask":${question},"over":{"time_ms":5000}}`]);
@@ -84,7 +84,7 @@ describe("a client of a peer", () => {
     ).rejects.toMatchObject({ kind: "malformed" });
   });
 
-  test("reads exemplars with nothing but their trace", async () => {
+  test("reads exemplars with their trace only", async () => {
     const { client } = clientOf({
       exemplars: [{ labels: { service: "a" }, trace_id: "ab", value: 1, timestamp_ms: 7, user: "x" }],
     });
@@ -96,7 +96,7 @@ describe("a client of a peer", () => {
     });
   });
 
-  test("believes a peer whose stores compute increases as the catalog says, and no other", async () => {
+  test("accepts only a peer whose stores compute increases as the catalog says", async () => {
     expect(await clientOf({ increases: ["Extrapolated"] }).client.probe(storeCall())).toMatchObject({
       increases: "Extrapolated",
     });

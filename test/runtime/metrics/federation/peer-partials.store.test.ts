@@ -173,7 +173,7 @@ describe("the bytes between the two runtimes", () => {
     }
   });
 
-  test("hold no value of a label, no name of a series and no query that was not asked for by the closed question", () => {
+  test("hold no value of a label, name of a series or query beyond the closed question", () => {
     // Names and values of the stores, none of which is a word of the protocol or an id of the catalog.
     const ofStores = /payments_total|slow_total|_bucket|__name__|"env"|result|by\(|increase\(|over_time\(/u;
     for (const { request, answer } of asked()) {
@@ -186,7 +186,7 @@ describe("the bytes between the two runtimes", () => {
     for (const { answer } of ungrouped) expect(textOf(answer)).not.toMatch(/brand-|prod|staging|web|api|pay/u);
   });
 
-  test("hold as many numbers as points were asked for, one for each group or bucket, and never samples", () => {
+  test("hold one number for each requested point and group or bucket, and no samples", () => {
     const packed = asked().filter(({ answer }) => isPacked(answer));
     expect(packed.length).toBeGreaterThan(0);
     for (const { answer, question } of packed) {
@@ -201,7 +201,7 @@ describe("the bytes between the two runtimes", () => {
     }
   });
 
-  test("say how long an answer is of use, and for which request", () => {
+  test("hold the remaining time and the correlation id of the request", () => {
     for (const { request } of asked()) {
       expect(Number(request.headers["x-remaining-ms"])).toBeGreaterThan(0);
       expect(Number(request.headers["x-remaining-ms"])).toBeLessThanOrEqual(10_000);
@@ -227,7 +227,7 @@ const body = (changes: object = {}, rest: object = {}): string =>
   JSON.stringify({ version: 1, ask: { ...askedPart, ...changes }, over, ...rest });
 
 describe("a peer answers", () => {
-  test("whoever shows the certificate that its token is bound to, with the scope, and nobody else", async () => {
+  test("only a caller with the scope and the certificate that its token is bound to", async () => {
     const { own, other, token, post } = running;
     const bound = await token({}, own);
     const codeOf = async (...sent: Parameters<typeof post>): Promise<unknown> => (await post(...sent)).body["code"];

@@ -86,7 +86,7 @@ const regionsOf = ({ body }: MetricsResponse): unknown =>
   (body as { readonly meta: { readonly regions: unknown } }).meta.regions;
 
 describe("a query over a peer", () => {
-  test("is answered from memory the next time, as one over a store is", async () => {
+  test("is answered from memory the next time, like one over a store", async () => {
     const running = await start([services], { limits: { memorySeconds: 60, hotTailSeconds: 5 } });
     const first = await ask(running, [["metric", "lag"], ["agg", "max"], ["group_by", "service"], ...latam]);
     const read = rangesOf(running.latam);
@@ -102,7 +102,7 @@ describe("a query over a peer", () => {
     expect(again.headers["X-Query-Cache"]).toMatch(/miss=0;/u);
   });
 
-  test("shows the traces of exemplars and nothing else of them", async () => {
+  test("shows of exemplars their traces only", async () => {
     const answer = await ask(await start([services]), [
       ["metric", "latency"],
       ["group_by", "service"],
@@ -117,7 +117,7 @@ describe("a query over a peer", () => {
       expect(exemplars).toEqual([{ trace_id: "a".repeat(32), timestamp: "2026-01-01T11:59:30.000Z", value: 1 }]);
   });
 
-  test("explains itself by the question that the peer was asked, in which no name of a store is", async () => {
+  test("is explained by the question to the peer, which names no store", async () => {
     const { body } = await ask(await start([services]), [
       ["metric", "lag"],
       ["agg", "max"],
@@ -151,7 +151,7 @@ describe("a query over a peer", () => {
     ]);
   });
 
-  test("is partial in the peer's region when one of its stores fails, and is not kept then", async () => {
+  test("is partial in the peer's region when one of its stores fails, and is not cached", async () => {
     const running = await start([services, broken], { limits: { memorySeconds: 60, hotTailSeconds: 5 } });
     const pairs: Pairs = [
       ["metric", "lag"],
@@ -180,7 +180,7 @@ describe("a query over a peer", () => {
     ]);
   });
 
-  test("is given up by the peer when its answer is of no more use", async () => {
+  test("ends at the peer when its remaining time is over", async () => {
     const { post, token, own } = await start([silent]);
     const points = { width_ms: 60_000, interval_seconds: 15, increases: "Extrapolated" };
     const asked = {

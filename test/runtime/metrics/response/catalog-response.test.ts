@@ -43,7 +43,7 @@ function ask(
 const ids = ({ data }: CatalogBody): readonly string[] => data.map(({ metric_id: id }) => id);
 
 describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
-  test("says of a metric what a caller needs to ask for it", () => {
+  test("has the members that a query of the metric needs", () => {
     const { data, meta } = ask([["metric", "auth_success_rate"]]);
     expect(data).toEqual([
       {
@@ -75,7 +75,7 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
     });
   });
 
-  test("says of a deprecated metric until when, and what replaces it", () => {
+  test("has the sunset and the replacement of a deprecated metric", () => {
     expect(ask([["state", "Deprecated"]]).data).toMatchObject([
       {
         metric_id: "old_rate",
@@ -86,11 +86,11 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
     ]);
   });
 
-  test("says nothing of stores and sources", () => {
+  test("has no stores and no sources", () => {
     expect(JSON.stringify(ask().data)).not.toMatch(/127\.0\.0\.1|matchers|intervalSeconds/u);
   });
 
-  test("is sorted and holds only what the caller may read", () => {
+  test("is sorted and lists only metrics that the caller may read", () => {
     expect(ids(ask())).toEqual(["auth_success_rate", "cpu_util", "old_rate"]);
     expect(ids(ask([], { roles: ["finance-reader"] }))).toContain("payouts");
     expect(ids(ask([], { metrics: ["cpu_util", "payouts"] }))).toEqual(["cpu_util"]);
@@ -130,7 +130,7 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
     expect(refused(() => ask([["schema_version", "2025-01-01"]]))).toBe("schema_version_gone schema_version");
   });
 
-  test("needs a tenant, but not one of several", () => {
+  test("needs a tenant in the token, but no choice among several", () => {
     expect(refused(() => ask([], { tenants: [] }))).toBe("tenant_required filter[tenant]");
     expect(refused(() => ask([["filter[tenant]", "b"]], { tenants: ["a"] }))).toBe("tenant_forbidden filter[tenant]");
     expect(ids(ask([], { tenants: ["a", "b"] }))).toHaveLength(3);

@@ -30,7 +30,7 @@ describe("points in bytes", () => {
     expect(written(values)).toBe(stringified(values));
   });
 
-  test("are what JSON.stringify writes, whatever they are", () => {
+  test("equal the bytes of JSON.stringify for any points", () => {
     const decimals = fc
       .tuple(fc.integer({ min: -2_000_000_000, max: 2_000_000_000 }), fc.integer({ min: 0, max: 6 }))
       .map(([whole, power]) => whole / 10 ** power);
@@ -48,7 +48,7 @@ describe("points in bytes", () => {
   });
 });
 
-test("many times are written as each is", () => {
+test("many times are written like single ones", () => {
   const time = fc.integer({ min: 0, max: 253_402_300_799_999 });
   fc.assert(
     fc.property(fc.array(fc.oneof(time, fc.integer({ min: 0, max: 200_000_000 }))), (all) => {

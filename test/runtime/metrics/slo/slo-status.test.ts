@@ -75,7 +75,7 @@ describe("the status of an objective (Operational Metrics API §2.5)", () => {
     expect(assessSlo(slo, counted, stepMin).status).toBe(status);
   });
 
-  test("comes with the budget that is spent and left", () => {
+  test("comes with the spent and the remaining budget", () => {
     const { sli, budget, burns } = assessSlo(slo, counts(0.25), stepMin);
     expect(sli).toBeCloseTo(0.9975, 12);
     expect(budget.total).toBe(0.01);
@@ -83,7 +83,7 @@ describe("the status of an objective (Operational Metrics API §2.5)", () => {
     expect(burns[0]?.longRate).toBeCloseTo(0.25, 9);
   });
 
-  test("concludes nothing from a window with too few events", () => {
+  test("ignores a window with too few events", () => {
     const few = new Map([...counts(0.1), [hour, { total: 10, good: 0 }], [hour / 12, { total: 10, good: 0 }]]);
     expect(assessSlo(slo, few, stepMin).status).toBe("ok");
   });

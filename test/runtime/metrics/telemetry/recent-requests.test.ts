@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { createRequestLog } from "../../../../runtime/metrics/telemetry/recent-requests.ts";
 
-describe("the figures of the last minutes", () => {
+describe("the figures of the recent requests", () => {
   test("are zero before the first request", () => {
     expect(createRequestLog(() => 0).figures()).toEqual({ requests: 0, latencyP95Ms: 0, errorRate: 0, partialRate: 0 });
   });
 
-  test("count answers for latency and partial answers, failures for errors, and what callers did wrong for neither", () => {
+  test("count responses for latency and partial rate, failures for errors, and refused requests for neither", () => {
     const log = createRequestLog(() => 0);
     for (let ms = 1; ms <= 20; ms += 1) log.add(ms <= 5 ? "partial" : "ok", ms);
     for (let turn = 0; turn < 4; turn += 1) log.add("failed", 5_000);
@@ -14,7 +14,7 @@ describe("the figures of the last minutes", () => {
     expect(log.figures()).toEqual({ requests: 25, latencyP95Ms: 19, errorRate: 4 / 25, partialRate: 5 / 20 });
   });
 
-  test("forget what is older than the window", () => {
+  test("exclude requests before the window", () => {
     let nowMs = 0;
     const log = createRequestLog(() => nowMs);
     log.add("failed", 1);
@@ -25,7 +25,7 @@ describe("the figures of the last minutes", () => {
     expect(log.figures()).toMatchObject({ requests: 1, errorRate: 0 });
   });
 
-  test("hold a bounded number of requests, the newest", () => {
+  test("cover a bounded number of requests, the newest", () => {
     const log = createRequestLog(() => 0);
     for (let turn = 0; turn < 20_000; turn += 1) log.add(turn < 10_000 ? "failed" : "ok", 1);
     expect(log.figures()).toMatchObject({ requests: 8_192, errorRate: 0 });
