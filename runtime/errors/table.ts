@@ -2,7 +2,7 @@ interface ErrorRow {
   readonly status: number;
   /** `title` of the problem document. Source: RFC 9457 §3.1.3. */
   readonly title: string;
-  /** Whether the same request can succeed later without a change. */
+  /** True when the same request can succeed later without a change. */
   readonly retryable: boolean;
 }
 

@@ -9,7 +9,7 @@ import type {
 import type { Caller } from "./caller.ts";
 import { claimedNames, intersect, narrowedNames, type Names } from "./names.ts";
 
-/** What a caller may read, before the catalog and the filters of a request apply. */
+/** The names that a caller may read, before the catalog and the filters of a request apply. */
 export interface Access {
   readonly tenants: Names;
   readonly regions: Names;

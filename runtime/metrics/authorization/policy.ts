@@ -7,8 +7,8 @@ import { allows, type Names } from "./names.ts";
 import { shown } from "../request/parameters.ts";
 
 /**
- * What a caller may read: the token, the quota's narrowing, the catalog and the filters of a request together. The
- * token itself is checked elsewhere.
+ * The data that a caller may read: the token, the narrowing of its quota, the catalog and the filters of a request
+ * together. The token itself is checked elsewhere.
  */
 
 /** One metric of a request and the stores that it may be read from. */
@@ -18,7 +18,7 @@ export interface GrantedMetric {
   readonly stores: readonly CatalogStore[];
 }
 
-/** What a request reads. The planner adds nothing to it and leaves nothing out. */
+/** The stores and names that a request reads. The planner adds nothing to it and leaves nothing out. */
 export interface Grant {
   /** The one tenant of the response. */
   readonly tenant: string;

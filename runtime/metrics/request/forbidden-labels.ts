@@ -34,8 +34,8 @@ export function forbiddenValue(value: string): string | undefined {
 }
 
 /**
- * Recognizes document numbers of a known form. These are passports (one or two letters, six to nine digits), social
- * security numbers in groups, IBANs (check digits of ISO 7064) and the Brazilian CPF.
+ * Recognizes document numbers of a known form: passports (one or two letters, six to nine digits), IBANs (check digits
+ * of ISO 7064), social security numbers in groups, and the Brazilian CPF.
  */
 function looksLikeDocument(value: string): boolean {
   const bare = value.normalize("NFKC").trim();

@@ -174,7 +174,7 @@ interface RequestedPoints {
 
 function requireFit(windowSeconds: number, stepSeconds: number, requested: RequestedPoints): void {
   if (windowSeconds < stepSeconds) {
-    const [code, field] = whatIsTooWide(stepSeconds, requested);
+    const [code, field] = causeOfWidth(stepSeconds, requested);
     const point = formatDuration(stepSeconds);
     const detail = `the window is shorter than one point of ${point}; widen it or use a finer step`;
     throw refuseField(code, field, detail);
@@ -186,7 +186,7 @@ function requireFit(windowSeconds: number, stepSeconds: number, requested: Reque
 }
 
 /** The error code and the field that made the points as wide as they are. */
-function whatIsTooWide(stepSeconds: number, { step, downsample }: RequestedPoints) {
+function causeOfWidth(stepSeconds: number, { step, downsample }: RequestedPoints) {
   if (step !== undefined && step >= stepSeconds) return ["invalid_step", "step"] as const;
   if (secondsOf(downsample) === stepSeconds) return ["invalid_downsample", "downsample"] as const;
   return step === undefined ? (["invalid_window", "from"] as const) : (["invalid_step", "step"] as const);

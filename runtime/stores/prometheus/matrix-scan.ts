@@ -10,8 +10,8 @@ interface ScannedMatrix {
 const opening = Buffer.from(',"values":[[');
 
 /**
- * Moves the points of a range query's JSON into columns. It creates no object and no string for a point, because points
- * are nearly all of a response and most of its parsing cost. It reads only the spelling that stores use.
+ * Moves the points of a range query's JSON into columns. Points are most of a response and of its parsing cost, so that
+ * it creates no object and no string for them. It reads only the spelling that stores use.
  *
  * @returns undefined for any other spelling and for points outside the grid; the caller then parses the whole response
  */

@@ -5,7 +5,7 @@ import { recipeOf } from "./recipe-of.ts";
 
 /** The definition of one aggregation of one metric, printed from its recipe. */
 export interface Meaning {
-  /** How a point is computed from the partials, by their names. */
+  /** The computation of a point from the partials, by their names. */
   readonly value: string;
   /** The query of each store for a point: `m` are the metric's series, `w` the point's width, `g` the grouping. */
   readonly partials: readonly { readonly name: string; readonly of_store: string; readonly over_stores: string }[];

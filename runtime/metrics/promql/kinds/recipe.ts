@@ -11,7 +11,7 @@ export interface StoreScope {
   readonly rangeMs: number;
 }
 
-/** How values of several stores merge. */
+/** The operation that merges values of several stores. */
 export type ScalarMerge = "sum" | "min" | "max";
 
 /** One mergeable partial, which one range query reads from each store. */
@@ -46,7 +46,7 @@ export interface QuantileRecipe {
   readonly quantile: number;
 }
 
-/** How one aggregation of one metric is read, merged and finished. */
+/** The reads, the merge and the last computation of one aggregation of one metric. */
 export type Recipe = (ScalarRecipe | QuantileRecipe) & {
   /** The series whose newest sample dates the data. */
   readonly dated: (scope: StoreScope) => Selector;
