@@ -27,7 +27,7 @@ const isSecret = (value: unknown): value is Secret => Reflect.get(Object(value),
 const objects = documents.filter(({ value }) => !isSecret(value));
 const secrets = documents.map(({ value }) => value).filter(isSecret);
 
-const { config, results: verdicts } = compile({
+const { config, results } = compile({
   resources: objects.flatMap(({ value }) => validateResource(value).resource ?? []),
   secrets: new Map(
     secrets.map(({ metadata, stringData }) => [
@@ -63,8 +63,8 @@ describe("the examples", () => {
   });
 
   test("are all in force together, without a warning", () => {
-    expect(verdicts).toHaveLength(objects.length);
-    expect(verdicts.flatMap(({ problems, warnings }) => [...problems, ...warnings])).toEqual([]);
+    expect(results).toHaveLength(objects.length);
+    expect(results.flatMap(({ problems, warnings }) => [...problems, ...warnings])).toEqual([]);
   });
 
   test("subscribe two partners to created and processed payouts (Webhook Event Delivery §2.1)", () => {

@@ -28,8 +28,8 @@ describe.each(versions)("what %s stored", (version) => {
       expect({ spec, problems }).toEqual({ spec, problems: [] });
       if (resource === undefined) continue;
       expect(resource.spec).toMatchObject(spec);
-      const { results: verdicts } = compile({ resources: [resource], secrets: new Map(), policy: allowAll });
-      expect(verdicts.map(({ accepted }) => accepted.reason)).toEqual(["Accepted"]);
+      const { results } = compile({ resources: [resource], secrets: new Map(), policy: allowAll });
+      expect(results.map(({ accepted }) => accepted.reason)).toEqual(["Accepted"]);
     }
   });
 });

@@ -106,7 +106,7 @@ function expectedStatus(
   result: ResourceResult | undefined,
   config: RuntimeConfig,
 ): string {
-  if (result === undefined) return "no verdict";
+  if (result === undefined) return "no result";
   const { accepted, resolvedRefs, lastGood } = result;
   const inForce = [...config.partners, ...config.catalogs, ...config.quotas].find((one) => one.uid === uid)?.generation;
   const programmed = programmedReason(result, inForce);

@@ -5,9 +5,9 @@ import { compiled, first, resourceOf } from "../compile/resources.ts";
 const allowed = (...allowCidrs: readonly string[]) => ({ allowCidrs, allowPlaintext: true });
 
 function warnings(url: string, networks = allowed()): readonly string[] {
-  const { config, results: verdicts } = compiled([resourceOf("WebhookPartner", { "endpoint.url": url, networks })]);
+  const { config, results } = compiled([resourceOf("WebhookPartner", { "endpoint.url": url, networks })]);
   expect(config.partners).toHaveLength(1);
-  return first(verdicts).warnings;
+  return first(results).warnings;
 }
 
 describe("a partner's URL with an address of special use", () => {

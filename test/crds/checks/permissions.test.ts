@@ -73,8 +73,8 @@ describe("a policy that grants metrics", () => {
       metrics: [metric],
     });
     const policy = { grants: [grant("shop", "shop_*"), grant("squatter", "squat_*")] };
-    const { results: verdicts } = compiled([catalog("squatter", 2024), catalog("shop", 2025)], partnerSecrets, policy);
-    expect(verdicts.map(({ namespace, accepted }) => [namespace, accepted.reason])).toEqual([
+    const { results } = compiled([catalog("squatter", 2024), catalog("shop", 2025)], partnerSecrets, policy);
+    expect(results.map(({ namespace, accepted }) => [namespace, accepted.reason])).toEqual([
       ["shop", "Accepted"],
       ["squatter", "NotPermitted"],
     ]);
@@ -221,9 +221,9 @@ describe("a policy", () => {
   });
 
   test("keeps forbidden objects out of the configuration and resolves nothing for them", () => {
-    const { config, results: verdicts } = compiled([resourceOf("WebhookPartner")], new Map(), { grants: [granted] });
+    const { config, results } = compiled([resourceOf("WebhookPartner")], new Map(), { grants: [granted] });
     expect(config.partners).toEqual([]);
-    expect(first(verdicts)).toMatchObject({
+    expect(first(results)).toMatchObject({
       accepted: { status: false, reason: "NotPermitted" },
       resolvedRefs: { status: false, reason: "NotChecked" },
     });

@@ -5,7 +5,7 @@ import { compiled, first, resourceOf } from "./resources.ts";
 
 const catalogWith = (changes: Changes) => {
   const { config, results } = compiled([resourceOf("MetricCatalog", changes)]);
-  return { catalog: first(config.catalogs), metric: first(first(config.catalogs).metrics), verdict: first(results) };
+  return { catalog: first(config.catalogs), metric: first(first(config.catalogs).metrics), result: first(results) };
 };
 
 const dayMs = 86_400_000;
@@ -161,13 +161,13 @@ describe("a compiled catalog", () => {
   });
 
   test("is accepted with a warning when a store settles before two intervals passed", () => {
-    const { verdict: result } = catalogWith({ "stores[1].settleSeconds": 29 });
+    const { result } = catalogWith({ "stores[1].settleSeconds": 29 });
     expect(result.accepted.status).toBe(true);
     expect(result.warnings).toEqual(["the store latam settles after 29 s, before 2 intervals (30 s) passed"]);
   });
 
   test("is accepted with a warning when a store has a longer timeout than a whole query", () => {
-    const { verdict: result } = catalogWith({ "stores[0].prometheus.timeoutSeconds": 2 });
+    const { result } = catalogWith({ "stores[0].prometheus.timeoutSeconds": 2 });
     expect(result.accepted.status).toBe(true);
     expect(result.warnings).toEqual([
       "the store eu has 2 s to respond, but a query ends earlier, after metrics.deadlineMs of the settings (by default 1800 ms)",

@@ -19,7 +19,7 @@ const secretsBy = (bytes: readonly (number | undefined)[]) =>
     ),
   );
 
-/** One state of the world: which version of each object there is, the bytes of each Secret, the policy. */
+/** One state of all inputs: the version of each object, the bytes of each Secret, the policy. */
 const steps = fc.record({
   partners: fc.array(fc.option(fc.integer({ min: 0, max: 2 }), { nil: undefined }), { minLength: 4, maxLength: 4 }),
   quotas: fc.array(fc.option(fc.integer({ min: 0, max: 2 }), { nil: undefined }), { minLength: 4, maxLength: 4 }),

@@ -20,7 +20,7 @@ function compileWith(changes: Changes, secrets: Readonly<Record<string, Entries>
   });
   const all = new Map<string, Entries>([["default/partner", { hmac: keyOf(1) }], ...encoded]);
   const { config, results } = compiled([resourceOf("WebhookPartner", changes)], all);
-  return { config, partner: config.partners[0], verdict: first(results) };
+  return { config, partner: config.partners[0], result: first(results) };
 }
 
 const tls = { "endpoint.caBundleRef": { name: "ca" }, "endpoint.clientCertificateRef": { name: "client" } };
@@ -95,7 +95,7 @@ describe("what an endpoint needs from Secrets", () => {
       "spec.endpoint.clientCertificateRef.name",
     ],
   ])("holds the partner without any of it when %s", (_sentence, changes, secrets, reason, field) => {
-    const { config, verdict: result } = compileWith(changes, secrets);
+    const { config, result } = compileWith(changes, secrets);
     expect(config.partners).toMatchObject([{ held: "unresolved", state: "Paused" }]);
     expect(Object.keys(config.material)).toEqual([materialOf("default/partner/hmac", keyOf(1))]);
     expect(result).toMatchObject({ resolvedRefs: { status: false, reason }, problems: [{ field, reason }] });

@@ -22,7 +22,7 @@ const granting = (grant: Partial<InstallationPolicy["grants"][number]>): Install
 /** A partner that was in force with these settings, and then other moments. */
 function afterwards(before: Changes, ...moments: readonly Moment[]) {
   const { config, results, againMs } = compileInTurn([{ resources: [partner(before)], secrets }, ...moments]);
-  return { config, againMs, partner: first(config.partners), verdict: first(results) };
+  return { config, againMs, partner: first(config.partners), result: first(results) };
 }
 
 const good = first(compileInTurn([{ resources: [partner()], secrets }]).config.partners);
@@ -35,7 +35,7 @@ function compilePinned(resource: Resource, part: ConfigPart, policy: Installatio
 
 describe("an applied partner", () => {
   test("stays as it was, key included, when its Secret is gone, and reports since and until when", () => {
-    const { config, verdict: result, againMs } = afterwards({}, { resources: [partner()], nowMs: 5 });
+    const { config, result, againMs } = afterwards({}, { resources: [partner()], nowMs: 5 });
     expect(config.partners).toEqual([{ ...good, lastGoodSinceMs: 5 }]);
     expect(config.material).toEqual({ [current]: keyOf(1) });
     expect(result).toMatchObject({
@@ -74,7 +74,7 @@ describe("an applied partner", () => {
       secrets,
       nowMs,
     });
-    const { partner: now, verdict: result, config } = afterwards({}, invalid(5));
+    const { partner: now, result, config } = afterwards({}, invalid(5));
     expect(now).toEqual({ ...good, lastGoodSinceMs: 5 });
     expect(config.material).toEqual({ [current]: keyOf(1) });
     expect(result).toMatchObject({
@@ -125,7 +125,7 @@ describe("an applied partner", () => {
       [missing(5), missing(5 + lastGoodMs)],
       [missing(5), missing(5 + lastGoodMs), missing(6 + lastGoodMs)],
     ]) {
-      const { config, verdict: result } = afterwards({}, ...moments);
+      const { config, result } = afterwards({}, ...moments);
       expect(config.partners).toMatchObject([
         { held: "unresolved", state: "Paused", signing: { keys: [] }, subscriptions: good.subscriptions },
       ]);
@@ -262,7 +262,7 @@ describe("a right that is withdrawn", () => {
   const lumenOnly = granting({ tenants: ["lumen"] });
 
   test("holds the partner; what is permitted still is routed, and the rest is named", () => {
-    const { partner: now, verdict: result } = afterwards(ofTenants("lumen", "nova"), {
+    const { partner: now, result } = afterwards(ofTenants("lumen", "nova"), {
       resources: [partner(ofTenants("lumen", "nova"))],
       secrets,
       policy: lumenOnly,

@@ -17,7 +17,7 @@ function compileWith(changes: Changes, secrets: Readonly<Record<string, Entries>
   });
   const https = { "stores[0].prometheus.url": "https://eu.example" };
   const { config, results } = compiled([resourceOf("MetricCatalog", { ...https, ...changes })], new Map(encoded));
-  return { config, catalog: config.catalogs[0], verdict: first(results) };
+  return { config, catalog: config.catalogs[0], result: first(results) };
 }
 
 const basic = { "stores[0].prometheus.auth": { basic: { secretRef: { name: "login" } } } };
@@ -110,7 +110,7 @@ describe("what a store needs from Secrets", () => {
     ],
   ];
   test.each(rows)("keeps the catalog out of force when %s", (_sentence, changes, secrets, fault) => {
-    const { config, verdict: result } = compileWith(changes, secrets);
+    const { config, result } = compileWith(changes, secrets);
     expect(config.catalogs).toEqual([]);
     expect(config.material).toEqual({});
     expect(result.resolvedRefs).toMatchObject({ status: false, reason: fault.split(" ")[0] });
@@ -119,7 +119,7 @@ describe("what a store needs from Secrets", () => {
 
   test("goes over plain http with a warning", () => {
     const plain = { ...bearer, "stores[0].prometheus.url": "http://eu.example" };
-    const { catalog, verdict: result } = compileWith(plain, { login: { token: "abc" } });
+    const { catalog, result } = compileWith(plain, { login: { token: "abc" } });
     expect(catalog).toBeDefined();
     expect(result.warnings).toEqual(["the credentials for the store eu go over plain http"]);
   });
@@ -142,7 +142,7 @@ describe("a store that is a peer", () => {
       ] as const;
     });
     const { config, results } = compiled([resourceOf("MetricCatalog", { ...peer, ...changes })], new Map(encoded));
-    return { config, store: config.catalogs[0]?.stores[0], verdict: first(results) };
+    return { config, store: config.catalogs[0]?.stores[0], result: first(results) };
   };
 
   test("is compiled with its token and both sides' certificates as material", () => {
@@ -208,7 +208,7 @@ describe("a store that is a peer", () => {
       "CertificateInvalid spec.stores[0].peer.tls.clientSecretRef.name",
     ],
   ] as const)("keeps the catalog out of force when %s", (_sentence, secrets, fault) => {
-    const { config, verdict: result } = compilePeer(secrets);
+    const { config, result } = compilePeer(secrets);
     expect(config.catalogs).toEqual([]);
     expect(result.problems.map(({ reason, field }) => `${reason} ${field}`)).toEqual([fault]);
   });
@@ -232,12 +232,12 @@ describe("a store's flavour", () => {
   test("is warned of where increases of two kinds would meet in one metric", () => {
     const counter = { "metrics[0].source": { counter: { name: "deposits_total" }, intervalSeconds: 15 } };
     const mixed = { "stores[1].prometheus.flavour": "VictoriaMetrics" };
-    expect(compileWith({ ...counter, ...mixed }).verdict.warnings).toEqual([
+    expect(compileWith({ ...counter, ...mixed }).result.warnings).toEqual([
       "the metric cpu_util cannot be read over latam and its other stores at once, since VictoriaMetrics " +
         "computes increases in its own way",
     ]);
-    expect(compileWith(mixed).verdict.warnings).toEqual([]);
-    expect(compileWith({ ...counter, ...mixed, "metrics[0].stores": ["latam"] }).verdict.warnings).toEqual([]);
+    expect(compileWith(mixed).result.warnings).toEqual([]);
+    expect(compileWith({ ...counter, ...mixed, "metrics[0].stores": ["latam"] }).result.warnings).toEqual([]);
   });
 
   test("holds its fixed headers in lower case and Thanos' coarsest resolution", () => {

@@ -50,7 +50,7 @@ interface Edit {
   readonly kind: "write" | "delete";
 }
 
-async function carryOut(space: string, { name, kind }: Edit, value: number): Promise<void> {
+async function applyEdit(space: string, { name, kind }: Edit, value: number): Promise<void> {
   const ref = { namespace: space, name };
   if (kind === "write")
     await api.client.apply<ConfigMap>(
@@ -80,7 +80,7 @@ describe("an informer on a real API server", () => {
     await fc.assert(
       fc.asyncProperty(edits, edits, async (one, two) => {
         const write = async (all: readonly Edit[]): Promise<void> => {
-          for (const [value, edit] of all.entries()) await carryOut(space, edit, value);
+          for (const [value, edit] of all.entries()) await applyEdit(space, edit, value);
         };
         await Promise.all([write(one), write(two)]);
         await becomesTrue(informer, space);
@@ -98,7 +98,7 @@ describe("an informer on a real API server", () => {
     await informer.whenSynced();
     const lists = await listCount();
     for (let round = 0; round < 100; round += 1) {
-      await carryOut(space, { name: `edited-${round % 7}`, kind: "write" }, round);
+      await applyEdit(space, { name: `edited-${round % 7}`, kind: "write" }, round);
       api.proxy.cut();
       await waitFor(() => seen.has(`${round}`), { timeoutMs: 60_000, what: `edit ${round}`, pollMs: 2 });
     }
@@ -144,7 +144,7 @@ describe("an informer on a real API server", () => {
     const informer = start<ConfigMap>({ namespace: space });
     await informer.whenSynced();
     expect(informer.list()).toHaveLength(1_200);
-    await carryOut(space, { name: "object-7", kind: "write" }, 8);
+    await applyEdit(space, { name: "object-7", kind: "write" }, 8);
     await becomesTrue(informer, space);
   });
 

@@ -24,7 +24,7 @@ interface Candidate {
   readonly registry: Registry;
 }
 
-function world() {
+function setup() {
   const clock = new ManualClock();
   const server = new ModelLease(clock);
   return {
@@ -76,7 +76,7 @@ async function leaderMetric({ registry }: Candidate): Promise<number> {
 
 describe("a candidate", () => {
   test("takes a lease that is not there and renews it every 4 s in microseconds", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const one = make("one");
     one.election.start();
     await settle();
@@ -99,7 +99,7 @@ describe("a candidate", () => {
   });
 
   test("waits while another leads, whatever the other's wall clock says", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const one = make("one", {});
     const two = make("two");
     one.election.start();
@@ -119,7 +119,7 @@ describe("a candidate", () => {
   });
 
   test("takes over from a dead leader 30 s after it last saw the lease change, and not sooner", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const one = make("one");
     const two = make("two");
     one.election.start();
@@ -136,7 +136,7 @@ describe("a candidate", () => {
   });
 
   test("is not kept waiting by edits that are not the leader's", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const one = make("one");
     const two = make("two");
     one.election.start();
@@ -153,7 +153,7 @@ describe("a candidate", () => {
   });
 
   test("leads at once when a leader stops: the lease is released after the work has ended", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const ended = Promise.withResolvers<void>();
     const one = make("one", { onStopped: () => ended.promise });
     const two = make("two");
@@ -176,7 +176,7 @@ describe("a candidate", () => {
   });
 
   test("that stops takes no lease and leaves one alone that is another's", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const one = make("one");
     const two = make("two");
     one.election.start();
@@ -194,7 +194,7 @@ describe("a candidate", () => {
 describe("a leader", () => {
   const links: readonly Link[] = ["fail", "hang", "late", "deaf"];
   test.each(links)("whose calls %s knows after 20 s, before anybody else can lead", async (link) => {
-    const { clock, candidate: make } = world();
+    const { clock, candidate: make } = setup();
     const one = make("one");
     const two = make("two");
     one.election.start();
@@ -211,7 +211,7 @@ describe("a leader", () => {
   });
 
   test("ends its term at the deadline although a call hangs", async () => {
-    const { clock, candidate: make } = world();
+    const { clock, candidate: make } = setup();
     const one = make("one", { callTimeoutMs: 7_000 });
     let term: AbortSignal | undefined;
     const two = make("two", { onStarted: (signal) => void (term = signal) });
@@ -226,7 +226,7 @@ describe("a leader", () => {
   });
 
   test("counts its term from before the write that the server was slow to answer", async () => {
-    const { clock, candidate: make } = world();
+    const { clock, candidate: make } = setup();
     const one = make("one");
     one.election.start();
     await settle();
@@ -240,7 +240,7 @@ describe("a leader", () => {
   });
 
   test("begins no new term while the work of the last one goes on, even if a renewal still succeeds", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const ended = Promise.withResolvers<void>();
     let starts = 0;
     const one = make("one", {
@@ -262,7 +262,7 @@ describe("a leader", () => {
   });
 
   test("that was frozen knows that its term is over before any of its timers has fired", async () => {
-    const { candidate: make } = world();
+    const { candidate: make } = setup();
     const one = make("one");
     one.election.start();
     await settle();
@@ -271,7 +271,7 @@ describe("a leader", () => {
   });
 
   test("goes on when its link comes back in time", async () => {
-    const { clock, candidate: make } = world();
+    const { clock, candidate: make } = setup();
     const one = make("one");
     one.election.start();
     await settle();
@@ -284,7 +284,7 @@ describe("a leader", () => {
   });
 
   test("goes on when others edit the lease's labels, and when the lease is deleted", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const one = make("one");
     one.election.start();
     await settle();
@@ -297,7 +297,7 @@ describe("a leader", () => {
   });
 
   test("ends its term at once when it sees that another has taken the lease", async () => {
-    const { clock, server, candidate: make } = world();
+    const { clock, server, candidate: make } = setup();
     const one = make("one");
     one.election.start();
     await settle();
@@ -313,7 +313,7 @@ describe("a leader", () => {
   });
 
   test("that cannot start says so, ends its term and tries again", async () => {
-    const { clock, candidate: make } = world();
+    const { clock, candidate: make } = setup();
     let starts = 0;
     const one = make("one", {
       onStarted: () => {
@@ -330,7 +330,7 @@ describe("a leader", () => {
 });
 
 test("times that do not fit into each other are refused", () => {
-  const { candidate: make } = world();
+  const { candidate: make } = setup();
   expect(() => make("one", { leaseMs: 20_000 })).toThrow(RangeError);
   expect(() => make("one", { retryMs: 15_000 })).toThrow(RangeError);
   expect(() => make("one", { callTimeoutMs: 10_000 })).toThrow(RangeError);
@@ -358,7 +358,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 test("never do two of three candidates lead at once, and one leads again when all is well, whatever befalls them", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 25 }), async (given) => {
-      const { clock, server, candidate: make } = world();
+      const { clock, server, candidate: make } = setup();
       const all = ["one", "two", "three"].map((identity) => make(identity));
       const leaders = (): number => all.filter(({ election, working }) => election.isLeader() || working).length;
       const wait = async (ms: number): Promise<void> => {

@@ -1,17 +1,17 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ResourceInventory, type ResourceChange } from "../../../operator/inventory/resources.ts";
 import type { ResourceObject } from "../../../operator/resource-types.ts";
-import { ToldSet } from "./told-set.ts";
+import { ScriptedSet } from "./scripted-set.ts";
 
-let partners: ToldSet<ResourceObject>;
+let partners: ScriptedSet<ResourceObject>;
 let inventory: ResourceInventory;
 let changes: ResourceChange[];
 beforeEach(() => {
-  partners = new ToldSet();
+  partners = new ScriptedSet();
   inventory = new ResourceInventory({
     WebhookPartner: partners,
-    MetricCatalog: new ToldSet(),
-    QueryClassQuota: new ToldSet(),
+    MetricCatalog: new ScriptedSet(),
+    QueryClassQuota: new ScriptedSet(),
   });
   changes = [];
   inventory.onChange((change) => void changes.push(change));

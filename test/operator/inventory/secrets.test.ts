@@ -7,10 +7,10 @@ import { KubeError } from "../../../kube/client/kube-error.ts";
 import { type KubeObject, keyOf } from "../../../kube/client/resource.ts";
 import type { SecretObject } from "../../../operator/resource-types.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
-import { ToldSet } from "./told-set.ts";
+import { ScriptedSet } from "./scripted-set.ts";
 
 let clock: ManualClock;
-let metadata: ToldSet<KubeObject>;
+let metadata: ScriptedSet<KubeObject>;
 /** What the server holds, by `namespace/name`: a Secret, or what reading it fails with. */
 let held: Map<string, SecretObject | KubeError>;
 let reads: string[];
@@ -28,7 +28,7 @@ const client: Pick<KubeClient, "get"> = {
 };
 
 beforeEach(() => {
-  [clock, metadata, held, reads, changes] = [new ManualClock(), new ToldSet(), new Map(), [], 0];
+  [clock, metadata, held, reads, changes] = [new ManualClock(), new ScriptedSet(), new Map(), [], 0];
   inventory = new SecretInventory({
     client,
     metadata,

@@ -48,23 +48,23 @@ function namedAtB(prefix: string): string {
 async function quotaMessages(): Promise<string> {
   const { own, other, lines } = twoPods();
   const now = (): number => 1_000;
-  const purses = createSharedBuckets(now, own);
+  const sharedBuckets = createSharedBuckets(now, own);
   const home = createSharedBuckets(now, other);
   const limits = { ...wideLimits, requestsPerSecond: 10, burst: 20, costUnitsPerMinute: 600, burstCostUnits: 900 };
   const perMetric = [{ metric: "lag", requestsPerSecond: 8, costUnitsPerMinute: 60 }];
-  const spenders = Array.from({ length: 20 }, (_, index) => ({
+  const clients = Array.from({ length: 20 }, (_, index) => ({
     client: `client-${index}`,
     queryClass: "A" as const,
     limits,
     perMetric,
   }));
-  const spender = spenders.find((one) => ownerOf(clientKey(one), ["pod-a", "pod-b"]) === "pod-b");
-  if (spender === undefined) throw new Error("no spender");
-  const claims = chargesOf(spender, { requests: 1, costs: new Map([["lag", 3]]) });
-  await purses.take(clientKey(spender), claims);
-  purses.stop();
+  const client = clients.find((one) => ownerOf(clientKey(one), ["pod-a", "pod-b"]) === "pod-b");
+  if (client === undefined) throw new Error("no client");
+  const claims = chargesOf(client, { requests: 1, costs: new Map([["lag", 3]]) });
+  await sharedBuckets.take(clientKey(client), claims);
+  sharedBuckets.stop();
   home.stop();
-  return [`owner ${clientKey(spender)}`, ...lines].join("\n");
+  return [`owner ${clientKey(client)}`, ...lines].join("\n");
 }
 
 async function leaseMessages(): Promise<string> {

@@ -43,8 +43,8 @@ function query(pairs: Readonly<Record<string, string>>): Query {
   const config = configOf(stores, generatedMetrics(stores));
   const caller = { ...everyone, tenants: ["acme"], environments: ["prod", "dev"], scopes: ["metrics:read"] };
   const limits = { A: wideLimits, B: wideLimits, C: wideLimits };
-  const world = { catalog: indexCatalogs(config.catalogs), quotas: { quotas: [], classDefaults: limits } };
-  return makeQuery(parameters(Object.entries(pairs)), caller, world, nowMs);
+  const queryContext = { catalog: indexCatalogs(config.catalogs), quotas: { quotas: [], classDefaults: limits } };
+  return makeQuery(parameters(Object.entries(pairs)), caller, queryContext, nowMs);
 }
 
 const full = query({

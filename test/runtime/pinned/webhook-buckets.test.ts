@@ -91,7 +91,7 @@ async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
   const claimed = nats.take();
   await keys.keep("key 1", body, { status: 202, body: { status: "accepted" } });
   const kept = nats.take();
-  const homes = new LaneOwnership({
+  const ownership = new LaneOwnership({
     bucket: bucketWith(buckets.pods),
     clock: nats.handle.clock,
     podId: "node-1.example/pod a",
@@ -99,9 +99,9 @@ async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
     log,
     onChange: () => undefined,
   });
-  await homes.start();
+  await ownership.start();
   const beat = nats.take();
-  await homes.leave();
+  await ownership.leave();
   return {
     "idempotency key of a request that runs": claimed,
     "idempotency key of a request that ended": kept,

@@ -124,8 +124,8 @@ describe("the report", () => {
     const failing = (reason: "consent" | "tls") =>
       ({ kind: "failure", reason, detail: "why", timings: { totalMs: 1 } }) as const;
     const marksWith = (failure?: ReturnType<typeof failing>) => {
-      const verdict = { partner, sinceMs: 0, ...(failure === undefined ? {} : { failure }) };
-      status.engine = { health: () => ({ ok: true }), endpointValidations: () => [verdict] };
+      const validation = { partner, sinceMs: 0, ...(failure === undefined ? {} : { failure }) };
+      status.engine = { health: () => ({ ok: true }), endpointValidations: () => [validation] };
       return reportOf(status).marks;
     };
     const common = {

@@ -109,7 +109,7 @@ describe.concurrent("streams that somebody deletes", () => {
     );
     expect(engine.lines.some(({ level, message }) => level === "error" && message === "streams lost")).toBe(true);
     const hasTried = (): boolean => engine.lines.some(({ fields }) => fields["duty"] === "topology");
-    await waitFor(hasTried, { timeoutMs, what: "the duty to refuse" });
+    await waitFor(hasTried, { timeoutMs, what: "the job to refuse" });
     for (const stream of [deadLetters, attempts, events]) {
       await expect(engine.nats.manager.streams.info(stream)).rejects.toThrow("stream not found");
     }

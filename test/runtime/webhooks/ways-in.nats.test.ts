@@ -64,7 +64,7 @@ function poster({ onTestFinished }: Cleanup, { engine }: TestEngine) {
 }
 
 describe.concurrent("a batch over HTTP", () => {
-  test("has a verdict per event, stores what is good and byte for byte", async (context) => {
+  test("has a result per event, stores what is good and byte for byte", async (context) => {
     const it = await caseOf(context);
     const post = poster(context, it);
     const odd =

@@ -5,32 +5,32 @@ import { runsOf } from "../../../support/soak.ts";
 import { waitFor } from "../../../support/wait.ts";
 import {
   partnerOf,
-  startWorld,
+  startSetup,
   tenants,
   types,
-  wishes,
+  partnerRows,
   type Asked,
   type Claims,
   type Stored,
-  type Told,
-  type World,
-} from "./partner-access-world.ts";
+  type ShownResponse,
+  type PartnerAccessSetup,
+} from "./partner-access-setup.ts";
 
 let server: NatsServerHandle;
-let world: World;
+let setup: PartnerAccessSetup;
 beforeAll(async () => {
   server = await startNatsServer();
-  world = await startWorld(server.url);
+  setup = await startSetup(server.url);
 });
 afterAll(async () => {
-  await world?.close();
+  await setup?.close();
   await server?.stop();
 });
 
 const timeoutMs = 20_000;
 const nobody = "shop/nobody";
 const nothing = "no-such-event";
-const labels = Object.keys(wishes);
+const labels = Object.keys(partnerRows);
 const from = "2026-01-01T00:00:00Z";
 
 const eventId = fc.constantFrom(
@@ -45,23 +45,23 @@ const narrowed: fc.Arbitrary<Claims & { readonly partners: readonly string[] }> 
 
 const mayName = (names: readonly string[], name: string): boolean => names.includes("*") || names.includes(name);
 const deliveredTo = (claims: Claims, event: Stored): readonly string[] =>
-  world.wanting(event).filter((name) => mayName(claims.partners ?? ["*"], name));
+  setup.wanting(event).filter((name) => mayName(claims.partners ?? ["*"], name));
 const isVisible = (claims: Claims, event: Stored): boolean =>
   mayName(claims.tenants, event.tenant) && deliveredTo(claims, event).length > 0;
-const visibleEvents = (claims: Claims): readonly Stored[] => world.events.filter((event) => isVisible(claims, event));
+const visibleEvents = (claims: Claims): readonly Stored[] => setup.events.filter((event) => isVisible(claims, event));
 const isVisibleId = (claims: Claims, id: string): boolean => visibleEvents(claims).some((event) => event.id === id);
 
-/** What was told, and what has to be. */
-type Pair = readonly [told: unknown, expected: unknown];
+/** The response, and the expected one. */
+type Pair = readonly [shown: unknown, expected: unknown];
 
-/** The same request in a world where what it names does not exist is refused alike. */
+/** The same request where what it names does not exist is refused alike. */
 async function likeNone(
   claims: Claims,
   asked: Asked,
   none: Asked,
   [name, absentName] = [named(asked), named(none)],
 ): Promise<Pair> {
-  const [real, absent] = [await world.ask(claims, asked), await world.ask(claims, none)];
+  const [real, absent] = [await setup.ask(claims, asked), await setup.ask(claims, none)];
   if (absent.status < 400) throw new Error(`what does not exist is found: ${JSON.stringify(none)}`);
   return [JSON.parse(JSON.stringify(real).replaceAll(name, absentName)), absent];
 }
@@ -73,14 +73,14 @@ function named({ path, body }: Asked): string {
 }
 
 type Items = readonly Readonly<Record<string, unknown>>[];
-const items = ({ body }: Told, name: string): Items => body[name] as Items;
+const items = ({ body }: ShownResponse, name: string): Items => body[name] as Items;
 const sorted = (texts: readonly unknown[]): readonly string[] =>
   texts.map(String).toSorted((a, b) => a.localeCompare(b));
 const idsOf = (list: Items): readonly string[] => list.map((item) => String(item["event_id"]));
 const deadOf = (claims: Claims, partner: string): readonly Stored[] =>
-  world.events.filter(
+  setup.events.filter(
     (event) =>
-      (wishes[partner]?.status ?? 0) >= 400 &&
+      (partnerRows[partner]?.status ?? 0) >= 400 &&
       deliveredTo(claims, event).includes(partner) &&
       mayName(claims.tenants, event.tenant),
   );
@@ -98,11 +98,11 @@ type Check = (claims: Claims) => Promise<Pair>;
 const history = eventId.map((id): Check => async (claims) => {
   const path = `/webhooks/events/${id}`;
   if (!isVisibleId(claims, id)) return likeNone(claims, { path }, { path: `/webhooks/events/${nothing}` });
-  const told = await world.ask(claims, { path });
-  const internals = /"pod"|127\.0\.0\.1/u.exec(JSON.stringify(told));
-  const expected = world.events.filter((event) => event.id === id).flatMap((event) => deliveredTo(claims, event));
+  const shown = await setup.ask(claims, { path });
+  const internals = /"pod"|127\.0\.0\.1/u.exec(JSON.stringify(shown));
+  const expected = setup.events.filter((event) => event.id === id).flatMap((event) => deliveredTo(claims, event));
   return [
-    { partners: items(told, "deliveries").map(({ partner }) => partner), internals },
+    { partners: items(shown, "deliveries").map(({ partner }) => partner), internals },
     { partners: sorted(expected), internals: null },
   ];
 });
@@ -116,26 +116,26 @@ const list = fc
     const path = `/webhooks/events?${new URLSearchParams(given).toString()}`;
     if (after !== null && !isVisibleId(claims, after))
       return likeNone(claims, { path }, { path: path.replace(after, nothing) });
-    const first = after === null ? 0 : world.events.findIndex(({ id }) => id === after) + 1;
-    const meant = world.events
+    const first = after === null ? 0 : setup.events.findIndex(({ id }) => id === after) + 1;
+    const meant = setup.events
       .slice(first)
       .filter((event) => isVisible(claims, event) && (type ?? event.type) === event.type);
     const wanted = meant.filter((event) => partner === null || deliveredTo(claims, event).includes(partner));
-    const told = items(await world.ask(claims, { path }), "data").map(({ event_id: id, deliveries }) => [
+    const shown = items(await setup.ask(claims, { path }), "data").map(({ event_id: id, deliveries }) => [
       id,
       (deliveries as Items).map((one) => one["partner"]),
     ]);
-    return [told, wanted.map((event) => [event.id, sorted(deliveredTo(claims, event))])];
+    return [shown, wanted.map((event) => [event.id, sorted(deliveredTo(claims, event))])];
   });
 
 const deadLetters = label.map((partner): Check => async (claims) => {
   const path = `/webhooks/dead-letters?partner=${partner}&limit=200`;
   if (isForeign(claims, partner)) return likeNone(claims, { path }, { path: path.replace(partner, nobody) });
-  const told = items(await world.ask(claims, { path }), "data");
-  return [sorted(idsOf(told)), sorted(deadOf(claims, partner).map(({ id }) => id))];
+  const shown = items(await setup.ask(claims, { path }), "data");
+  return [sorted(idsOf(shown)), sorted(deadOf(claims, partner).map(({ id }) => id))];
 });
 
-const counts = ({ status, body: { matched, missing } }: Told): object => ({ status, matched, missing });
+const counts = ({ status, body: { matched, missing } }: ShownResponse): object => ({ status, matched, missing });
 const post = (path: string, body: object): Asked => ({ method: "POST", path, body });
 
 /** A replay of which the token may not see every partner is refused as one for a partner that does not exist. */
@@ -155,10 +155,10 @@ const replayByIds = fc
       post("/webhooks/replay", { event_ids: ids, partners: names, dry_run: true });
     const refused = foreignReplay(claims, partners, asked);
     if (refused !== undefined) return refused;
-    const told = await world.ask(claims, asked(partners));
+    const shown = await setup.ask(claims, asked(partners));
     const meant = visibleEvents(claims).filter(({ id }) => ids.includes(id));
     return [
-      counts(told),
+      counts(shown),
       { status: 200, matched: pairsOf(claims, meant, partners).length, missing: ids.length - meant.length },
     ];
   });
@@ -171,14 +171,14 @@ const replayOfWindow = fc
     const refused = foreignReplay(claims, partners, (names) => asked(before, [...names]));
     if (refused !== undefined) return refused;
     if (!isVisibleId(claims, before)) return likeNone(claims, asked(before), asked(nothing));
-    const meant = world.events
+    const meant = setup.events
       .slice(
         0,
-        world.events.findIndex(({ id }) => id === before),
+        setup.events.findIndex(({ id }) => id === before),
       )
       .filter((event) => isVisible(claims, event));
     return [
-      counts(await world.ask(claims, asked(before))),
+      counts(await setup.ask(claims, asked(before))),
       { status: 200, matched: pairsOf(claims, meant, partners).length, missing: 0 },
     ];
   });
@@ -187,7 +187,7 @@ const redrive = label.map((partner): Check => async (claims) => {
   const asked = (name: string): Asked => post("/webhooks/dead-letters/redrive", { partner: name, dry_run: true });
   if (isForeign(claims, partner)) return likeNone(claims, asked(partner), asked(nobody));
   return [
-    counts(await world.ask(claims, asked(partner))),
+    counts(await setup.ask(claims, asked(partner))),
     { status: 200, matched: deadOf(claims, partner).length, missing: 0 },
   ];
 });
@@ -209,19 +209,19 @@ describe("a token that names partners", () => {
     { timeout: 120_000 },
     async (_name, check: fc.Arbitrary<Check>) => {
       const property = fc.asyncProperty(narrowed, check, async (claims, run) => {
-        const [told, expected] = await run(claims);
-        expect(told).toEqual(expected);
+        const [shown, expected] = await run(claims);
+        expect(shown).toEqual(expected);
       });
       await fc.assert(property, { numRuns: runsOf(400) });
     },
   );
 
   test("sees every partner when it names all, as one without the claim does", async () => {
-    for (const event of world.events) {
+    for (const event of setup.events) {
       const path = `/webhooks/events/${event.id}`;
-      const everyone = await world.ask({ tenants: ["*"] }, { path });
-      expect(await world.ask({ tenants: ["*"], partners: ["*"] }, { path })).toEqual(everyone);
-      expect(items(everyone, "deliveries").map(({ partner }) => partner)).toEqual(sorted(world.wanting(event)));
+      const everyone = await setup.ask({ tenants: ["*"] }, { path });
+      expect(await setup.ask({ tenants: ["*"], partners: ["*"] }, { path })).toEqual(everyone);
+      expect(items(everyone, "deliveries").map(({ partner }) => partner)).toEqual(sorted(setup.wanting(event)));
       expect(JSON.stringify(everyone)).toContain('"pod":"pod-1"');
     }
   });
@@ -237,7 +237,7 @@ describe("a token that names partners", () => {
       });
       for (const { claims, partners: some, ids } of fc.sample(asking, runsOf(60))) {
         const partners = some.filter((name) => !isForeign(claims, name));
-        const taken = await world.ask(claims, {
+        const taken = await setup.ask(claims, {
           method: "POST",
           path: "/webhooks/replay",
           body: { event_ids: ids, partners, rate_per_second: 1_000 },
@@ -245,7 +245,7 @@ describe("a token that names partners", () => {
         const id = String(taken.body["replay_id"]);
         const path = `/webhooks/replay/${id}`;
         const done = async () =>
-          (await world.ask(claims, { path })).body["status"] === "completed" ? true : undefined;
+          (await setup.ask(claims, { path })).body["status"] === "completed" ? true : undefined;
         await waitFor(done, { timeoutMs, what: "the replay" });
         const expected = pairsOf(
           claims,
@@ -253,10 +253,10 @@ describe("a token that names partners", () => {
           partners,
         );
         const sent = () =>
-          world.recipient.received
+          setup.recipient.received
             .filter(({ headers }) => headers["x-webhook-replay"] === id)
             .map((one) => `${one.eventId} ${partnerOf(one)}`);
-        const { body } = await world.ask(claims, { path });
+        const { body } = await setup.ask(claims, { path });
         // What is on its way for another replay is left alone.
         await waitFor(() => sent().length >= Number(body["published"]) || undefined, {
           timeoutMs,
@@ -270,12 +270,12 @@ describe("a token that names partners", () => {
         };
         const reading = claims.partners.length === 0 ? [] : (["GET", "DELETE"] as const);
         for (const method of reading) {
-          const [told, none] = await likeNone(
+          const [shown, none] = await likeNone(
             stranger,
             { method, path },
             { method, path: "/webhooks/replay/no-such-replay" },
           );
-          expect(told).toEqual(none);
+          expect(shown).toEqual(none);
         }
       }
     },
@@ -288,12 +288,12 @@ describe("a token that names partners", () => {
       key: "k",
       body: { event_ids: ["vega-payout.done-1"], dry_run: true },
     } as const;
-    expect((await world.ask({ tenants: ["*"] }, asked)).body).toMatchObject({ matched: 2, missing: 0 });
-    expect((await world.ask({ tenants: ["*"], partners: ["bank/one"] }, asked)).body).toMatchObject({
+    expect((await setup.ask({ tenants: ["*"] }, asked)).body).toMatchObject({ matched: 2, missing: 0 });
+    expect((await setup.ask({ tenants: ["*"], partners: ["bank/one"] }, asked)).body).toMatchObject({
       matched: 1,
       missing: 0,
     });
-    expect((await world.ask({ tenants: ["*"], partners: ["shop/two"] }, asked)).body).toMatchObject({
+    expect((await setup.ask({ tenants: ["*"], partners: ["shop/two"] }, asked)).body).toMatchObject({
       matched: 0,
       missing: 1,
     });
@@ -303,17 +303,17 @@ describe("a token that names partners", () => {
     const body = { event_id: "vega-payout.done-2", partner: "bank/one" };
     const claims = { tenants: ["vega"], partners: ["bank/one"] };
     const look = async () => {
-      const told = await world.ask(claims, { path: `/webhooks/events/${body.event_id}` });
-      return items(told, "deliveries")[0]?.["state"] === "rejected" || undefined;
+      const shown = await setup.ask(claims, { path: `/webhooks/events/${body.event_id}` });
+      return items(shown, "deliveries")[0]?.["state"] === "rejected" || undefined;
     };
     await waitFor(look, { timeoutMs, what: "the end of what was replayed" });
     const letters = async (partner: string) =>
-      idsOf(items(await world.ask({ tenants: ["*"] }, { path: `/webhooks/dead-letters?partner=${partner}` }), "data"));
+      idsOf(items(await setup.ask({ tenants: ["*"] }, { path: `/webhooks/dead-letters?partner=${partner}` }), "data"));
     await waitFor(async () => (await letters("bank/one")).includes(body.event_id) || undefined, {
       timeoutMs,
       what: "the dead letter",
     });
-    expect(await world.ask(claims, { method: "POST", path: "/webhooks/ack", body })).toMatchObject({
+    expect(await setup.ask(claims, { method: "POST", path: "/webhooks/ack", body })).toMatchObject({
       status: 200,
       body: { handled: "manual" },
     });

@@ -10,7 +10,7 @@ import {
   stepMs,
   storesOf,
   truth,
-  worldAt,
+  queryContextAt,
   wrongPlaces,
 } from "./live-store.ts";
 
@@ -25,7 +25,7 @@ describe("a point from the cache", () => {
     });
     await assert(
       asyncProperty(array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
-        const queryContext = worldAt(startOfDayMs + 3_600_000);
+        const queryContext = queryContextAt(startOfDayMs + 3_600_000);
         const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
         for (const { waitMs, count, backSteps } of steps) {
           queryContext.nowMs += waitMs;
@@ -45,7 +45,7 @@ describe("a point from the cache", () => {
   });
 
   test("includes a late sample after the lifetime of the tail", async () => {
-    const queryContext = worldAt(startOfDayMs + 3_600_000);
+    const queryContext = queryContextAt(startOfDayMs + 3_600_000);
     const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
     const grid = { endMs: align(queryContext.nowMs), count: 2 };
     const before = await read(queryContext, stores, cache, grid);
@@ -60,7 +60,7 @@ describe("a point from the cache", () => {
 
 describe("a window that slides by one step", () => {
   test("reads its new points and its tail, not its settled points", async () => {
-    const queryContext = worldAt(startOfDayMs + 3_600_000);
+    const queryContext = queryContextAt(startOfDayMs + 3_600_000);
     const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
     await read(queryContext, stores, cache, { endMs: align(queryContext.nowMs), count: 720 });
     queryContext.nowMs += stepMs;
@@ -75,7 +75,7 @@ describe("a window that slides by one step", () => {
 
 describe("a cached extent", () => {
   test("serves equal queries only: not another tenant, query or configuration of the store", async () => {
-    const queryContext = worldAt(startOfDayMs);
+    const queryContext = queryContextAt(startOfDayMs);
     const cache = createReadCache(bytesMax);
     const stores = storesOf(queryContext);
     const grid = { endMs: startOfDayMs - 600_000, count: 10 };
@@ -87,7 +87,7 @@ describe("a cached extent", () => {
   });
 
   test("is neither of an incomplete response nor of a failure", async () => {
-    const queryContext = worldAt(startOfDayMs);
+    const queryContext = queryContextAt(startOfDayMs);
     const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
     const grid = { endMs: startOfDayMs - 600_000, count: 10 };
     queryContext.warning = "incomplete";
@@ -100,7 +100,7 @@ describe("a cached extent", () => {
   });
 
   test("counts towards the bound in bytes; the least recently used query is removed first", async () => {
-    const queryContext = worldAt(startOfDayMs);
+    const queryContext = queryContextAt(startOfDayMs);
     const [stores, cache] = [storesOf(queryContext), createReadCache(40_000)];
     const grid = { endMs: startOfDayMs - 600_000, count: 500 };
     for (const query of ["a", "b", "c", "d", "e", "f"]) await read(queryContext, stores, cache, grid, { query });
@@ -112,7 +112,7 @@ describe("a cached extent", () => {
 
 describe("equal concurrent reads", () => {
   test("are one request, which continues until its last caller has left", async () => {
-    const queryContext = worldAt(startOfDayMs);
+    const queryContext = queryContextAt(startOfDayMs);
     const [stores, cache] = [storesOf(queryContext), createReadCache(bytesMax)];
     const grid = { endMs: startOfDayMs - 600_000, count: 10 };
     const leaving = new AbortController();

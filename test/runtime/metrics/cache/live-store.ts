@@ -86,7 +86,7 @@ export interface Asked {
 }
 
 /** Nothing was asked yet. */
-export function worldAt(nowMs: number): QueryContext {
+export function queryContextAt(nowMs: number): QueryContext {
   return { nowMs, asked: [], warning: "none", failure: undefined };
 }
 

@@ -23,7 +23,7 @@ import {
   stepMs,
   storesOf,
   truth,
-  worldAt,
+  queryContextAt,
   wrongPlaces,
   type QueryContext,
 } from "./live-store.ts";
@@ -48,7 +48,7 @@ function startShared(count = 2, residency?: string): Shared {
     put: async (name, value) => void kept.set(name, value),
     state: () => "ok",
   };
-  const queryContext = worldAt(startOfDayMs + 3_600_000);
+  const queryContext = queryContextAt(startOfDayMs + 3_600_000);
   const members = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
   const caches = members.map((own) =>
     createReadCache(bytesMax, { shared: createSharedExtents(bytes, own, { residency }) }),

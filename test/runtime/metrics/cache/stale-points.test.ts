@@ -13,7 +13,7 @@ import {
   stepMs,
   storesOf,
   truth,
-  worldAt,
+  queryContextAt,
   wrongPlaces,
   type QueryContext,
 } from "./live-store.ts";
@@ -33,7 +33,7 @@ interface Renewing {
 }
 
 function start(): Renewing {
-  const queryContext = worldAt(startOfDayMs + 3_600_000);
+  const queryContext = queryContextAt(startOfDayMs + 3_600_000);
   const ended: unknown[] = [];
   const refreshes = createBackgroundRefreshes({ ended: (failure) => void ended.push(failure) });
   return { queryContext, stores: storesOf(queryContext), cache: createReadCache(bytesMax, { refreshes }), ended };

@@ -19,14 +19,14 @@ const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const stores = [storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" })];
 const reader: Caller = { ...everyone, tenants: ["brand-a"] };
 
-function worldOf(metrics: readonly MetricConfig[] = [], limits: Partial<ClassLimits> = {}): QueryContext {
+function contextOf(metrics: readonly MetricConfig[] = [], limits: Partial<ClassLimits> = {}): QueryContext {
   const config = configOf(stores, [...generatedMetrics(stores), ...metrics]);
   const own = { ...wideLimits, ...limits };
   return { catalog: indexCatalogs(config.catalogs), quotas: { quotas: [], classDefaults: { A: own, B: own, C: own } } };
 }
 
 type Pairs = readonly (readonly [string, string])[];
-function query(pairs: Pairs, { world: queryContext = worldOf(), caller = reader } = {}): Query {
+function query(pairs: Pairs, { queryContext = contextOf(), caller = reader } = {}): Query {
   return makeQuery(parameters(pairs), caller, queryContext, nowMs);
 }
 
@@ -46,7 +46,7 @@ describe("a query", () => {
       aggregations: ["p99"],
       defaultAggregation: "p99",
     });
-    const made = query([...queueLag, ["metric", "p99"]], { world: worldOf([p99]) });
+    const made = query([...queueLag, ["metric", "p99"]], { queryContext: contextOf([p99]) });
     expect(made.metrics.map(({ aggregation }) => aggregation)).toEqual(["p99", "avg"]);
   });
 
@@ -89,13 +89,13 @@ describe("a query", () => {
       ["filter[region]", "eu"],
       ["filter[environment]", "prod"],
     ];
-    expect(query(pairs, { world: worldOf([bare]) }).tenant).toBe("brand-a");
+    expect(query(pairs, { queryContext: contextOf([bare]) }).tenant).toBe("brand-a");
   });
 });
 
 describe("the limits of a query (Operational Metrics API §8)", () => {
   const bounded = (changes: Partial<MetricConfig>) =>
-    worldOf([
+    contextOf([
       metricConfig("m", stores, { source: { kind: "gauge", name: "m", matchers: [] }, minStepSeconds: 10, ...changes }),
     ]);
   const pairs = (...more: Pairs): Pairs => [
@@ -109,44 +109,44 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
   test("allow a step of 10 s, and of 1 min for public dashboards", () => {
     const queryContext = bounded({});
     const publicCaller = { ...reader, scopes: ["metrics:read.public"] };
-    expect(stepOf(query(pairs(["step", "10s"]), { world: queryContext }))).toBe("10s");
-    expect(stepOf(query(pairs(), { world: queryContext, caller: publicCaller }))).toBe("1m");
-    expect(refused(() => query(pairs(["step", "9s"]), { world: queryContext }))).toBe("invalid_step step");
-    expect(refused(() => query(pairs(["step", "30s"]), { world: queryContext, caller: publicCaller }))).toBe(
+    expect(stepOf(query(pairs(["step", "10s"]), { queryContext }))).toBe("10s");
+    expect(stepOf(query(pairs(), { queryContext, caller: publicCaller }))).toBe("1m");
+    expect(refused(() => query(pairs(["step", "9s"]), { queryContext }))).toBe("invalid_step step");
+    expect(refused(() => query(pairs(["step", "30s"]), { queryContext, caller: publicCaller }))).toBe(
       "invalid_step step",
     );
   });
 
   test("allow no step below the minimum of the metric, the largest of several metrics", () => {
     const queryContext = bounded({ minStepSeconds: 120 });
-    expect(refused(() => query(pairs(["step", "1m"]), { world: queryContext }))).toBe("invalid_step step");
-    expect(stepOf(query(pairs(["metric", "queue_lag"]), { world: queryContext }))).toBe("2m");
+    expect(refused(() => query(pairs(["step", "1m"]), { queryContext }))).toBe("invalid_step step");
+    expect(stepOf(query(pairs(["metric", "queue_lag"]), { queryContext }))).toBe("2m");
   });
 
   test("are narrowed by a class: the smallest step, the series and the grouping", () => {
-    const queryContext = worldOf([], { minStepSeconds: 300, maxSeries: 5, maxGroupBy: 1 });
+    const queryContext = contextOf([], { minStepSeconds: 300, maxSeries: 5, maxGroupBy: 1 });
     const lag: Pairs = [
       ["metric", "queue_lag"],
       ["from", "2026-01-01T11:00:00Z"],
       ["to", "2026-01-01T12:00:00Z"],
     ];
-    expect(query(lag, { world: queryContext })).toMatchObject({ limit: 5, window: { stepSeconds: 300 } });
-    expect(refused(() => query([...lag, ["limit", "6"]], { world: queryContext }))).toBe("invalid_limit limit");
-    expect(refused(() => query([...lag, ["group_by", "service,environment"]], { world: queryContext }))).toBe(
+    expect(query(lag, { queryContext })).toMatchObject({ limit: 5, window: { stepSeconds: 300 } });
+    expect(refused(() => query([...lag, ["limit", "6"]], { queryContext }))).toBe("invalid_limit limit");
+    expect(refused(() => query([...lag, ["group_by", "service,environment"]], { queryContext }))).toBe(
       "invalid_group_by group_by",
     );
   });
 
   test("are narrowed by a metric: fewer labels of grouping than four", () => {
     const queryContext = bounded({ maxGroupBy: 1 });
-    expect(refused(() => query(pairs(["group_by", "service,environment"]), { world: queryContext }))).toBe(
+    expect(refused(() => query(pairs(["group_by", "service,environment"]), { queryContext }))).toBe(
       "invalid_group_by group_by",
     );
-    expect(query(pairs(["group_by", "service"]), { world: queryContext }).groupBy).toEqual(["service"]);
+    expect(query(pairs(["group_by", "service"]), { queryContext }).groupBy).toEqual(["service"]);
   });
 
   test("allow the labels of the class and of the metric, and never more than 50 series", () => {
-    const queryContext = worldOf(
+    const queryContext = contextOf(
       [
         metricConfig("m", stores, {
           source: { kind: "gauge", name: "m", matchers: [] },
@@ -157,16 +157,16 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
       { maxGroupBy: 9, maxSeries: 500 },
     );
     const labels = ["region", "tenant", "environment", "service", "psp"];
-    expect(query(pairs(["group_by", labels.join(",")]), { world: queryContext }).groupBy).toEqual(
+    expect(query(pairs(["group_by", labels.join(",")]), { queryContext }).groupBy).toEqual(
       expect.arrayContaining(labels),
     );
-    expect(query(pairs(), { world: queryContext }).limit).toBe(50);
+    expect(query(pairs(), { queryContext }).limit).toBe(50);
   });
 });
 
 describe("an instant", () => {
   test("is a query of one point, as wide as the smallest step of the caller", () => {
-    const made = makeInstant(parameters([["metric", "queue_lag"]]), reader, worldOf(), nowMs);
+    const made = makeInstant(parameters([["metric", "queue_lag"]]), reader, contextOf(), nowMs);
     expect(made.window).toEqual({ fromMs: nowMs - 60_000, toMs: nowMs, stepSeconds: 60, downsample: undefined });
   });
 });

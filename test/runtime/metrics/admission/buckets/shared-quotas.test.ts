@@ -212,15 +212,18 @@ test("a client whose owner pod ends begins anew with one pod's share at the time
 });
 
 describe("a message of another pod about quotas", () => {
-  const loan = { key: "k", count: 1, perSecond: 1, burst: 1 };
+  const allocation = { key: "k", count: 1, perSecond: 1, burst: 1 };
   test.each([
     ["nothing", undefined],
     ["a word", "borrow"],
     ["no list", { borrow: 1, back: [], pods: 1 }],
-    ["a loan without a key", { borrow: [{ ...loan, key: 1 }], back: [], pods: 1 }],
-    ["a loan of less than nothing", { borrow: [{ ...loan, count: -1 }], back: [], pods: 1 }],
-    ["a rate that is no number", { borrow: [{ ...loan, perSecond: null }], back: [], pods: 1 }],
-    ["more loans than one message has", { borrow: Array.from({ length: 257 }, () => loan), back: [], pods: 1 }],
+    ["an allocation request without a key", { borrow: [{ ...allocation, key: 1 }], back: [], pods: 1 }],
+    ["an allocation request of less than nothing", { borrow: [{ ...allocation, count: -1 }], back: [], pods: 1 }],
+    ["a rate that is no number", { borrow: [{ ...allocation, perSecond: null }], back: [], pods: 1 }],
+    [
+      "more allocation requests than one message has",
+      { borrow: Array.from({ length: 257 }, () => allocation), back: [], pods: 1 },
+    ],
   ])("is not applied when it is %s", (_, message) => {
     expect(parseAllocationMessage(message)).toBeUndefined();
   });

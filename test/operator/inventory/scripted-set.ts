@@ -2,8 +2,8 @@ import type { ChangeHandler } from "../../../kube/informer/change-handlers.ts";
 import { type Change, ObjectStore } from "../../../kube/informer/object-store.ts";
 import type { KubeObject } from "../../../kube/client/resource.ts";
 
-/** A set of objects whose changes a test tells, as an informer would. */
-export class ToldSet<T extends KubeObject> {
+/** A set of objects whose changes a test reports, as an informer would. */
+export class ScriptedSet<T extends KubeObject> {
   readonly #store = new ObjectStore<T>();
   readonly #handlers: Array<ChangeHandler<T>> = [];
   #version = 100;
@@ -20,11 +20,11 @@ export class ToldSet<T extends KubeObject> {
     return this.#store.list();
   }
 
-  /** The object is so now, in a new version unless it brings one. Answers what was told. */
+  /** The object is so now, in a new version unless it brings one. Returns the stored object. */
   put(object: T): T {
     this.#version += 1;
     const versioned = { ...object, metadata: { resourceVersion: String(this.#version), ...object.metadata } };
-    this.#tell(this.#store.put(versioned, "watch"));
+    this.#report(this.#store.put(versioned, "watch"));
     return versioned;
   }
 
@@ -33,7 +33,7 @@ export class ToldSet<T extends KubeObject> {
     const object = this.#store.get(key);
     this.#version += 1;
     if (object === undefined) return;
-    this.#tell(
+    this.#report(
       this.#store.remove(
         { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } },
         "watch",
@@ -41,7 +41,7 @@ export class ToldSet<T extends KubeObject> {
     );
   }
 
-  #tell(changes: readonly Change<T>[]): void {
+  #report(changes: readonly Change<T>[]): void {
     for (const change of changes) for (const handler of this.#handlers) void handler(change);
   }
 }

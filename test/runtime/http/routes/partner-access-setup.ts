@@ -34,8 +34,8 @@ export interface Asked {
   readonly key?: string;
 }
 
-/** An answer without what differs from request to request. */
-export interface Told {
+/** A response without the parts that differ from request to request. */
+export interface ShownResponse {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -47,13 +47,13 @@ export interface Stored {
 }
 
 /** Four partners, three tenants, and what an engine with the real routes makes of their events. */
-export interface World {
+export interface PartnerAccessSetup {
   readonly engine: TestEngine;
   readonly recipient: WebhookPartnerServer;
   readonly events: readonly Stored[];
   /** Partners that want an event, by `namespace/name`. */
   wanting(event: Stored): readonly string[];
-  ask(claims: Claims, asked: Asked): Promise<Told>;
+  ask(claims: Claims, asked: Asked): Promise<ShownResponse>;
   close(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export const tenants = ["acme", "vega", "luna"] as const;
 export const types = ["payout.done", "refund.made"] as const;
 const timeoutMs = 30_000;
 
-interface Wish {
+interface PartnerRow {
   readonly types: readonly string[];
   readonly tenants: readonly string[];
   /** What the partner answers. */
@@ -69,7 +69,7 @@ interface Wish {
 }
 
 /** By `namespace/name`. None wants the events that the product makes about deliveries: these come at any time. */
-export const wishes: Readonly<Record<string, Wish>> = {
+export const partnerRows: Readonly<Record<string, PartnerRow>> = {
   "shop/one": { types: ["payout.*"], tenants: ["*"], status: 404 },
   "shop/two": { types: ["payout.*", "refund.*"], tenants: ["acme"], status: 200 },
   "bank/one": { types: ["payout.*"], tenants: ["vega"], status: 422 },
@@ -77,11 +77,13 @@ export const wishes: Readonly<Record<string, Wish>> = {
 };
 
 /** Sends two events of each tenant and type, and waits until every delivery has ended. */
-export async function startWorld(servers: string): Promise<World> {
-  const recipient = await startWebhookPartner((delivery) => ({ status: wishes[partnerOf(delivery)]?.status ?? 500 }));
+export async function startSetup(servers: string): Promise<PartnerAccessSetup> {
+  const recipient = await startWebhookPartner((delivery) => ({
+    status: partnerRows[partnerOf(delivery)]?.status ?? 500,
+  }));
   const engine = await startEngine(
     servers,
-    configOf(...Object.keys(wishes).map((label) => configured(label, recipient.url))),
+    configOf(...Object.keys(partnerRows).map((label) => configured(label, recipient.url))),
     { settings: streamsOf("pa") },
   );
   const events = tenants.flatMap((tenant) =>
@@ -89,11 +91,11 @@ export async function startWorld(servers: string): Promise<World> {
   );
   for (const { id, tenant, type } of events) await engine.ingest(eventBytes(id, { tenant, type }));
   const app = appOf(engine);
-  const world: World = {
+  const setup: PartnerAccessSetup = {
     engine,
     recipient,
     events,
-    wanting: ({ tenant, type }) => Object.keys(wishes).filter((label) => wants(label, tenant, type)),
+    wanting: ({ tenant, type }) => Object.keys(partnerRows).filter((label) => wants(label, tenant, type)),
     ask: (claims, asked) => askApp(app, claims, asked),
     close: async () => {
       await app.close();
@@ -101,8 +103,8 @@ export async function startWorld(servers: string): Promise<World> {
       await recipient.close();
     },
   };
-  await untilSettled(world);
-  return world;
+  await untilSettled(setup);
+  return setup;
 }
 
 /** Which partner a request went to. */
@@ -111,16 +113,14 @@ export function partnerOf({ path }: ReceivedDelivery): string {
 }
 
 function wants(label: string, tenant: string, type: string): boolean {
-  const wish = wishes[label];
-  const isTenant = wish?.tenants.some((name) => name === "*" || name === tenant) ?? false;
-  return (
-    isTenant && (wish?.types.some((pattern) => pattern === type || pattern === `${type.split(".")[0]}.*`) ?? false)
-  );
+  const row = partnerRows[label];
+  const isTenant = row?.tenants.some((name) => name === "*" || name === tenant) ?? false;
+  return isTenant && (row?.types.some((pattern) => pattern === type || pattern === `${type.split(".")[0]}.*`) ?? false);
 }
 
 function configured(label: string, url: string): PartnerConfig {
   const [namespace = "", name = ""] = label.split("/");
-  const { types: wanted = [], tenants: whose = [] } = wishes[label] ?? {};
+  const { types: wanted = [], tenants: whose = [] } = partnerRows[label] ?? {};
   const subscriptions = [{ name: "all", types: wanted, tenants: whose, producers: [] }];
   const uid = `uid-of-${namespace}-${name}`;
   const own = new URL(`/${label}/v1`, url).href;
@@ -147,7 +147,7 @@ async function askApp(
   app: ReturnType<typeof createPublicServer>,
   claims: Claims,
   { method = "GET", path, body, key }: Asked,
-): Promise<Told> {
+): Promise<ShownResponse> {
   const caller: Caller = {
     client: "c",
     scopes: everyScope,
@@ -171,25 +171,26 @@ async function askApp(
   return { status: response.statusCode, body: rest };
 }
 
-async function untilSettled(world: World): Promise<void> {
+async function untilSettled(setup: PartnerAccessSetup): Promise<void> {
   const isSettled = async (event: Stored): Promise<boolean> => {
-    const history = await world.engine.engine.history.event(event.id, ["*"]);
+    const history = await setup.engine.engine.history.event(event.id, ["*"]);
     const ended = history?.deliveries.filter(({ state }) => state !== "in_delivery") ?? [];
-    return ended.length === world.wanting(event).length;
+    return ended.length === setup.wanting(event).length;
   };
-  const look = async () => (await Promise.all(world.events.map(isSettled))).every(Boolean) || undefined;
+  const look = async () => (await Promise.all(setup.events.map(isSettled))).every(Boolean) || undefined;
   await waitFor(look, { timeoutMs, what: "the end of every delivery" });
   const letters = async (label: string) =>
     (
-      await world.engine.engine.deadLetters.list(
+      await setup.engine.engine.deadLetters.list(
         { partner: label, afterSeq: 0, limit: 50 },
         { client: "c", tenants: ["*"] },
       )
     ).items.length;
-  const dead = world.events
-    .flatMap((event) => world.wanting(event))
-    .filter((label) => (wishes[label]?.status ?? 0) >= 400).length;
+  const dead = setup.events
+    .flatMap((event) => setup.wanting(event))
+    .filter((label) => (partnerRows[label]?.status ?? 0) >= 400).length;
   const kept = async () =>
-    (await Promise.all(Object.keys(wishes).map(letters))).reduce((sum, count) => sum + count, 0) === dead || undefined;
+    (await Promise.all(Object.keys(partnerRows).map(letters))).reduce((sum, count) => sum + count, 0) === dead ||
+    undefined;
   await waitFor(kept, { timeoutMs, what: "the dead letters" });
 }
