@@ -46,7 +46,7 @@ export interface MetricCatalogStorePrometheus {
   readonly tenantHeader?: string;
   /** Fixed headers of every request. Not for credentials, which everyone who may read this object would read. @default [] */
   readonly headers: readonly MetricCatalogStorePrometheusHeader[];
-  /** Who asks, exactly one of basic and bearer. When absent, nobody in particular. */
+  /** Credentials of requests, exactly one of basic and bearer. When absent, requests are anonymous. */
   readonly auth?: MetricCatalogStorePrometheusAuth;
   /** Whom to trust and what to show, for an https URL. */
   readonly tls?: MetricCatalogStorePrometheusTls;
@@ -62,7 +62,7 @@ export interface MetricCatalogStorePrometheusHeader {
   readonly value: string;
 }
 
-/** Who asks, exactly one of basic and bearer. When absent, nobody in particular. */
+/** Credentials of requests, exactly one of basic and bearer. When absent, requests are anonymous. */
 export interface MetricCatalogStorePrometheusAuth {
   /** A user name and a password. */
   readonly basic?: MetricCatalogStorePrometheusAuthBasic;
@@ -132,13 +132,13 @@ export interface MetricCatalogStorePeer {
   readonly timeoutSeconds: number;
   /** How the peer's stores compute increases. Plain when they are VictoriaMetrics, which does not extrapolate. @default "Extrapolated" */
   readonly increases: "Extrapolated" | "Plain";
-  /** Who asks, by an access token that is given or fetched, exactly one of bearer and oauth2. */
+  /** Access token of requests, given or fetched, exactly one of bearer and oauth2. */
   readonly auth: MetricCatalogStorePeerAuth;
   /** Whom to trust and what to show. */
   readonly tls: MetricCatalogStorePeerTls;
 }
 
-/** Who asks, by an access token that is given or fetched, exactly one of bearer and oauth2. */
+/** Access token of requests, given or fetched, exactly one of bearer and oauth2. */
 export interface MetricCatalogStorePeerAuth {
   /** OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end. */
   readonly oauth2?: MetricCatalogStorePeerAuthOauth2;
@@ -204,9 +204,9 @@ export interface MetricCatalogMetric {
   readonly category: "slo" | "kri" | "business" | "infrastructure" | "api";
   /** Unit of the values, for example ms, ratio or 1/s. */
   readonly unit: string;
-  /** What the metric says, in a sentence. */
+  /** Meaning of the metric, in a sentence. */
   readonly description: string;
-  /** What the metric is in the stores, exactly one of gauge, counter, ratio and histogram. */
+  /** Series of the metric in the stores, exactly one of gauge, counter, ratio and histogram. */
   readonly source: MetricCatalogMetricSource;
   /** Names of the stores that hold the metric. When absent, every store of the catalog. */
   readonly stores?: readonly string[];
@@ -238,7 +238,7 @@ export interface MetricCatalogMetric {
   readonly sunsetAt?: string;
 }
 
-/** What the metric is in the stores, exactly one of gauge, counter, ratio and histogram. */
+/** Series of the metric in the stores, exactly one of gauge, counter, ratio and histogram. */
 export interface MetricCatalogMetricSource {
   /** A value that goes up and down. */
   readonly gauge?: MetricCatalogMetricSourceGauge;
@@ -354,8 +354,8 @@ export interface MetricCatalogSlo {
   readonly minimumEvents: number;
   /** How many times faster than evenly the error budget burns when the four tiers fire, in both of their windows. Over 30 days these are 1 h and 5 min, 6 h and 30 min, 1 d and 2 h, 3 d and 6 h; over other windows in proportion. The first two make the objective critical. @default [14.4,6,3,1] */
   readonly burnRates: readonly number[];
-  /** Whether the view needs no token. The request then names the tenant. @default false */
+  /** True for a view without a token. The request then names the tenant. @default false */
   readonly public: boolean;
-  /** Tenants whose view is public. When absent, nobody is shown anything without a token. */
+  /** Tenants whose view is public. When absent, no view is shown without a token. */
   readonly publicTenants?: readonly string[];
 }

@@ -4,9 +4,9 @@
 export interface QueryClassQuotaSpec {
   /** A is real-time dashboards, B is operations, C is analytics. */
   readonly class: "A" | "B" | "C";
-  /** Bounds of one request, and of one client in all. What is absent has the built-in value of the class. @default {} */
+  /** Bounds of one request, and of all requests of one client. An absent bound has the built-in value of the class. @default {} */
   readonly limits: QueryClassQuotaLimits;
-  /** For how long what stores answered is served. What is absent has the built-in value of the class. @default {} */
+  /** Lifetimes of cached results. An absent one has the built-in value of the class. @default {} */
   readonly cache: QueryClassQuotaCache;
   /** Bounds of each client for single metrics, beside those of the class. @default [] */
   readonly perMetric: readonly QueryClassQuotaPerMetric[];
@@ -14,7 +14,7 @@ export interface QueryClassQuotaSpec {
   readonly clients: readonly QueryClassQuotaClient[];
 }
 
-/** Bounds of one request, and of one client in all. What is absent has the built-in value of the class. @default {} */
+/** Bounds of one request, and of all requests of one client. An absent bound has the built-in value of the class. @default {} */
 export interface QueryClassQuotaLimits {
   /** Series in the whole answer. */
   readonly maxSeries?: number;
@@ -36,7 +36,7 @@ export interface QueryClassQuotaLimits {
   readonly maxConcurrent?: number;
 }
 
-/** For how long what stores answered is served. What is absent has the built-in value of the class. @default {} */
+/** Lifetimes of cached results. An absent one has the built-in value of the class. @default {} */
 export interface QueryClassQuotaCache {
   /** Points that no longer change; 0 keeps nothing. */
   readonly memorySeconds?: number;

@@ -12,9 +12,9 @@ export interface WebhookPartnerSpec {
   readonly delivery: WebhookPartnerDelivery;
   /** When a failed delivery is tried again, and when it is given up. @default {} */
   readonly retry: WebhookPartnerRetry;
-  /** When deliveries rest because the partner fails. While they rest, one attempt at a time probes. @default {} */
+  /** Pauses of deliveries to a failing partner. During a pause, one attempt at a time probes. @default {} */
   readonly circuitBreaker: WebhookPartnerCircuitBreaker;
-  /** What is kept of deliveries that ended without success. @default {} */
+  /** Records of deliveries that ended without success. @default {} */
   readonly deadLetter: WebhookPartnerDeadLetter;
   /** Networks beyond the public ones that the endpoint may be in, within the installation's policy. @default {} */
   readonly networks: WebhookPartnerNetworks;
@@ -74,7 +74,7 @@ export interface WebhookPartnerEndpointOauth2 {
   readonly clientId: string;
   /** The entry of a Secret in the same namespace that holds the client secret. */
   readonly clientSecretRef: WebhookPartnerEndpointOauth2ClientSecretRef;
-  /** Scopes to ask for. @default [] */
+  /** Requested scopes. @default [] */
   readonly scopes: readonly string[];
   /** Bind the token to a key of the sending pod and prove the key with every request (RFC 9449). @default false */
   readonly dpop: boolean;
@@ -158,19 +158,19 @@ export interface WebhookPartnerRetry {
   readonly jitterPercent: number;
 }
 
-/** When deliveries rest because the partner fails. While they rest, one attempt at a time probes. @default {} */
+/** Pauses of deliveries to a failing partner. During a pause, one attempt at a time probes. @default {} */
 export interface WebhookPartnerCircuitBreaker {
-  /** Whether deliveries ever rest. @default true */
+  /** False never pauses deliveries after failures. @default true */
   readonly enabled: boolean;
-  /** Failed attempts in a row after which deliveries rest. @default 20 */
+  /** Failed attempts in a row after which deliveries pause. @default 20 */
   readonly failures: number;
-  /** First rest, in seconds. Each probe that fails doubles it. @default 30 */
+  /** First pause, in seconds. Each failed probe doubles it. @default 30 */
   readonly openSeconds: number;
-  /** Longest rest, in seconds. @default 600 */
+  /** Longest pause, in seconds. @default 600 */
   readonly maxOpenSeconds: number;
 }
 
-/** What is kept of deliveries that ended without success. @default {} */
+/** Records of deliveries that ended without success. @default {} */
 export interface WebhookPartnerDeadLetter {
   /** How long a dead letter is kept, in seconds; never longer than the installation keeps them. Without it, as long as the installation does. */
   readonly retainSeconds?: number;
@@ -180,6 +180,6 @@ export interface WebhookPartnerDeadLetter {
 export interface WebhookPartnerNetworks {
   /** Blocks of addresses that are allowed though they are not public. @default [] */
   readonly allowCidrs: readonly string[];
-  /** Whether http is allowed. @default false */
+  /** True allows http. @default false */
   readonly allowPlaintext: boolean;
 }
