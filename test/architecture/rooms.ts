@@ -119,7 +119,7 @@ const table = `
       crds/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/
       webhooks/partners/ webhooks/records/
   runtime/webhooks/replay/ <
-      errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
+      bounds/ errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
       webhooks/delivery/ webhooks/history/
   runtime/webhooks/maintenance/ <

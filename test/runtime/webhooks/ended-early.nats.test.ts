@@ -79,7 +79,7 @@ const untilKnown = (engine: EngineCase, count: number): Promise<boolean> => {
 };
 
 describe.concurrent("a partner that is removed", () => {
-  test("and made again under its name: what waited is dead, can be seen, and is redriven to the new one", async (context) => {
+  test("and created again with its name: its deliveries are dead, listed, and redriven to the new one", async (context) => {
     const partner = await partnerServer(context, ({ eventId }) => ({
       status: eventId === "fails" && isFailing ? 500 : 200,
     }));
@@ -111,7 +111,7 @@ describe.concurrent("a partner that is removed", () => {
     await waitFor(async () => (await deadLettersOf(engine)).items.length === 0, { timeoutMs, what: "no letters" });
   });
 
-  test("before the leader looked at it: what waited is dead under its name", async (context) => {
+  test("before a run of the leader pod: its deliveries are dead under its name", async (context) => {
     const engine = await caseOf(context, configOf());
     const names = ["a", "b", "c", "d"];
     for (const name of names) {
@@ -129,7 +129,7 @@ describe.concurrent("a partner that is removed", () => {
     }
   });
 
-  test("after messages were given back: they end at once, and an attempt under way ends first", async (context) => {
+  test("after messages were released: they end at once, and an attempt under way ends first", async (context) => {
     const asked = Promise.withResolvers<void>();
     const partner = await partnerServer(context, () => {
       asked.resolve();

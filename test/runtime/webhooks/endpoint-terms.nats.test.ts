@@ -150,7 +150,7 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
   });
 });
 
-test.concurrent("a partner that fails rests and leaves a backlog, and the figures say so", async (context) => {
+test.concurrent("a failing partner has an open circuit breaker and a backlog, and the metrics show both", async (context) => {
   const registry = new Registry();
   const circuitBreaker = { failures: 1, openMs: 600_000, maxOpenMs: 600_000 };
   const gone = partnerConfig("one", "http://127.0.0.1:9/webhooks/v1/x", {

@@ -117,7 +117,7 @@ describe("two pods", () => {
   /** A partner whose home is pod-1 while both live. */
   const uid = idsOf(64).find((id) => ownerOf(partnerKey(id), ["pod-1", "pod-2"]) === "pod-1") ?? "";
 
-  test("share partners: when a home is killed, the other sends within three seconds, nothing twice", async () => {
+  test("share partners: when an owner is killed, the other sends within three seconds, nothing twice", async () => {
     const partner = await partnerServer();
     const config = configOf(partnerConfig("one", partner.url, { uid }));
     const home = await startWorker({ url: server.url, prefix: "pods", podId: "pod-1", config }, onTestFinished);
@@ -138,7 +138,7 @@ describe("two pods", () => {
     expect(partner.received.map(({ eventId }) => eventId)).toEqual(["before", "after"]);
   });
 
-  test("hand over at once when one stops", async () => {
+  test("take over the lanes of a stopped pod at once", async () => {
     const partner = await partnerServer();
     const config = configOf(partnerConfig("one", partner.url, { uid }));
     const [home, other] = await Promise.all(

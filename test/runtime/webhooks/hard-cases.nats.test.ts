@@ -58,7 +58,7 @@ async function untilIdle({ nats }: TestEngine, stream: string, consumer: string)
 }
 
 describe.concurrent("an attempt whose record cannot be written", () => {
-  test("is neither made again nor lost", async (context) => {
+  test("is neither repeated nor lost", async (context) => {
     const partner = await partnerServer(context);
     const registry = new Registry();
     const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight: 1 } }));
@@ -111,7 +111,7 @@ describe.concurrent("a dead letter stream that is full", () => {
 });
 
 describe.concurrent("a message that is no delivery", () => {
-  test("is kept as a dead letter and holds nothing up", async (context) => {
+  test("is stored as a dead letter and delays nothing", async (context) => {
     const partner = await partnerServer(context);
     const config = partnerConfig("one", partner.url);
     const engine = await caseOf(context, configOf(config));
@@ -130,8 +130,8 @@ describe.concurrent("a message that is no delivery", () => {
   });
 });
 
-describe.concurrent("a message that nobody survives", () => {
-  test("is given up after sixteen hand-outs without a trace, with a record that says so", async (context) => {
+describe.concurrent("a message that crashes every worker", () => {
+  test("ends after sixteen deliveries without an attempt record, with a record of the reason", async (context) => {
     const partner = await partnerServer(context);
     const config = partnerConfig("one", partner.url);
     const engine = await caseOf(context, configOf({ ...config, state: "Paused" }));
@@ -301,7 +301,7 @@ describe.concurrent("events while NATS is away", () => {
 });
 
 describe.concurrent("metrics", () => {
-  test("count by what became of it, by partner where that is bounded, and never by tenant or event", async (context) => {
+  test("count by outcome, by partner up to a limit, and never by tenant or event", async (context) => {
     const partner = await partnerServer(context, ({ eventId }) => ({ status: eventId === "bad" ? 404 : 200 }));
     const registry = new Registry();
     const engine = await caseOf(context, configOf(partnerConfig("one", partner.url)), { registry });
@@ -327,8 +327,8 @@ describe.concurrent("metrics", () => {
   });
 });
 
-describe.concurrent("history and room", () => {
-  test("go together: the oldest routed events go before producers are refused", async (context) => {
+describe.concurrent("the trim of events", () => {
+  test("deletes the oldest routed events before producers are refused", async (context) => {
     const settings = streamsOf("room");
     const events = { maxAgeSeconds: 3_600, maxBytes: 200_000 };
     const engine = await caseOf(context, configOf(), {

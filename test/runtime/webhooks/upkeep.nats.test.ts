@@ -41,8 +41,8 @@ const names = async (list: AsyncIterable<{ readonly name: string }>): Promise<re
   return found;
 };
 
-describe.concurrent("streams that somebody deletes", () => {
-  test("are made again, and deliveries go on from what events and attempts tell", async (context) => {
+describe.concurrent("deleted streams", () => {
+  test("are recreated, and deliveries continue from events and attempts", async (context) => {
     const partner = await partnerServer(context, ({ eventId, attempt }) => ({
       status: eventId === "later" && attempt === 1 ? 500 : 200,
     }));
@@ -85,7 +85,7 @@ describe.concurrent("streams that somebody deletes", () => {
     ).toBe(true);
   });
 
-  test("are made again with every consumer and bucket, as long as what was accepted is there", async (context) => {
+  test("are recreated with all consumers and buckets, as long as the accepted events exist", async (context) => {
     const partner = await partnerServer(context);
     const engine = await caseOf(context, configOf(partnerConfig("one", partner.url)));
     await engine.ingest(eventBytes("before"));
@@ -157,7 +157,7 @@ describe.concurrent("a partner that is removed", () => {
   });
 });
 
-describe("a restart of everything", () => {
+describe("a restart of the server and all pods", () => {
   test("keeps every retry that waits and makes each once", async (context) => {
     const own = await startNatsServer();
     context.onTestFinished(() => own.stop());

@@ -104,7 +104,7 @@ describe.concurrent("a batch over HTTP", () => {
 });
 
 describe.concurrent("an Idempotency-Key", () => {
-  test("gives the same request the same outcome, once, and refuses another body", async (context) => {
+  test("returns the same response to the same request, and refuses another body", async (context) => {
     const it = await caseOf(context);
     const post = poster(context, it);
     const replay = JSON.stringify({ event_ids: ["e-1"] });
