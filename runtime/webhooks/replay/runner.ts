@@ -1,3 +1,4 @@
+import { refilled, spent, type Bucket } from "../../bounds/token-bucket.ts";
 import type { ReplayStore } from "./replay-store.ts";
 import { readChunk, type ReplayChunk } from "./read-chunk.ts";
 import { afterFailure, pauseAfterFailures } from "./replay-fault.ts";
@@ -8,12 +9,10 @@ import { runChunk, type ReplayDeps } from "./run-chunk.ts";
 const chunkEventsMax = 32;
 /** Time of one run. */
 const runMsMax = 1_000;
-const secondMs = 1_000;
 
 interface Allowance {
   /** Deliveries that may be published now; negative after a chunk with more. */
-  left: number;
-  refilledAtMs: number;
+  bucket: Bucket;
   /** Failed chunks in a row. */
   failures: number;
   /** Time of the next try after a failure, by `performance.now()`. */
@@ -53,14 +52,17 @@ async function runNext(
   job: ReplayJob,
   allowance: Allowance,
 ): Promise<ReplayJob | undefined> {
-  refill(allowance, job.ratePerSecond);
-  if (allowance.left < 1 || performance.now() < allowance.pausedUntilMs) {
+  const rate = { perSecond: job.ratePerSecond, burst: job.ratePerSecond };
+  const nowMs = performance.now();
+  allowance.bucket = refilled(allowance.bucket, rate, nowMs);
+  const { tokens } = allowance.bucket;
+  if (tokens < 1 || nowMs < allowance.pausedUntilMs) {
     return undefined;
   }
   try {
-    const chunk = await readChunk(deps, job, Math.min(chunkEventsMax, Math.floor(allowance.left)));
+    const chunk = await readChunk(deps, job, Math.min(chunkEventsMax, Math.floor(tokens)));
     const { tally, published } = await runChunk(deps, job, chunk);
-    allowance.left -= published;
+    allowance.bucket = spent(allowance.bucket, published);
     allowance.failures = 0;
     const next = afterChunk(job, chunk, tally);
     await store.save(next);
@@ -96,17 +98,10 @@ async function pauseAfter(
 }
 
 function allowanceOf(allowances: Map<string, Allowance>, { id }: ReplayJob): Allowance {
-  const known = allowances.get(id) ?? { left: 1, refilledAtMs: performance.now(), failures: 0, pausedUntilMs: 0 };
+  const bucket = { tokens: 1, atMs: performance.now() };
+  const known = allowances.get(id) ?? { bucket, failures: 0, pausedUntilMs: 0 };
   allowances.set(id, known);
   return known;
-}
-
-/** Adds the allowance of the elapsed time, up to that of one second. */
-function refill(allowance: Allowance, ratePerSecond: number): void {
-  const nowMs = performance.now();
-  const gained = ((nowMs - allowance.refilledAtMs) / secondMs) * ratePerSecond;
-  allowance.left = Math.min(allowance.left + gained, Math.max(1, ratePerSecond));
-  allowance.refilledAtMs = nowMs;
 }
 
 function removeEnded(allowances: Map<string, Allowance>, jobs: readonly ReplayJob[]): void {
