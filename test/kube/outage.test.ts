@@ -39,7 +39,7 @@ describe("the end of an outage", () => {
     expect(ended).toEqual([true]);
   });
 
-  test("is told no more often than once in five seconds, and not lost", async () => {
+  test("is reported at most once in five seconds, and not lost", async () => {
     const { clock, outage, fail, ended, wait } = start(3);
     outage.succeeded();
     fail(3);

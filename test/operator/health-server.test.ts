@@ -37,7 +37,7 @@ describe("the port of probes and metrics", () => {
     ]);
   });
 
-  test("is ready when the replica is, and says what it waits for", async () => {
+  test("is ready when the replica is, and lists the waiting watches", async () => {
     expect((await get("/readyz")).status).toBe(200);
     isReady = false;
     watches.set("secrets", { ...well, synced: false });

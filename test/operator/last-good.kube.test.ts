@@ -80,7 +80,7 @@ class Scene {
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString("base64");
 
 describe("a partner in force", () => {
-  test("whose Secret is deleted and made again is in force all the time, says so, and an event tells", async () => {
+  test("whose Secret is deleted and recreated is in force all the time, with a condition and an event", async () => {
     const scene = await Scene.open();
     await scene.removeSecret();
     const { message } = await scene.is("Ready", "UsingLastGood");
@@ -177,7 +177,7 @@ describe("a partner in force", () => {
 });
 
 describe("a partner whose right is withdrawn", () => {
-  test("is held, says what for, and is in force again when the right comes back", async () => {
+  test("is held with its reason, and is in force again when the right comes back", async () => {
     const folder = await temporaryFolder("policy");
     const policyFile = join(folder.path, "policy.yaml");
     const grant = (tenant: string) =>

@@ -17,7 +17,7 @@ async function scrape(objects: readonly ResourceObject[]): Promise<string> {
 }
 
 describe("the metrics", () => {
-  test("tell the version that runs", async () => {
+  test("show the version that runs", async () => {
     const registry = new Registry();
     createOperatorMetrics(registry);
     expect(await registry.metrics()).toContain(`heliograph_build_info{version="${version}"} 1`);

@@ -145,7 +145,7 @@ describe("an object", () => {
     expect(status?.conditions).toContainEqual(expect.objectContaining({ type: "Audited", reason: "Edited" }));
   });
 
-  test("with something questionable is in force, and a warning tells what", async () => {
+  test("with something questionable is in force, with a warning about it", async () => {
     const { ns } = await installation();
     await cluster.partner(ns, "acme", 1, { "endpoint.url": "https://partner.example/hooks" });
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
@@ -159,7 +159,7 @@ describe("an object", () => {
     expect(events.toSorted(byText)).toEqual(["Normal Ready", "Warning Questionable"]);
   });
 
-  test("that nobody touches is written by nobody", async () => {
+  test("that does not change is not written", async () => {
     const { ns, pod, replica } = await installation();
     for (const [index, name] of ["a", "b", "c"].entries()) await cluster.partner(ns, name, index + 1);
     for (const name of ["a", "b", "c"]) await cluster.reason(ns, "WebhookPartner", name, "Ready", "Ready");
@@ -215,7 +215,7 @@ describe("a Secret", () => {
     await is("Stalled", "UsingLastGood");
   });
 
-  test("that cannot be read leaves a partner as it was, says so, and is read when it can be", async () => {
+  test("that cannot be read keeps a partner as it was, with a condition, and is read when it can be", async () => {
     let forbidden = "";
     const ns = await cluster.namespace();
     const pod = await cluster.pod(ns, "rt-0");
@@ -242,7 +242,7 @@ describe("a Secret", () => {
   });
 });
 
-describe("two objects that claim one thing", () => {
+describe("two objects with one unique key", () => {
   test("leave it to the older, and to the younger when the older gives it up", async () => {
     const { ns, pod } = await installation();
     await cluster.put(ns, "MetricCatalog", "a-elder");
@@ -399,7 +399,7 @@ describe("a policy", () => {
 });
 
 describe("a partner whose state is Paused", () => {
-  test("is Ready for that reason, and columns show it beside what the spec says", async () => {
+  test("is Ready for that reason, and columns show it beside the spec", async () => {
     const { ns, pod } = await installation();
     await cluster.partner(ns, "acme", 1, { "endpoint.url": "https://partner.example:8443/v1" });
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
@@ -450,7 +450,7 @@ describe("an object that is paused", () => {
     expect(quota()).toMatchObject({ class: "C", generation: 2 });
   });
 
-  test("before anything was published says so, and nothing of it is in force", async () => {
+  test("before a publication has a condition for that, and is not in force", async () => {
     const { ns, pod } = await installation();
     await cluster.quota(ns, "desk", {}, paused);
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "NothingPublished");

@@ -12,7 +12,7 @@ afterAll(() => cluster.stop());
 const statusWrites = ({ client }: Replica): number =>
   client.writes().filter(({ resource }) => resource.endsWith("/status")).length;
 
-test("a second installation over one object names the first, says Conflict, and leaves the status alone", async () => {
+test("a second installation over one object names the first, writes Conflict, and leaves the status alone", async () => {
   const [shop, ops] = [await cluster.namespace(), await cluster.namespace()];
   const pods = [await cluster.pod(shop, "rt-0"), await cluster.pod(ops, "rt-0")] as const;
   await cluster.replica(shop, { runtime: { urls: [pods[0].url] } });

@@ -267,7 +267,7 @@ describe("a list", () => {
     },
   );
 
-  test("without items is empty when the server says so with null", async () => {
+  test("without items is empty when the server sends null", async () => {
     const api = await scripted();
     api.always("GET", answer(200, { metadata: { resourceVersion: "5" }, items: null }));
     expect(await clientOf(api.access).list(partners)).toEqual({ items: [], resourceVersion: "5" });
@@ -291,7 +291,7 @@ describe("a failed call", () => {
     expect(api.requests()).toHaveLength(4);
   });
 
-  test("is tried no more often than the policy says", async () => {
+  test("is tried no more often than its policy allows", async () => {
     const api = await scripted();
     api.always("GET", status(500, "InternalError"));
     expect(await failure(clientOf(api.access).get(partners, ref))).toMatchObject({
@@ -334,7 +334,7 @@ describe("a failed call", () => {
     expect(await clientOf(api.access).create(partners, one)).toEqual(one);
   });
 
-  test("is given up when the server says nothing for the time of one try", async () => {
+  test("fails when the server sends nothing for the time of one try", async () => {
     const api = await scripted();
     const clock = new ManualClock();
     api.always("GET", silence());
@@ -538,7 +538,7 @@ describe("a watch", () => {
     expect(await collect(clientOf(api.access))).toMatchObject({ types: ["ADDED"], error });
   });
 
-  test("is given up after 30 s of silence, and lives on for as long as anything is heard", async () => {
+  test("fails after 30 s of silence, and continues while any data comes", async () => {
     const api = await scripted();
     const clock = new ManualClock();
     const watch = liveWatch();

@@ -41,7 +41,7 @@ describe("credentials", () => {
     expect(await readCredentials(config({}, user))).toMatchObject({ server: "https://api.example:6443", headers });
   });
 
-  test("of a plugin are what the plugin says", async () => {
+  test("of a plugin are those that the plugin returns", async () => {
     const credential = {
       apiVersion: "client.authentication.k8s.io/v1",
       kind: "ExecCredential",

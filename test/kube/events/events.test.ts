@@ -97,7 +97,7 @@ describe("an occurrence", () => {
     expect(written.map(({ series }) => series)).toEqual([undefined, undefined]);
   });
 
-  test("with another note is an event of its own: nobody reads a stale reason", async () => {
+  test("with another note is a separate event, so that no event has a stale note", async () => {
     const { recorder, clock, written } = start();
     recorder.record(refused);
     recorder.record({ ...refused, note: "no such key" });
@@ -105,7 +105,7 @@ describe("an occurrence", () => {
     expect(written.map(({ note }) => note)).toEqual(["no such Secret", "no such key"]);
   });
 
-  test("says no secret and no more than 1 KiB", async () => {
+  test("holds no secret and at most 1 KiB", async () => {
     const { recorder, clock, written } = start();
     recorder.record({ ...refused, note: `401 for Authorization: Bearer abc.def ${"é".repeat(2_000)}` });
     await clock.advanceInSteps(1, 1);

@@ -171,7 +171,7 @@ async function live(faultsGiven: readonly Fault[], steps: readonly (readonly Edi
   return { server, clock, informer, told, isTrue };
 }
 
-test("an informer's cache and what its handlers were told converge to the truth, whatever the watch suffers", async () => {
+test("an informer's cache and the calls of its handlers converge to the server's state under any faults of the watch", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(faults, { maxLength: 30 }),

@@ -105,7 +105,7 @@ async function watches(count: number): Promise<void> {
 }
 
 describe("an informer", () => {
-  test("lists, tells what there is, and watches from there with bookmarks", async () => {
+  test("lists, reports all objects, and watches from there with bookmarks", async () => {
     api.on("GET", list("5", [partner("one", "3"), partner("two", "4")]));
     const { informer, changes } = start();
     expect(informer.hasSynced()).toBe(false);
@@ -135,7 +135,7 @@ describe("an informer", () => {
     expect(api.requests("GET")).toHaveLength(1);
   });
 
-  test("asks for one namespace and one selection when told to", async () => {
+  test("requests one namespace and one selection when configured", async () => {
     api.on("GET", list("5", []));
     const { informer } = start({
       namespace: "a",
@@ -180,7 +180,7 @@ describe("an informer", () => {
     expect(resumedFrom()).toEqual(["9"]);
   });
 
-  test("keeps no managed fields, and of the rest what it is told to keep", async () => {
+  test("keeps no managed fields, and the rest as its trim function returns it", async () => {
     const bulky = { ...partner("one", "3"), spec: { secret: "s" } };
     api.on("GET", list("5", [{ ...bulky, metadata: { ...bulky.metadata, managedFields: [{ manager: "x" }] } }]));
     const { informer } = start({ trim: ({ metadata }) => ({ metadata }) });
@@ -188,7 +188,7 @@ describe("an informer", () => {
     expect(informer.get("a/one")).toEqual({ metadata: bulky.metadata });
   });
 
-  test("tells a handler that comes late what there is", async () => {
+  test("calls a late handler for all cached objects", async () => {
     api.on("GET", list("5", [partner("one", "3")]));
     const { informer } = start();
     await informer.whenSynced();
@@ -350,7 +350,7 @@ describe("a list that fails", () => {
 });
 
 describe("events", () => {
-  test("that come twice, or late, or after their object's end are told once and change nothing", async () => {
+  test("that come twice, late, or after their object's deletion are reported once and change nothing", async () => {
     api.on("GET", list("5", [partner("one", "3")]));
     api.on(
       "WATCH",
@@ -385,7 +385,7 @@ describe("events", () => {
     expect(resumedFrom()).toEqual(["5", "20"]);
   });
 
-  test("of versions that are no numbers are believed as they come", async () => {
+  test("with versions that are not numbers are accepted in their order", async () => {
     api.on("GET", list("x-9", [partner("one", "x-8")]));
     api.on(
       "WATCH",
@@ -437,7 +437,7 @@ describe("stopping", () => {
     expect(informer.health().lastError ?? "503").toContain("503");
   });
 
-  test("before it has synced says so to those who wait", async () => {
+  test("before it has synced resolves the waiting callers with false", async () => {
     api.on("GET", () => undefined);
     const { informer } = start();
     const synced = informer.whenSynced();
@@ -455,7 +455,7 @@ describe("stopping", () => {
   });
 });
 
-test("changes by somebody are edits for a queue, a look at everything is not", () => {
+test("changes of the watch are edits for a queue, relists are not", () => {
   expect(priorityOf({ kind: "added", origin: "initial" })).toBe("resync");
   expect(priorityOf({ kind: "resync", origin: "relist" })).toBe("resync");
   expect(priorityOf({ kind: "updated", origin: "relist" })).toBe("edit");

@@ -98,7 +98,7 @@ describe("a candidate", () => {
     await one.election.stop();
   });
 
-  test("waits while another leads, whatever the other's wall clock says", async () => {
+  test("waits while another leads, independent of the other's wall clock", async () => {
     const { clock, server, candidate: make } = setup();
     const one = make("one", {});
     const two = make("two");
@@ -312,7 +312,7 @@ describe("a leader", () => {
     expect(one.election.leader()).toBe("thief");
   });
 
-  test("that cannot start says so, ends its term and tries again", async () => {
+  test("that cannot start is logged, ends its term and tries again", async () => {
     const { clock, candidate: make } = setup();
     let starts = 0;
     const one = make("one", {

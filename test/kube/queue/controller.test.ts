@@ -47,7 +47,7 @@ describe("a reconcile", () => {
     expect(await count(registry, "controller_runtime_reconcile_total", 'result="success"')).toBe(1);
   });
 
-  test("that wants to look again is called after that time, and sooner when somebody asks", async () => {
+  test("that requests another run is called after that time, and sooner when its key is added", async () => {
     const { queue, clock, lines } = start(async () => again(1_000, "resync"));
     queue.add("a/one");
     await settle();
@@ -82,7 +82,7 @@ describe("a reconcile", () => {
     expect(await count(registry, "workqueue_retries_total", "partner")).toBe(3);
   });
 
-  test("that fails for good is not retried until somebody asks", async () => {
+  test("that fails terminally is not retried until its key is added", async () => {
     const { queue, clock, lines, registry } = start(() => Promise.reject(new TerminalError("the URL has no host")));
     queue.add("a/one");
     await clock.advanceInSteps(3_600_000, 600_000);

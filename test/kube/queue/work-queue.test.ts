@@ -117,7 +117,7 @@ describe("shutting down", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test("waits no longer than it was told to, and says what is left", async () => {
+  test("waits no longer than its bound, and returns the remaining keys", async () => {
     const { queue, clock } = setup();
     for (const key of ["a", "b", "c"]) queue.add(key);
     await queue.take();

@@ -29,7 +29,7 @@ describe("a report", () => {
     expect(effects(reportOf({ "config-00": shard(4) }), after).moved).toEqual(["config-00"]);
   });
 
-  test("of a pod never heard before asks after everything in shards that it runs an old version of", () => {
+  test("of a new pod queues every resource in shards of which it runs an old version", () => {
     const after = reportOf({ "config-00": shard(3), "config-01": shard(5) });
     expect(effects(undefined, after)).toMatchObject({ moved: ["config-00", "config-01"], fellBack: ["config-00"] });
   });

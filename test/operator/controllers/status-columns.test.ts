@@ -13,7 +13,7 @@ test.each([
   expect(columnsOf(partner(url))).toEqual({ endpointHost });
 });
 
-test("are shown again when the spec or the status of an earlier version says something else", () => {
+test("are written again when the spec or the status of an earlier version differs", () => {
   const columns = columnsOf(partner("https://partner.example/v1"));
   expect(showsColumns({ endpointHost: "partner.example", conditions: [] }, columns)).toBe(true);
   expect(showsColumns({ conditions: [] }, columns)).toBe(false);

@@ -72,7 +72,7 @@ describe("a status", () => {
     expect(decide(factsOf(3), written(factsOf(3)), { now: "2030-01-01T00:00:00Z" })).toEqual({ kind: "keep" });
   });
 
-  test("says Pending when an edit takes long to be published", () => {
+  test("is Pending when an edit takes long to be published", () => {
     const ready = written(factsOf(3));
     const late = factsOf(4, { isPublished: false, rollout: { kind: "waiting", untilMs: nowMs } });
     expect(readyOf(written(late, ready, { pendingSinceMs: nowMs - 2_000 }))).toMatchObject({
@@ -107,7 +107,7 @@ describe("a status", () => {
     expect(decide(factsOf(3, { disabled: "410" }), before, { writtenAtMs: nowMs }).kind).toBe("write");
   });
 
-  test("that somebody else changed is put right, and conditions of others are left alone", () => {
+  test("that another writer changed is restored, and conditions of others stay", () => {
     const before = written(factsOf(3));
     const conditions = before.conditions ?? [];
     const edited = {

@@ -47,7 +47,7 @@ test("one installation alone names itself once", () => {
   expect([scene.status?.installation, scene.conflict(), scene.writes.length]).toEqual([first, undefined, 1]);
 });
 
-test("a second one sees the name of the first, says so, and both write no more than twice a minute", () => {
+test("a second one sees the name of the first, reports it, and both write no more than twice a minute", () => {
   const scene = new Scene();
   scene.run(minuteMs, first);
   scene.run(120 * minuteMs, first, second);

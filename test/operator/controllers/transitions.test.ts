@@ -60,7 +60,7 @@ describe("an event", () => {
     ]);
   });
 
-  test("tells each warning once for a generation, when that is decided", () => {
+  test("reports each warning once for a generation, at its decision", () => {
     const questionable = { type: "Warning", reason: "Questionable", note: "the path has no version" };
     const pending = statusOf("Unknown", "Pending", "Unknown");
     const ready = statusOf("True", "Ready");

@@ -36,7 +36,7 @@ const acme = (
 });
 const paused = { annotations: { "heliograph.dev/paused": "true" } };
 
-describe("what an object says", () => {
+describe("the resource of an object", () => {
   test("is the same object for as long as only its status, labels or other annotations change", () => {
     partners.put(acme());
     const before = inventory.resource(key);

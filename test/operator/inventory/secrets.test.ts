@@ -75,7 +75,7 @@ describe("Secrets", () => {
     expect((await read("a")).get("shop/a")).toBe(before);
   });
 
-  test("are told of when they are named, and not otherwise", async () => {
+  test("are reported when they are named, and not otherwise", async () => {
     put("a", { key: "a" });
     put("b", { key: "b" });
     await read("a");

@@ -43,7 +43,7 @@ describe("a report", () => {
     });
   });
 
-  test("tells what an endpoint said beside the mark of the partner", () => {
+  test("holds the endpoint validation beside the mark of the partner", () => {
     const consent = { ...mark, reason: "ConsentRefused", message: "status 404" } as const;
     const { marks } = parseReport({ ...report, marks: [mark, consent] }).report;
     expect([...marks.values()]).toEqual([mark, consent]);

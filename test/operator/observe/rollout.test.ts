@@ -131,7 +131,7 @@ describe("a pod that is behind", () => {
 });
 
 describe("what was programmed", () => {
-  test("stays so while a pod was not heard, and until one reports otherwise", () => {
+  test("stays so while a pod has not reported, and until one reports otherwise", () => {
     const isProgrammed = true;
     expect(look(podsOf(pod("rt-1", undefined)), { isProgrammed }).kind).toBe("programmed");
     expect(look(podsOf(pod("rt-1", undefined, { silence: "refused" })), { isProgrammed }).kind).toBe("programmed");
@@ -152,7 +152,7 @@ test("what is new waits for the first pod only as long as for any", () => {
   expect(look(empty)).toEqual({ kind: "noPods" });
 });
 
-test("what an endpoint said is what the pod that heard it last says of its present generation", () => {
+test("the result of an endpoint validation is the last one of its present generation over all pods", () => {
   const marked = (reason: "Verified" | "ConsentRefused", since: string, generation = 4) => {
     const mark: ConfigzMark = {
       kind: "WebhookPartner",
@@ -178,7 +178,7 @@ test("what an endpoint said is what the pod that heard it last says of its prese
   expect(disabledBy(pods, "u-1", 4)).toBeUndefined();
 });
 
-test("a partner is disabled when any pod says so of its present generation", () => {
+test("a partner is disabled when any pod disabled its present generation", () => {
   const mark: ConfigzMark = {
     kind: "WebhookPartner",
     namespace: "shop",

@@ -94,7 +94,7 @@ describe("the shards", () => {
     expect(revisionsOf(after)).not.toEqual(revisionsOf(before));
   });
 
-  test("are written by nobody when a replica starts on what is published already", async () => {
+  test("are not written when a replica starts on what is published already", async () => {
     const { ns, pod, replica } = await installation();
     const before = await cluster.shards(ns);
     await replica.stop();

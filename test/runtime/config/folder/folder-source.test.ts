@@ -196,7 +196,7 @@ describe("watching a folder", () => {
     });
   });
 
-  test("says nothing when nothing changes what applies", async () => {
+  test("reports nothing when the applied state does not change", async () => {
     const { states } = await open();
     await swap("notes.yaml", "apiVersion: v1\nkind: ConfigMap\n");
     await swap("partner.yaml", `# a remark\n${partner("acme")}`);
@@ -222,7 +222,7 @@ describe("watching a folder", () => {
     expect(states).toHaveLength(1);
   });
 
-  test("ends at once when stopped, and tells nobody afterwards", async () => {
+  test("ends at once when stopped, and calls no listener afterwards", async () => {
     const { source, states } = await open();
     await source.stop();
     await write("partner.yaml", partner("acme", { state: "Paused" }));

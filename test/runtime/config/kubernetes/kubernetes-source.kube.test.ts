@@ -109,7 +109,7 @@ describe("a pod's configuration", () => {
     expect(Math.min(...shown)).toBeLessThan(1000);
   });
 
-  test("stays what it was when a shard is corrupted or removed, and says so until it is mended", async () => {
+  test("stays as it was when a shard is corrupted or removed, and reports that until it is repaired", async () => {
     const source = await open();
     const secrets = shardSecrets(acme(3), { revision: revision + 1, token: "t" });
     await cluster.apply([corrupted(secretOf(secrets, "config-00")), corrupted(secretOf(secrets, "config-01"))]);

@@ -85,7 +85,7 @@ const applied = (source: KubernetesSource, timeoutSeconds: number) =>
   });
 
 describe("configuration from Secrets", () => {
-  test("is there once every shard was heard of, and says until then which is missing", async () => {
+  test("is complete once every shard was received, and reports the missing shard until then", async () => {
     const secrets = shardSecrets(acme(3), { token: "t" });
     server.put(secretOf(secrets, "config-00"));
     server.put(secretOf(secrets, "keys-00"));
@@ -106,7 +106,7 @@ describe("configuration from Secrets", () => {
     expect(server.api.requests().length - asked).toBeLessThanOrEqual(3);
   });
 
-  test("follows every edit, and tells of changes that come together once", async () => {
+  test("follows every edit, and reports concurrent changes once", async () => {
     write(acme(3));
     const source = await open({ times: { ...times, settleMs: 50 } });
     const told: ShardedState[] = [];
@@ -120,7 +120,7 @@ describe("configuration from Secrets", () => {
     expect(told).toHaveLength(1);
   });
 
-  test("stays what it was when a shard is corrupted or removed, says so, and goes on with the others", async () => {
+  test("stays as it was when a shard is corrupted or removed, reports it, and goes on with the others", async () => {
     const all = configOf({ acme: {}, beta: {}, gamma: {}, delta: {} });
     write(all);
     const source = await open();
@@ -180,7 +180,7 @@ describe("configuration from Secrets", () => {
     });
   });
 
-  test("stays what it was where a resource makes no sense to this version of the program, and says so", async () => {
+  test("stays as it was for a resource that this version does not support, and reports it", async () => {
     write(acme(3));
     const source = await open();
     const strange = {
@@ -215,7 +215,7 @@ describe("configuration from Secrets", () => {
     expect(timeoutOf(source.current())).toBe(3);
   });
 
-  test("counts requests and errors, and the moment the server was last heard", async () => {
+  test("counts requests and errors, and shows the time of the last data from the server", async () => {
     write(acme(3));
     const source = await open();
     server.put(corrupted(secretOf(shardSecrets(acme(3)), "config-00")));
@@ -246,7 +246,7 @@ describe("copies of the configuration", () => {
     return copies;
   }
 
-  test("serve a start without the API server, and what it says later applies", async () => {
+  test("serve a start without the API server, whose later versions apply", async () => {
     const copies = await filled();
     server.outage(reset());
     const source = await open({ copies: await copies.open() });

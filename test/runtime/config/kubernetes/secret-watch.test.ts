@@ -118,7 +118,7 @@ describe("following one Secret", () => {
     });
   });
 
-  test("tells each version, what is deleted, and nothing of other names", async () => {
+  test("reports each version and deletions, and ignores other names", async () => {
     api.on("GET", list("5", null as unknown as readonly unknown[]));
     api.on(
       "WATCH",
@@ -170,7 +170,7 @@ describe("following one Secret", () => {
     expect(versions().every((version) => version === "5")).toBe(true);
   });
 
-  test("gives up a watch that falls silent, and one that is never answered", async () => {
+  test("ends a watch that falls silent, and one without a response", async () => {
     api.on("GET", list("5", [secret("4")]));
     api.on("WATCH", frames([event("MODIFIED", "6")]), silence(), frames([event("MODIFIED", "7")]));
     follow({ silenceMs: 100 });
@@ -179,7 +179,7 @@ describe("following one Secret", () => {
     expect(versions().slice(0, 3)).toEqual(["5", "6", "6"]);
   });
 
-  test("tries a refused list again and tells of each refusal", async () => {
+  test("tries a refused list again and reports each refusal", async () => {
     api.on("GET", status(403, "Forbidden"), status(429, "TooManyRequests"), list("5", [secret("4")]));
     follow();
     await isTold("forbidden", "transient", "object 4");

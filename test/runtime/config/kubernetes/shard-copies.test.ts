@@ -41,7 +41,7 @@ describe("copies on disk", () => {
     expect(await readdir(join(folder.path, "cache"))).toEqual(["shop-heliograph-keys-00.json"]);
   });
 
-  test("are told apart by the installation", async () => {
+  test("differ by the installation", async () => {
     await (await open()).write("keys-00", secret(1));
     expect(await (await open("other")).read("keys-00")).toBeUndefined();
   });

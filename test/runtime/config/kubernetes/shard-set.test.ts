@@ -116,7 +116,7 @@ describe("a copy of a shard", () => {
   const secrets = shardSecrets(configOf({ acme: {} }));
   const copy = secretOf(secrets, "config-00");
 
-  test("stands in where nothing good was heard of, and says what is wrong with the newest", () => {
+  test("is used for a shard without a good version, and the fault of the newest stays reported", () => {
     const set = setOf(new Map([...secrets].filter(([name]) => name !== "config-00")));
     set.take("config-00", corrupted(copy));
     expect(set.takeCopy("config-00", copy)).toBe("good");
@@ -132,7 +132,7 @@ describe("a copy of a shard", () => {
     expect(set.missing()).toHaveLength(3);
   });
 
-  test("never replaces what was heard of", () => {
+  test("never replaces a received version", () => {
     const set = setOf(shardSecrets(configOf({ acme: {} }), { revision: 9 }));
     expect(set.takeCopy("config-00", copy)).toBe("bad");
     expect(set.join(undefined)?.shards["config-00"]?.revision).toBe(9);
