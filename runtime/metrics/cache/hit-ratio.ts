@@ -54,7 +54,7 @@ interface Slice {
 }
 
 /** Creates an empty log of the last five minutes. @param now Unix milliseconds */
-export function createHitLog(now: () => number): HitLog {
+function createHitLog(now: () => number): HitLog {
   let logged: readonly Slice[] = [];
   const current = (): Slice => {
     const index = Math.floor(now() / sliceMs);

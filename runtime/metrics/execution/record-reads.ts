@@ -30,15 +30,12 @@ export function recordReads(stores: Stores, reads: RecordedRead[]): Stores {
       note("ok", seriesIn(result));
       return result;
     } catch (error) {
-      note(error instanceof StoreError ? error.kind : "left", 0, isRefused(error) ? error.message : undefined);
+      if (!(error instanceof StoreError)) note("left", 0);
+      else note(error.kind, 0, error.kind === "refused" ? error.message : undefined);
       throw error;
     }
   };
   return aroundReads(stores, around);
-}
-
-function isRefused(error: unknown): error is StoreError {
-  return error instanceof StoreError && error.kind === "refused";
 }
 
 function seriesIn(result: unknown): number {

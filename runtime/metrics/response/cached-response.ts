@@ -17,7 +17,7 @@ const seriesBytes = 1_024;
 const pointBytes = 256;
 
 /** The cached response to an equal query. */
-export interface FoundResponse {
+interface FoundResponse {
   /** Its body is always the same object. */
   readonly response: MetricsResponse;
   /** The headers that depend on the time. */

@@ -4,7 +4,7 @@ import type { Again, MetricsResponse } from "../metrics-api.ts";
 import type { RequestLog, RequestOutcome } from "./recent-requests.ts";
 
 /** Notes the duration and the outcome of requests, in the recent requests and in the Prometheus metrics. */
-export interface Measurement {
+interface Measurement {
   /** Measures one request. @throws what `work` throws */
   request<Response extends Pick<MetricsResponse, "status">>(
     route: MeasuredRoute,

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { createHitLog } from "../../../../runtime/metrics/cache/hit-ratio.ts";
+import { createHitRatios } from "../../../../runtime/metrics/cache/hit-ratio.ts";
 
-test("the hit ratio is that of the last five minutes (Operational Metrics API §2.5)", () => {
+test("the hit ratios are those of the last five minutes, for each cache (Operational Metrics API §2.5)", () => {
   let nowMs = 0;
-  const log = createHitLog(() => nowMs);
-  expect(log.ratio()).toBe(0);
-  log.add({ hit: 0, miss: 100 });
+  const hits = createHitRatios(() => nowMs);
+  expect(hits.ratios()).toEqual({ all: 0, memory: 0, distributed: 0 });
+  hits.add({ hit: 0, miss: 100 });
   nowMs = 200_000;
-  log.add({ hit: 75, miss: 25 });
-  expect(log.ratio()).toBe(0.375);
+  hits.add({ hit: 75, miss: 25, shared: 50, isSharing: true });
+  expect(hits.ratios()).toEqual({ all: 0.375, memory: 0.125, distributed: 50 / 75 });
   nowMs = 310_000;
-  expect(log.ratio()).toBe(0.75);
+  expect(hits.ratios()).toEqual({ all: 0.75, memory: 0.25, distributed: 50 / 75 });
 });
