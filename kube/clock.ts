@@ -1,3 +1,4 @@
+// The Kubernetes core of the operator and the runtime. It knows no resource of Heliograph.
 /** The clock of this folder. Each part that waits or computes an age takes one as a parameter. */
 export interface Clock {
   /** Milliseconds of a clock that never jumps; only differences mean something. */

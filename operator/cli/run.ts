@@ -1,3 +1,4 @@
+// The command line of the operator: flags, help, exit codes. The start of its parts is in `operator/main.ts`.
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { pino } from "pino";

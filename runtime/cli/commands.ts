@@ -1,3 +1,4 @@
+// The command line of the runtime: commands, flags, help, exit codes. The parts of the process are in `program/`.
 import type { Flag } from "../../command-line/flag.ts";
 import { devTokenFlags, runFlags, runtimeFlags, validateFlags } from "./flags.ts";
 

@@ -1,8 +1,5 @@
+// Errors of both APIs: one table of codes and the error class that carries a code. Their HTTP form is elsewhere.
 import { errorTable, type ErrorCode } from "./table.ts";
-
-/**
- * Errors of both APIs: one table of codes and the error class that carries a code. Their HTTP form is elsewhere.
- */
 
 /** One invalid field of a request. */
 export interface FieldError {

@@ -1,9 +1,6 @@
+// JSON as text: bodies of requests, objects, and a walk over a text. It knows no schema and no resource.
 import { Refusal, refuseField } from "../errors/refusal.ts";
 import { type JsonPath, walkJson } from "./json-walk.ts";
-
-/**
- * JSON as text: bodies of requests, objects, and a walk over a text. It knows no schema and no resource.
- */
 
 /** Most objects and lists inside each other. No valid body of this API has as many. */
 const depthMax = 32;

@@ -1,3 +1,4 @@
+// Wires the metrics API. The rooms of `metrics/` do its work.
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { queryDeadlineMsDefault, type RuntimeConfig } from "../../crds/config.ts";
@@ -31,8 +32,6 @@ import { createInstruments, type Instruments } from "./telemetry/instruments.ts"
 import { createMeasurement } from "./telemetry/measure-request.ts";
 import { observeBackground, observeParts } from "./telemetry/observe-outcomes.ts";
 import { createRequestLog } from "./telemetry/recent-requests.ts";
-
-/** Wires the metrics API. The rooms of `metrics/` do its work. */
 
 /** Options of {@link createMetricsApi}. */
 export interface MetricsApiOptions {

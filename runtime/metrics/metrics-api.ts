@@ -1,9 +1,8 @@
+// The interface of the metrics API, with its requests and responses. It has no code.
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "./authorization/caller.ts";
 import type { Parameters } from "./request/parameters.ts";
-
-/** The interface of the metrics API, with its requests and responses. It has no code. */
 
 /** The context of one request. */
 export interface RequestContext {

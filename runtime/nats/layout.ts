@@ -1,3 +1,4 @@
+// Names in NATS. Connections, messages and streams are in the rooms below.
 /**
  * The one table of stream, subject and bucket names in NATS. It builds and parses names and does no I/O. The layout is
  * fixed: stored messages outlive the version of the program that stored them.

@@ -1,8 +1,5 @@
-/**
- * The live pods of this installation, and the owner pod of a key. NATS carries the messages elsewhere; runtimes of
- * other regions are no pods.
- */
-
+// The live pods of this installation, and the owner pod of a key. NATS carries the messages elsewhere; runtimes of
+// other regions are no pods.
 /** Handles a message of another pod and returns the response. It never rejects. */
 type MessageHandler = (message: unknown) => object | Promise<object>;
 

@@ -1,3 +1,5 @@
+// Access to the stores of metrics: connections, credentials, health, and the protocols of Prometheus and of peers.
+// The planning of queries is elsewhere.
 import type { StoreConfig } from "../../crds/config.ts";
 import { createBreaker, type Settle } from "./limits/circuit-breaker.ts";
 import { createByteBudget } from "./limits/byte-budget.ts";
@@ -10,11 +12,6 @@ import { createRetryBudget } from "./limits/retry-budget.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";
 import { createStoreHttp, type Post, type StoreCall } from "./prometheus/store-http.ts";
 import { secretsOf, type Material } from "./store-secrets.ts";
-
-/**
- * Access to the stores of metrics: connections, credentials, health, and the protocols of Prometheus and of peers. The
- * planning of queries is elsewhere.
- */
 
 /** Longest use of one probe's result. An upgrade of the store is detected within this time. */
 const probeMsMax = 60_000;

@@ -96,3 +96,9 @@ test("few files are long", () => {
   say(`files of the product with more than 250 lines: ${long.length} (a target): ${long.join(", ")}`);
   expect(long.length).toBeLessThanOrEqual(27);
 });
+
+test("a file of each folder of the product begins with what the folder is and is not", () => {
+  const byFolder = Map.groupBy(sourceFiles(root, product), (file) => dirname(file));
+  const silent = [...byFolder].filter(([, files]) => !files.some((file) => text(file).startsWith("// ")));
+  expect(silent.map(([folder]) => folder)).toEqual([]);
+});

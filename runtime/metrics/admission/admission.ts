@@ -1,3 +1,5 @@
+// The decision to run a query: its cost, the quotas of its client, and concurrency. The rights of the caller are
+// checked elsewhere.
 import type { QueryClassGrant } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { actualCosts, expectedCosts, totalCost, type Costs } from "./cost.ts";
@@ -11,11 +13,6 @@ import type { PartOutcome } from "../execution/read-stores.ts";
 import { suggestionWithin } from "../execution/region-status.ts";
 import { windowSecondsOf } from "../request/window.ts";
 import { Refusal } from "../../errors/refusal.ts";
-
-/**
- * The decision to run a query: its cost, the quotas of its client, and concurrency. The rights of the caller are
- * checked elsewhere.
- */
 
 /** One admitted query. */
 export interface AdmittedQuery {

@@ -1,3 +1,5 @@
+// Merges the partials of stores exactly: sums, extremes, buckets and native histograms, then quantiles. It is pure
+// and reads no store.
 import { refuseField } from "../../errors/refusal.ts";
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
@@ -9,11 +11,6 @@ import { mergeScalars, type Points, type WeightedPoints } from "./merge-scalars.
 import type { NativeLayout } from "./native-layout.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { createQuantiles, type ErrorBounds, type Quantiles } from "./quantiles.ts";
-
-/**
- * Merges the partials of stores exactly: sums, extremes, buckets and native histograms, then quantiles. It is pure and
- * reads no store.
- */
 
 /** Most series of one metric, over all pages. */
 export const mergedSeriesMax = 5_000;

@@ -1,3 +1,5 @@
+// The data that a caller may read: the token, the narrowing of its quota, the catalog and the filters of a request
+// together. The token itself is checked elsewhere.
 import type { LabelName } from "../../../crds/config.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { Access } from "./access.ts";
@@ -5,11 +7,6 @@ import { publicReadScope, readScope, type Caller } from "./caller.ts";
 import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
 import { allows, type Names } from "./names.ts";
 import { shown } from "../request/parameters.ts";
-
-/**
- * The data that a caller may read: the token, the narrowing of its quota, the catalog and the filters of a request
- * together. The token itself is checked elsewhere.
- */
 
 /** One metric of a request and the stores that it may be read from. */
 export interface GrantedMetric {

@@ -1,3 +1,4 @@
+// The bulk endpoint: it runs several queries of one caller. `handle-query.ts` handles each of them.
 import type { Logger } from "pino";
 import { Refusal } from "../../errors/refusal.ts";
 import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
@@ -16,8 +17,6 @@ import type { AdmittedRequest } from "../admission/quotas.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
 import { pointCount } from "../request/window.ts";
 import { readBulk, type BulkItem } from "./bulk-request.ts";
-
-/** The bulk endpoint: it runs several queries of one caller. `handle-query.ts` handles each of them. */
 
 /** Most concurrent queries of one bulk. */
 const bulkConcurrency = 8;

@@ -1,3 +1,5 @@
+// The caches of points and responses: extents in memory and shared by pods, rollup, and background refresh. PromQL
+// is elsewhere.
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
@@ -13,11 +15,6 @@ import type { RangeRead, Source } from "./range-read.ts";
 import { readThrough } from "./read-through.ts";
 import { nativeHistograms, numbers } from "./series-kind.ts";
 import { resultAt, readCombined, combineQueries } from "./combined-query.ts";
-
-/**
- * The caches of points and responses: extents in memory and shared by pods, rollup, and background refresh. PromQL is
- * elsewhere.
- */
 
 /** The points of one query by their source. */
 export interface CacheCounts extends PointCounts {

@@ -1,10 +1,7 @@
+// The index of metrics and their stores over all catalogs, and the deprecation of metrics. The catalog endpoint is
+// elsewhere.
 import { hash } from "node:crypto";
 import type { MetricConfig, RuntimeConfig, StoreConfig } from "../../../crds/config.ts";
-
-/**
- * The index of metrics and their stores over all catalogs, and the deprecation of metrics. The catalog endpoint is
- * elsewhere.
- */
 
 /** A store with one metric's settings. */
 export interface CatalogStore {

@@ -1,3 +1,5 @@
+// Runs a plan: store middleware, reads of parts, bulkheads, region status and exemplars. The bodies and headers of
+// responses are elsewhere.
 import { Refusal } from "../../errors/refusal.ts";
 import type { TimeSlices } from "../../bounds/time-slices.ts";
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
@@ -12,11 +14,6 @@ import type { ErrorBounds } from "../aggregation/quantiles.ts";
 import type { PartResult } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
 import { regionReports, requireAnswers, type RegionReport } from "./region-status.ts";
-
-/**
- * Runs a plan: store middleware, reads of parts, bulkheads, region status and exemplars. The bodies and headers of
- * responses are elsewhere.
- */
 
 /** One finished series. */
 export interface ResultSeries {

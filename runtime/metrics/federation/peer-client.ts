@@ -1,3 +1,5 @@
+// Reads partials from a runtime in another region, and serves them to one. Pods of this installation use `pods/`
+// instead.
 import { parseJsonObject } from "../../json/json-object.ts";
 import type { RangeResult, RangeGrid, StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import type { VectorSample } from "../../stores/prometheus/matrix.ts";
@@ -8,11 +10,6 @@ import type { StoreCapabilities } from "../../stores/prometheus/probe.ts";
 import { decodeExtents } from "../cache/extent-encoding.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
 import { probeBody, questionBody, questionKey } from "../promql/partial-question.ts";
-
-/**
- * Reads partials from a runtime in another region, and serves them to one. Pods of this installation use `pods/`
- * instead.
- */
 
 /** Creates a client that reads a peer like a store. Its queries are questions in JSON. */
 export const createPeerClient: MakePeerClient = (send, terms) => {

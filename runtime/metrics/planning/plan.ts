@@ -1,3 +1,4 @@
+// Turns a canonical query into the requests to each store. It reads nothing: a plan does not depend on responses.
 import type { LabelName, SeriesConfig, StoreConfig } from "../../../crds/config.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
@@ -9,10 +10,6 @@ import { planPeer } from "./plan-peer.ts";
 import { fixedMatcher, oneOf, type Matcher, type Question, type Selector, type Vector } from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
 import { pointCount } from "../request/window.ts";
-
-/**
- * Turns a canonical query into the requests to each store. It reads nothing: a plan does not depend on responses.
- */
 
 /** All requests to one store for one metric. */
 export interface PlannedPart {

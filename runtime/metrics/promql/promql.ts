@@ -1,3 +1,4 @@
+// PromQL as a tree, its printer, and the partial question for a peer. It does not decide what a query reads.
 import type { MatcherConfig } from "../../../crds/config.ts";
 import type { PartialQuestion } from "./partial-question.ts";
 import type { RangeBoundary } from "../../stores/prometheus/probe.ts";

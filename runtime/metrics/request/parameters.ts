@@ -1,14 +1,11 @@
+// Parameters of a metrics request: what they are called, how they are parsed, which are refused. The catalog and the
+// caller's rights are checked elsewhere.
 import { aggregations, labelNames, type Aggregation, type LabelName } from "../../../crds/config.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { parseDuration } from "./duration.ts";
 import { forbiddenValue, isForbiddenLabel } from "./forbidden-labels.ts";
 import { parseTime } from "./time.ts";
-
-/**
- * Parameters of a metrics request: what they are called, how they are parsed, which are refused. The catalog and the
- * caller's rights are checked elsewhere.
- */
 
 /** Decoded query parameters: every name with its values in the order of the URL. */
 export type Parameters = ReadonlyMap<string, readonly string[]>;

@@ -1,3 +1,5 @@
+// Bodies and headers of queries, of the catalog and of explanations, with the cached responses and page snapshots.
+// It reads no store.
 import type { TimeSlices } from "../../bounds/time-slices.ts";
 import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.ts";
@@ -12,11 +14,6 @@ import type { Result, ResultSeries } from "../execution/run-plan.ts";
 import { formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
 import { responseHeaders } from "./response-headers.ts";
-
-/**
- * Bodies and headers of queries, of the catalog and of explanations, with the cached responses and page snapshots. It
- * reads no store.
- */
 
 type Point = readonly [timestamp: string, value: number];
 /** Certain bounds of a value; null for none. */

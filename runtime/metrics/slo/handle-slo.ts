@@ -1,3 +1,5 @@
+// The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
+// rates. Queries of metrics are elsewhere.
 import { Refusal } from "../../errors/refusal.ts";
 import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
 import { runBounded } from "../../stores/limits/run-bounded.ts";
@@ -22,11 +24,6 @@ import { createSloCache, type SloCache } from "./slo-cache.ts";
 import type { SloEntry } from "./slo-index.ts";
 import { selectSlos } from "./slo-selection.ts";
 import { sloBody, type ReadSlo } from "./slo-response.ts";
-
-/**
- * The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
- * rates. Queries of metrics are elsewhere.
- */
 
 /** Most views that one request reads concurrently. */
 const viewConcurrency = 4;

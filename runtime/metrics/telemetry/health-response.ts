@@ -1,3 +1,4 @@
+// The Prometheus metrics of the metrics API, its recent requests and its health response. Quotas are elsewhere.
 import type { ClassLimits } from "../../../crds/config.ts";
 import type { Store } from "../../stores/store.ts";
 import type { HitRatios } from "../cache/hit-ratio.ts";
@@ -8,8 +9,6 @@ import { recipeOf } from "../promql/kinds/recipe-of.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { requestLogSeconds, type RequestFigures } from "./recent-requests.ts";
-
-/** The Prometheus metrics of the metrics API, its recent requests and its health response. Quotas are elsewhere. */
 
 /** `unsupported`: the store lacks a function that a metric of the catalog needs. */
 type HealthState = "unknown" | "ok" | "failing" | "unsupported";

@@ -1,3 +1,4 @@
+// Limits on reads of stores: bytes, deadlines, retries, circuit breakers, fan-out. It knows no HTTP.
 import { runBounded } from "./run-bounded.ts";
 import { StoreError } from "../store-error.ts";
 

@@ -1,3 +1,4 @@
+// Requests to a peer, the runtime of another region, and their tokens. It knows no PromQL.
 import type { PeerConfig } from "../../../crds/config.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import { createPeerToken } from "./peer-token.ts";

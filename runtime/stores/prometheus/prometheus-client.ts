@@ -1,3 +1,4 @@
+// The Prometheus HTTP API: client, flavours, probe, decoded responses. Peers are in `stores/peer/`.
 import type { PrometheusConfig } from "../../../crds/config.ts";
 import type { ApiResponse } from "./api-response.ts";
 import { flavours } from "./flavours.ts";

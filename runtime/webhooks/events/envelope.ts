@@ -1,9 +1,9 @@
+// Events: parsing of the envelope, checks for personal data, reserved types and subscriptions. Nothing is stored
+// here.
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import { walkJson } from "../../json/json-walk.ts";
 import { fieldPath, searchPersonalData, type PersonalDataRules, type PersonalDataSearch } from "./personal-data.ts";
 import { searchUnportable } from "./portable-json.ts";
-
-// Events: parsing of the envelope, checks for personal data, reserved types and subscriptions. Nothing is stored here.
 
 /** The fields of an event that this program reads. All others pass unchanged. Source: seed §2.1. */
 export interface Envelope {

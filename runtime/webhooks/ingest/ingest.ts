@@ -1,3 +1,4 @@
+// Ingest: events from HTTP, batches and NATS, idempotency keys and backpressure. Events are routed elsewhere.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EventIdForm, PersonalDataSettings } from "../../config/settings/settings.ts";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
@@ -12,8 +13,6 @@ import { eventHash } from "../ids.ts";
 import { isOwnType, ownDomain } from "../events/reserved-types.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
-
-// Ingest: events from HTTP, batches and NATS, idempotency keys and backpressure. Events are routed elsewhere.
 
 /** The caller that sends an event. */
 export interface EventCaller {

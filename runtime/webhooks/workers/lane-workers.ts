@@ -1,3 +1,4 @@
+// Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -8,8 +9,6 @@ import { OwnLane } from "./own-lane.ts";
 import type { Promotions } from "./promotions.ts";
 import { Semaphore } from "./semaphore.ts";
 import { createSharedLane } from "./shared-lane.ts";
-
-// Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
 
 interface LanesDeps {
   readonly context: DeliveryContext;

@@ -1,3 +1,4 @@
+// Token buckets over all pods: the owner pod of a client allocates tokens to the others. It knows no query.
 import type { Pods } from "../../../pods/pods.ts";
 import { createAllocationClient } from "./allocation-client.ts";
 import { createBucketStore } from "./bucket-store.ts";

@@ -1,3 +1,4 @@
+// One recipe per kind of metric: its statistics in PromQL, and how they merge. It reads no store.
 import type { SeriesConfig } from "../../../../crds/config.ts";
 import type { Selector, Vector } from "../promql.ts";
 
