@@ -82,7 +82,7 @@ export function reportOf(status: ProgramStatus): ConfigReport {
     content_hash: applied === undefined ? null : status.contentHash.of(applied.state.config),
     shards: shardsOf(status),
     errors: applied?.state.errors ?? [],
-    marks: [...disabledMarks(status), ...consentMarks(status)],
+    marks: [...disabledMarks(status), ...validationMarks(status)],
     applied_at: applied?.at.toISOString() ?? null,
     ...figuresOf(applied?.state),
   };
@@ -130,7 +130,7 @@ function disabledMarks({ applied, disabled }: ProgramStatus): readonly ConfigzMa
     }));
 }
 
-function consentMarks({ engine }: ProgramStatus): readonly ConfigzMark[] {
+function validationMarks({ engine }: ProgramStatus): readonly ConfigzMark[] {
   return (engine?.endpointValidations?.() ?? []).map(
     ({ partner: { namespace, name, uid, generation }, failure, sinceMs }) => ({
       kind: "WebhookPartner",
@@ -138,13 +138,13 @@ function consentMarks({ engine }: ProgramStatus): readonly ConfigzMark[] {
       name,
       uid,
       generation,
-      ...consentWords(failure),
+      ...validationResult(failure),
       since: new Date(sinceMs).toISOString(),
     }),
   );
 }
 
-function consentWords(failure: FailureOutcome | undefined): Pick<ConfigzMark, "reason" | "message"> {
+function validationResult(failure: FailureOutcome | undefined): Pick<ConfigzMark, "reason" | "message"> {
   if (failure === undefined)
     return { reason: "Verified", message: "The endpoint answered the validation and accepts deliveries." };
   const { reason, detail } = failure;
