@@ -12,7 +12,10 @@ export interface MetricCatalogSpec {
   readonly slos: readonly MetricCatalogSlo[];
 }
 
-/** One store, exactly one of prometheus, which speaks the HTTP API of Prometheus, and peer, which is the runtime of another region. */
+/**
+ * One store, exactly one of prometheus, which speaks the HTTP API of Prometheus, and peer, which is the runtime of
+ * another region.
+ */
 export interface MetricCatalogStore {
   /** Name of the store among the catalog's stores. */
   readonly name: string;
@@ -22,15 +25,26 @@ export interface MetricCatalogStore {
   readonly residency?: string;
   /** Environment of everything in the store; beats an environment label of the series. */
   readonly environment?: string;
-  /** With Labelled the series carry the tenant label. With Platform they belong to no tenant. With StoreHeader the store keeps tenants apart itself and is told the tenant in a header. @default "Labelled" */
+  /**
+   * With Labelled the series carry the tenant label. With Platform they belong to no tenant. With StoreHeader the store
+   * keeps tenants apart itself and is told the tenant in a header. @default "Labelled"
+   */
   readonly tenancy: "Labelled" | "Platform" | "StoreHeader";
-  /** From the governed label (region, tenant, environment, service, psp, bank_group, geo, device, version, component) to the name of that label in this store. A label that is absent keeps its name. @default {} */
+  /**
+   * From the governed label (region, tenant, environment, service, psp, bank_group, geo, device, version, component) to
+   * the name of that label in this store. A label that is absent keeps its name. @default {}
+   */
   readonly labelMap: Readonly<Record<string, string>>;
-  /** Age at which the store's samples no longer change, at least its out-of-order window and two intervals. @default 300 */
+  /**
+   * Age at which the store's samples no longer change, at least its out-of-order window and two intervals. @default 300
+   */
   readonly settleSeconds: number;
   /** How the store is reached and what it is. */
   readonly prometheus?: MetricCatalogStorePrometheus;
-  /** A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over mutual TLS. No series leaves its region. */
+  /**
+   * A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over
+   * mutual TLS. No series leaves its region.
+   */
   readonly peer?: MetricCatalogStorePeer;
 }
 
@@ -38,19 +52,34 @@ export interface MetricCatalogStore {
 export interface MetricCatalogStorePrometheus {
   /** Base URL; /api/v1 and what follows is appended. */
   readonly url: string;
-  /** Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they wait longer than this. Beyond metrics.deadlineMs of the settings it means nothing. @default 1 */
+  /**
+   * Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they
+   * wait longer than this. Beyond metrics.deadlineMs of the settings it means nothing. @default 1
+   */
   readonly timeoutSeconds: number;
-  /** What the store is. Flavours differ in the header of a tenant, in how they say that an answer is partial, and in increases, which VictoriaMetrics does not extrapolate. @default "Prometheus" */
+  /**
+   * What the store is. Flavours differ in the header of a tenant, in how they say that an answer is partial, and in
+   * increases, which VictoriaMetrics does not extrapolate. @default "Prometheus"
+   */
   readonly flavour: "Prometheus" | "Thanos" | "Mimir" | "VictoriaMetrics";
-  /** Header that tells the store the tenant, for tenancy StoreHeader. When absent, X-Scope-OrgID for Mimir and THANOS-TENANT for Thanos. */
+  /**
+   * Header that tells the store the tenant, for tenancy StoreHeader. When absent, X-Scope-OrgID for Mimir and
+   * THANOS-TENANT for Thanos.
+   */
   readonly tenantHeader?: string;
-  /** Fixed headers of every request. Not for credentials, which everyone who may read this object would read. @default [] */
+  /**
+   * Fixed headers of every request. Not for credentials, which everyone who may read this object would read. @default
+   * []
+   */
   readonly headers: readonly MetricCatalogStorePrometheusHeader[];
   /** Credentials of requests, exactly one of basic and bearer. When absent, requests are anonymous. */
   readonly auth?: MetricCatalogStorePrometheusAuth;
   /** Whom to trust and what to show, for an https URL. */
   readonly tls?: MetricCatalogStorePrometheusTls;
-  /** Coarsest downsampled data that Thanos may answer from, where a point is at least that wide. When absent, raw samples only, which is exact. */
+  /**
+   * Coarsest downsampled data that Thanos may answer from, where a point is at least that wide. When absent, raw
+   * samples only, which is exact.
+   */
   readonly maxSourceResolution?: "5m" | "1h";
 }
 
@@ -102,15 +131,23 @@ export interface MetricCatalogStorePrometheusAuthBearerSecretRef {
 
 /** Whom to trust and what to show, for an https URL. */
 export interface MetricCatalogStorePrometheusTls {
-  /** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway. */
+  /**
+   * The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that
+   * the runtime trusts anyway.
+   */
   readonly caSecretRef?: MetricCatalogStorePrometheusTlsCaSecretRef;
-  /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store. */
+  /**
+   * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store.
+   */
   readonly clientSecretRef?: MetricCatalogStorePrometheusTlsClientSecretRef;
   /** Name that the store's certificate must have. When absent, the host of the URL. */
   readonly serverName?: string;
 }
 
-/** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway. */
+/**
+ * The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the
+ * runtime trusts anyway.
+ */
 export interface MetricCatalogStorePrometheusTlsCaSecretRef {
   /** Name of the Secret. */
   readonly name: string;
@@ -118,19 +155,30 @@ export interface MetricCatalogStorePrometheusTlsCaSecretRef {
   readonly key: string;
 }
 
-/** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store. */
+/**
+ * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store.
+ */
 export interface MetricCatalogStorePrometheusTlsClientSecretRef {
   /** Name of the Secret. */
   readonly name: string;
 }
 
-/** A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over mutual TLS. No series leaves its region. */
+/**
+ * A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over
+ * mutual TLS. No series leaves its region.
+ */
 export interface MetricCatalogStorePeer {
   /** Base URL of the runtime; /v1/metrics/partials is appended. */
   readonly url: string;
-  /** Bound on one request to the peer. A peer that is later makes the answer partial, which clients see only when they wait longer than this. @default 1 */
+  /**
+   * Bound on one request to the peer. A peer that is later makes the answer partial, which clients see only when they
+   * wait longer than this. @default 1
+   */
   readonly timeoutSeconds: number;
-  /** How the peer's stores compute increases. Plain when they are VictoriaMetrics, which does not extrapolate. @default "Extrapolated" */
+  /**
+   * How the peer's stores compute increases. Plain when they are VictoriaMetrics, which does not extrapolate. @default
+   * "Extrapolated"
+   */
   readonly increases: "Extrapolated" | "Plain";
   /** Access token of requests, given or fetched, exactly one of bearer and oauth2. */
   readonly auth: MetricCatalogStorePeerAuth;
@@ -140,13 +188,19 @@ export interface MetricCatalogStorePeer {
 
 /** Access token of requests, given or fetched, exactly one of bearer and oauth2. */
 export interface MetricCatalogStorePeerAuth {
-  /** OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end. */
+  /**
+   * OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of
+   * tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end.
+   */
   readonly oauth2?: MetricCatalogStorePeerAuthOauth2;
   /** An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef. */
   readonly bearer?: MetricCatalogStorePeerAuthBearer;
 }
 
-/** OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end. */
+/**
+ * OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of
+ * tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end.
+ */
 export interface MetricCatalogStorePeerAuthOauth2 {
   /** Absolute URL of the token endpoint, https. */
   readonly tokenUrl: string;
@@ -154,7 +208,9 @@ export interface MetricCatalogStorePeerAuthOauth2 {
   readonly clientId: string;
   /** The entry of a Secret in the same namespace that holds the client secret. */
   readonly secretRef: MetricCatalogStorePeerAuthOauth2SecretRef;
-  /** What the token is for, where the authorization server wants to know (RFC 8707). When absent, that is left to it. */
+  /**
+   * What the token is for, where the authorization server wants to know (RFC 8707). When absent, that is left to it.
+   */
   readonly resource?: string;
 }
 
@@ -174,15 +230,24 @@ export interface MetricCatalogStorePeerAuthBearer {
 
 /** Whom to trust and what to show. */
 export interface MetricCatalogStorePeerTls {
-  /** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token endpoint included. When absent, those that the runtime trusts anyway. */
+  /**
+   * The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token
+   * endpoint included. When absent, those that the runtime trusts anyway.
+   */
   readonly caSecretRef?: MetricCatalogStorePeerTlsCaSecretRef;
-  /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer, and to the token endpoint. */
+  /**
+   * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer,
+   * and to the token endpoint.
+   */
   readonly clientSecretRef: MetricCatalogStorePeerTlsClientSecretRef;
   /** Name that the peer's certificate must have. When absent, the host of the URL. */
   readonly serverName?: string;
 }
 
-/** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token endpoint included. When absent, those that the runtime trusts anyway. */
+/**
+ * The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token endpoint
+ * included. When absent, those that the runtime trusts anyway.
+ */
 export interface MetricCatalogStorePeerTlsCaSecretRef {
   /** Name of the Secret. */
   readonly name: string;
@@ -190,7 +255,10 @@ export interface MetricCatalogStorePeerTlsCaSecretRef {
   readonly key: string;
 }
 
-/** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer, and to the token endpoint. */
+/**
+ * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer,
+ * and to the token endpoint.
+ */
 export interface MetricCatalogStorePeerTlsClientSecretRef {
   /** Name of the Secret. */
   readonly name: string;
@@ -213,8 +281,22 @@ export interface MetricCatalogMetric {
   /** Smallest step, and smallest window of one point. When absent, four times the largest interval, and at least 10. */
   readonly minStepSeconds?: number;
   /** Governed labels that clients may filter and group by. @default [] */
-  readonly labels: readonly ("region" | "tenant" | "environment" | "service" | "psp" | "bank_group" | "geo" | "device" | "version" | "component")[];
-  /** Aggregations that clients may ask for. A gauge and a counter have avg, sum, min and max, a ratio has avg, a histogram has avg, sum and the percentiles. */
+  readonly labels: readonly (
+    | "region"
+    | "tenant"
+    | "environment"
+    | "service"
+    | "psp"
+    | "bank_group"
+    | "geo"
+    | "device"
+    | "version"
+    | "component"
+  )[];
+  /**
+   * Aggregations that clients may ask for. A gauge and a counter have avg, sum, min and max, a ratio has avg, a
+   * histogram has avg, sum and the percentiles.
+   */
   readonly aggregations: readonly ("avg" | "sum" | "min" | "max" | "p50" | "p95" | "p99")[];
   /** Aggregation of a query that names none. */
   readonly defaultAggregation: "avg" | "sum" | "min" | "max" | "p50" | "p95" | "p99";
@@ -278,7 +360,10 @@ export interface MetricCatalogMetricSourceCounter {
   readonly name: string;
   /** Fixed matchers of the series. @default [] */
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];
-  /** Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is additive over time. @default "Extrapolated" */
+  /**
+   * Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is
+   * additive over time. @default "Extrapolated"
+   */
   readonly increase: "Extrapolated" | "Anchored";
 }
 
@@ -288,7 +373,10 @@ export interface MetricCatalogMetricSourceRatio {
   readonly numerator: MetricCatalogMetricSourceRatioNumerator;
   /** The counter below the line. */
   readonly denominator: MetricCatalogMetricSourceRatioDenominator;
-  /** Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is additive over time. @default "Extrapolated" */
+  /**
+   * Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is
+   * additive over time. @default "Extrapolated"
+   */
   readonly increase: "Extrapolated" | "Anchored";
 }
 
@@ -310,13 +398,19 @@ export interface MetricCatalogMetricSourceRatioDenominator {
 
 /** A distribution. */
 export interface MetricCatalogMetricSourceHistogram {
-  /** Classic is one series for each bound, with the label le. Native is one series whose samples are histograms, with exponential or custom bounds. @default "Classic" */
+  /**
+   * Classic is one series for each bound, with the label le. Native is one series whose samples are histograms, with
+   * exponential or custom bounds. @default "Classic"
+   */
   readonly type: "Classic" | "Native";
   /** Name of the histogram in the store, without _bucket, _sum and _count. */
   readonly name: string;
   /** Fixed matchers of the series. @default [] */
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];
-  /** Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is additive over time. @default "Extrapolated" */
+  /**
+   * Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is
+   * additive over time. @default "Extrapolated"
+   */
   readonly increase: "Extrapolated" | "Anchored";
 }
 
@@ -344,15 +438,25 @@ export interface MetricCatalogSlo {
   readonly metric: string;
   /** Share of good events, for example 0.999. */
   readonly objective: number;
-  /** Whether the events that the metric singles out are good or bad; those are the numerator of a ratio and the values of a histogram up to the threshold. @default "Good" */
+  /**
+   * Whether the events that the metric singles out are good or bad; those are the numerator of a ratio and the values
+   * of a histogram up to the threshold. @default "Good"
+   */
   readonly counts: "Good" | "Bad";
   /** Bound of one of the histogram's buckets, in the unit of the metric. */
   readonly threshold?: number;
   /** Days that the objective is kept over, always the last ones. @default 30 */
   readonly windowDays: number;
-  /** Events without which nothing is concluded, neither from the whole window nor from the long window of a burn rate. @default 100 */
+  /**
+   * Events without which nothing is concluded, neither from the whole window nor from the long window of a burn rate.
+   * @default 100
+   */
   readonly minimumEvents: number;
-  /** How many times faster than evenly the error budget burns when the four tiers fire, in both of their windows. Over 30 days these are 1 h and 5 min, 6 h and 30 min, 1 d and 2 h, 3 d and 6 h; over other windows in proportion. The first two make the objective critical. @default [14.4,6,3,1] */
+  /**
+   * How many times faster than evenly the error budget burns when the four tiers fire, in both of their windows. Over
+   * 30 days these are 1 h and 5 min, 6 h and 30 min, 1 d and 2 h, 3 d and 6 h; over other windows in proportion. The
+   * first two make the objective critical. @default [14.4,6,3,1]
+   */
   readonly burnRates: readonly number[];
   /** True for a view without a token. The request then names the tenant. @default false */
   readonly public: boolean;

@@ -4,17 +4,26 @@
 export interface QueryClassQuotaSpec {
   /** A is real-time dashboards, B is operations, C is analytics. */
   readonly class: "A" | "B" | "C";
-  /** Bounds of one request, and of all requests of one client. An absent bound has the built-in value of the class. @default {} */
+  /**
+   * Bounds of one request, and of all requests of one client. An absent bound has the built-in value of the class.
+   * @default {}
+   */
   readonly limits: QueryClassQuotaLimits;
   /** Lifetimes of cached results. An absent one has the built-in value of the class. @default {} */
   readonly cache: QueryClassQuotaCache;
   /** Bounds of each client for single metrics, beside those of the class. @default [] */
   readonly perMetric: readonly QueryClassQuotaPerMetric[];
-  /** Clients and scopes that belong to the class under these limits. Without any, the limits are those of everyone in the class whom no other quota names. @default [] */
+  /**
+   * Clients and scopes that belong to the class under these limits. Without any, the limits are those of everyone in
+   * the class whom no other quota names. @default []
+   */
   readonly clients: readonly QueryClassQuotaClient[];
 }
 
-/** Bounds of one request, and of all requests of one client. An absent bound has the built-in value of the class. @default {} */
+/**
+ * Bounds of one request, and of all requests of one client. An absent bound has the built-in value of the class.
+ * @default {}
+ */
 export interface QueryClassQuotaLimits {
   /** Series in the whole answer. */
   readonly maxSeries?: number;
@@ -26,7 +35,10 @@ export interface QueryClassQuotaLimits {
   readonly maxGroupBy?: number;
   /** Requests that each client may make in a second, over all pods. */
   readonly requestsPerSecond?: number;
-  /** Requests that each client may make at once after a pause. Each doubling of a window beyond three hours spends one more of them. */
+  /**
+   * Requests that each client may make at once after a pause. Each doubling of a window beyond three hours spends one
+   * more of them.
+   */
   readonly burst?: number;
   /** Points that the stores may compute for each client in a minute. */
   readonly costUnitsPerMinute?: number;
@@ -44,7 +56,10 @@ export interface QueryClassQuotaCache {
   readonly distributedSeconds?: number;
   /** Points that are younger than the settleSeconds of their store; 0 reads them each time. */
   readonly hotTailSeconds?: number;
-  /** For how long after the pod's own lifetimes points are served once more, at once, while they are read again in the background. None becomes older than 60 s by it; 0 waits for the store. */
+  /**
+   * For how long after the pod's own lifetimes points are served once more, at once, while they are read again in the
+   * background. None becomes older than 60 s by it; 0 waits for the store.
+   */
   readonly staleWhileRevalidateSeconds?: number;
 }
 

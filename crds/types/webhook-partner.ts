@@ -24,23 +24,48 @@ export interface WebhookPartnerSpec {
 
 /** The HTTP endpoint that receives the events. */
 export interface WebhookPartnerEndpoint {
-  /** Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type. Without a path, or with / alone, the path is /webhooks/v1/{domain}. */
+  /**
+   * Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type.
+   * Without a path, or with / alone, the path is /webhooks/v1/{domain}.
+   */
   readonly url: string;
   /** Bound on one whole attempt, from the look-up of the name to the last byte of the answer. @default 10 */
   readonly timeoutSeconds: number;
-  /** Fixed headers of every request. Not for credentials, which everyone who may read this object would read, and not the headers that the signing scheme or HTTP itself sets. @default [] */
+  /**
+   * Fixed headers of every request. Not for credentials, which everyone who may read this object would read, and not
+   * the headers that the signing scheme or HTTP itself sets. @default []
+   */
   readonly headers: readonly WebhookPartnerEndpointHeader[];
-  /** The entry of a Secret in the same namespace that holds the certificates, in PEM, that are trusted for the endpoint instead of the system's roots. */
+  /**
+   * The entry of a Secret in the same namespace that holds the certificates, in PEM, that are trusted for the endpoint
+   * instead of the system's roots.
+   */
   readonly caBundleRef?: WebhookPartnerEndpointCaBundleRef;
-  /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the endpoint. */
+  /**
+   * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the
+   * endpoint.
+   */
   readonly clientCertificateRef?: WebhookPartnerEndpointClientCertificateRef;
-  /** OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery. One that the endpoint answers 401 to is fetched anew, once in an attempt. */
+  /**
+   * OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery.
+   * One that the endpoint answers 401 to is fetched anew, once in an attempt.
+   */
   readonly oauth2?: WebhookPartnerEndpointOauth2;
-  /** Handshake asks the endpoint with an OPTIONS request whether it wants deliveries, and how many a minute, before it gets any, as CloudEvents' web hooks have it. One that does not consent gets nothing; its deliveries are tried again by their schedule. @default "None" */
+  /**
+   * Handshake asks the endpoint with an OPTIONS request whether it wants deliveries, and how many a minute, before it
+   * gets any, as CloudEvents' web hooks have it. One that does not consent gets nothing; its deliveries are tried again
+   * by their schedule. @default "None"
+   */
   readonly verification: "None" | "Handshake";
-  /** How long the recipient remembers event ids, at least. A replay of what is older could have its effect twice, so it has to be forced. @default 259200 */
+  /**
+   * How long the recipient remembers event ids, at least. A replay of what is older could have its effect twice, so it
+   * has to be forced. @default 259200
+   */
   readonly idempotencySeconds: number;
-  /** Absolute URL that is told, signed like a delivery, when an event of the partner was handled by hand: the recipient's /webhooks/ack. Without it the recipient is not told. */
+  /**
+   * Absolute URL that is told, signed like a delivery, when an event of the partner was handled by hand: the
+   * recipient's /webhooks/ack. Without it the recipient is not told.
+   */
   readonly ackUrl?: string;
 }
 
@@ -52,7 +77,10 @@ export interface WebhookPartnerEndpointHeader {
   readonly value: string;
 }
 
-/** The entry of a Secret in the same namespace that holds the certificates, in PEM, that are trusted for the endpoint instead of the system's roots. */
+/**
+ * The entry of a Secret in the same namespace that holds the certificates, in PEM, that are trusted for the endpoint
+ * instead of the system's roots.
+ */
 export interface WebhookPartnerEndpointCaBundleRef {
   /** Name of the Secret. */
   readonly name: string;
@@ -60,13 +88,19 @@ export interface WebhookPartnerEndpointCaBundleRef {
   readonly key: string;
 }
 
-/** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the endpoint. */
+/**
+ * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the
+ * endpoint.
+ */
 export interface WebhookPartnerEndpointClientCertificateRef {
   /** Name of the Secret. */
   readonly name: string;
 }
 
-/** OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery. One that the endpoint answers 401 to is fetched anew, once in an attempt. */
+/**
+ * OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery. One
+ * that the endpoint answers 401 to is fetched anew, once in an attempt.
+ */
 export interface WebhookPartnerEndpointOauth2 {
   /** Absolute URL of the token endpoint; it is guarded like the endpoint itself. */
   readonly tokenUrl: string;
@@ -90,9 +124,16 @@ export interface WebhookPartnerEndpointOauth2ClientSecretRef {
 
 /** How deliveries prove who sent them. */
 export interface WebhookPartnerSigning {
-  /** HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature. StandardWebhooks is version 1.0.0 of that specification, v1 by a shared key and v1a by an Ed25519 key. HttpMessageSignatures is RFC 9421 by a private key, whose public half the runtime serves. @default "HmacV1" */
+  /**
+   * HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature. StandardWebhooks is version 1.0.0
+   * of that specification, v1 by a shared key and v1a by an Ed25519 key. HttpMessageSignatures is RFC 9421 by a private
+   * key, whose public half the runtime serves. @default "HmacV1"
+   */
   readonly scheme: "HmacV1" | "StandardWebhooks" | "HttpMessageSignatures";
-  /** Sign each delivery with every key that has not ended, for recipients that know only one at a time and look at each signature; the newest key's comes first. @default false */
+  /**
+   * Sign each delivery with every key that has not ended, for recipients that know only one at a time and look at each
+   * signature; the newest key's comes first. @default false
+   */
   readonly sideBySide: boolean;
   /** The first key signs; the recipient knows all of them. To rotate, put the new key first. */
   readonly keys: readonly WebhookPartnerSigningKey[];
@@ -102,13 +143,21 @@ export interface WebhookPartnerSigning {
 export interface WebhookPartnerSigningKey {
   /** Name of the key among the partner's keys. */
   readonly id: string;
-  /** The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_ and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of Ed25519, P-256 or P-384. */
+  /**
+   * The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_
+   * and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of
+   * Ed25519, P-256 or P-384.
+   */
   readonly secretRef: WebhookPartnerSigningKeySecretRef;
   /** Time in UTC after which the recipient forgets this key. */
   readonly notAfter?: string;
 }
 
-/** The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_ and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of Ed25519, P-256 or P-384. */
+/**
+ * The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_
+ * and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of
+ * Ed25519, P-256 or P-384.
+ */
 export interface WebhookPartnerSigningKeySecretRef {
   /** Name of the Secret. */
   readonly name: string;
@@ -136,11 +185,17 @@ export interface WebhookPartnerDelivery {
   readonly ratePerSecond?: number;
   /** Attempts that may begin at once after a pause. Without it, as many as in one second. */
   readonly burst?: number;
-  /** What may wait for the partner, retries included. A delivery beyond it is kept as a dead letter at once, with the reason backlog_full. @default {} */
+  /**
+   * What may wait for the partner, retries included. A delivery beyond it is kept as a dead letter at once, with the
+   * reason backlog_full. @default {}
+   */
   readonly maxBacklog: WebhookPartnerDeliveryMaxBacklog;
 }
 
-/** What may wait for the partner, retries included. A delivery beyond it is kept as a dead letter at once, with the reason backlog_full. @default {} */
+/**
+ * What may wait for the partner, retries included. A delivery beyond it is kept as a dead letter at once, with the
+ * reason backlog_full. @default {}
+ */
 export interface WebhookPartnerDeliveryMaxBacklog {
   /** Deliveries that may wait. @default 200000 */
   readonly messages: number;
@@ -150,7 +205,10 @@ export interface WebhookPartnerDeliveryMaxBacklog {
 
 /** When a failed delivery is tried again, and when it is given up. @default {} */
 export interface WebhookPartnerRetry {
-  /** Waits after attempt 1, 2 and so on. After the last of them the delivery is tried daily until maxAgeSeconds. @default [5,15,30,60,120,300,600,1800,3600,10800,21600,43200,86400] */
+  /**
+   * Waits after attempt 1, 2 and so on. After the last of them the delivery is tried daily until maxAgeSeconds.
+   * @default [5,15,30,60,120,300,600,1800,3600,10800,21600,43200,86400]
+   */
   readonly scheduleSeconds: readonly number[];
   /** Age since the event was accepted at which the delivery is dead. @default 604800 */
   readonly maxAgeSeconds: number;
@@ -172,7 +230,10 @@ export interface WebhookPartnerCircuitBreaker {
 
 /** Records of deliveries that ended without success. @default {} */
 export interface WebhookPartnerDeadLetter {
-  /** How long a dead letter is kept, in seconds; never longer than the installation keeps them. Without it, as long as the installation does. */
+  /**
+   * How long a dead letter is kept, in seconds; never longer than the installation keeps them. Without it, as long as
+   * the installation does.
+   */
   readonly retainSeconds?: number;
 }
 

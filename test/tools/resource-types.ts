@@ -31,6 +31,9 @@ export const definitionFiles = ["metric-catalog", "query-class-quota", "webhook-
 
 const notice = "// Generated from the definitions in crds/*.yaml by `npm run generate`. Edit those instead.\n";
 
+/** Columns of a line. */
+const columnsMax = 120;
+
 /** Reads one definition of `crds/`. */
 export function readDefinition(file: (typeof definitionFiles)[number]): Definition {
   return parse(readFileSync(`${root}/crds/${file}.yaml`, "utf8")) as Definition;
@@ -101,9 +104,15 @@ function interfaceText(schema: Schema, name: string, typeOf: (schema: Schema, na
   const lines = Object.entries(schema.properties ?? {}).flatMap(([property, below]) => {
     const present = below.default !== undefined || schema.required?.includes(property) === true;
     const type = typeOf(below, `${parent}${property.slice(0, 1).toUpperCase()}${property.slice(1)}`);
-    return [`  /** ${documentation(below)} */`, `  readonly ${property}${present ? "" : "?"}: ${type};`];
+    const line = `  readonly ${property}${present ? "" : "?"}: ${type};`;
+    return [...comment(below, "  "), line.length <= columnsMax ? line : broken(line)];
   });
-  return [`/** ${documentation(schema)} */`, `export interface ${name} {`, ...lines, "}", ""].join("\n");
+  return [...comment(schema, ""), `export interface ${name} {`, ...lines, "}", ""].join("\n");
+}
+
+/** A property with a list of many words, one word a line. */
+function broken(line: string): string {
+  return line.replaceAll(" | ", "\n    | ").replace("(", "(\n    | ").replace(")[]", "\n  )[]");
 }
 
 function scalarType(schema: Schema): string {
@@ -111,7 +120,17 @@ function scalarType(schema: Schema): string {
   return schema.type === "integer" ? "number" : schema.type;
 }
 
-function documentation(schema: Schema): string {
+/** A comment of a property or an object, in lines of at most 120 columns. */
+function comment(schema: Schema, indent: string): readonly string[] {
   const words = schema.description ?? "";
-  return schema.default === undefined ? words : `${words} @default ${JSON.stringify(schema.default)}`;
+  const text = schema.default === undefined ? words : `${words} @default ${JSON.stringify(schema.default)}`;
+  const whole = `${indent}/** ${text} */`;
+  if (whole.length <= columnsMax) return [whole];
+  const lines = [`${indent} *`];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (longer.length <= columnsMax) lines[lines.length - 1] = longer;
+    else lines.push(`${indent} * ${word}`);
+  }
+  return [`${indent}/**`, ...lines, `${indent} */`];
 }

@@ -4,9 +4,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { request as requestTls, type RequestOptions } from "node:https";
 
 /**
- * The program of `helm test`, in a pod of the release. It applies a partner, a catalog and a quota, and waits until every runtime
- * applies them. It sends an event, checks the signature of the delivery, queries a metric, and removes its objects. It is partner
- * and store itself, and authenticates with the token of its service account. It needs nothing but Node.
+ * The program of `helm test`, in a pod of the release. It applies a partner, a catalog and a quota, and waits until
+ * every runtime applies them. It sends an event, checks the signature of the delivery, queries a metric, and removes
+ * its objects. It is partner and store itself, and authenticates with the token of its service account. It needs
+ * nothing but Node.
  *
  * Environment: NAMESPACE, NAME (of all that it makes), HOST (of its Service, in full), API (base URL), TENANT, CIDRS.
  */
@@ -52,7 +53,8 @@ function isSigned({ headers, method = "", url = "" }: IncomingMessage, body: Buf
 function storeResponse(parameters: URLSearchParams): Json {
   const query = parameters.get("query") ?? "";
   if (query.includes("heliograph_probe")) return success("vector", []);
-  // Probes of the kind of store, without series. The responses are those of Prometheus 3: left-open ranges, extrapolated increases.
+  // Probes of the kind of store, without series. The responses are those of Prometheus 3: left-open ranges,
+  // extrapolated increases.
   if (query.includes("vector(1)")) return vector(2, parameters);
   if (query.includes("vector(time())")) return vector(37.5, parameters);
   return parameters.has("step") ? matrix(parameters) : vector(valueOf(query), parameters);
@@ -71,9 +73,16 @@ function vector(value: number, parameters: URLSearchParams): Json {
 }
 
 function matrix(parameters: URLSearchParams): Json {
-  const [start, end, step] = ["start", "end", "step"].map((key) => Number(parameters.get(key))) as [number, number, number];
+  const [start, end, step] = ["start", "end", "step"].map((key) => Number(parameters.get(key))) as [
+    number,
+    number,
+    number,
+  ];
   const value = String(valueOf(parameters.get("query") ?? ""));
-  const values = Array.from({ length: Math.floor((end - start) / step) + 1 }, (_, index) => [start + index * step, value]);
+  const values = Array.from({ length: Math.floor((end - start) / step) + 1 }, (_, index) => [
+    start + index * step,
+    value,
+  ]);
   return success("matrix", [{ metric: {}, values }]);
 }
 
@@ -115,13 +124,20 @@ async function kubernetes(method: string, path: string, body?: Json): Promise<Js
 }
 
 const secrets = `/api/v1/namespaces/${namespace}/secrets`;
-const resources = ["webhookpartners", "metriccatalogs", "queryclassquotas"].map((plural) => `${group}/namespaces/${namespace}/${plural}/${name}`);
+const resources = ["webhookpartners", "metriccatalogs", "queryclassquotas"].map(
+  (plural) => `${group}/namespaces/${namespace}/${plural}/${name}`,
+);
 
 /** Everything that the test makes, by path. */
 function objects(): ReadonlyMap<string, Json> {
   const [partner = "", catalog = "", quota = ""] = resources;
   const host = `http://${process.env["HOST"]}:${port}`;
-  const object = (kind: string, spec: Json): Json => ({ apiVersion: "heliograph.dev/v1alpha1", kind, metadata: { name }, spec });
+  const object = (kind: string, spec: Json): Json => ({
+    apiVersion: "heliograph.dev/v1alpha1",
+    kind,
+    metadata: { name },
+    spec,
+  });
   const metric = {
     id: metricId,
     category: "infrastructure",
@@ -143,8 +159,18 @@ function objects(): ReadonlyMap<string, Json> {
         networks: { allowCidrs: (process.env["CIDRS"] ?? "").split(","), allowPlaintext: true },
       }),
     ],
-    [catalog, object("MetricCatalog", { schemaVersion: "1", stores: [{ name: "test", region: "test", prometheus: { url: host } }], metrics: [metric] })],
-    [quota, object("QueryClassQuota", { class: "B", clients: [{ clientId: `system:serviceaccount:${namespace}:${name}` }] })],
+    [
+      catalog,
+      object("MetricCatalog", {
+        schemaVersion: "1",
+        stores: [{ name: "test", region: "test", prometheus: { url: host } }],
+        metrics: [metric],
+      }),
+    ],
+    [
+      quota,
+      object("QueryClassQuota", { class: "B", clients: [{ clientId: `system:serviceaccount:${namespace}:${name}` }] }),
+    ],
   ]);
 }
 
@@ -157,11 +183,16 @@ interface Condition {
 }
 
 async function isProgrammed(path: string): Promise<true> {
-  const { metadata, status } = (await kubernetes("GET", path)) as { readonly metadata: { readonly generation: number }; readonly status?: { readonly conditions?: readonly Condition[] } };
+  const { metadata, status } = (await kubernetes("GET", path)) as {
+    readonly metadata: { readonly generation: number };
+    readonly status?: { readonly conditions?: readonly Condition[] };
+  };
   const conditions = status?.conditions ?? [];
   const programmed = conditions.find(({ type }) => type === "Programmed");
   if (programmed?.status === "True" && programmed.observedGeneration === metadata.generation) return true;
-  throw new Error(conditions.map(({ type, reason, message }) => `${type}: ${reason}: ${message}`).join("; ") || "no status yet");
+  throw new Error(
+    conditions.map(({ type, reason, message }) => `${type}: ${reason}: ${message}`).join("; ") || "no status yet",
+  );
 }
 
 /** Calls the product's API as the service account. @throws Error with its response when it refuses */
@@ -175,7 +206,14 @@ async function call(path: string, init: RequestInit = {}): Promise<Json> {
 }
 
 function sendEvent(eventId: string): Promise<Json> {
-  const event = { event_id: eventId, type: "installation.tested", version: "2026-01-01", ts: new Date().toISOString(), tenant, data: { run } };
+  const event = {
+    event_id: eventId,
+    type: "installation.tested",
+    version: "2026-01-01",
+    ts: new Date().toISOString(),
+    tenant,
+    data: { run },
+  };
   return call("/events", { method: "POST", body: JSON.stringify(event) });
 }
 
@@ -187,7 +225,9 @@ function isDelivered(eventId: string): true {
 }
 
 async function isServed(): Promise<true> {
-  const { data } = (await call(`/v1/metrics/instant?metric=${metricId}&filter[tenant]=${tenant}`)) as { readonly data: ReadonlyArray<{ readonly value: number }> };
+  const { data } = (await call(`/v1/metrics/instant?metric=${metricId}&filter[tenant]=${tenant}`)) as {
+    readonly data: ReadonlyArray<{ readonly value: number }>;
+  };
   if (data[0]?.value !== expectedValue) throw new Error(`the response is ${JSON.stringify(data)}`);
   return true;
 }
@@ -210,14 +250,16 @@ async function eventually(what: string, check: () => unknown): Promise<void> {
 async function main(): Promise<void> {
   const made = objects();
   try {
-    for (const [path, object] of made) await kubernetes("PATCH", `${path}?fieldManager=heliograph-test&force=true`, object);
+    for (const [path, object] of made)
+      await kubernetes("PATCH", `${path}?fieldManager=heliograph-test&force=true`, object);
     for (const path of resources) await eventually(`programmed: ${path}`, () => isProgrammed(path));
     const eventId = `helm-test-${run}`;
     await eventually("an event is accepted", () => sendEvent(eventId));
     await eventually("the event arrives, signed", () => isDelivered(eventId));
     await eventually("the metric has its value", isServed);
   } finally {
-    for (const path of [...made.keys()].toReversed()) await kubernetes("DELETE", path).catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
+    for (const path of [...made.keys()].toReversed())
+      await kubernetes("DELETE", path).catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
   }
 }
 
