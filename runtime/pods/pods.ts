@@ -12,9 +12,9 @@ export interface Pods {
   /** True when this pod can exchange messages with other pods. */
   isConnected(): boolean;
   /** Sends a request to another pod. @throws without a response in time; the default is the time of a round trip */
-  ask(pod: string, topic: string, question: object, timeoutMs?: number): Promise<unknown>;
+  request(pod: string, topic: string, body: object, timeoutMs?: number): Promise<unknown>;
   /** Sends a message to another pod. Delivery is not guaranteed. */
-  tell(pod: string, topic: string, message: object): void;
+  publish(pod: string, topic: string, message: object): void;
   /** Handles the requests and messages of other pods under a topic. */
   serve(topic: string, handler: MessageHandler): void;
 }
@@ -28,8 +28,8 @@ export function singlePod(): Pods {
     own: "alone",
     live: () => ["alone"],
     isConnected: () => true,
-    ask: async () => fail(),
-    tell: fail,
+    request: async () => fail(),
+    publish: fail,
     serve: () => undefined,
   };
 }

@@ -11,7 +11,7 @@ interface FollowOptions<State extends ConfigState> {
   /** Applies a configuration; called only for another one. */
   readonly apply: (state: State) => void;
   /** Receives every state that is applied, and every state that cannot be applied, with its error. */
-  readonly told: (state: State, fault: Error | undefined) => void;
+  readonly onState: (state: State, fault: Error | undefined) => void;
   readonly logState: StateLog<State>;
   readonly log: Logger;
 }
@@ -21,7 +21,7 @@ interface FollowOptions<State extends ConfigState> {
  * stays applied. Returns a function that ends this.
  */
 export function followConfig<State extends ConfigState>(options: FollowOptions<State>): () => void {
-  const { source, initial, apply, told, logState, log } = options;
+  const { source, initial, apply, onState, logState, log } = options;
   let seen = initial;
   let applied = initial;
   const applyChanges = (state: State): void => {
@@ -30,10 +30,10 @@ export function followConfig<State extends ConfigState>(options: FollowOptions<S
     try {
       if (applied.hash !== state.hash) apply(state);
       applied = state;
-      told(state, undefined);
+      onState(state, undefined);
     } catch (error) {
       log.error({ err: error, configHash: state.hash }, "configuration not applied");
-      told(state, error instanceof Error ? error : new Error(String(error)));
+      onState(state, error instanceof Error ? error : new Error(String(error)));
     }
     logState(before, state);
   };

@@ -97,7 +97,7 @@ function follow<State extends ConfigState>(
   const end = followConfig({
     ...followed,
     apply: ({ config }) => applyAll([engine, metrics], config),
-    told: (state, fault) => {
+    onState: (state, fault) => {
       if (fault === undefined)
         status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };
       status.refused = fault === undefined ? undefined : { state, reason: fault.message };

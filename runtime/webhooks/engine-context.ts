@@ -52,7 +52,7 @@ export interface WebhookEngineDeps {
   /** [0, 1), for jitter. @default Math.random */
   readonly random?: () => number;
   /** Requests between pods, for the partners that other pods have. @default no requests */
-  readonly peers?: Pick<PodMessages, "ask" | "serve">;
+  readonly peers?: Pick<PodMessages, "request" | "serve">;
   /** Minimum age of a message without a live consumer before it is published again. @default 15 seconds */
   readonly orphanAgeMs?: number;
   /** Messages in work in this pod. @default 4096 */

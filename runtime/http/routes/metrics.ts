@@ -95,7 +95,7 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
       const { status, headers, body, json: bytesOf, again } = await answer(request);
       const links = [headers["Link"], nextPageLink(request.query, body)].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
-      const told = {
+      const allHeaders = {
         ...headers,
         ...tableHeaders(format, body as QueryBody),
         ...link,
@@ -108,7 +108,7 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
         coding: used,
       } = await representations.of(body, format, coding, () => written(format, body as QueryBody, bytesOf));
       const coded = used === "identity" ? {} : { "Content-Encoding": used };
-      const tagged = { ...told, ETag: etag, ...coded, "Content-Type": contentTypes[format] };
+      const tagged = { ...allHeaders, ETag: etag, ...coded, "Content-Type": contentTypes[format] };
       return { status, headers: tagged, body: bytes, ...(again === undefined ? {} : { again }) };
     },
   };

@@ -49,9 +49,11 @@ export function createFillLeases(pods: Pods): FillLeases {
     if (owner === pods.own) return table.take(name) ? { state: "own" } : table.wait(name);
     try {
       // Two requests: a missing owner pod shows at the first one, long before a read would end.
-      const { isFree } = (await pods.ask(owner, topic, { take: name })) as { readonly isFree?: unknown };
+      const { isFree } = (await pods.request(owner, topic, { take: name })) as { readonly isFree?: unknown };
       if (typeof isFree !== "boolean") return { state: "unknown" };
-      return isFree ? { state: "own" } : ((await pods.ask(owner, topic, { wait: name }, waitTimeoutMs)) as LeaseResult);
+      return isFree
+        ? { state: "own" }
+        : ((await pods.request(owner, topic, { wait: name }, waitTimeoutMs)) as LeaseResult);
     } catch {
       return { state: "unknown" };
     }
@@ -69,7 +71,7 @@ export function createFillLeases(pods: Pods): FillLeases {
         end: (error) => {
           const outcome = error === undefined ? {} : { failure: { kind: error.kind, message: error.message } };
           if (owner === pods.own) table.end(name, outcome.failure);
-          else pods.tell(owner, topic, { end: name, ...outcome });
+          else pods.publish(owner, topic, { end: name, ...outcome });
         },
       };
     },

@@ -28,7 +28,7 @@ export interface Requests {
    * Resolves with the payload of the response.
    * @throws Unanswered after the timeout; at once without a connection, when it breaks, or without a responder
    */
-  ask(subject: string, payload: Uint8Array | string, options?: RequestOptions): Promise<Uint8Array>;
+  request(subject: string, payload: Uint8Array | string, options?: RequestOptions): Promise<Uint8Array>;
   /** Fails all pending requests; their answers are lost with the connection. */
   failAll(reason: UnansweredReason): void;
 }
@@ -62,7 +62,7 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
   });
   const sweep = sweeper(pending);
   return {
-    ask: (subject, payload, options = {}) =>
+    request: (subject, payload, options = {}) =>
       new Promise((resolve, reject) => {
         if (!isConnected()) {
           // The client would keep the message until a reconnect, which may come long after the caller gave up.

@@ -51,7 +51,7 @@ export function consumerInfo(
 export async function consumerNames(handle: NatsConnectionHandle, stream: string): Promise<readonly string[]> {
   const names: string[] = [];
   for (;;) {
-    const payload = await handle.requests.ask(
+    const payload = await handle.requests.request(
       `$JS.API.CONSUMER.NAMES.${stream}`,
       JSON.stringify({ offset: names.length }),
     );

@@ -10,17 +10,17 @@ export interface PodMessages {
    * Sends a request to another pod; its response is parsed JSON.
    * @throws Unanswered, at once without a connection or without a pod of that name
    */
-  ask(pod: string, topic: string, question: object, timeoutMs?: number): Promise<unknown>;
+  request(pod: string, topic: string, body: object, timeoutMs?: number): Promise<unknown>;
   /** Sends a message to another pod, without a guarantee that it arrives. */
-  tell(pod: string, topic: string, message: object): void;
-  /** Answers requests to this pod under a topic. A message that is not JSON is not answered. */
-  serve(topic: string, answer: (message: unknown) => object | Promise<object>): void;
+  publish(pod: string, topic: string, message: object): void;
+  /** Handles requests to this pod under a topic. A message that is not JSON gets no response. */
+  serve(topic: string, handler: (message: unknown) => object | Promise<object>): void;
   /** Ends the subscription. */
   stop(): Promise<void>;
 }
 
 /** Default timeout: well above a round trip, well below the timeout of a client. */
-const askTimeoutMs = 250;
+const requestTimeoutMs = 250;
 
 /**
  * Creates the messages to and from this pod.
@@ -32,27 +32,28 @@ export function createPodMessages(
   own: string,
   onFault: (error: unknown, topic: string) => void = () => undefined,
 ): PodMessages {
-  const answers = new Map<string, (message: unknown) => object | Promise<object>>();
+  const handlers = new Map<string, (message: unknown) => object | Promise<object>>();
   const stop = serveSubject(nats, podSubject(own), own, (received) => {
     const message = parsed(received.data);
-    const answerTo = message === undefined ? undefined : answers.get(received.token);
-    if (answerTo !== undefined)
-      void answered(received, async () => answerTo(message)).catch((error: unknown) => onFault(error, received.token));
+    const handler = message === undefined ? undefined : handlers.get(received.token);
+    if (handler !== undefined)
+      void respond(received, async () => handler(message)).catch((error: unknown) => onFault(error, received.token));
   });
   return {
     isConnected: () => nats.isConnected(),
-    async ask(pod, topic, question, timeoutMs = askTimeoutMs) {
-      const answer = await nats.requests.ask(`${podSubject(pod)}.${topic}`, JSON.stringify(question), { timeoutMs });
-      return parsed(answer);
+    async request(pod, topic, body, timeoutMs = requestTimeoutMs) {
+      const subject = `${podSubject(pod)}.${topic}`;
+      const response = await nats.requests.request(subject, JSON.stringify(body), { timeoutMs });
+      return parsed(response);
     },
-    tell: (pod, topic, message) => nats.outbox.publish(`${podSubject(pod)}.${topic}`, JSON.stringify(message)),
-    serve: (topic, answer) => void answers.set(topic, answer),
+    publish: (pod, topic, message) => nats.outbox.publish(`${podSubject(pod)}.${topic}`, JSON.stringify(message)),
+    serve: (topic, handler) => void handlers.set(topic, handler),
     stop,
   };
 }
 
-async function answered(received: SubjectMessage, answer: () => Promise<object>): Promise<void> {
-  const body = await answer();
+async function respond(received: SubjectMessage, handle: () => Promise<object>): Promise<void> {
+  const body = await handle();
   if (received.isRequest) received.answer(body);
 }
 

@@ -43,7 +43,7 @@ const wrongSequenceCodes: ReadonlySet<number> = new Set([10071, 10164]);
 export async function publish(handle: NatsConnectionHandle, message: Publication): Promise<PublishResult> {
   const { subject, payload, headers } = message;
   const options = headers === undefined ? {} : { headers: encodeHeaders(headers) };
-  return parsePublishResult(await handle.requests.ask(subject, payload, options));
+  return parsePublishResult(await handle.requests.request(subject, payload, options));
 }
 
 interface WireResult {

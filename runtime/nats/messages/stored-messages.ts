@@ -182,7 +182,7 @@ async function askLeader(
   stream: string,
   query: object,
 ): Promise<StoredMessage | undefined> {
-  const payload = await handle.requests.ask(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(query), {
+  const payload = await handle.requests.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(query), {
     timeoutMs: leaderTimeoutMs,
   });
   const { message, error } = JSON.parse(Buffer.from(payload).toString()) as LeaderResponse;

@@ -56,7 +56,7 @@ export function createCacheStream(
   return {
     async get(name) {
       const subject = `$JS.API.DIRECT.GET.${layout.streams.cache}.${layout.cached(name)}`;
-      const bytes = await nats.requests.ask(subject, "", { timeoutMs: readTimeoutMs }).catch(() => undefined);
+      const bytes = await nats.requests.request(subject, "", { timeoutMs: readTimeoutMs }).catch(() => undefined);
       return bytes === undefined || bytes.length === 0 ? undefined : bytes;
     },
     async put(name, bytes) {

@@ -60,7 +60,9 @@ export function lossOf(known: StreamIdentities, found: StreamIdentities): string
 /** Requests the identities that another pod knows; empty when no other pod runs or answers. */
 export async function requestIdentities({ requests }: NatsConnectionHandle, layout: Layout): Promise<StreamIdentities> {
   try {
-    const answer = await requests.ask(`${layout.podSubject(podOfAll)}.${topic}`, "", { timeoutMs: requestTimeoutMs });
+    const answer = await requests.request(`${layout.podSubject(podOfAll)}.${topic}`, "", {
+      timeoutMs: requestTimeoutMs,
+    });
     return identitiesOf(JSON.parse(Buffer.from(answer).toString()));
   } catch (error) {
     if (error instanceof Unanswered || error instanceof SyntaxError) return new Map();

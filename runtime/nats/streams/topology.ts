@@ -130,7 +130,7 @@ function assertServerVersion(handle: NatsConnectionHandle): void {
 
 async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {
   const off = `JetStream is not enabled on ${handle.connection.getServer()}: start nats-server with JetStream`;
-  const payload = await handle.requests.ask("$JS.API.INFO", "").catch((cause: unknown) => {
+  const payload = await handle.requests.request("$JS.API.INFO", "").catch((cause: unknown) => {
     throw cause instanceof Unanswered && cause.reason === "no_responders" ? new Error(off, { cause }) : cause;
   });
   const { error, limits: found } = JSON.parse(Buffer.from(payload).toString()) as AccountResponse;

@@ -9,7 +9,7 @@ export interface RunningPartners {
 
 interface RunningPartnersDeps {
   /** Requests between pods; undefined: no other pod is requested. */
-  readonly peers: Pick<PodMessages, "ask" | "serve"> | undefined;
+  readonly peers: Pick<PodMessages, "request" | "serve"> | undefined;
   /** Names of the live pods, including this one. */
   readonly livePods: () => readonly string[];
   readonly own: string;
@@ -32,7 +32,7 @@ export function createRunningPartners({ peers, livePods, own, has, log }: Runnin
   const silent = new Set<string>();
   const request = async (pod: string, keys: readonly string[]): Promise<readonly string[]> => {
     try {
-      const response = await peers?.ask(pod, topic, { tokens: keys }, requestMs);
+      const response = await peers?.request(pod, topic, { tokens: keys }, requestMs);
       silent.delete(pod);
       return peers === undefined ? [] : keysIn(response, "running");
     } catch (error) {

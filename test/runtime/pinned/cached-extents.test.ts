@@ -86,9 +86,9 @@ test("extents are shared under these names, and leases are taken under these", a
   const noted = {
     ...own,
     live: () => ["pod-b", "pod-c"],
-    ask: async (pod: string, topic: string, question: object) => {
+    request: async (pod: string, topic: string, question: object) => {
       names.push(JSON.stringify(question));
-      return own.ask(pod, topic, question);
+      return own.request(pod, topic, question);
     },
   };
   const cache = createReadCache(1_000_000, { shared: createSharedExtents(bytes, noted) });

@@ -26,14 +26,14 @@ function twoPods() {
   const plain = pods.join("pod-a");
   const own: Pods = {
     ...plain,
-    ask: async (pod, topic, question, timeoutMs) => {
-      const answer = await plain.ask(pod, topic, question, timeoutMs);
+    request: async (pod, topic, question, timeoutMs) => {
+      const answer = await plain.request(pod, topic, question, timeoutMs);
       lines.push(`ask ${pod} ${topic} ${JSON.stringify(question)}`, `answer ${JSON.stringify(answer)}`);
       return answer;
     },
-    tell: (pod, topic, message) => {
+    publish: (pod, topic, message) => {
       lines.push(`tell ${pod} ${topic} ${JSON.stringify(message)}`);
-      plain.tell(pod, topic, message);
+      plain.publish(pod, topic, message);
     },
   };
   return { own, other: pods.join("pod-b"), lines };
@@ -116,8 +116,8 @@ async function subjects(): Promise<Readonly<Record<string, string>>> {
   nats.answers.set("hg.pod._streams.made", '{"made":{"HG_EVENTS":"2026-01-01T00:00:00Z"}}');
   const recalled = await requestIdentities(handle, layout);
   const messages = createPodMessages(handle, layout, "pod-a");
-  await messages.ask("pod-b", "topic", { n: 1 });
-  messages.tell("pod-b", "topic", { n: 2 });
+  await messages.request("pod-b", "topic", { n: 1 });
+  messages.publish("pod-b", "topic", { n: 2 });
   return {
     "subjects that pods listen to": heard.join("\n"),
     "subjects that pods publish on": nats.take(),

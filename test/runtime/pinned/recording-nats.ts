@@ -37,7 +37,7 @@ export function recordingNats(): RecordingNats {
   const handle = {
     connection: {},
     manager: { consumers: { add } },
-    requests: { ask },
+    requests: { request: ask },
     outbox: { publish: note },
     clock: { observe: () => undefined, now: () => nowMs, errorMs: () => 0, offsetMs: () => 0 },
     isConnected: () => true,

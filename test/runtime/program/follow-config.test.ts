@@ -31,7 +31,7 @@ function follow(initial: FolderState, now = initial, apply = (state: FolderState
     },
     initial,
     apply,
-    told: (state, fault) => told.push([state, fault?.message]),
+    onState: (state, fault) => told.push([state, fault?.message]),
     logState: folderLog(log, defaultSettings.streams),
     log,
   });

@@ -256,7 +256,7 @@ async function twoPods(context: Cleanup, configFor: (partnerUrl: string) => Runt
         questions.count += 1;
         return answer(question);
       });
-    const peers: Pick<PodMessages, "ask" | "serve"> = { ...messages, serve };
+    const peers: Pick<PodMessages, "request" | "serve"> = { ...messages, serve };
     const engine = await engineCase(own.url, context, config, {
       settings: streamsOf("pods", removedAtOnce.delivery),
       podId,

@@ -57,7 +57,7 @@ export function createAllocationClient({
   const sendBack = (owner: string, back: readonly AllocationRequest[]): void => {
     const message: AllocationMessage = { borrow: [], back, pods: 1 };
     if (owner === pods.own) serveAllocations(buckets, message);
-    else pods.tell(owner, quotaTopic, message);
+    else pods.publish(owner, quotaTopic, message);
   };
   const returnTokens = (idleMs: number): void => {
     for (const [owner, requests] of Map.groupBy(allocated.idle(idleMs), ({ key }) =>
@@ -73,7 +73,7 @@ export function createAllocationClient({
     async allocate(owner, requests) {
       try {
         const message: AllocationMessage = { borrow: requests, back: [], pods: owners.count() };
-        const granted = readGranted(await pods.ask(owner, quotaTopic, message), requests.length);
+        const granted = readGranted(await pods.request(owner, quotaTopic, message), requests.length);
         if (granted === undefined) throw new Error(`the response of the pod ${owner} is not an allocation`);
         allocated.allocate(requests, granted);
         awayUntilMs.delete(owner);

@@ -33,12 +33,12 @@ describe("a connection", () => {
     const handle = await connectNats(access());
     let reconnects = 0;
     handle.onReconnect(() => (reconnects += 1));
-    const ask = () => handle.requests.ask("$JS.API.INFO", "");
+    const ask = () => handle.requests.request("$JS.API.INFO", "");
     expect((await ask()).length).toBeGreaterThan(0);
-    const underWay = handle.requests.ask("nobody.answers.this.but.somebody.listens", "", { timeoutMs: 20_000 });
+    const underWay = handle.requests.request("nobody.answers.this.but.somebody.listens", "", { timeoutMs: 20_000 });
     await expect(underWay).rejects.toMatchObject({ reason: "no_responders" });
     handle.connection.subscribe("slow");
-    const lost = handle.requests.ask("slow", "", { timeoutMs: 20_000 }).catch((error: unknown) => error);
+    const lost = handle.requests.request("slow", "", { timeoutMs: 20_000 }).catch((error: unknown) => error);
     await handle.connection.flush();
     await server.kill9();
     expect(await lost).toMatchObject({ reason: "disconnected" });
@@ -57,7 +57,9 @@ describe("a connection", () => {
   test("fails a request without a timely answer", async () => {
     const handle = await connectNats(access());
     handle.connection.subscribe("silent");
-    await expect(handle.requests.ask("silent", "", { timeoutMs: 200 })).rejects.toMatchObject({ reason: "timeout" });
+    await expect(handle.requests.request("silent", "", { timeoutMs: 200 })).rejects.toMatchObject({
+      reason: "timeout",
+    });
     await handle.drain();
   });
 
@@ -87,7 +89,7 @@ describe("the topology", () => {
 
   test("is created although JetStream does not answer for longer than the timeout of a request", async () => {
     const handle = await connectNats(access());
-    const ask = (options: { readonly timeoutMs?: number } = {}) => handle.requests.ask("$JS.API.INFO", "", options);
+    const ask = (options: { readonly timeoutMs?: number } = {}) => handle.requests.request("$JS.API.INFO", "", options);
     process.kill(server.pid, "SIGSTOP");
     // The signal takes effect a moment later.
     await waitFor(

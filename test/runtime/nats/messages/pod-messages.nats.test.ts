@@ -64,14 +64,14 @@ test("pods exchange messages with the rights of the bundled NATS; a request to a
     told.push(message);
     return {};
   });
-  await waitFor(() => one.ask("pod-2", "double", { of: 21 }), { timeoutMs: 5_000, what: "a pod that listens" });
-  await expect(one.ask("pod-2", "double", { of: 21 })).resolves.toEqual({ doubled: 42 });
-  const slow = one.ask("pod-2", "slow", { of: 1 }, 5_000);
-  one.tell("pod-2", "note", { of: 2 });
+  await waitFor(() => one.request("pod-2", "double", { of: 21 }), { timeoutMs: 5_000, what: "a pod that listens" });
+  await expect(one.request("pod-2", "double", { of: 21 })).resolves.toEqual({ doubled: 42 });
+  const slow = one.request("pod-2", "slow", { of: 1 }, 5_000);
+  one.publish("pod-2", "note", { of: 2 });
   await expect(slow).resolves.toEqual({ heard: { of: 1 } });
   expect(told).toEqual([{ of: 2 }]);
-  await expect(one.ask("pod-3", "double", { of: 1 })).rejects.toMatchObject({ reason: "no_responders" });
-  await expect(one.ask("pod-2", "unheard", { of: 1 })).rejects.toBeInstanceOf(Unanswered);
+  await expect(one.request("pod-3", "double", { of: 1 })).rejects.toMatchObject({ reason: "no_responders" });
+  await expect(one.request("pod-2", "unheard", { of: 1 })).rejects.toBeInstanceOf(Unanswered);
 });
 
 test("a request whose handler fails is reported, and the next one is answered", async () => {
@@ -86,14 +86,14 @@ test("a request whose handler fails is reported, and the next one is answered", 
   });
   other.serve("rejects", () => Promise.reject(new Error("later")));
   other.serve("well", () => ({ ok: true }));
-  await waitFor(() => one.ask("pod-2", "well", {}), { timeoutMs: 5_000, what: "a pod that listens" });
-  await expect(one.ask("pod-2", "throws", {})).rejects.toMatchObject({ reason: "timeout" });
-  await expect(one.ask("pod-2", "rejects", {})).rejects.toMatchObject({ reason: "timeout" });
+  await waitFor(() => one.request("pod-2", "well", {}), { timeoutMs: 5_000, what: "a pod that listens" });
+  await expect(one.request("pod-2", "throws", {})).rejects.toMatchObject({ reason: "timeout" });
+  await expect(one.request("pod-2", "rejects", {})).rejects.toMatchObject({ reason: "timeout" });
   expect(faults).toEqual([
     ["throws", "Error: at once"],
     ["rejects", "Error: later"],
   ]);
-  await expect(one.ask("pod-2", "well", {})).resolves.toEqual({ ok: true });
+  await expect(one.request("pod-2", "well", {})).resolves.toEqual({ ok: true });
 });
 
 test("producers are answered and shared values are stored with the permissions of the bundled NATS", async () => {
@@ -102,7 +102,7 @@ test("producers are answered and shared values are stored with the permissions o
   closing.push(
     serveSubject(runtime, layout.ingestSubject, "ingest", (message) => message.answer({ tenant: message.token })),
   );
-  const answer = await waitFor(() => producer.requests.ask(`${layout.ingestSubject}.acme`, "{}"), {
+  const answer = await waitFor(() => producer.requests.request(`${layout.ingestSubject}.acme`, "{}"), {
     timeoutMs: 5_000,
     what: "an answer",
   });

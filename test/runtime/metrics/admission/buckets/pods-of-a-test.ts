@@ -35,9 +35,9 @@ export function podsOfATest(): PodsOfATest {
         own: name,
         live: () => [...pods.keys()].sort(),
         isConnected: () => !own.isCut,
-        ask: (pod, topic, question) => deliver(pod, topic, question),
+        request: (pod, topic, question) => deliver(pod, topic, question),
         // The sender of a message does not see its failure.
-        tell: (pod, topic, message) => void deliver(pod, topic, message).catch(() => undefined),
+        publish: (pod, topic, message) => void deliver(pod, topic, message).catch(() => undefined),
         serve: (topic, handler) => void handlers.set(topic, handler),
       };
     },
