@@ -7,6 +7,12 @@ import { bucketSource, notedSource, type TokenSource } from "./token-source.ts";
 import type { BucketCharge } from "./quota-client.ts";
 import { createAllocatedTokens } from "./allocated-tokens.ts";
 
+/**
+ * Most allocations for one request. While the owner responds, the cost of an earlier query or the return of unused
+ * tokens may take tokens that were enough before.
+ */
+const allocationsMax = 3;
+
 /** The result of several charges. */
 interface TakeResult {
   readonly ok: boolean;
@@ -50,10 +56,13 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
   });
 
   const takeAllocated = async (pod: string, charges: readonly BucketCharge[]): Promise<TakeResult> => {
-    const taken = from(remote, charges);
-    const requests = taken.ok ? undefined : allocated.wanted(charges);
-    if (requests === undefined) return taken;
-    return from((await client.allocate(pod, requests)) ? remote : share, charges);
+    for (let allocation = 0; allocation < allocationsMax; allocation += 1) {
+      const taken = from(remote, charges);
+      const requests = taken.ok ? undefined : allocated.wanted(charges);
+      if (requests === undefined) return taken;
+      if (!(await client.allocate(pod, requests))) return from(share, charges);
+    }
+    return from(remote, charges);
   };
 
   const queue = createClientQueue();

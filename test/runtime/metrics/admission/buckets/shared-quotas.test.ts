@@ -72,6 +72,19 @@ async function hammer(
   return admitted;
 }
 
+test("a request is admitted though an earlier one spends its cost while the owner pod responds", async () => {
+  const cluster = startCluster();
+  const own = quotaClient(cluster.clientOf(0), { costUnitsPerMinute: 6_000, burstCostUnits: 6_000 });
+  const quotas = quotasOf(cluster, 1);
+  const cost = { requests: 1, costs: new Map([["cpu_util", 10]]) };
+  const earlier = await quotas.admit(own, cost, () => undefined);
+  while (quotas.admitNow(own, cost) !== undefined);
+  const admitted = quotas.admit(own, cost, () => undefined);
+  // This pod had about a sixth of the cost units ahead of use; the owner has the rest.
+  earlier.settle(new Map([["cpu_util", 1_000]]));
+  await expect(admitted).resolves.toBeDefined();
+});
+
 const patterns: readonly (readonly [string, (index: number) => number])[] = [
   ["one pod after another", (index) => index % 3],
   ["one pod alone, which is its home", () => 0],
