@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { PoolName } from "./connection-pools.ts";
 import { Deadline } from "./deadline.ts";
-import { KubeError, errorOfResponse, isKubeError } from "./kube-error.ts";
+import { KubeError, errorOfResponse, isKubeError, retryAfterMsOf } from "./kube-error.ts";
 import type { Outage } from "../outage.ts";
 import { type RetryPolicy, retryWaitMs } from "./retry.ts";
 import { type Transport, type TransportResponse, type TransportRequest, brokenTransport } from "./transport.ts";
@@ -69,7 +69,7 @@ export class Caller {
         const tried = { repeatable: call.repeatable, tries, elapsedMs: clock.nowMs() - startedMs };
         const waitMs = retryWaitMs(error, tried, policy, random);
         if (waitMs === undefined) throw error;
-        await outage.pause(waitMs, signal, isKubeError(error) ? (error.retryAfterMs ?? 0) : 0);
+        await outage.pause(waitMs, signal, retryAfterMsOf(error));
       }
     }
   }

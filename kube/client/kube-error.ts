@@ -58,6 +58,11 @@ export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]):
   return error instanceof KubeError && (kinds.length === 0 || kinds.includes(error.kind));
 }
 
+/** The time that the server asks to wait after an error, in milliseconds; 0 without one. */
+export function retryAfterMsOf(error: unknown): number {
+  return isKubeError(error) ? (error.retryAfterMs ?? 0) : 0;
+}
+
 /** Describes any error for a log or a condition: masked, bounded, without its stack. */
 export function describeError(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

@@ -1,7 +1,7 @@
 // The work queue and the workers that reconcile its keys. It holds keys, never objects.
 import type { Logger } from "pino";
 import { type Clock, systemClock } from "../clock.ts";
-import { KubeError, describeError, isKubeError } from "../client/kube-error.ts";
+import { describeError, isKubeError, retryAfterMsOf } from "../client/kube-error.ts";
 import { capBytes, mask } from "../client/mask.ts";
 import type { KubeMetrics } from "../metrics.ts";
 import type { Priority, TakenKey } from "./queue-state.ts";
@@ -126,7 +126,7 @@ export class Controller {
       return result.kind === "done" ? { result: "success" } : { result: "requeue_after", again: result };
     } catch (error) {
       if (error instanceof TerminalError) return { result: "terminal", error };
-      return { result: "error", error, atLeastMs: error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0 };
+      return { result: "error", error, atLeastMs: retryAfterMsOf(error) };
     }
   }
 

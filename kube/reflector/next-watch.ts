@@ -1,5 +1,5 @@
 import { type BackoffOptions, backoffMs } from "../backoff.ts";
-import { isKubeError } from "../client/kube-error.ts";
+import { isKubeError, retryAfterMsOf } from "../client/kube-error.ts";
 
 /** The end of a list or a watch. */
 export type WatchEnd =
@@ -50,7 +50,7 @@ function afterFailure(
   again: { failures: number; waitMs: number },
 ): NextWatch {
   const { error, during } = end;
-  const waitMs = Math.max(again.waitMs, isKubeError(error) ? (error.retryAfterMs ?? 0) : 0);
+  const waitMs = Math.max(again.waitMs, retryAfterMsOf(error));
   if (during === "list") return { ...again, kind: "list", waitMs };
   if (isKubeError(error, "gone")) return { ...again, kind: "list", waitMs: failures === 0 ? 0 : waitMs };
   const mayResume = isKubeError(error, "transient") && failures < resumesMax;

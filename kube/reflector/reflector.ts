@@ -1,7 +1,7 @@
 // List and watch of one type of objects, for operator and runtime. It keeps no objects.
 import type { BackoffOptions } from "../backoff.ts";
 import type { KubeClient, Selection } from "../client/client.ts";
-import { isKubeError } from "../client/kube-error.ts";
+import { retryAfterMsOf } from "../client/kube-error.ts";
 import type { KubeObject, ResourceType } from "../client/resource.ts";
 import { singleTry } from "../client/retry.ts";
 import type { WatchEvent } from "../client/watch-frames.ts";
@@ -101,7 +101,7 @@ export class Reflector<T extends KubeObject> {
       this.#listener.onEnd(end, next);
       this.#failures = next.failures;
       kind = next.kind;
-      const atLeastMs = end.kind === "failed" && isKubeError(end.error) ? (end.error.retryAfterMs ?? 0) : 0;
+      const atLeastMs = end.kind === "failed" ? retryAfterMsOf(end.error) : 0;
       if (await this.#outage.pause(next.waitMs, signal, atLeastMs)) this.#failures = 0;
     }
   }
