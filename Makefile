@@ -6,12 +6,16 @@ MAKEFLAGS += --no-print-directory
 
 # npm puts node_modules/.bin first on PATH, so that every script runs in the Node that package.json pins.
 RUN := npm run --silent
+# The Node of package.json where packages are installed; the targets that publish need none.
+NODE := $(firstword $(wildcard node_modules/.bin/node) node)
 ARGS ?=
 
-.PHONY: help install check quick test e2e soak image api-up api-down cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
+.PHONY: help install check quick test e2e default-requests soak image api-up api-down cluster-up cluster-load cluster-test cluster-down demo bench generate clean
+.PHONY: manifests sbom kit release release-check release-login release-push release-sign release-verify release-npm release-page
+.PHONY: node-ready go-ready
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: node_modules/.package-lock.json ## Install the pinned packages, when package-lock.json is newer
 
@@ -36,11 +40,53 @@ test: check ## Everything, also a real API server and, as root on Linux, a real 
 e2e: install go-ready ## The product in a real cluster, as a user installs it (ten minutes, as root on Linux)
 	@$(RUN) test -- --project cluster test/e2e
 
+default-requests: export HELIOGRAPH_SOAK = 1
+default-requests: install go-ready ## Memory of the pods at 1,000 partners and 200 events a second, as root on Linux (six minutes)
+	@$(RUN) test -- --project cluster test/e2e/default-requests
+
 soak: export HELIOGRAPH_SOAK = 1
-soak: test ## test with all runs of the random tests, five times as many, and an hour of the probe (two hours)
+soak: test ## test with all runs of the random tests, an hour of the probe and half an hour of memory (two hours)
+	@echo "== suites of the program, with four processes in each pod" && \
+		HELIOGRAPH_TEST_PROCESSES=4 $(RUN) test -- --project nats --project store --project kube \
+			test/runtime/cli test/seams
 
 image: install ## Build the image into dist/image.tar: make image ARGS="--tag NAME --base IMAGE"
 	@$(RUN) image -- $(ARGS)
+
+manifests: install go-ready ## Render the chart for kubectl apply -k: make manifests ARGS="--namespace NAME --values FILE"
+	@$(NODE) test/release/main.ts manifests $(ARGS)
+
+sbom: install ## List the packages of the product in dist/sbom.cdx.json
+	@$(NODE) test/release/main.ts sbom
+
+kit: install ## Build the recipients' package into dist
+	@$(NODE) test/release/main.ts kit
+
+release: install go-ready ## Build all that a release publishes into dist/release
+	@$(NODE) test/release/main.ts build $(ARGS)
+
+release-check: install ## Check that versions, notes, repository and tag of a release agree
+	@$(NODE) test/release/main.ts check
+
+release-login: go-ready ## Log in to the registry with REGISTRY_USER and REGISTRY_TOKEN, for the three targets below
+	@crane=$$($(NODE) test/tools/resolve.ts crane) && printf '%s' "$$REGISTRY_TOKEN" | \
+		"$$crane" auth login ghcr.io --username "$$REGISTRY_USER" --password-stdin
+
+release-push: go-ready ## Push the image and the chart: make release-push ARGS="--registry HOST/FOLDER"
+	@$(NODE) test/release/publish.ts push $(ARGS)
+
+release-sign: go-ready ## Sign what was pushed, keyless in the workflow or with ARGS="--key FILE"
+	@$(NODE) test/release/publish.ts sign $(ARGS)
+
+release-verify: go-ready ## Verify these signatures, keyless or with ARGS="--key FILE"
+	@$(NODE) test/release/publish.ts verify $(ARGS)
+
+release-npm: ## Publish the npm packages: make release-npm ARGS=--dry-run
+	@for archive in dist/release/files/heliograph-dev-*.tgz; do npm publish "./$$archive" --access public $(ARGS) || exit 1; done
+
+release-page: ## Publish the release's page as a draft, with the program gh; GH=echo prints the command
+	@$(or $(GH),gh) release create "v$$($(NODE) -p 'require("./package.json").version')" --draft --verify-tag \
+		--notes-file dist/release/notes.md dist/release/files/*
 
 api-up: install go-ready ## Start etcd and an API server with the three kinds, and print the kubeconfig
 	@$(RUN) api -- up
@@ -51,6 +97,9 @@ api-down: install ## End them and remove all of it
 cluster-up: install go-ready ## Start a real Kubernetes and print its kubeconfig: CLUSTER=kind, node (as root) or kubeconfig
 	@$(RUN) cluster -- up
 
+cluster-load: install go-ready ## cluster-up, and hand it the images of the product, NATS and Prometheus
+	@$(RUN) cluster -- load
+
 cluster-down: install ## End that cluster and remove all of it
 	@$(RUN) cluster -- down
 
@@ -60,11 +109,8 @@ cluster-test: install go-ready ## Suites in a real cluster, as root on Linux (bu
 demo: install ## Run the whole product on this machine: make demo ARGS=--once
 	@$(RUN) demo -- $(ARGS)
 
-bench: install ## Measure speed and memory: each program in test/bench prints a ratio to a reference
-	@set -e; for file in test/bench/*.bench.ts; do \
-		[ -e "$$file" ] || { echo "There is no program in test/bench."; exit 1; }; \
-		echo "== $$file"; node_modules/.bin/node "$$file" $(ARGS); \
-	done
+bench: install ## Measure speed and memory on a quiet machine: make bench ARGS="PART ... --rounds N"
+	@node_modules/.bin/node test/bench/run-bench.ts $(ARGS)
 
 generate: install ## Write again what is generated from the CRDs
 	@$(RUN) generate

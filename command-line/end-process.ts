@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { UsageError } from "./given.ts";
+import { plain } from "./plain.ts";
 
 /** One way in which a program ends. */
 export interface ExitRow {
@@ -20,7 +21,7 @@ export async function runProgram<Name extends string>(
   // A reader that closes standard output early (`… --help | head`) is no failure.
   process.stdout.on("error", () => undefined);
   const end = await run().catch((error: unknown) => {
-    const sentence = error instanceof Error ? error.message : String(error);
+    const sentence = plain(error instanceof Error ? error.message : String(error)).trimEnd();
     process.stderr.write(`${name}: ${sentence}${/[.!?]$/u.test(sentence) ? "" : "."}\n`);
     return error instanceof UsageError ? "usage" : (faultOf(error) ?? "failed");
   });

@@ -25,9 +25,12 @@ export function parseFlags(
   { allowPositionals }: { readonly allowPositionals: boolean },
 ): { readonly values: FlagValues; readonly positionals: readonly string[] } {
   // The parser accepts repeated flags, so that a repetition can be refused. Otherwise the last value would win.
-  const options = flags.map(
-    ({ name, value }) => [name, { type: value === undefined ? "boolean" : "string", multiple: true }] as const,
-  );
+  const options = flags
+    .filter(({ isSecret }) => isSecret !== true)
+    .map(({ name, value, short }) => {
+      const type = value === undefined ? "boolean" : "string";
+      return [name, { type, multiple: true, ...(short === undefined ? {} : { short }) }] as const;
+    });
   try {
     return parseArgs({ args: [...args], options: Object.fromEntries(options), strict: true, allowPositionals });
   } catch (cause) {

@@ -11,7 +11,7 @@ export function columns(rows: readonly Row[]): readonly string[] {
 
 /** The section of flags. @param more rows after the flags */
 export function flagLines(flags: readonly Flag[], more: readonly Row[]): readonly string[] {
-  const rows = flags.map((flag): Row => [usageOf(flag), describe(flag)]);
+  const rows = flags.map((flag): Row => [flag.isSecret === true ? variableOf(flag) : usageOf(flag), describe(flag)]);
   return ["Flags (each is also an environment variable; the flag wins):", ...columns([...rows, ...more])];
 }
 
@@ -25,7 +25,7 @@ function describe(flag: Flag): string {
     ...(flag.required === true ? ["required"] : []),
     ...(flag.multiple === true ? ["may be repeated"] : []),
     ...(flag.standard === undefined ? [] : [`default ${flag.standard}`]),
-    variableOf(flag),
+    flag.isSecret === true ? "only in the environment" : variableOf(flag),
   ];
   return `${flag.help} [${notes.join(", ")}]`;
 }

@@ -33,7 +33,7 @@ export interface ResourceOrigin {
   readonly specDigest: string;
 }
 
-/** One recipient of webhooks. Source: seed "Webhook Event Delivery", design §2 and §4. */
+/** One recipient of webhooks. Source: seed "Webhook Event Delivery". */
 export interface PartnerConfig extends ResourceOrigin {
   readonly endpoint: EndpointConfig;
   readonly signing: SigningConfig;
@@ -76,7 +76,7 @@ export interface DeliveryConfig {
   readonly maxBacklog?: { readonly messages: number; readonly bytes: number };
 }
 
-/** Circuit breaker of a failing partner. Source: design §4 ("Breaker"). */
+/** Circuit breaker of a failing partner. */
 export interface CircuitBreakerConfig {
   /** Failed attempts in a row that open the breaker. */
   readonly failures: number;
@@ -190,7 +190,7 @@ export type Aggregation = (typeof aggregations)[number];
 export const queryClasses = ["A", "B", "C"] as const;
 export type QueryClass = (typeof queryClasses)[number];
 
-/** Metrics and the regional stores that hold them. Source: seed "Operational Metrics API", design §2 and §5. */
+/** Metrics and the regional stores that hold them. Source: seed "Operational Metrics API". */
 export interface CatalogConfig extends ResourceOrigin {
   readonly schemaVersion: string;
   readonly stores: readonly StoreConfig[];
@@ -326,6 +326,8 @@ export interface MetricConfig {
 export interface SloConfig {
   /** Unique in its catalog. */
   readonly name: string;
+  /** Words for people; absent: the name. */
+  readonly title?: string;
   readonly domain: string;
   /** Id of a metric of the same catalog: a ratio, or a classic histogram. */
   readonly metric: string;
@@ -362,7 +364,7 @@ export type SourceConfig =
       readonly increase: IncreaseKind;
     } & SeriesConfig);
 
-/** `Anchored` is additive over time, `Extrapolated` is not. Source: design §5 rules 5 and 6. */
+/** `Anchored` is additive over time, `Extrapolated` is not. */
 export type IncreaseKind = "Extrapolated" | "Anchored";
 
 export interface SeriesConfig {

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 
 /** Signature schemes of deliveries. Source: seed "Webhook Event Delivery" §5, Standard Webhooks 1.0.0, RFC 9421. */
-const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
+export const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
 export type SigningScheme = (typeof signingSchemes)[number];
 
 /** Algorithms with a public key, by their names in RFC 9421 §6.2.2. */
@@ -18,7 +18,7 @@ interface SigningKeyFault {
   readonly message: string;
 }
 
-/** Fewest bytes of a shared key. Source: wire, "Keys ≥ 32 bytes". */
+/** Fewest bytes of a shared key. */
 const keyBytesMin = 32;
 
 /** Bytes of a shared key that is written as `whsec_…`. Source: Standard Webhooks 1.0.0, "Signature scheme". */

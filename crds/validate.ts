@@ -27,20 +27,26 @@ type Validation =
 /** Validators by kind, compiled with the first object of the kind: that takes milliseconds each. */
 const validators = new Map<Kind, ValidateFunction>();
 
+/** Resources that were found valid. Readers of a folder validate an object, and `compile` does so again. */
+const valid = new WeakSet<object>();
+
 /**
  * Validates like the API server: removes null members, fills in defaults, then checks the schema and the rules. `old`
- * is the object that this one replaces, for rules about changes. The given value is not changed.
+ * is the object that this one replaces, for rules about changes. The given value is not changed. A resource from here
+ * must not be changed either: it counts as valid when it comes again.
  */
 export function validateResource(value: unknown, old?: Resource): Validation {
+  if (old === undefined && isObject(value) && valid.has(value)) return { resource: value as Resource, problems: [] };
   const kind = kindOf(value);
   if (kind === undefined) return { problems: [unknownKind(value)] };
   const object = withoutNulls(value);
   const validator = validatorOf(kind);
   if (!validator(object)) return { problems: schemaProblems(validator.errors ?? []) };
   const problems = brokenRules(rulesOf[kind], object, old);
-  return problems.length > 0
-    ? { problems }
-    : { resource: asIs(value, withoutStatus(object as Resource)), problems: [] };
+  if (problems.length > 0) return { problems };
+  const resource = asIs(value, withoutStatus(object as Resource));
+  valid.add(resource);
+  return { resource, problems: [] };
 }
 
 /** Returns the value itself when it has every default already, so that memory holds it once. */

@@ -16,9 +16,6 @@ export const resourceTypes: Readonly<Record<Kind, ResourceType>> = {
 
 export const kindsInOrder = ["WebhookPartner", "MetricCatalog", "QueryClassQuota"] as const satisfies readonly Kind[];
 
-/** Source: Kubernetes API reference, Secret v1 core. */
-export const secretType: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
-
 /** Source: Kubernetes API reference, EndpointSlice v1 discovery.k8s.io. */
 export const endpointSliceType: ResourceType = {
   group: "discovery.k8s.io",

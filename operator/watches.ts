@@ -7,7 +7,7 @@ import type { Clock } from "../kube/clock.ts";
 import type { InformerHealth } from "../kube/informer/informer.ts";
 import type { KubeMetrics } from "../kube/metrics.ts";
 import type { Outage } from "../kube/outage.ts";
-import type { KubeObject } from "../kube/client/resource.ts";
+import { type KubeObject, secretType } from "../kube/client/resource.ts";
 import type { EndpointSlice } from "./observe/endpoints.ts";
 import type { OperatorOptions } from "./options.ts";
 import { shardSelector } from "./publish/shard-secrets.ts";
@@ -15,7 +15,6 @@ import {
   endpointSliceType,
   kindsInOrder,
   resourceTypes,
-  secretType,
   type ResourceObject,
   type SecretObject,
 } from "./resource-types.ts";

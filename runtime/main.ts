@@ -2,17 +2,22 @@
 import { stat } from "node:fs/promises";
 import { allowAll } from "../crds/policy.ts";
 import type { ShardCounts } from "../crds/shards/shards.ts";
+import { createKubeClient } from "../kube/client/client.ts";
 import { openClusterAccess } from "../kube/client/cluster-access.ts";
+import type { ClusterAccess } from "../kube/client/credentials.ts";
+import { singleTry } from "../kube/client/retry.ts";
 import type { Shutdown } from "./program/shutdown.ts";
 import type { ConfigState } from "./config/config-source.ts";
-import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
+import { FolderSource } from "./config/folder/folder-source.ts";
+import type { FolderState } from "./config/folder/folder-state.ts";
 import { KubernetesSource } from "./config/kubernetes/kubernetes-source.ts";
+import { type ConfigMapRecord, createStreamRecord } from "./config/kubernetes/stream-record.ts";
 import { ShardCopies } from "./config/kubernetes/shard-copies.ts";
 import type { Settings } from "./config/settings/settings.ts";
 import { holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
 import type { NatsAccess } from "./nats/connection/connect.ts";
 import { startProgram, type Program } from "./program/program.ts";
-import type { Prepared, ProgramOptions, ProgramPlan } from "./program/program-plan.ts";
+import { memberId, type Prepared, type ProgramOptions, type ProgramPlan } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog, shardLog } from "./program/config-log.ts";
 import { version } from "./version.ts";
@@ -25,6 +30,9 @@ interface RuntimeOptions extends ProgramOptions {
   /** Time for which requests are still answered after the stop request, while `/readyz` answers 503. */
   readonly unreadyMs: number;
 }
+
+/** A start with its streams in place does not wait longer for the API server. */
+const recordTimeoutMs = 3_000;
 
 /** Source of the configuration. */
 export type ConfigPlace =
@@ -81,12 +89,13 @@ function planOf<State extends ConfigState>(
 }
 
 /** The parts that are the same for every source of the configuration. */
-async function prepareCommon({ nats, podName, log }: RuntimeOptions, shutdown: Shutdown) {
-  if (nats.kind === "embedded") await holdDataFolder(nats.dataFolder, shutdown);
+async function prepareCommon({ nats, podName, log, member }: RuntimeOptions, shutdown: Shutdown) {
+  if (nats.kind === "embedded" && member === undefined) await holdDataFolder(nats.dataFolder, shutdown);
   const natsAccess = async (): Promise<NatsAccess> => {
-    return nats.kind === "embedded" ? startEmbeddedNats({ ...nats, log }, shutdown) : nats.access;
+    if (nats.kind === "server") return nats.access;
+    return member === undefined ? startEmbeddedNats({ ...nats, log }, shutdown) : member.embeddedNats();
   };
-  return { natsAccess, podId: podName, issuers: [] };
+  return { natsAccess, podId: memberId(podName, member), issuers: [] };
 }
 
 async function prepareKubernetes(
@@ -103,18 +112,41 @@ async function prepareKubernetes(
   const namespace = place.namespace ?? access.namespace;
   if (namespace === undefined)
     throw new StartError("kubernetes", "the namespace of the configuration is not known; set it with --namespace");
-  const copies = cacheFolder === undefined ? {} : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`) };
-  const common = { access, namespace, prefix, counts, log, userAgent: `heliograph/${version}`, ...copies };
+  const copies =
+    cacheFolder === undefined
+      ? {}
+      : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`, options.member?.index) };
+  const userAgent = `heliograph/${version}`;
+  const common = { access, namespace, prefix, counts, log, userAgent, ...copies };
   return {
     ...(await prepareCommon(options, shutdown)),
+    streamRecord: openRecord(access, { namespace, prefix, userAgent }, shutdown),
     openConfig: ({ registry, onWaiting, stopping }) =>
       KubernetesSource.open({ ...common, registry, onWaiting }, stopping),
     logState: shardLog(log, streams),
   };
 }
 
-function openCopies(folder: string, prefix: string): Promise<ShardCopies> {
-  return startStep("data", `the folder ${folder} cannot be used`, () => ShardCopies.open(folder, prefix));
+interface RecordPlace {
+  readonly namespace: string;
+  readonly prefix: string;
+  readonly userAgent: string;
+}
+
+function openRecord(
+  access: ClusterAccess,
+  { namespace, prefix, userAgent }: RecordPlace,
+  shutdown: Shutdown,
+): ConfigMapRecord {
+  // One request at the start and one write per installation are not worth a metric.
+  const metrics = { requests: { inc: () => undefined } };
+  const client = createKubeClient({ access, userAgent, metrics, retry: singleTry(recordTimeoutMs) });
+  shutdown.add("record of the streams", () => client.close());
+  return createStreamRecord(client, namespace, prefix);
+}
+
+function openCopies(folder: string, prefix: string, writer = 0): Promise<ShardCopies> {
+  return startStep("data", `the folder ${folder} cannot be used`, () => ShardCopies.open(folder, prefix, writer));
 }
 
 async function prepareFolder(

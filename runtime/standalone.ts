@@ -1,7 +1,8 @@
 // Starts the whole product in one process, from a folder. The parts of the process are in `program/`.
 import { allowAll } from "../crds/policy.ts";
 import type { Shutdown } from "./program/shutdown.ts";
-import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
+import { FolderSource } from "./config/folder/folder-source.ts";
+import type { FolderState } from "./config/folder/folder-state.ts";
 import { retentionFaults } from "./config/settings/retention.ts";
 import type { Settings } from "./config/settings/settings.ts";
 import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
@@ -9,11 +10,11 @@ import type { TrustedIssuer } from "./http/authentication/authenticate.ts";
 import { devIssuerName, openDevIssuer } from "./http/authentication/dev-issuer.ts";
 import { natsAccessOf } from "./nats/connection/nats-url.ts";
 import { startProgram, type Program } from "./program/program.ts";
-import type { Prepared, ProgramOptions } from "./program/program-plan.ts";
+import { logsForPod, memberId, type Prepared, type ProgramOptions } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog } from "./program/config-log.ts";
 
-interface StandaloneOptions extends ProgramOptions {
+export interface StandaloneOptions extends ProgramOptions {
   /** Folder of the configuration. */
   readonly folder: string;
   /** Folder of all stored data. */
@@ -48,17 +49,20 @@ async function prepare(
   settings: Settings,
   shutdown: Shutdown,
 ): Promise<Prepared<FolderState>> {
-  const { folder, dataFolder, natsUrl, log } = options;
+  const { folder, dataFolder, natsUrl, log, member } = options;
   const open = () => FolderSource.open(folder, { policy: allowAll });
   const source = await startStep("folder", `the folder ${folder} cannot be read`, open);
   shutdown.add("folder", () => source.stop());
   refuseForgetfulStreams(settings, source.current());
-  await holdDataFolder(dataFolder, shutdown);
+  if (member === undefined) await holdDataFolder(dataFolder, shutdown);
   return {
     openConfig: async () => source,
     logState: folderLog(log, settings.streams),
-    natsAccess: async () => (natsUrl === undefined ? startEmbeddedNats(options, shutdown) : natsAccessOf(natsUrl)),
-    podId: `standalone-${await dataFolderId(dataFolder)}`,
+    natsAccess: async () => {
+      if (natsUrl !== undefined) return natsAccessOf(natsUrl);
+      return member === undefined ? startEmbeddedNats(options, shutdown) : member.embeddedNats();
+    },
+    podId: memberId(`standalone-${await dataFolderId(dataFolder)}`, member),
     issuers: [await developmentIssuer(options)],
   };
 }
@@ -68,12 +72,13 @@ function refuseForgetfulStreams({ streams }: Settings, { config }: FolderState):
   if (fault !== undefined) throw new StartError("settings", `the settings delete stored messages too early: ${fault}`);
 }
 
-async function developmentIssuer({ dataFolder, log }: StandaloneOptions): Promise<TrustedIssuer> {
+async function developmentIssuer({ dataFolder, log, member }: StandaloneOptions): Promise<TrustedIssuer> {
   const open = () => openDevIssuer(dataFolder, Date.now);
   const development = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
-  log.warn(
-    { issuer: devIssuerName },
-    "standalone: local development issuer trusted, tokens without a certificate binding accepted",
-  );
+  if (logsForPod(member))
+    log.warn(
+      { issuer: devIssuerName },
+      "standalone: local development issuer trusted, tokens without a certificate binding accepted",
+    );
   return development.trusted;
 }

@@ -6,9 +6,12 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** Suffixes of the suites that start real servers; every other test is a unit test. */
 const serverSuites = ["nats", "store", "kube", "cluster"] as const;
 
+/** Suites of an API server wait more than they compute, so that two of their files run at once. */
+const filesAtOnce = { nats: 1, store: 1, kube: 2, cluster: 1 } as const;
+
 /**
- * One project per kind of server, so that a command starts (and builds) only what it needs. Suites with servers run
- * their files one after another: a machine has two cores, and each file owns its servers, ports and folders.
+ * One project per kind of server, so that a command starts (and builds) only what it needs. Other suites with servers
+ * run their files one after another: a machine has two cores, and each file owns its servers, ports and folders.
  */
 export default defineConfig({
   root,
@@ -24,15 +27,17 @@ export default defineConfig({
           isolate: false,
           // Two at least: most of what a unit test takes is waiting, not computing.
           maxWorkers: "100%",
-          testTimeout: 30_000,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
-      ...serverSuites.map((suite) => ({
+      ...serverSuites.map((suite, index) => ({
         root,
         test: {
           name: suite,
           include: [`test/**/*.${suite}.test.ts`],
-          fileParallelism: false,
+          maxWorkers: filesAtOnce[suite],
+          sequence: { groupOrder: index + 1 },
           globalSetup: ["test/support/suite-tools.ts"],
           testTimeout: suite === "cluster" ? 180_000 : 120_000,
           hookTimeout: suite === "cluster" ? 300_000 : 120_000,

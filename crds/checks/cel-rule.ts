@@ -36,8 +36,15 @@ export function unless(holds: boolean, path = ""): readonly string[] {
 
 /** Problems of an object, in the order of the rules. `old` is the object that an update replaces. */
 export function brokenRules(rules: readonly PlacedRule[], object: unknown, old?: unknown): readonly FieldProblem[] {
+  // Many rules share few places.
+  const known = new Map<string, readonly Found[]>();
+  const valuesOf = (place: string): readonly Found[] => {
+    const found = known.get(place) ?? valuesAt(place.split("."), { path: "", value: object, old });
+    known.set(place, found);
+    return found;
+  };
   return rules.flatMap(({ place, message, faults }) =>
-    valuesAt(place.split("."), { path: "", value: object, old }).flatMap((found) =>
+    valuesOf(place).flatMap((found) =>
       faults(found.value, found.old).map((below) => ({
         field: found.path + below,
         reason: "Invalid" as const,

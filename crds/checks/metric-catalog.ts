@@ -10,7 +10,7 @@ import { isRe2 } from "./re2.ts";
 import { rulesAt, unless, type PlacedRule, type Rule } from "./cel-rule.ts";
 import { sloReferenceRules, sloRules } from "./slo.ts";
 
-/** Time between deprecation and sunset, at least. Source: wire, "grace period 180 days". */
+/** Time between deprecation and sunset, at least. */
 export const gracePeriodMs = 180 * 86_400_000;
 
 const histogramSuffix = /_(bucket|sum|count)$/u;

@@ -35,7 +35,7 @@ export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
   },
 ];
 
-/** Rules of one objective alone. Source: design §2, "burn-rate feasibility". */
+/** Rules of one objective alone. */
 export const sloRules: readonly Rule<MetricCatalogSlo>[] = [
   {
     message: "an objective is more than 0 and less than 1",

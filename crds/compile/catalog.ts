@@ -17,10 +17,10 @@ import { compileStore, storeWarnings } from "./store.ts";
 /** Smallest step of any metric. Source: seed "Operational Metrics API" §8. */
 const stepSecondsMin = 10;
 
-/** Intervals in one point; the metric may set another number. Source: design §5 rule 1. */
+/** Intervals in one point; the metric may set another number. */
 const intervalsPerPoint = 4;
 
-/** Intervals until a store's newest sample is sure to be there. Source: design §5, "settleSeconds". */
+/** Intervals until a store's newest sample is sure to be there. */
 const intervalsToSettle = 2;
 
 /** One catalog. `entries` are the credentials and certificates that were found for its stores. */

@@ -39,7 +39,7 @@ export interface CompileResult {
  * Turns resources into the configuration of every runtime pod. The same set in any order gives the same configuration.
  * An object that is invalid, not permitted, unresolved or in conflict is marked and changes nothing for the others. Its
  * last good version stands in, or its events wait, or it is left out. Only applied parts hold unique keys; an older
- * object gets a key before a younger one. Source: design §3.
+ * object gets a key before a younger one.
  */
 export function compile(input: CompileInput): CompileResult {
   return createCompiler()(input);

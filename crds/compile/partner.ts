@@ -61,8 +61,7 @@ export function compilePartner(
 }
 
 /**
- * Warnings for valid values that are probably mistakes. Source: wire, "a path without a version raises a warning
- * event".
+ * Warnings for valid values that are probably mistakes, such as a path without a version.
  */
 export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
   const { url } = compileEndpoint(spec.endpoint, () => undefined);

@@ -4,9 +4,10 @@ import { byText } from "./canonical-json.ts";
 
 /** One objective. */
 export function compileSlo(slo: MetricCatalogSlo): SloConfig {
-  const { name, domain, metric, objective, counts, threshold, publicTenants } = slo;
+  const { name, title, domain, metric, objective, counts, threshold, publicTenants } = slo;
   return {
     name,
+    ...(title === undefined ? {} : { title }),
     domain,
     metric,
     objective,

@@ -432,6 +432,8 @@ export interface MetricCatalogMetricComplianceScope {
 export interface MetricCatalogSlo {
   /** Name of the objective among the catalog's objectives. */
   readonly name: string;
+  /** Words for people, on the status page. When absent, the name is shown. */
+  readonly title?: string;
   /** Business domain that clients select objectives by. */
   readonly domain: string;
   /** Metric that counts the events, a ratio or a classic histogram. */

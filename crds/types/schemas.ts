@@ -436,6 +436,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = {
           required: ["name", "domain", "metric", "objective"],
           properties: {
             name: { type: "string", minLength: 1, maxLength: 63, pattern: "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" },
+            title: { type: "string", minLength: 1, maxLength: 80, pattern: "^[^\\x00-\\x1F\\x7F]+$" },
             domain: { type: "string", minLength: 1, maxLength: 63, pattern: "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" },
             metric: { type: "string", minLength: 1, maxLength: 64, pattern: "^[a-z][a-z0-9_]*$" },
             objective: { type: "number", minimum: 0, maximum: 1 },

@@ -16,6 +16,7 @@ import {
   objectPath,
 } from "./resource.ts";
 import { type RetryPolicy, retryPolicyDefault } from "./retry.ts";
+import { issuedTokenOf, type IssuedToken, tokenCall, type TokenRequest } from "./token-request.ts";
 import { Transport } from "./transport.ts";
 import { watchEvents } from "./watch.ts";
 import type { WatchEvent } from "./watch-frames.ts";
@@ -91,6 +92,8 @@ export interface KubeClient {
   /** Server-side apply of the status subresource of an existing object. */
   applyStatus<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T>;
   delete(type: ResourceType, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
+  /** Requests a token of a service account for one audience. */
+  createToken(account: ObjectRef, request: TokenRequest, options?: CallOptions): Promise<IssuedToken>;
   /** Closes every connection at once. */
   close(): Promise<void>;
 }
@@ -212,6 +215,11 @@ class HttpKubeClient implements KubeClient {
     const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid, resourceVersion } });
     const headers = { "content-type": json };
     await this.#json({ method: "DELETE", path: objectPath(type, ref), headers, body, repeatable: true }, options);
+  }
+
+  async createToken(account: ObjectRef, request: TokenRequest, options: CallOptions = {}): Promise<IssuedToken> {
+    const call = tokenCall(account, request);
+    return issuedTokenOf(call.path, await this.#json(call, options));
   }
 
   async close(): Promise<void> {

@@ -8,6 +8,15 @@ export interface ResourceType {
   readonly plural: string;
 }
 
+/** Source: Kubernetes API reference, Secret v1 core. */
+export const secretType: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
+
+/** Source: Kubernetes API reference, Pod v1 core. */
+export const podType: ResourceType = { group: "", version: "v1", kind: "Pod", plural: "pods" };
+
+/** Source: Kubernetes API reference, Service v1 core. */
+export const serviceType: ResourceType = { group: "", version: "v1", kind: "Service", plural: "services" };
+
 /** Namespace and name of one object. */
 export interface ObjectRef {
   /** Absent for kinds without a namespace. */

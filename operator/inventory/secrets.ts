@@ -4,10 +4,10 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Clock } from "../../kube/clock.ts";
 import { describeError, isKubeError } from "../../kube/client/kube-error.ts";
 import type { Outage } from "../../kube/outage.ts";
-import { type KubeObject, refOf } from "../../kube/client/resource.ts";
+import { type KubeObject, refOf, secretType } from "../../kube/client/resource.ts";
 import { isLater } from "../../kube/client/resource-version.ts";
 import { type RetryPolicy, retryPolicyDefault } from "../../kube/client/retry.ts";
-import { secretType, type SecretObject } from "../resource-types.ts";
+import { type SecretObject } from "../resource-types.ts";
 import type { WatchedSet } from "./watched-set.ts";
 
 type Entries = Readonly<Record<string, string>>;

@@ -10,8 +10,7 @@ const names = (description: string) => ({
 });
 
 /**
- * JSON Schema of the file that holds the installation's policy. A list that is absent grants nothing. Source: design
- * §3, "installation policy".
+ * JSON Schema of the file that holds the installation's policy. A list that is absent grants nothing.
  */
 export const policySchema = {
   type: "object",

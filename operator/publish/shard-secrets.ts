@@ -14,7 +14,8 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
 import type { Change } from "../../kube/informer/object-store.ts";
 import { isLater } from "../../kube/client/resource-version.ts";
-import { secretType, type SecretObject } from "../resource-types.ts";
+import { type SecretObject } from "../resource-types.ts";
+import { secretType } from "../../kube/client/resource.ts";
 import type { WatchedSet } from "../inventory/watched-set.ts";
 import type { PublishedState } from "./plan.ts";
 

@@ -1,104 +1,73 @@
 import { Given, parseFlags, UsageError, type Environment } from "../../command-line/given.ts";
-import { parseDuration } from "../metrics/request/duration.ts";
-import { commandRow, isCommandName, type CommandName } from "./commands.ts";
-import { serverArguments, natsUrlOf, type ServerArguments } from "./server-arguments.ts";
-import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
+import { print } from "../../command-line/end-process.ts";
+import { version } from "../version.ts";
+import { usageOfOperand, type Command, type Operand } from "./command.ts";
+import { commands } from "./commands.ts";
+import type { ExitName } from "./exit-codes.ts";
+import { commandHelp, programHelp } from "./help.ts";
+import { commandsBelow, nearestCommand } from "./nearest-command.ts";
 
-/** A parsed command line. */
-export type Invocation =
-  | { readonly command: "help"; readonly about?: CommandName }
-  | { readonly command: "version" }
-  | ({ readonly command: "run" } & RunArguments)
-  | ({ readonly command: "runtime" } & RuntimeArguments)
-  | { readonly command: "validate"; readonly folder: string }
-  | ({ readonly command: "dev-token" } & TokenArguments);
-
-export interface RunArguments extends ServerArguments {
-  readonly folder: string;
-  readonly dataFolder: string;
-  readonly natsUrl?: string;
-  readonly natsServer?: string;
+/** A command line that was read. */
+export interface Invocation {
+  /** The name of a command, `help` or `version`. */
+  readonly command: string;
+  readonly args: unknown;
+  run(): Promise<ExitName>;
 }
-
-export interface TokenArguments {
-  readonly dataFolder: string;
-  readonly ttlSeconds: number;
-  readonly client: string;
-  readonly tenants: readonly string[];
-  readonly scopes: readonly string[];
-  readonly roles: readonly string[];
-  /** Empty: the token does not restrict regions. */
-  readonly regions: readonly string[];
-  readonly environments: readonly string[];
-  readonly metrics: readonly string[];
-  readonly partners: readonly string[];
-}
-
-const ttlSecondsMax = 30 * 86_400;
 
 /** Reads the command line, without the program's own name. @throws UsageError */
-export function readArguments(argv: readonly string[], environment: Environment): Invocation {
-  const [first = "--help", ...rest] = argv;
-  if (["--help", "-h", "help"].includes(first)) return { command: "help" };
-  if (first === "--version") return { command: "version" };
-  if (!isCommandName(first)) throw new UsageError(`There is no command ${first}; see heliograph --help.`);
-  if (rest.includes("--help") || rest.includes("-h")) return { command: "help", about: first };
-  return readCommand(first, rest, environment);
+export async function readArguments(argv: readonly string[], environment: Environment): Promise<Invocation> {
+  const { name, rest } = namedCommand(argv);
+  if (name === undefined || ["--help", "-h", "help"].includes(name)) return help();
+  if (name === "--version") return { command: "version", args: {}, run: async () => print(version) };
+  const asksHelp = rest.includes("--help") || rest.includes("-h");
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (asksHelp && (load !== undefined || commandsBelow(commands, name).length > 0)) return help(name);
+  if (load === undefined) throw unknownCommand([name, ...rest]);
+  const command = await load();
+  const { values, positionals } = parseFlags(`heliograph ${name}`, rest, command.flags, { allowPositionals: true });
+  checkOperands(name, command, positionals);
+  const args = command.read(new Given(values, command.flags, environment), positionals);
+  return { command: name, args, run: () => command.run(args, { environment, commands }) };
 }
 
-function readCommand(command: CommandName, args: readonly string[], environment: Environment): Invocation {
-  const { flags, operand } = commandRow(command);
-  const { values, positionals } = parseFlags(`heliograph ${command}`, args, flags, { allowPositionals: true });
-  const given = new Given(values, flags, environment);
-  const folder = folderOf(command, operand, positionals);
-  switch (command) {
-    case "run":
-      return { command, ...runArguments(folder, given) };
-    case "runtime":
-      return { command, ...runtimeArguments(given) };
-    case "validate":
-      return { command, folder };
-    case "dev-token":
-      return { command, ...tokenArguments(given) };
-  }
+function help(about?: string): Invocation {
+  const text = async (): Promise<string> =>
+    about === undefined ? programHelp(commands) : commandHelp(commands, about);
+  return { command: "help", args: about === undefined ? {} : { about }, run: async () => print(await text()) };
 }
 
-function folderOf(command: CommandName, operand: string | undefined, positionals: readonly string[]): string {
-  const [folder, ...more] = positionals;
-  if (operand === undefined ? folder !== undefined : more.length > 0) {
-    throw new UsageError(`${command} takes ${operand === undefined ? "no operand" : `one ${operand}`}.`);
-  }
-  if (operand !== undefined && folder === undefined) throw new UsageError(`${command} needs a ${operand}.`);
-  return folder ?? "";
+/** Some commands have two words. `help NAME` is `NAME --help`. */
+function namedCommand(argv: readonly string[]): { readonly name?: string; readonly rest: readonly string[] } {
+  const [first, second, ...rest] = argv;
+  if (first === "help" && second !== undefined) return namedCommand([second, ...rest, "--help"]);
+  const both = `${first} ${second}`;
+  if (Object.hasOwn(commands, both)) return { name: both, rest };
+  return first === undefined ? { rest: [] } : { name: first, rest: argv.slice(1) };
 }
 
-function runArguments(folder: string, given: Given): RunArguments {
-  const natsUrl = given.optional("nats");
-  const natsServer = given.optional("nats-server");
-  return {
-    folder,
-    dataFolder: given.text("data"),
-    ...serverArguments(given),
-    ...(natsUrl === undefined ? {} : { natsUrl: natsUrlOf(natsUrl) }),
-    ...(natsServer === undefined ? {} : { natsServer }),
-  };
+function unknownCommand(argv: readonly string[]): UsageError {
+  const words = argv.filter((word) => !word.startsWith("-")).slice(0, 2);
+  const [first = argv[0] ?? ""] = words;
+  const below = commandsBelow(commands, first).map((name) => name.slice(first.length + 1));
+  if (below.length > 0)
+    return new UsageError(`${first} needs one of ${below.join(", ")}; see heliograph ${first} --help.`);
+  const nearest = nearestCommand(commands, words);
+  const hint = nearest === undefined ? "" : `; did you mean ${nearest}`;
+  return new UsageError(`There is no command ${first}${hint}; see heliograph --help.`);
 }
 
-function tokenArguments(given: Given): TokenArguments {
-  const ttl = given.text("ttl");
-  const ttlSeconds = parseDuration(ttl) ?? Number.NaN;
-  if (!(ttlSeconds <= ttlSecondsMax))
-    throw new UsageError(`--ttl is a duration such as 90s, 30m or 12h, at most 30d, not ${ttl}.`);
-  return {
-    dataFolder: given.text("data"),
-    ttlSeconds,
-    client: given.text("client"),
-    tenants: given.list("tenant"),
-    scopes: given.list("scope").flatMap((scopes) => scopes.split(/\s+/u)),
-    roles: given.list("role"),
-    regions: given.list("region"),
-    environments: given.list("environment"),
-    metrics: given.list("metric"),
-    partners: given.list("partner"),
-  };
+/** @throws UsageError for a missing operand, or one too many */
+function checkOperands(name: string, { operands = [] }: Pick<Command, "operands">, given: readonly string[]): void {
+  const missing = operands[given.length];
+  if (missing !== undefined && missing.isOptional !== true)
+    throw new UsageError(`${name} needs ${/^[AEIOU]/u.test(missing.name) ? "an" : "a"} ${missing.name}.`);
+  if (given.length > operands.length && operands.at(-1)?.isRepeated !== true)
+    throw new UsageError(`${name} takes ${operandsTaken(operands)}.`);
+}
+
+function operandsTaken(operands: readonly Operand[]): string {
+  if (operands.length === 0) return "no operand";
+  const names = operands.map(usageOfOperand).join(" ");
+  return operands.length === 1 ? `one ${names}` : names;
 }

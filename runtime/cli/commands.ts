@@ -1,43 +1,41 @@
 // The command line of the runtime: commands, flags, help, exit codes. The parts of the process are in `program/`.
-import type { Flag } from "../../command-line/flag.ts";
-import { devTokenFlags, runFlags, runtimeFlags, validateFlags } from "./flags.ts";
+import type { CommandTable } from "./command.ts";
 
-interface CommandRow {
-  readonly summary: string;
-  /** Name of the one operand. */
-  readonly operand?: string;
-  readonly flags: readonly Flag[];
-}
-
-/** Every command. `docs/cli.md` holds the same; a test compares them. */
-export const commands = {
-  run: {
-    summary: "Runs everything in one process, configured by the YAML files of a folder.",
-    operand: "DIR",
-    flags: runFlags,
-  },
-  runtime: {
-    summary: "Runs one pod of several, on the configuration that the operator compiles.",
-    flags: runtimeFlags,
-  },
-  validate: {
-    summary: "Prints every problem of a folder, with file, line, field and reason.",
-    operand: "DIR",
-    flags: validateFlags,
-  },
-  "dev-token": {
-    summary: "Prints a token of the local development issuer, which only `run` on the same data folder trusts.",
-    flags: devTokenFlags,
-  },
-} as const satisfies Readonly<Record<string, CommandRow>>;
-
-export type CommandName = keyof typeof commands;
-
-/** The row of a command. */
-export function commandRow(name: CommandName): CommandRow {
-  return commands[name];
-}
-
-export function isCommandName(text: string): text is CommandName {
-  return Object.hasOwn(commands, text);
-}
+/**
+ * Every command, in the order of the help. A module loads when its command runs or is described. `docs/cli.md` holds
+ * the same; a test compares them.
+ */
+export const commands: CommandTable = {
+  up: async () => (await import("./up/up.ts")).upCommand,
+  run: async () => (await import("./serving/run.ts")).runCommand,
+  runtime: async () => (await import("./serving/runtime.ts")).runtimeCommand,
+  validate: async () => (await import("./configuration/validate.ts")).validateCommand,
+  compile: async () => (await import("./configuration/compile.ts")).compileCommand,
+  diff: async () => (await import("./configuration/diff.ts")).diffCommand,
+  rules: async () => (await import("./configuration/rules.ts")).rulesCommand,
+  "dev-token": async () => (await import("./dev-token.ts")).devTokenCommand,
+  login: async () => (await import("./login/login.ts")).loginCommand,
+  logout: async () => (await import("./login/login.ts")).logoutCommand,
+  resources: async () => (await import("./kubectl/resources.ts")).resourcesCommand,
+  "nats migrate": async () => (await import("./nats-migrate.ts")).natsMigrateCommand,
+  "debug bundle": async () => (await import("./debug-bundle.ts")).debugBundleCommand,
+  send: async () => (await import("./webhooks/send.ts")).sendCommand,
+  "events list": async () => (await import("./webhooks/list-events.ts")).listEventsCommand,
+  "events get": async () => (await import("./webhooks/get-event.ts")).getEventCommand,
+  "events tail": async () => (await import("./webhooks/tail-events.ts")).tailEventsCommand,
+  attempts: async () => (await import("./webhooks/attempts.ts")).attemptsCommand,
+  "dlq list": async () => (await import("./webhooks/list-dead-letters.ts")).listDeadLettersCommand,
+  "dlq redrive": async () => (await import("./webhooks/redrive.ts")).redriveCommand,
+  "dlq ack": async () => (await import("./webhooks/acknowledge.ts")).acknowledgeCommand,
+  replay: async () => (await import("./webhooks/replay.ts")).replayCommand,
+  partners: async () => (await import("./webhooks/partners.ts")).partnersCommand,
+  trigger: async () => (await import("./partner/trigger.ts")).triggerCommand,
+  listen: async () => (await import("./partner/listen.ts")).listenCommand,
+  sign: async () => (await import("./partner/sign.ts")).signCommand,
+  verify: async () => (await import("./partner/verify.ts")).verifyCommand,
+  query: async () => (await import("./metrics/query.ts")).queryCommand,
+  slo: async () => (await import("./metrics/slo.ts")).sloCommand,
+  gate: async () => (await import("./metrics/gate.ts")).gateCommand,
+  completion: async () => (await import("./completion/completion.ts")).completionCommand,
+  version: async () => (await import("./version.ts")).versionCommand,
+};

@@ -1,32 +1,75 @@
-import { openDevIssuer } from "../http/authentication/dev-issuer.ts";
-import { startStep } from "../program/start-error.ts";
-import type { TokenArguments } from "./arguments.ts";
-import type { ExitName } from "./exit-codes.ts";
+import type { Flag } from "../../command-line/flag.ts";
+import { UsageError, type Given } from "../../command-line/given.ts";
+import { parseDuration } from "../metrics/request/duration.ts";
+import type { Command } from "./command.ts";
+import { dataFlag } from "./flags.ts";
+import type { TokenArguments } from "./print-token.ts";
 
-/**
- * `heliograph dev-token`: prints a token of the development issuer of the data folder. Claims have their default names.
- * @throws StartError `data`
- */
-export async function devToken(args: TokenArguments): Promise<ExitName> {
-  const { dataFolder, ttlSeconds } = args;
-  const open = () => openDevIssuer(dataFolder, Date.now);
-  const issuer = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
-  const token = await issuer.sign(claimsOf(args), Date.now(), ttlSeconds);
-  process.stdout.write(`${token}\n`);
-  return "done";
-}
+const ttlSecondsMax = 30 * 86_400;
 
-function claimsOf({
-  client,
-  tenants,
-  scopes,
-  roles,
-  regions,
-  environments,
-  metrics,
-  partners,
-}: TokenArguments): object & Record<string, unknown> {
-  const lists = { roles, regions, environments, metrics, partners };
-  const narrowing = Object.entries(lists).filter(([, list]) => list.length > 0);
-  return { sub: client, client_id: client, scope: scopes.join(" "), tenants, ...Object.fromEntries(narrowing) };
+const devTokenFlags = [
+  {
+    name: "tenant",
+    value: "TENANT",
+    help: "A tenant of the token; `*` is every tenant, `-` events without one.",
+    multiple: true,
+    required: true,
+  },
+  {
+    name: "scope",
+    value: "SCOPE",
+    help: "A scope of the token, for example events:write.",
+    multiple: true,
+    required: true,
+  },
+  { name: "client", value: "CLIENT", help: "Client of the token.", standard: "dev" },
+  { name: "role", value: "ROLE", help: "A role of the token.", multiple: true },
+  { name: "region", value: "REGION", help: "A region of the token; without one, every region.", multiple: true },
+  {
+    name: "environment",
+    value: "ENVIRONMENT",
+    help: "An environment of the token; without one, every environment.",
+    multiple: true,
+  },
+  { name: "metric", value: "METRIC", help: "A metric of the token; without one, every metric.", multiple: true },
+  {
+    name: "partner",
+    value: "NAMESPACE/NAME",
+    help: "A webhook partner of the token; without one, every partner.",
+    multiple: true,
+  },
+  {
+    name: "ttl",
+    value: "DURATION",
+    help: "Lifetime of the token, for example 30m or 12h; at most 30d.",
+    standard: "1h",
+  },
+  dataFlag,
+] as const satisfies readonly Flag[];
+
+/** `heliograph dev-token` */
+export const devTokenCommand: Command<TokenArguments> = {
+  summary: "Prints a token of the local development issuer, which only `run` on the same data folder trusts.",
+  flags: devTokenFlags,
+  read: tokenArguments,
+  run: async (args) => (await import("./print-token.ts")).printToken(args),
+};
+
+function tokenArguments(given: Given): TokenArguments {
+  const ttl = given.text("ttl");
+  const ttlSeconds = parseDuration(ttl) ?? Number.NaN;
+  if (!(ttlSeconds <= ttlSecondsMax))
+    throw new UsageError(`--ttl is a duration such as 90s, 30m or 12h, at most 30d, not ${ttl}.`);
+  return {
+    dataFolder: given.text("data"),
+    ttlSeconds,
+    client: given.text("client"),
+    tenants: given.list("tenant"),
+    scopes: given.list("scope").flatMap((scopes) => scopes.split(/\s+/u)),
+    roles: given.list("role"),
+    regions: given.list("region"),
+    environments: given.list("environment"),
+    metrics: given.list("metric"),
+    partners: given.list("partner"),
+  };
 }

@@ -45,6 +45,7 @@ const rows = {
     title: "The first request with the idempotency key is running",
     retryable: true,
   },
+  preview_not_found: { status: 404, title: "There is no such preview", retryable: false },
   events_unavailable: { status: 503, title: "Events cannot be stored now", retryable: true },
 
   // Metrics
@@ -58,6 +59,7 @@ const rows = {
   invalid_filter: { status: 400, title: "The filter is not valid", retryable: false },
   invalid_group_by: { status: 400, title: "The grouping is not valid", retryable: false },
   forbidden_label: { status: 400, title: "The label is forbidden", retryable: false },
+  invalid_expression: { status: 400, title: "The expression is not valid", retryable: false },
   invalid_limit: { status: 400, title: "The limit is not valid", retryable: false },
   invalid_page: { status: 400, title: "The page is not valid", retryable: false },
   invalid_downsample: { status: 400, title: "The downsample is not valid", retryable: false },

@@ -2,28 +2,41 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { queryDeadlineMsDefault, type RuntimeConfig } from "../../crds/config.ts";
+import { usualCaches, type CacheBytes } from "../bounds/memory-plan.ts";
 import { createTimeSlices } from "../bounds/time-slices.ts";
 import { singlePod, type Pods } from "../pods/pods.ts";
 import { createStoreSet, type Stores } from "../stores/store-set.ts";
-import { createAdmission, type AdmitQuery, type AdmitQueryNow } from "./admission/admission.ts";
+import { tracedReads } from "../stores/traced-reads.ts";
+import type { Tracer } from "../tracing/tracer.ts";
+import { createAdmission, type Admission, type AdmitQuery, type AdmitQueryNow } from "./admission/admission.ts";
+import type { AdmittedLeaves, LeavesAdmission } from "./admission/admit-leaves.ts";
 import { createConcurrencyLimit } from "./admission/concurrency-limit.ts";
 import { handleBulk } from "./bulk/handle-bulk.ts";
 import { createBackgroundRefreshes } from "./cache/background-refresh.ts";
 import { createHitRatios } from "./cache/hit-ratio.ts";
 import { createReadCache, type ReadCache } from "./cache/read-cache.ts";
 import { createResponseCache } from "./cache/response-cache.ts";
-import { createSharedExtents, type SharedBytes } from "./cache/shared-extents.ts";
 import { indexCatalogs, storesByKey } from "./catalog/catalog-index.ts";
+import { createFinishedMetrics } from "./execution/finished-metrics.ts";
 import { createClassBulkheads } from "./execution/class-bulkheads.ts";
 import { handlePartials } from "./federation/handle-partials.ts";
 import { createPeerClient } from "./federation/peer-client.ts";
 import { handleQuery, type QueryRoute } from "./handle-query.ts";
+import { handleLeaves } from "./leaf-queries/handle-leaves.ts";
+import { repeatLeaves, type CachedLeaves } from "./leaf-queries/repeat-leaves.ts";
+import { createLookUps } from "./look-ups/create-look-ups.ts";
 import type { MetricsApi, RequestContext } from "./metrics-api.ts";
+import type { Plan } from "./planning/plan.ts";
 import type { QueryContext } from "./planning/query.ts";
 import type { QuerySources } from "./query-sources.ts";
+import { createCollection } from "./recorded/collect-shapes.ts";
+import { createEditJudge } from "./recorded/judge-edit.ts";
+import { createQueryRecord } from "./recorded/query-record.ts";
 import { createRepeatQueries, repeatQuery } from "./repeat-query.ts";
 import type { CachedQuery } from "./response/cached-response.ts";
+import { classOf } from "./authorization/access.ts";
 import { catalogResponse } from "./response/catalog-response.ts";
+import { describeMetric, readableMetrics, type Thresholds } from "./response/described-metrics.ts";
 import { createSnapshots } from "./response/snapshot-store.ts";
 import { createSloHandler } from "./slo/handle-slo.ts";
 import { indexSlos, type SloEntry } from "./slo/slo-index.ts";
@@ -39,6 +52,8 @@ export interface MetricsApiOptions {
   readonly log: Pick<Logger, "warn">;
   /** Receives the Prometheus metrics of the API. @default no registry */
   readonly registry?: Registry;
+  /** @default no spans */
+  readonly tracer?: Tracer | undefined;
   /** Unix milliseconds, for probes and the health view. @default Date.now */
   readonly now?: () => number;
   /** Monotonic milliseconds, for quotas. @default performance.now */
@@ -48,16 +63,13 @@ export interface MetricsApiOptions {
    * that they receive the partial response. Source: seed "Operational Metrics API" §8. @default 1800
    */
   readonly deadlineMs?: number;
-  /** Pods that share the quotas and the cached extents. @default this pod only */
+  /** Pods that share the quotas and the cached extents. @default this pod only, without shared lifetimes */
   readonly pods?: Pods;
-  /** Bytes that pods share; they hold cached extents. @default pods share none */
-  readonly sharedBytes?: SharedBytes;
-  /** Residency of the shared bytes: stores of other residencies share nothing. @default any store may share */
+  /** Residency of the pods' messages: stores of other residencies share nothing. @default any store may share */
   readonly residency?: string;
+  /** Sizes of the caches. @default those of a process that nothing limits */
+  readonly caches?: CacheBytes;
 }
-
-/** Most bytes of the extents in memory. */
-const readCacheBytesMax = 128 * 1024 * 1024;
 
 /** Most concurrent questions of peers. The asking runtime has charged its own callers for them. */
 const questionsMax = 128;
@@ -66,17 +78,19 @@ const questionsMax = 128;
 interface AppliedConfig {
   readonly queryContext: QueryContext;
   readonly slos: readonly SloEntry[];
+  readonly thresholds: Thresholds;
 }
 
 /** Creates the API and starts to probe the stores. Connections stay open until `stop`. */
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
-  const { log, sharedBytes, residency } = options;
+  const { log, pods, residency } = options;
   const parts = createParts(options);
   const { stores, admission, instruments, requests, measurement, hits, repeats, slo, partials } = parts;
   let applied = appliedOf(options.config);
   const apply = (config: RuntimeConfig): void => {
     applied = appliedOf(config);
     repeats.forget();
+    parts.sources.finished.forget();
     stores.apply(storesByKey(config.catalogs), config.material);
     probeAll(stores);
   };
@@ -87,42 +101,81 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const queryOn =
     (route: QueryRoute): MetricsApi["query"] =>
     (params, caller, signal, context) =>
-      measurement.request(route, signal, () => {
+      measurement.request(route, { signal, context }, (own) => {
         const sources = { ...sourcesOf(context), remember: parts.remember(route) };
-        return handleQuery(route, { params, caller, signal, context }, sources);
+        return handleQuery(route, { params, caller, signal, context: own }, sources);
       });
+  const leaves = measuredLeaves(measurement, (run) =>
+    handleLeaves(run, { ...sourcesOf(run.context), ...parts.leavesSources }),
+  );
+  const described = describing(admission, () => applied);
 
   apply(options.config);
   return {
     query: queryOn("query"),
     instant: queryOn("instant"),
     bulk: (body, caller, signal, context) =>
-      measurement.request("bulk-query", signal, () => {
+      measurement.request("bulk-query", { signal, context }, (own) => {
         const sources = { ...sourcesOf(context), log, admission, admitItem: counted(admission.bulkItem, instruments) };
-        return handleBulk({ body, caller, signal, context }, sources);
+        return handleBulk({ body, caller, signal, context: own }, sources);
       }),
+    ...createLookUps({ ...described, leaves, queryContext: () => applied.queryContext }),
+    leaves,
     slo: (params, caller, signal, context) =>
-      measurement.request("slo", signal, () => {
+      measurement.request("slo", { signal, context }, (own) => {
         const { slos, queryContext } = applied;
         const { quotas } = queryContext;
-        return slo({ params, caller, signal, context }, { slos, quotas, observe: observe(context) });
+        return slo({ params, caller, signal, context: own }, { slos, quotas, observe: observe(context) });
       }),
     partials: (request) =>
-      measurement.request("partials", request.signal, () =>
-        partials(request, { ...applied, stores, deadlineMs: parts.deadlineMs, observe: observe(request.context) }),
-      ),
+      measurement.request("partials", request, ({ span }) => {
+        const sources = { ...applied, stores: tracedReads(stores, span), deadlineMs: parts.deadlineMs };
+        return partials(request, { ...sources, observe: observe(request.context) });
+      }),
     catalog: (params, caller, context) => catalogResponse(params, caller, applied.queryContext, context),
+    ...described,
     health() {
       probeAll(stores);
       const { queryContext } = applied;
-      const caches = { queryContext, ratios: hits.ratios(), sharedBytes, residency };
+      const caches = { queryContext, ratios: hits.ratios(), pods, residency };
       return healthResponse({ figures: requests.figures(), stores: stores.list(), ...caches });
     },
+    judgeEdit: parts.judgeEdit,
     apply,
     stop() {
       admission.stop();
       parts.sources.cache.refreshes.stop();
       return stores.stop();
+    },
+  };
+}
+
+/** Measures requests for leaves. */
+function measuredLeaves(
+  measurement: ReturnType<typeof createMeasurement>,
+  handle: (run: Parameters<typeof handleLeaves>[0]) => ReturnType<typeof handleLeaves>,
+): MetricsApi["leaves"] {
+  return async (request, caller, signal, context) => {
+    const { result } = await measurement.request("prometheus", { signal, context }, async (own) => {
+      const answered = await handle({ request, caller, signal, context: own });
+      return { status: answered.isPartial ? 206 : 200, result: answered };
+    });
+    return result;
+  };
+}
+
+/** Creates the reads of the catalog as configured. */
+function describing(
+  admission: Admission,
+  applied: () => AppliedConfig,
+): Pick<MetricsApi, "readable" | "describe" | "admitEmpty"> {
+  return {
+    readable: (reader) => readableMetrics(reader, applied().queryContext, applied().thresholds),
+    describe: (id, caller) => describeMetric(id, caller, applied().queryContext, applied().thresholds),
+    async admitEmpty(caller) {
+      const admitted = await admission.request(caller, classOf(caller, [], applied().queryContext.quotas), new Map());
+      admitted.end();
+      return admitted.headers();
     },
   };
 }
@@ -134,11 +187,12 @@ function createParts(options: MetricsApiOptions) {
     elapsed = () => performance.now(),
     deadlineMs = queryDeadlineMsDefault,
     pods = singlePod(),
+    caches = usualCaches,
   } = options;
   const stores = createStoreSet(now, createPeerClient);
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);
-  const measurement = createMeasurement(requests, instruments);
+  const measurement = createMeasurement(requests, instruments, options.tracer);
   const admission = createAdmission(elapsed, pods);
   const hits = createHitRatios(now);
   const countPoints: QuerySources["countPoints"] = (counts) => {
@@ -146,15 +200,18 @@ function createParts(options: MetricsApiOptions) {
     instruments.countPoints(counts);
   };
   const repeats = createRepeatQueries();
+  const record = createQueryRecord(now);
   const admitNow = countedNow(admission.queryNow, instruments);
   const sources = {
     stores,
     bulkheads: createClassBulkheads(),
     slices: createTimeSlices(),
-    snapshots: createSnapshots(),
-    cache: createCache({ ...options, deadlineMs, pods }, instruments),
-    responses: createResponseCache(),
+    finished: createFinishedMetrics(caches.finished),
+    snapshots: createSnapshots(caches.snapshots),
+    cache: createCache({ ...options, deadlineMs, caches }, instruments),
+    responses: createResponseCache(caches.responses),
     countPoints,
+    record,
     deadlineMs,
     admit: counted(admission.query, instruments),
   };
@@ -170,8 +227,10 @@ function createParts(options: MetricsApiOptions) {
     deadlineMs,
     remember: (route: QueryRoute) => (cached: CachedQuery) =>
       repeats.remember(measurement.repeat(route, repeatQuery(cached, { admitNow, countPoints }))),
+    leavesSources: createLeavesSources({ admission, instruments, measurement, repeats, countPoints }),
     slo: createSloHandler({ stores, admission, deadlineMs, elapsed }),
     partials: createPartials(),
+    judgeEdit: createEditJudge({ collect: createCollection(record, pods), price: admission.price, now }),
   };
 }
 
@@ -183,16 +242,18 @@ function createPartials(): typeof handlePartials {
   return (request, sources) => limited(() => handlePartials(request, sources));
 }
 
-type CacheOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "pods">>;
+type CacheOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "caches">>;
 
 function createCache(
-  { log, deadlineMs, pods, sharedBytes, residency }: CacheOptions,
+  { log, deadlineMs, pods, residency, caches }: CacheOptions,
   { renewed, unshared }: Instruments,
 ): ReadCache {
   const ended = observeBackground("background refresh", { log, count: renewed });
   const failed = observeBackground("extent sharing", { log, count: unshared });
-  return createReadCache(readCacheBytesMax, {
-    shared: sharedBytes && createSharedExtents(sharedBytes, pods, { residency, failed }),
+  return createReadCache(caches.points, {
+    pods,
+    residency,
+    failed,
     refreshes: createBackgroundRefreshes({ deadlineMs, ended }),
   });
 }
@@ -215,9 +276,40 @@ function countedNow(admit: AdmitQueryNow, instruments: Instruments): AdmitQueryN
   };
 }
 
+interface LeavesParts {
+  readonly admission: LeavesAdmission;
+  readonly instruments: Instruments;
+  readonly measurement: ReturnType<typeof createMeasurement>;
+  readonly repeats: ReturnType<typeof createRepeatQueries>;
+  readonly countPoints: QuerySources["countPoints"];
+}
+
+/** Admits leaves and counts each as a query, also for repeats. */
+function createLeavesSources({ admission, instruments, measurement, repeats, countPoints }: LeavesParts) {
+  const counting = (plans: readonly Plan[], admitted: AdmittedLeaves): AdmittedLeaves => {
+    for (const [index, plan] of plans.entries()) instruments.planned(plan, admitted.estimates[index] ?? 0);
+    return admitted;
+  };
+  const admitNow: LeavesAdmission["leavesNow"] = (plans, caller) => {
+    const admitted = admission.leavesNow(plans, caller);
+    return admitted && counting(plans, admitted);
+  };
+  const admitLeaves: LeavesAdmission["leaves"] = async (plans, caller) =>
+    counting(plans, await admission.leaves(plans, caller));
+  const rememberLeaves = (cached: CachedLeaves) =>
+    repeats.remember(measurement.repeat("prometheus", repeatLeaves(cached, { admitNow, countPoints })));
+  return { admitLeaves, rememberLeaves };
+}
+
 function appliedOf(config: RuntimeConfig): AppliedConfig {
   const catalog = indexCatalogs(config.catalogs);
-  return { queryContext: { catalog, quotas: config }, slos: indexSlos(config.catalogs, catalog) };
+  const slos = indexSlos(config.catalogs, catalog);
+  return { queryContext: { catalog, quotas: config }, slos, thresholds: thresholdsOf(slos) };
+}
+
+function thresholdsOf(slos: readonly SloEntry[]): Thresholds {
+  const byMetric = Map.groupBy(slos, ({ slo }) => slo.metric);
+  return new Map([...byMetric].map(([id, own]) => [id, own.flatMap(({ slo: { threshold } }) => threshold ?? [])]));
 }
 
 /**

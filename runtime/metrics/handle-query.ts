@@ -7,12 +7,12 @@ import { runPlan } from "./execution/run-plan.ts";
 import { queryStores } from "./execution/store-middleware.ts";
 import type { MetricsResponse } from "./metrics-api.ts";
 import { makePlan, type Plan } from "./planning/plan.ts";
-import { makeInstant, makeQuery } from "./planning/query.ts";
+import { makeInstant, makeQuery, type Query } from "./planning/query.ts";
 import type { QueryRequest, QuerySources } from "./query-sources.ts";
 import { pointsOf } from "./repeat-query.ts";
 import { findResponse, newResponseHeaders, storeResponse } from "./response/cached-response.ts";
 import { explainResponse, takeExplain } from "./response/explain.ts";
-import { instantResponse, queryResponse } from "./response/query-response.ts";
+import { instantResponse, pageOf, queryResponse } from "./response/query-response.ts";
 import { cacheHeader } from "./response/response-headers.ts";
 import { createServerTiming, type ServerTiming } from "./response/server-timing.ts";
 import { findSnapshot, readTimeOf, takeSnapshot } from "./response/snapshot-page.ts";
@@ -39,7 +39,7 @@ type QueryRead = Awaited<ReturnType<typeof read>>;
 
 /**
  * Handles one query, step by step: parse and authorize, plan, admit, cached, read and merge, respond. The work of each
- * step is in its room. Source: seed "Operational Metrics API" §4.1 and §4.3, design §5.
+ * step is in its room. Source: seed "Operational Metrics API" §4.1 and §4.3.
  *
  * @throws Refusal for an error of the caller and when all stores failed; the signal's reason
  */
@@ -65,14 +65,19 @@ export async function handleQuery(
 }
 
 /** Parses the parameters and resolves them against the rights of the caller. */
-function parse(route: QueryRoute, request: QueryRequest, { queryContext, snapshots }: QuerySources) {
+function parse(route: QueryRoute, request: QueryRequest, { queryContext, snapshots, record }: QuerySources) {
   const { caller, context } = request;
   const { params, explain } = takeExplain(request.params, caller);
   const readAtMs = readTimeOf(params, context.nowMs, snapshots);
-  const query = routes[route].make(params, caller, queryContext, readAtMs);
-  const metrics = query.metrics.map(({ entry }) => entry.metric);
-  refuseSunset(metrics, context.nowMs);
-  return { query, readAtMs, explain };
+  let query: Query | undefined;
+  try {
+    query = routes[route].make(params, caller, queryContext, readAtMs);
+    const metrics = query.metrics.map(({ entry }) => entry.metric);
+    refuseSunset(metrics, context.nowMs);
+    return { query, readAtMs, explain };
+  } finally {
+    record.add({ route, params, caller, nowMs: readAtMs, query }, queryContext);
+  }
 }
 
 /** The stored response to an equal query, unless it is too old for the class of this one. */
@@ -87,8 +92,8 @@ function cached({ route, plan, caller, context, admitted, explain, sources }: Ad
 /** The merged data: of a snapshot, or of the cache and the stores. */
 async function read({ plan, caller, signal, context, admitted, explain, sources, timing }: AdmittedRun) {
   timing.step("stores");
-  const { deadlineMs, slices, snapshots } = sources;
-  const stores = queryStores(plan.query, sources, { nowMs: context.nowMs, explain });
+  const { deadlineMs, slices, finished, snapshots } = sources;
+  const stores = queryStores(plan.query, sources, { nowMs: context.nowMs, explain, span: context.span });
   const found = findSnapshot(plan.query, context.nowMs, snapshots);
   if (found !== undefined) {
     admitted.charge([], 0);
@@ -99,7 +104,7 @@ async function read({ plan, caller, signal, context, admitted, explain, sources,
     sources.observe(outcomes);
   };
   const showsRefusals = caller.scopes.includes(explainScope);
-  const options = { ...context, deadlineMs, slices, signal, showsRefusals, observe };
+  const options = { ...context, deadlineMs, slices, finished, signal, showsRefusals, observe };
   const data = takeSnapshot(await runPlan(plan, stores.stores, options), plan.query, context.nowMs, snapshots);
   sources.countPoints(stores.counts());
   return { ...data, stores };
@@ -115,6 +120,9 @@ function respond({ route, plan, context, admitted, explain, sources, timing }: A
   const own = { ...newResponseHeaders(plan, { ...age, response: made }), "Server-Timing": timing.header() };
   const response = { ...made, headers: { ...made.headers, ...own } };
   if (explain) return explainResponse(response, plan, { ...data, costEstimate: admitted.estimate });
-  if (data.source === "store") storeResponse(sources.responses, route, plan, { ...age, response });
+  if (data.source === "store") {
+    const series = pageOf(data.result, plan.query);
+    storeResponse(sources.responses, route, plan, { ...age, response, series });
+  }
   return response;
 }

@@ -1,8 +1,11 @@
 // The interface of the metrics API, with its requests and responses. It has no code.
-import type { RuntimeConfig } from "../../crds/config.ts";
+import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
 import type { Refusal } from "../errors/refusal.ts";
+import type { StartedSpan } from "../tracing/tracer.ts";
 import type { Caller } from "./authorization/caller.ts";
-import type { Parameters } from "./request/parameters.ts";
+import type { LeavesRequest, LeavesResult } from "./leaves/leaf.ts";
+import type { QueryEffect, QueryReader } from "./query-effect.ts";
+import type { Filters, Parameters } from "./request/parameters.ts";
 
 /** The context of one request. */
 export interface RequestContext {
@@ -11,6 +14,10 @@ export interface RequestContext {
   readonly nowMs: number;
   /** Address of a caller without a token. @default unknown */
   readonly address?: string | undefined;
+  /** W3C trace context of the request. @default none */
+  readonly traceparent?: string | undefined;
+  /** The span of the request, which the API itself sets. @default no spans */
+  readonly span?: StartedSpan | undefined;
 }
 
 /** One response, ready to be encoded. */
@@ -41,7 +48,7 @@ export type BulkResult = { readonly id: string; readonly cost: number | undefine
   | { readonly refusal: Refusal }
 );
 
-/** The response to a bulk. Source: wire, "Bulk". */
+/** The response to a bulk. */
 export interface BulkResponse {
   /** 206: a query is partial or failed because of a store. */
   readonly status: 200 | 206;
@@ -69,6 +76,52 @@ export interface PartialsResponse {
   readonly body: object;
 }
 
+/** A metric as its catalog describes it. */
+export interface DescribedMetric {
+  readonly metric: MetricConfig;
+  /** Thresholds of its SLOs, in their order. */
+  readonly thresholds: readonly number[];
+}
+
+/** The reader of the catalog. */
+export interface CatalogReader {
+  readonly caller: Caller;
+  /** The tenant that the request names. @default none */
+  readonly tenant: string | undefined;
+  /** Unix milliseconds of the request. */
+  readonly nowMs: number;
+}
+
+/** A look-up of the labels of series. */
+export interface LookUp {
+  /** The metrics, each with its filters; of those that stores are asked for at most 10. */
+  readonly selectors: readonly { readonly metric: string; readonly filters: Filters }[];
+  /** The tenant that a header names. @default none */
+  readonly tenant: string | undefined;
+  /** Unix milliseconds. The look-up reads an hour, six or a day up to the end, the least of them that holds both. */
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** The values of a label. */
+export interface LabelValues {
+  /** Sorted, without duplicates. */
+  readonly values: readonly string[];
+  /** Some data is missing. */
+  readonly isPartial: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The labels of series, sorted by metric and labels. */
+export interface SeriesLabels extends Omit<LabelValues, "values"> {
+  readonly series: readonly {
+    readonly metric: string;
+    readonly labels: Readonly<Partial<Record<LabelName, string>>>;
+  }[];
+  /** Labels are left out, because a query cannot group by all of them. */
+  readonly isNarrowed: boolean;
+}
+
 /**
  * The metrics API without HTTP. Every method throws `Refusal` for an error of the caller and when all stores failed. An
  * aborted signal rejects with its reason. Source: seed "Operational Metrics API" §4.
@@ -80,14 +133,36 @@ export interface MetricsApi {
   instant(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
   /** `POST /v1/metrics/bulk-query`. @param body the received bytes */
   bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkResponse>;
+  /** Several governed queries as one request, for an expression of PromQL. Nobody may change the values of a result. */
+  leaves(request: LeavesRequest, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<LeavesResult>;
+  /**
+   * The values of a label over the series of metrics. Regions, environments and tenants are those of the configuration
+   * within the rights, where no other label is filtered by.
+   */
+  labelValues(
+    request: LookUp & { readonly label: LabelName },
+    caller: Caller,
+    signal: AbortSignal,
+    context: RequestContext,
+  ): Promise<LabelValues>;
+  /** The labels of the series of metrics. */
+  seriesLabels(request: LookUp, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<SeriesLabels>;
   /** `GET /v1/metrics/slo`; a caller without any scope sees public objectives. */
   slo(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
   /** `POST /v1/metrics/partials`: partials of this runtime's own stores for a runtime in another region. */
   partials(request: PartialsRequest): Promise<PartialsResponse>;
   /** `GET /v1/metrics/catalog`: the metrics that the caller may read. */
   catalog(params: Parameters, caller: Caller, context: RequestContext): MetricsResponse;
+  /** The metrics of {@link MetricsApi.catalog} by id, with their configuration. */
+  readable(reader: CatalogReader): ReadonlyMap<string, DescribedMetric>;
+  /** One metric; undefined when no catalog has it. @throws Refusal `metric_forbidden`, `role_missing` */
+  describe(id: string, caller: Caller): DescribedMetric | undefined;
+  /** Charges a request that reads no metric. Returns the headers of the quotas. */
+  admitEmpty(caller: Caller): Promise<Readonly<Record<string, string>>>;
   /** `GET /v1/metrics/health` */
   health(): MetricsResponse;
+  /** The effect of another configuration on recorded queries of all pods. */
+  judgeEdit(before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader): Promise<QueryEffect>;
   /** Applies another configuration to all later requests. */
   apply(config: RuntimeConfig): void;
   /** Closes the connections to the stores. Requests in progress fail. */

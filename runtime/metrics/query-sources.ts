@@ -3,10 +3,12 @@ import type { AdmitQuery } from "./admission/admission.ts";
 import type { Caller } from "./authorization/caller.ts";
 import type { PointCounts } from "./cache/hit-ratio.ts";
 import type { ResponseCache } from "./cache/response-cache.ts";
+import type { FinishedMetrics } from "./execution/finished-metrics.ts";
 import type { PartOutcome } from "./execution/read-stores.ts";
 import type { MiddlewareSources } from "./execution/store-middleware.ts";
 import type { Again, RequestContext } from "./metrics-api.ts";
 import type { QueryContext } from "./planning/query.ts";
+import type { QueryRecord } from "./recorded/query-record.ts";
 import type { Parameters } from "./request/parameters.ts";
 import type { CachedQuery } from "./response/cached-response.ts";
 import type { Snapshots } from "./response/snapshot-store.ts";
@@ -26,11 +28,14 @@ export interface QuerySources extends MiddlewareSources {
   readonly deadlineMs: number;
   /** Schedules the merging and writing of large responses. */
   readonly slices: TimeSlices;
+  readonly finished: FinishedMetrics;
   readonly snapshots: Snapshots;
   readonly responses: ResponseCache;
   readonly admit: AdmitQuery;
   /** Counts the wanted points by their source. */
   readonly countPoints: (counts: PointCounts) => void;
+  /** Records the shapes of queries. */
+  readonly record: QueryRecord;
   /** Receives the outcome of each part. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
   /** Makes a cached response repeatable without parsing. @default a repeated query is handled like a new one */

@@ -35,7 +35,8 @@ export function pointsOf({ grid, parts }: Plan): PointCounts {
   return { hit: grid.count * parts.reduce((sum, { ranges }) => sum + ranges.length, 0), miss: 0 };
 }
 
-function isStillCurrent({ metrics, window, windowAt }: Query, nowMs: number): boolean {
+/** True while the query has the same window and every metric is before its sunset. */
+export function isStillCurrent({ metrics, window, windowAt }: Query, nowMs: number): boolean {
   return !metrics.some(({ entry }) => isPastSunset(entry.metric, nowMs)) && keepsWindow({ window, windowAt }, nowMs);
 }
 

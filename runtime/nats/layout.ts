@@ -12,7 +12,6 @@
  * | `HG_ATTEMPTS` | `hg.att.<tenant>.<idhash>` | every attempt for an event, of every partner |
  * | `HG_DLQ` | `hg.dlq.<partner>.<reason>.<did>` | a delivery that ended without success |
  * | `HG_REPLAYS` | `hg.rpl.<replay>.<mark>.<did>` | the progress of one delivery of a replay |
- * | `HG_CACHE` | `hg.cache.<digest>` | recent responses of stores, one query each, in memory only |
  * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | advisories about messages that a consumer gave up |
  *
  * Tokens: `tenant` is the envelope's (`-` for none); `idhash`, `did` and `partner` are hashes made in
@@ -27,7 +26,6 @@ export interface Layout {
     readonly deadLetters: string;
     readonly replays: string;
     readonly advisories: string;
-    readonly cache: string;
   };
   readonly buckets: {
     /** Heartbeats of pods: `pods.<podId>`. */
@@ -44,6 +42,8 @@ export interface Layout {
     readonly replays: string;
     /** Outcomes of requests with an `Idempotency-Key`. */
     readonly idempotency: string;
+    /** Previews of edits by preview id, and the edits of those that run. */
+    readonly previews: string;
   };
   /** Every subject of a stream. */
   readonly filters: {
@@ -55,8 +55,6 @@ export interface Layout {
   };
   /** Producers publish on this subject followed by a tenant. No stream holds it. */
   readonly ingestSubject: string;
-  /** Subject of a value that all pods share. */
-  cached(name: string): string;
   /** Requests to one pod use this subject followed by a topic. No stream holds it. */
   podSubject(pod: string): string;
   event(tenant: string, idhash: string): string;
@@ -82,6 +80,15 @@ export type LaneQueue = (typeof laneQueues)[number];
 
 /** Version of {@link Layout}, stored in the metadata of every stream. */
 export const layoutVersion = "1";
+
+/** Entry in the metadata of a stream that is an unfinished copy. No runtime uses such a stream. */
+export const copyMark = "heliograph_copy_of";
+
+/**
+ * Entry in the metadata of a stream that was copied: its identity instead of its time of creation. In a cluster, the
+ * server that restored a stream has another time for it than the others have, until it restarts.
+ */
+export const identityEntry = "heliograph_identity";
 
 /** Durable name of the router on `HG_EVENTS`. */
 export const routerConsumer = "router";
@@ -149,7 +156,6 @@ export function createLayout(prefix: string): Layout {
       deadLetters: name("DLQ"),
       replays: name("REPLAYS"),
       advisories: name("ADVISORIES"),
-      cache: name("CACHE"),
     },
     buckets: {
       pods: name("PODS"),
@@ -159,6 +165,7 @@ export function createLayout(prefix: string): Layout {
       partners: name("PARTNERS"),
       replays: name("REPLAY"),
       idempotency: name("IDEMPOTENCY"),
+      previews: name("PREVIEWS"),
     },
     filters: {
       events: `${prefix}.evt.*.*`,
@@ -168,7 +175,6 @@ export function createLayout(prefix: string): Layout {
       replays: `${prefix}.rpl.*.*.*`,
     },
     ingestSubject: `${prefix}.in`,
-    cached: (digest) => `${prefix}.cache.${digest}`,
     podSubject: (pod) => `${prefix}.pod.${pod}`,
     event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,
     attempts: (tenant, idhash) => `${prefix}.att.${tenant}.${idhash}`,

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { ConfigzError } from "../../crds/configz.ts";
 import { changesBetween } from "../config/folder/object-changes.ts";
 import type { ConfigState } from "../config/config-source.ts";
-import type { FolderState } from "../config/folder/folder-source.ts";
+import type { FolderState } from "../config/folder/folder-state.ts";
 import { retentionFaults } from "../config/settings/retention.ts";
 import type { StreamSettings } from "../config/settings/settings.ts";
 import type { StateLog } from "./follow-config.ts";

@@ -1,22 +1,15 @@
 import type { ConfigReport, ConfigView } from "../http/server/configz.ts";
+import { ConfigPolls } from "./config-polls.ts";
 import { reportOf, type ProgramStatus } from "./status.ts";
 import type { DisabledPartners } from "../webhooks/partners/disabled-partners.ts";
 
-/** Period at which connections and health are read while a poll waits: they report no changes by themselves. */
-const readMs = 250;
 /** Period at which the marks of other pods are read. */
 const marksMs = 10_000;
-
-interface Poll {
-  readonly after: string;
-  readonly wake: () => void;
-}
 
 /** Reports of `/configz`, with the polls that wait for the next one. */
 export class ConfigReporter implements ConfigView {
   private readonly status: ProgramStatus;
-  private readonly polls = new Set<Poll>();
-  private reading: NodeJS.Timeout | undefined;
+  private readonly polls = new ConfigPolls(() => this.report());
 
   constructor(status: ProgramStatus) {
     this.status = status;
@@ -30,31 +23,13 @@ export class ConfigReporter implements ConfigView {
     return this.status.applied?.state.configzToken;
   }
 
-  async next(after: string, waitMs: number, signal: AbortSignal): Promise<ConfigReport> {
-    const report = this.report();
-    if (report.version !== after || signal.aborted) return report;
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", end);
-        this.polls.delete(poll);
-        this.readWhilePolled();
-        resolve();
-      };
-      const poll = { after, wake: end };
-      const timer = setTimeout(end, waitMs);
-      signal.addEventListener("abort", end, { once: true });
-      this.polls.add(poll);
-      this.readWhilePolled();
-    });
-    return this.report();
+  next(after: string, waitMs: number, signal: AbortSignal): Promise<ConfigReport> {
+    return this.polls.next(after, waitMs, signal);
   }
 
   /** Answers waiting polls if the report differs. */
   changed(): void {
-    if (this.polls.size === 0) return;
-    const { version } = this.report();
-    for (const { after, wake } of this.polls) if (after !== version) wake();
+    this.polls.changed();
   }
 
   /** Keeps the marks of disabled partners up to date until the returned function is called. */
@@ -74,14 +49,5 @@ export class ConfigReporter implements ConfigView {
       clearInterval(timer);
       end();
     };
-  }
-
-  /** Reads for changes only while a poll waits. */
-  private readWhilePolled(): void {
-    if (this.polls.size > 0) this.reading ??= setInterval(() => this.changed(), readMs);
-    else {
-      clearInterval(this.reading);
-      this.reading = undefined;
-    }
   }
 }

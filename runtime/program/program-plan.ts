@@ -1,17 +1,46 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
+import type { CacheBytes } from "../bounds/memory-plan.ts";
 import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 import type { Settings } from "../config/settings/settings.ts";
 import type { TrustedIssuer } from "../http/authentication/authenticate.ts";
 import type { RequestOutcome } from "../http/server/request-metrics.ts";
 import type { NatsAccess } from "../nats/connection/connect.ts";
+import type { StreamRecord } from "../nats/streams/stream-identities.ts";
+import type { Tracer } from "../tracing/tracer.ts";
+import type { Siblings } from "../pods/siblings.ts";
 import type { ConfigReporter } from "./config-report.ts";
+import type { Expirations } from "./expirations.ts";
 import type { StateLog } from "./follow-config.ts";
 import type { Shutdown } from "./shutdown.ts";
 import type { ProgramStatus } from "./status.ts";
 
+/** One process of a pod with several. The supervisor of the pod does what a pod has once. */
+export interface PodMember {
+  /** Number of the process in its pod, from 1. A restarted process keeps it. */
+  readonly index: number;
+  /** The other processes of the pod. */
+  readonly siblings: Siblings;
+  /** Access to the nats-server that the supervisor runs. The wait for its start has no bound. */
+  readonly embeddedNats: () => Promise<NatsAccess>;
+  /** Reports to the admin port of the supervisor. Returns its URL. */
+  readonly report: (context: ProgramContext) => string;
+}
+
+/** True in the one process of a pod that logs what is equal in all of them. */
+export function logsForPod(member: Pick<PodMember, "index"> | undefined): boolean {
+  return member === undefined || member.index === 1;
+}
+
+/** Id of one process among pods: `<pod>_<index>`. Names in Kubernetes have no `_`, so no pod has this name. */
+export function memberId(podId: string, member: Pick<PodMember, "index"> | undefined): string {
+  return member === undefined ? podId : `${podId}_${member.index}`;
+}
+
 /** Options of every entry point. */
 export interface ProgramOptions {
+  /** @default the program is the only process of its pod */
+  readonly member?: PodMember;
   /** Address of both ports. */
   readonly host: string;
   /** 0 picks a free one. */
@@ -19,7 +48,21 @@ export interface ProgramOptions {
   /** 0 picks a free one. */
   readonly adminPort: number;
   readonly settingsFile?: string;
+  /** Sizes of the caches. */
+  readonly caches: CacheBytes;
+  /** Export of spans. @default none are made */
+  readonly tracing?: TracingOptions | undefined;
   readonly log: Logger;
+}
+
+/** Where spans go, and how many. */
+export interface TracingOptions {
+  /** Base URL of a collector that takes OTLP over HTTP. */
+  readonly endpoint: string;
+  /** Share of the traces without a caller's that are sampled, from 0 to 1. */
+  readonly ratio: number;
+  /** Name of the program in traces. */
+  readonly service: string;
 }
 
 /** A program of one entry point, before its settings are read. */
@@ -44,6 +87,8 @@ interface PreparedParts {
   readonly podId: string;
   /** Trusted issuers besides those of the settings. */
   readonly issuers: readonly TrustedIssuer[];
+  /** The streams as they are kept outside NATS. @default the pods alone remember them */
+  readonly streamRecord?: StreamRecord;
 }
 
 /** Start of the parts that differ between entry points. */
@@ -69,8 +114,10 @@ export interface ProgramContext {
   readonly prepared: PreparedParts;
   readonly shutdown: Shutdown;
   readonly registry: Registry;
+  readonly tracer: Tracer | undefined;
   readonly observe: (outcome: RequestOutcome) => void;
   readonly status: ProgramStatus;
   readonly reporter: ConfigReporter;
+  readonly expirations: Expirations;
   readonly stopping: AbortSignal;
 }

@@ -1,31 +1,33 @@
 // Start, status and stop of one process. The entry points are `main.ts` and `standalone.ts`.
 import { setTimeout as sleep } from "node:timers/promises";
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { collectDefaultMetrics } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 import { createRequestMetrics } from "../http/server/request-metrics.ts";
 import { ConfigReporter } from "./config-report.ts";
+import { Expirations } from "./expirations.ts";
 import { followConfig } from "./follow-config.ts";
-import type { Prepared, ProgramContext, ProgramPlan } from "./program-plan.ts";
+import { logsForPod, type Prepared, type ProgramContext, type ProgramPlan } from "./program-plan.ts";
 import { serveAdmin, servePublic } from "./serve-apis.ts";
 import { readSettingsFile } from "./settings-file.ts";
-import { Shutdown } from "./shutdown.ts";
+import { startOrClose, type Shutdown } from "./shutdown.ts";
 import { startEngines, type Engines } from "./start-engines.ts";
 import { startingStatus } from "./status.ts";
+import { createRegistry } from "../tracing/traced-histogram.ts";
+import { openTracer } from "./open-tracer.ts";
 
-/** The product in one process, ready. */
+/** The product, ready. */
 export interface Program {
   readonly url: string;
   readonly adminUrl: string;
   readonly natsUrl: string;
   /** Of the configuration that was applied at the start. */
   readonly configHash: string;
+  /** Processes that serve the public port. */
+  readonly processes: number;
   /** Accepts nothing new, drains what is in flight within the bound, and closes everything. Runs once. */
   stop(drainMs: number): Promise<void>;
 }
-
-/** Bound on closing the parts of a failed start. */
-const failedStartDrainMs = 5000;
 
 /**
  * Starts all parts in order and resolves when the program is ready. When a step fails, it closes the parts before it.
@@ -36,14 +38,7 @@ export async function startProgram<State extends ConfigState>(
   plan: ProgramPlan<State>,
   stopping: AbortSignal,
 ): Promise<Program | undefined> {
-  const shutdown = new Shutdown(plan.log);
-  try {
-    return await startParts(plan, shutdown, stopping);
-  } catch (error) {
-    await shutdown.run(failedStartDrainMs);
-    if (stopping.aborted) return undefined;
-    throw error;
-  }
+  return startOrClose(plan.log, stopping, (shutdown) => startParts(plan, shutdown, stopping));
 }
 
 async function startParts<State extends ConfigState>(
@@ -53,20 +48,37 @@ async function startParts<State extends ConfigState>(
 ): Promise<Program> {
   const settings = await readSettingsFile(plan.settingsFile);
   const prepared = await plan.prepare(settings, shutdown);
-  const registry = new Registry();
+  const registry = createRegistry(plan.tracing !== undefined);
   collectDefaultMetrics({ register: registry });
+  const tracer = openTracer(plan, prepared.podId, registry, shutdown);
   const observe = createRequestMetrics(registry);
   const status = startingStatus(plan.pod);
   const reporter = new ConfigReporter(status);
-  const context = { plan, settings, prepared, shutdown, registry, observe, status, reporter, stopping };
-  const adminUrl = await serveAdmin(context);
+  const expirations = new Expirations(registry);
+  const context = {
+    plan,
+    settings,
+    prepared,
+    shutdown,
+    registry,
+    tracer,
+    observe,
+    status,
+    reporter,
+    expirations,
+    stopping,
+  };
+  const adminUrl = plan.member?.report(context) ?? (await serveAdmin(context));
   const source = await openConfig(context, prepared);
   const initial = source.current();
   const engines = await startEngines(context, initial.config);
+  expirations.apply(initial.config);
   status.applied = { state: initial, at: new Date() };
-  const url = await servePublic(context, engines);
-  follow(context, engines, { source, initial, logState: prepared.logState });
+  // From here on, connections come: a stop request leads to a drain.
   stopping.throwIfAborted();
+  const url = await servePublic(context, engines);
+  const logState = logsForPod(plan.member) ? prepared.logState : () => undefined;
+  follow(context, engines, { source, initial, logState });
   const stop = async (drainMs: number): Promise<void> => {
     // Load balancers see the program as not ready, and have time to send requests elsewhere.
     status.draining = true;
@@ -74,7 +86,7 @@ async function startParts<State extends ConfigState>(
     await sleep(plan.unreadyMs);
     await shutdown.run(drainMs);
   };
-  return { url, adminUrl, natsUrl: engines.natsUrl, configHash: initial.hash, stop };
+  return { url, adminUrl, natsUrl: engines.natsUrl, configHash: initial.hash, processes: 1, stop };
 }
 
 async function openConfig<State extends ConfigState>(
@@ -90,13 +102,13 @@ async function openConfig<State extends ConfigState>(
 }
 
 function follow<State extends ConfigState>(
-  { plan, shutdown, status, reporter }: ProgramContext,
+  { plan, shutdown, status, reporter, expirations }: ProgramContext,
   { engine, metrics }: Engines,
   followed: Pick<Prepared<State>, "logState"> & { readonly source: ConfigSource<State>; readonly initial: State },
 ): void {
   const end = followConfig({
     ...followed,
-    apply: ({ config }) => applyAll([engine, metrics], config),
+    apply: ({ config }) => applyAll([engine, metrics, expirations], config),
     onState: (state, fault) => {
       if (fault === undefined)
         status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };

@@ -1,4 +1,6 @@
 import type { Logger } from "pino";
+import { Registry } from "prom-client";
+import { metricsOf, openMetricsText, plainText } from "../tracing/open-metrics.ts";
 import type { Settings } from "../config/settings/settings.ts";
 import { createAuthenticate } from "../http/authentication/authenticate.ts";
 import { createCertificateReader } from "../http/authentication/client-certificate.ts";
@@ -8,40 +10,64 @@ import { loadKeys } from "../http/authentication/load-keys.ts";
 import { eventRoutes } from "../http/routes/events.ts";
 import { metricsRoutes } from "../http/routes/metrics.ts";
 import { peerRoutes } from "../http/routes/peers.ts";
+import { previewRoutes } from "../http/routes/preview.ts";
+import { prometheusRoutes } from "../http/routes/prometheus.ts";
 import { schemaRoutes } from "../http/routes/schemas.ts";
+import { statusRoutes } from "../http/routes/status.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
-import { createAdminServer } from "../http/server/admin-server.ts";
+import { createAdminServer, type AdminServerOptions, type PartHealth } from "../http/server/admin-server.ts";
 import { listenServer } from "../http/server/listen-server.ts";
 import { createPublicServer } from "../http/server/public-server.ts";
 import { stopServer } from "../http/server/stop-server.ts";
 import { openTlsFiles } from "../http/server/tls-files.ts";
-import type { ProgramContext } from "./program-plan.ts";
+import { registerHealthMetrics } from "./health-metrics.ts";
+import { logsForPod, type ProgramContext } from "./program-plan.ts";
 import type { Engines } from "./start-engines.ts";
+import { createPrometheusApi } from "../prometheus/create-prometheus-api.ts";
 import { startStep } from "./start-error.ts";
 import { healthOf } from "./status.ts";
 
 /** Opens the admin port: health, metrics and `/configz`. Resolves with its URL. @throws StartError `port` */
 export async function serveAdmin(context: ProgramContext): Promise<string> {
   const { plan, registry, observe, status, reporter, shutdown } = context;
+  const health = (): readonly PartHealth[] => healthOf(status);
+  registerHealthMetrics(registry, () => {
+    const parts = health();
+    return { isReady: parts.every(({ ok }) => ok), parts };
+  });
   const app = createAdminServer({
     log: plan.log.child({ server: "admin" }, { level: "warn" }),
     observe,
-    registry,
-    health: () => healthOf(status),
+    ...metricTexts(registry, plan.tracing !== undefined),
+    health,
     config: reporter,
   });
   shutdown.add("admin server", (remainingMs) => stopServer(app, remainingMs));
   return startStep("port", "the admin port cannot be opened", () => listenServer(app, plan.host, plan.adminPort));
 }
 
+/** The texts of `/metrics`. A registry with exemplars is read as JSON only. */
+function metricTexts(registry: Registry, hasExemplars: boolean): Pick<AdminServerOptions, "registry" | "openMetrics"> {
+  if (!hasExemplars) return { registry };
+  const { PROMETHEUS_CONTENT_TYPE: contentType } = Registry;
+  return {
+    registry: { contentType, metrics: async () => plainText(await metricsOf(registry)) },
+    openMetrics: async () => openMetricsText(await metricsOf(registry)),
+  };
+}
+
 /** Opens the public port with all routes. Resolves with its URL. @throws StartError `port`, `settings` */
-export async function servePublic(context: ProgramContext, { engine, metrics }: Engines): Promise<string> {
-  const { plan, settings, prepared, observe, shutdown, status } = context;
+export async function servePublic(context: ProgramContext, { engine, metrics, previews }: Engines): Promise<string> {
+  const { plan, settings, prepared, observe, shutdown, status, expirations } = context;
   const log = plan.log.child({ server: "public" });
-  warnOfBearerTokens(log, settings);
+  if (logsForPod(plan.member)) warnOfBearerTokens(log, settings);
   const { tls } = settings;
   const files =
     tls && (await startStep("settings", "the tls files of the settings cannot be used", () => openTlsFiles(tls)));
+  expirations.addFiles([
+    { kind: "server", path: tls?.certFile },
+    { kind: "client_ca", path: tls?.clientCaFile },
+  ]);
   const configured = settings.issuers.map((issuer) => ({
     settings: issuer,
     keys: new KeySource(() => loadKeys(issuer), Date.now),
@@ -50,7 +76,10 @@ export async function servePublic(context: ProgramContext, { engine, metrics }: 
     ...eventRoutes(engine),
     ...webhookRoutes(engine, settings.partnersClaim),
     ...metricsRoutes(metrics),
+    ...statusRoutes(metrics),
+    ...prometheusRoutes(createPrometheusApi(metrics)),
     ...peerRoutes(metrics),
+    ...previewRoutes(previews, settings.partnersClaim),
   ];
   const app = createPublicServer({
     log,
@@ -61,6 +90,7 @@ export async function servePublic(context: ProgramContext, { engine, metrics }: 
     ...(files === undefined ? {} : { tls: files.options }),
     routes: [...routes, ...schemaRoutes(routes)],
     now: Date.now,
+    repeatBytes: plan.caches.repeats,
     isEnding: () => status.draining,
   });
   shutdown.add("public server", (remainingMs) => stopServer(app, remainingMs));

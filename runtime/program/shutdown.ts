@@ -1,5 +1,8 @@
 import type { Logger } from "pino";
 
+/** Bound on closing the parts of a failed start. */
+const failedStartDrainMs = 5000;
+
 /** Closes one part within the rest of a drain. */
 type Close = (remainingMs: number) => Promise<void> | void;
 
@@ -31,5 +34,25 @@ export class Shutdown {
         this.log.error({ part: name, err }, "closing failed");
       }
     }
+  }
+}
+
+/**
+ * Starts parts that add themselves to a shutdown. When one fails, it closes the parts before it.
+ * @returns undefined when `stopping` was aborted before
+ * @throws what `start` throws
+ */
+export async function startOrClose<T>(
+  log: Logger,
+  stopping: AbortSignal,
+  start: (shutdown: Shutdown) => Promise<T>,
+): Promise<T | undefined> {
+  const shutdown = new Shutdown(log);
+  try {
+    return await start(shutdown);
+  } catch (error) {
+    await shutdown.run(failedStartDrainMs);
+    if (stopping.aborted) return undefined;
+    throw error;
   }
 }

@@ -5,9 +5,10 @@ import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { connectNats, type NatsAccess, type NatsConnectionHandle } from "../nats/connection/connect.ts";
 import { createLayout } from "../nats/layout.ts";
 import { createPodMessages } from "../nats/messages/pod-messages.ts";
-import { createCacheStream } from "../nats/streams/cache-stream.ts";
 import { StreamsLost } from "../nats/streams/stream-identities.ts";
+import { nearestPods } from "../pods/nearest-pods.ts";
 import { version } from "../version.ts";
+import { createPreviews, type Previews } from "../preview/previews.ts";
 import { createWebhookEngine, type WebhookEngine } from "../webhooks/engine.ts";
 import { podKey } from "../webhooks/workers/lane-ownership.ts";
 import type { ProgramContext } from "./program-plan.ts";
@@ -18,15 +19,20 @@ export interface Engines {
   readonly natsUrl: string;
   readonly engine: WebhookEngine;
   readonly metrics: MetricsApi;
+  readonly previews: Previews;
 }
 
 const natsPauseMs = 1000;
 
 /** Connects to NATS and starts both halves with a first configuration. @throws StartError `nats`, `nats_server` */
 export async function startEngines(context: ProgramContext, config: RuntimeConfig): Promise<Engines> {
-  const { plan, settings, prepared, shutdown, registry, status, reporter } = context;
+  const { plan, settings, prepared, shutdown, registry, tracer, status, reporter, expirations } = context;
   const { log } = plan;
   const access = await prepared.natsAccess();
+  expirations.addFiles([
+    { kind: "nats_ca", path: access.tls?.caFile },
+    { kind: "nats_client", path: access.tls?.certFile },
+  ]);
   const nats = await startStep("nats", "NATS cannot be used", () => connect(context, access));
   shutdown.add("NATS connection", () => nats.drain());
   status.nats = nats;
@@ -35,26 +41,40 @@ export async function startEngines(context: ProgramContext, config: RuntimeConfi
     log.warn({ err: error, topic }, "request of another pod failed"),
   );
   shutdown.add("messages of other pods", () => messages.stop());
+  const { podId, streamRecord } = prepared;
+  const parts = { podId, ...(streamRecord === undefined ? {} : { streamRecord }) };
   const engine = await startStep("nats", "NATS cannot be used", () =>
     untilStreamsFound(context, () =>
-      createWebhookEngine({ nats, settings, config, log, registry, podId: prepared.podId, version, peers: messages }),
+      createWebhookEngine({ ...parts, nats, settings, config, log, registry, tracer, version, peers: messages }),
     ),
   );
   shutdown.add("webhooks", (remainingMs) => engine.stop(remainingMs));
   status.engine = engine;
+  status.streamsFault = undefined;
   shutdown.add("marks", reporter.followMarks(engine.disabledPartners));
   const { residency } = settings;
   const metrics = createMetricsApi({
     config,
     log,
     registry,
+    tracer,
     deadlineMs: settings.metrics.deadlineMs,
-    pods: { ...messages, ...engine.pods },
-    sharedBytes: createCacheStream(nats, layout),
+    pods: nearestPods({ ...messages, ...engine.pods }, plan.member?.siblings),
+    caches: plan.caches,
     ...(residency === undefined ? {} : { residency }),
   });
   shutdown.add("metrics", () => metrics.stop());
-  return { natsUrl: access.servers.join(","), engine, metrics };
+  const { pods } = engine;
+  const previews = createPreviews({
+    nats,
+    layout,
+    pods,
+    log,
+    config: () => status.applied?.state.config ?? config,
+    judgeEdit: (...edit) => metrics.judgeEdit(...edit),
+  });
+  shutdown.add("previews", async () => previews.stop());
+  return { natsUrl: access.servers.join(","), engine, metrics, previews };
 }
 
 function connect(context: ProgramContext, access: NatsAccess): Promise<NatsConnectionHandle> {
@@ -76,6 +96,7 @@ function untilStreamsFound<T>(context: ProgramContext, start: () => Promise<T>):
     if (!(error instanceof StreamsLost)) throw error;
     if (status.engineFault !== error.message) plan.log.error({ reason: error.message }, "streams lost");
     status.engineFault = error.message;
+    status.streamsFault = error.message;
   });
 }
 

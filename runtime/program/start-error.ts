@@ -1,5 +1,14 @@
 /** The part that prevented the start. */
-export type StartFault = "folder" | "settings" | "data" | "locked" | "port" | "nats" | "nats_server" | "kubernetes";
+export type StartFault =
+  | "folder"
+  | "settings"
+  | "data"
+  | "locked"
+  | "port"
+  | "nats"
+  | "nats_server"
+  | "kubernetes"
+  | "migration";
 
 /** The program cannot start; the message is one sentence for the person who started it. */
 export class StartError extends Error {

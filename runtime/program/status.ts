@@ -27,7 +27,11 @@ export interface ProgramStatus {
   natsFault: string;
   /** Reason for which deliveries have not started. */
   engineFault: string;
-  engine: (Pick<WebhookEngine, "health"> & Partial<Pick<WebhookEngine, "endpointValidations">>) | undefined;
+  /** Streams that a start misses; undefined after it. */
+  streamsFault: string | undefined;
+  engine:
+    | (Pick<WebhookEngine, "health"> & Partial<Pick<WebhookEngine, "endpointValidations" | "streamsLoss">>)
+    | undefined;
   /** Marks of every pod, also those that an edit has lifted since. */
   disabled: readonly DisabledMark[];
   draining: boolean;
@@ -44,6 +48,7 @@ export function startingStatus(pod: string): ProgramStatus {
     nats: undefined,
     natsFault: "not connected",
     engineFault: "not started",
+    streamsFault: undefined,
     engine: undefined,
     disabled: [],
     draining: false,
@@ -58,19 +63,20 @@ export function healthOf({
   natsFault,
   engine,
   engineFault,
+  streamsFault,
   draining,
 }: ProgramStatus): readonly PartHealth[] {
   const part = (name: string, ok: boolean, detail: string): PartHealth => ({ name, ok, ...(ok ? {} : { detail }) });
+  const streamsLoss = engine === undefined ? streamsFault : engine.streamsLoss;
   const webhooks = engine?.health() ?? { ok: false, detail: engineFault };
   return [
     part("process", !draining, "draining"),
     part("config", applied !== undefined, waitingFor),
     part("nats", nats?.isConnected() === true, nats === undefined ? natsFault : "not connected"),
+    part("streams", streamsLoss === undefined, streamsLoss ?? ""),
     part("webhooks", webhooks.ok, webhooks.detail ?? "not well"),
   ];
 }
-
-const versionHexChars = 16;
 
 /** Report of `/configz`. */
 export function reportOf(status: ProgramStatus): ConfigReport {
@@ -86,7 +92,14 @@ export function reportOf(status: ProgramStatus): ConfigReport {
     applied_at: applied?.at.toISOString() ?? null,
     ...figuresOf(applied?.state),
   };
-  return { version: digestOf(report).slice(0, versionHexChars), ...report };
+  return withVersion(report);
+}
+
+const versionHexChars = 16;
+
+/** A report with its version, which is a digest of the rest. */
+export function withVersion(content: Omit<ConfigReport, "version">): ConfigReport {
+  return { version: digestOf(content).slice(0, versionHexChars), ...content };
 }
 
 type Figures = Pick<ConfigReport, "partners" | "catalogs" | "quotas" | "problems">;

@@ -1,8 +1,12 @@
-import { seenKey, seenSecondsMin, type SeenRecord, type SeenStore } from "./seen-store.ts";
+import {
+  readSeenStoreOptions,
+  seenSecondsMin,
+  type SeenRecord,
+  type SeenStore,
+  type SeenStoreOptions,
+} from "./seen-store.ts";
 
-export interface MemorySeenStoreOptions {
-  /** Seconds for which an event is remembered. @default 691200 (8 days, longer than a sender retries) */
-  readonly ttlSeconds?: number;
+export interface MemorySeenStoreOptions extends SeenStoreOptions {
   /** Events remembered at most. @default 1000000 */
   readonly entriesMax?: number;
   /** Unix milliseconds. @default the system's clock */
@@ -17,20 +21,18 @@ export interface MemorySeenStoreOptions {
  * @throws RangeError when the time is shorter than a day
  */
 export function createMemorySeenStore({
-  ttlSeconds = 691_200,
   entriesMax = 1_000_000,
   now = Date.now,
+  ...common
 }: MemorySeenStoreOptions = {}): SeenStore<undefined> {
-  if (ttlSeconds < seenSecondsMin) {
-    throw new RangeError(`Events are remembered for at least ${seenSecondsMin} seconds`);
-  }
+  const { keyOf, ttlSeconds } = readSeenStoreOptions(common);
   // In order of time, since marking moves a record to the end.
   const records = new Map<string, SeenRecord>();
   const underWay = new Set<string>();
 
-  const mark = (key: string, status: SeenRecord["status"], handlerVersion: string): void => {
+  const mark = (key: string, record: Omit<SeenRecord, "processedAtMs">): void => {
     records.delete(key);
-    records.set(key, { status, processedAtMs: now(), handlerVersion });
+    records.set(key, { ...record, processedAtMs: now() });
   };
 
   const fresh = (key: string): SeenRecord | undefined => {
@@ -39,9 +41,9 @@ export function createMemorySeenStore({
   };
 
   return {
-    find: async (eventId) => fresh(seenKey(eventId)),
+    find: async (eventId) => fresh(keyOf(eventId)),
     once: async (eventId, handlerVersion, effect) => {
-      const key = seenKey(eventId);
+      const key = keyOf(eventId);
       if (fresh(key)?.status === "ok") {
         return "seen";
       }
@@ -53,11 +55,11 @@ export function createMemorySeenStore({
       }
       underWay.add(key);
       try {
-        await effect(undefined);
-        mark(key, "ok", handlerVersion);
+        const outcome = await effect(undefined);
+        mark(key, { status: "ok", handlerVersion, ...(typeof outcome === "string" ? { outcome } : {}) });
         return "processed";
       } catch (error) {
-        mark(key, "error", handlerVersion);
+        mark(key, { status: "error", handlerVersion });
         throw error;
       } finally {
         underWay.delete(key);

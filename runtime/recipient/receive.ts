@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { SigningScheme } from "../../crds/signing-key.ts";
 import type { VerificationKey } from "../webhooks/signing/keys.ts";
 import type { IncomingRequest } from "../webhooks/signing/verification-result.ts";
-import type { SeenStore } from "./seen-store.ts";
+import type { OnceResult, SeenStore } from "./seen-store.ts";
 import { verifyDelivery, type DeliveredEvent, type DeliveryFault } from "./verify-delivery.ts";
 
 export interface RecipientOptions<Transaction> {
@@ -27,7 +27,15 @@ export interface RecipientOptions<Transaction> {
 
 /** Outcome of one delivery. */
 export interface DeliveryReport {
-  readonly outcome: "processed" | "duplicate" | "in_progress" | "store_full" | "unverified" | "refused" | "failed";
+  readonly outcome:
+    | "processed"
+    | "acknowledged"
+    | "duplicate"
+    | "in_progress"
+    | "store_full"
+    | "unverified"
+    | "refused"
+    | "failed";
   readonly status: number;
   readonly traceId: string;
   /** Absent when the signature is not valid. */
@@ -38,6 +46,8 @@ export interface DeliveryReport {
   readonly fault?: DeliveryFault;
   /** The error of the handler or of the store. */
   readonly error?: unknown;
+  /** Time in the handler; absent when it did not run. */
+  readonly handlerMs?: number;
   readonly durationMs: number;
 }
 
@@ -69,8 +79,10 @@ export class DeliveryRefusal extends Error {
 const busyRetrySeconds = 1;
 const fullRetrySeconds = 60;
 
-/** Outcome of a delivery before its response is built. */
-type Conclusion = Omit<DeliveryReport, "status" | "traceId" | "durationMs"> & { readonly refusal?: DeliveryRefusal };
+/** Outcome of a signed request before its response is built. */
+export type Conclusion = Omit<DeliveryReport, "status" | "traceId" | "durationMs"> & {
+  readonly refusal?: DeliveryRefusal;
+};
 
 /**
  * Receives one delivery in the seed's order: signature and window, seen, then once-only processing; 200 comes only
@@ -80,12 +92,20 @@ export async function receive<Transaction>(
   delivery: IncomingRequest,
   options: RecipientOptions<Transaction>,
 ): Promise<RecipientAnswer> {
+  return await answered(delivery, options, () => conclude(delivery, options));
+}
+
+/** Answers a signed request and reports its outcome. */
+export async function answered<Transaction>(
+  request: Pick<IncomingRequest, "headers">,
+  { report }: Pick<RecipientOptions<Transaction>, "report">,
+  work: () => Promise<Conclusion>,
+): Promise<RecipientAnswer> {
   const startedAtMs = performance.now();
-  const traceId = traceIdOf(delivery);
-  const { refusal, ...conclusion } = await conclude(delivery, options);
+  const traceId = traceIdOf(request);
+  const { refusal, ...conclusion } = await work();
   const answer = refusal === undefined ? accepted(traceId) : errorAnswer(refusal, traceId);
-  const durationMs = performance.now() - startedAtMs;
-  options.report?.({ ...conclusion, status: answer.status, traceId, durationMs });
+  report?.({ ...conclusion, status: answer.status, traceId, durationMs: performance.now() - startedAtMs });
   return answer;
 }
 
@@ -94,29 +114,31 @@ async function conclude<Transaction>(
   options: RecipientOptions<Transaction>,
 ): Promise<Conclusion> {
   const verdict = verifyDelivery(delivery, options.keys(), (options.now ?? Date.now)(), options.scheme);
-  if (!verdict.ok) {
-    return { outcome: "unverified", fault: verdict.fault, refusal: unverified(verdict.fault) };
-  }
-  const known = { eventId: verdict.event.event_id, keyId: verdict.keyId };
-  try {
-    return { ...known, ...(await processed(verdict.event, delivery.body, options)) };
-  } catch (error) {
-    const isRefusal = error instanceof DeliveryRefusal;
-    const refusal = isRefusal ? error : new DeliveryRefusal(500, "internal_error", "The event could not be processed");
-    return { ...known, outcome: isRefusal ? "refused" : "failed", error, refusal };
-  }
+  if (!verdict.ok) return unverified(verdict.fault);
+  const { event, keyId } = verdict;
+  const handle = (transaction: Transaction): Promise<void> => options.handle(event, transaction, delivery.body);
+  return { keyId, ...(await concludeOnce(event.event_id, options, handle)) };
 }
 
-async function processed<Transaction>(
-  event: DeliveredEvent,
-  body: Uint8Array,
-  { store, handle, handlerVersion }: RecipientOptions<Transaction>,
+/** Runs an effect unless the event had it before. An error of the effect or of the store becomes a refusal. */
+export async function concludeOnce<Transaction>(
+  eventId: string,
+  { store, handlerVersion }: RecipientOptions<Transaction>,
+  effect: (transaction: Transaction) => Promise<void>,
 ): Promise<Conclusion> {
-  const record = await store.find(event.event_id);
-  if (record?.status === "ok") {
-    return { outcome: "duplicate" };
-  }
-  const result = await store.once(event.event_id, handlerVersion, (transaction) => handle(event, transaction, body));
+  let handlerMs: number | undefined;
+  const timed = async (transaction: Transaction): Promise<void> => {
+    const startedAtMs = performance.now();
+    await effect(transaction).finally(() => (handlerMs = performance.now() - startedAtMs));
+  };
+  const conclusion = await store
+    .find(eventId)
+    .then((record) => (record?.status === "ok" ? "seen" : store.once(eventId, handlerVersion, timed)))
+    .then(conclusionOf, failure);
+  return { eventId, ...conclusion, ...(handlerMs === undefined ? {} : { handlerMs }) };
+}
+
+function conclusionOf(result: OnceResult): Conclusion {
   switch (result) {
     case "processed":
       return { outcome: "processed" };
@@ -129,11 +151,24 @@ async function processed<Transaction>(
   }
 }
 
+/** The conclusion of an error. The caller of the endpoint learns the text of a refusal and of no other error. */
+export function failure(error: unknown): Conclusion {
+  return error instanceof DeliveryRefusal
+    ? { outcome: "refused", error, refusal: error }
+    : {
+        outcome: "failed",
+        error,
+        refusal: new DeliveryRefusal(500, "internal_error", "The event could not be processed"),
+      };
+}
+
 /** One text for every fault of the signature, since details would help a forger (seed §7). */
-function unverified(fault: DeliveryFault): DeliveryRefusal {
-  return fault === "body_malformed" || fault === "event_id_differs"
-    ? new DeliveryRefusal(400, "invalid_event", "The body is not the event in the headers")
-    : new DeliveryRefusal(401, "invalid_signature", "The signature or its timestamp is not valid");
+export function unverified(fault: DeliveryFault): Conclusion {
+  const refusal =
+    fault === "body_malformed" || fault === "event_id_differs"
+      ? new DeliveryRefusal(400, "invalid_event", "The body is not the event in the headers")
+      : new DeliveryRefusal(401, "invalid_signature", "The signature or its timestamp is not valid");
+  return { outcome: "unverified", fault, refusal };
 }
 
 function busy(): DeliveryRefusal {

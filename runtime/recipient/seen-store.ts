@@ -6,6 +6,8 @@ export interface SeenRecord {
   readonly processedAtMs: number;
   /** Version of the code that processed the event. */
   readonly handlerVersion: string;
+  /** The text that the effect returned, for a repeat that needs the same answer. @default none */
+  readonly outcome?: string;
 }
 
 /**
@@ -16,28 +18,81 @@ export interface SeenRecord {
  */
 export type OnceResult = "processed" | "seen" | "busy" | "full";
 
+/** The effect of an event. A text that it returns is kept with the mark as {@link SeenRecord.outcome}. */
+export type Effect<Transaction> = (transaction: Transaction) => Promise<string | void>;
+
 /**
  * Remembers which events had their effect, each for at least a day. `Transaction` is what the effect needs to be
  * atomic with the mark, for example a database client inside an open transaction.
+ *
+ * A store without transactions claims the event, runs the effect and then marks it. The claim is a lease. When the
+ * process ends between effect and mark, the lease expires and the next copy runs the effect again. That effect must
+ * tolerate a repeat, for example by a unique key. `Transaction` can hold a number that grows with each claim.
  */
 export interface SeenStore<Transaction> {
-  /** The record of an event, or undefined when there is none any more. */
+  /** The record of an event, or undefined when there is none any more. A claim is no record. */
   find(eventId: string): Promise<SeenRecord | undefined>;
   /**
    * In one transaction: checks again, runs the effect, marks the event `ok`, commits. If the effect throws, everything
    * is undone, the event is marked `error` and the error is thrown on. Source: seed "Webhook Event Delivery" §3.
    */
-  once(
-    eventId: string,
-    handlerVersion: string,
-    effect: (transaction: Transaction) => Promise<void>,
-  ): Promise<OnceResult>;
+  once(eventId: string, handlerVersion: string, effect: Effect<Transaction>): Promise<OnceResult>;
+}
+
+/** Options of every store. */
+export interface SeenStoreOptions {
+  /** Beginning of the keys. Each use of one database needs its own. @default "idempotency:event:" */
+  readonly keyPrefix?: string;
+  /** Seconds for which an event is remembered. @default 691200 (8 days, longer than a sender retries) */
+  readonly ttlSeconds?: number;
 }
 
 /** Shortest time that an event may be remembered, in seconds. Source: seed "Webhook Event Delivery" §8. */
 export const seenSecondsMin = 86_400;
 
+const seenSecondsDefault = 691_200;
+const seenKeyPrefix = "idempotency:event:";
+
+/** Reads the options of a store. @throws RangeError when the time is shorter than a day */
+export function readSeenStoreOptions({
+  keyPrefix = seenKeyPrefix,
+  ttlSeconds = seenSecondsDefault,
+}: SeenStoreOptions): {
+  readonly keyOf: (eventId: string) => string;
+  readonly ttlSeconds: number;
+} {
+  if (!(ttlSeconds >= seenSecondsMin)) {
+    throw new RangeError(`ttlSeconds is ${ttlSeconds}; events are remembered for at least ${seenSecondsMin} seconds`);
+  }
+  return { keyOf: (eventId) => keyPrefix + eventId, ttlSeconds };
+}
+
 /** Key of an event's record in stores that have keys. Source: seed "Webhook Event Delivery" §2.2. */
 export function seenKey(eventId: string): string {
-  return `idempotency:event:${eventId}`;
+  return seenKeyPrefix + eventId;
+}
+
+/** A record as JSON with the names of the seed. Source: seed "Webhook Event Delivery" §2.2. */
+export function seenRecordText({ status, processedAtMs, handlerVersion, outcome }: SeenRecord): string {
+  const processed_at = new Date(processedAtMs).toISOString();
+  return JSON.stringify({ status, processed_at, handler_version: handlerVersion, outcome });
+}
+
+/** Reads the JSON of {@link seenRecordText}; undefined for any other text, such as a claim. */
+export function parseSeenRecord(text: string): SeenRecord | undefined {
+  const { status, processed_at, handler_version, outcome } = membersOf(text);
+  if ((status !== "ok" && status !== "error") || typeof handler_version !== "string") return undefined;
+  const processedAtMs = Date.parse(String(processed_at));
+  if (Number.isNaN(processedAtMs)) return undefined;
+  const kept = typeof outcome === "string" ? { outcome } : {};
+  return { status, processedAtMs, handlerVersion: handler_version, ...kept };
+}
+
+function membersOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
 }

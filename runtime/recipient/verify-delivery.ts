@@ -22,6 +22,18 @@ export type DeliveryVerdict =
   | { readonly ok: true; readonly keyId: string; readonly event: DeliveredEvent }
   | { readonly ok: false; readonly fault: DeliveryFault };
 
+/** A sender's notice that an operator handled an event by hand. Source: seed "Webhook Event Delivery" §4.3. */
+export interface Acknowledgement {
+  readonly event_id: string;
+  /** ISO 8601 UTC. */
+  readonly handled_at: string;
+  readonly note?: string;
+}
+
+export type AcknowledgementResult =
+  | { readonly ok: true; readonly keyId: string; readonly acknowledgement: Acknowledgement }
+  | { readonly ok: false; readonly fault: DeliveryFault };
+
 /**
  * Verifies a delivery: time window, signature by any current key, then the envelope. The id of the event is the one in
  * the signed body; an `X-Event-Id` that differs is a fault. Source: seed "Webhook Event Delivery" §3 and §5.
@@ -32,37 +44,66 @@ export function verifyDelivery(
   nowMs: number,
   scheme: SigningScheme = "HmacV1",
 ): DeliveryVerdict {
-  const verdict = schemes[scheme].verify(keys, delivery, nowMs);
-  if (!verdict.ok) {
-    return verdict;
-  }
-  const event = readEvent(delivery.body);
-  if (event === undefined) {
-    return { ok: false, fault: "body_malformed" };
-  }
-  const named = singleHeader(delivery, "x-event-id");
-  if (named !== undefined && named !== event.event_id) {
-    return { ok: false, fault: "event_id_differs" };
-  }
-  return { ok: true, keyId: verdict.keyId, event };
+  const result = schemes[scheme].verify(keys, delivery, nowMs);
+  if (!result.ok) return result;
+  const event = signedContent(delivery, isEvent);
+  return typeof event === "string" ? { ok: false, fault: event } : { ok: true, keyId: result.keyId, event };
 }
 
-function readEvent(body: Uint8Array): DeliveredEvent | undefined {
+/**
+ * Verifies the request to an ack endpoint, which is signed like a delivery. A delivery is no acknowledgement, since
+ * some schemes do not sign the path.
+ */
+export function verifyAcknowledgement(
+  request: IncomingRequest,
+  keys: readonly VerificationKey[],
+  nowMs: number,
+  scheme: SigningScheme = "HmacV1",
+): AcknowledgementResult {
+  const result = schemes[scheme].verify(keys, request, nowMs);
+  if (!result.ok) return result;
+  const acknowledgement = signedContent(request, isAcknowledgement);
+  return typeof acknowledgement === "string"
+    ? { ok: false, fault: acknowledgement }
+    : { ok: true, keyId: result.keyId, acknowledgement };
+}
+
+/** The content of a signed body, or its fault. */
+function signedContent<Content extends { readonly event_id: string }>(
+  request: IncomingRequest,
+  isContent: (value: unknown) => value is Content,
+): Content | DeliveryFault {
+  const content = parseJson(request.body);
+  if (!isContent(content)) return "body_malformed";
+  const named = singleHeader(request, "x-event-id");
+  return named !== undefined && named !== content.event_id ? "event_id_differs" : content;
+}
+
+function parseJson(body: Uint8Array): unknown {
   try {
-    const event: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
-    return isEvent(event) ? event : undefined;
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch {
     return undefined;
   }
 }
 
-const textFields = ["event_id", "type", "version", "ts"] as const;
-
 function isEvent(value: unknown): value is DeliveredEvent {
-  if (typeof value !== "object" || value === null) {
-    return false;
-  }
-  const fields = new Map<string, unknown>(Object.entries(value));
-  const isText = (name: string): boolean => typeof fields.get(name) === "string" && fields.get(name) !== "";
-  return textFields.every(isText) && Number.isSafeInteger(fields.get("attempt"));
+  const fields = fieldsOf(value);
+  return (
+    ["event_id", "type", "version", "ts"].every((name) => isText(fields.get(name))) &&
+    Number.isSafeInteger(fields.get("attempt"))
+  );
+}
+
+function isAcknowledgement(value: unknown): value is Acknowledgement {
+  const fields = fieldsOf(value);
+  return !fields.has("type") && ["event_id", "handled_at"].every((name) => isText(fields.get(name)));
+}
+
+function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {
+  return new Map(typeof value === "object" && value !== null ? Object.entries(value) : []);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
 }

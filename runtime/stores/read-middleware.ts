@@ -21,8 +21,13 @@ export interface StoreRead {
  * Wraps a read. It sends the read at once or not at all, for the call of the read or for another call.
  *
  * @param send sends the read. @default its own call
+ * @param own the call of the read
  */
-export type AroundRead = <Result>(read: StoreRead, send: (call?: StoreCall) => Promise<Result>) => Promise<Result>;
+export type AroundRead = <Result>(
+  read: StoreRead,
+  send: (call?: StoreCall) => Promise<Result>,
+  own: StoreCall,
+) => Promise<Result>;
 
 /** Wraps the reads of stores. */
 export type StoreMiddleware = (stores: Stores) => Stores;
@@ -37,7 +42,7 @@ function aroundClient(store: string, client: PrometheusClient, around: AroundRea
     read: Omit<StoreRead, "store" | "tenant">,
     own: StoreCall,
     send: (call: StoreCall) => Promise<Result>,
-  ): Promise<Result> => around({ store, ...read, tenant: own.tenant }, (call = own) => send(call));
+  ): Promise<Result> => around({ store, ...read, tenant: own.tenant }, (call = own) => send(call), own);
   return {
     range: (promql, over, own) =>
       through({ api: "query_range", as: "range", promql, over }, own, (call) => client.range(promql, over, call)),

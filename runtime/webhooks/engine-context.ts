@@ -12,6 +12,8 @@ import { createDeadLettersStream } from "../nats/streams/dead-letters-stream.ts"
 import { createDeliveriesStream } from "../nats/streams/deliveries-stream.ts";
 import { createEventsStream } from "../nats/streams/events-stream.ts";
 import { createReplaysStream } from "../nats/streams/replays-stream.ts";
+import type { StreamRecord } from "../nats/streams/stream-identities.ts";
+import type { Tracer } from "../tracing/tracer.ts";
 import { createTokens } from "./authorization/access-tokens.ts";
 import { createEndpointValidations } from "./authorization/endpoint-validation.ts";
 import { createBacklogs, type Backlogs } from "./delivery/backlog-limit.ts";
@@ -31,6 +33,7 @@ import type { DeadLetterDeps } from "./replay/dead-letters-api.ts";
 import type { ReplayDeps } from "./replay/run-chunk.ts";
 import { createSender, type Sender } from "./sending/send.ts";
 import { createDeliveryMetrics } from "./telemetry/delivery-metrics.ts";
+import { createDeliverySpans } from "./telemetry/delivery-spans.ts";
 import { createPartnerMetrics } from "./telemetry/partner-metrics.ts";
 
 /** Dependencies of the webhook engine. */
@@ -41,6 +44,8 @@ export interface WebhookEngineDeps {
   readonly log: Log;
   /** @default a new one */
   readonly registry?: Registry;
+  /** @default no spans */
+  readonly tracer?: Tracer | undefined;
   /** Unique among the pods. */
   readonly podId: string;
   /** Version of this program, for `User-Agent`. @default "dev" */
@@ -53,6 +58,8 @@ export interface WebhookEngineDeps {
   readonly random?: () => number;
   /** Requests between pods, for the partners that other pods have. @default no requests */
   readonly peers?: Pick<PodMessages, "request" | "serve">;
+  /** The streams as they are kept outside NATS. @default the pods alone remember them */
+  readonly streamRecord?: StreamRecord;
   /** Minimum age of a message without a live consumer before it is published again. @default 15 seconds */
   readonly orphanAgeMs?: number;
   /** Messages in work in this pod. @default 4096 */
@@ -126,6 +133,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     version,
     log,
     metrics: createDeliveryMetrics(registry),
+    spans: createDeliverySpans(deps.tracer),
     partnerMetrics: createPartnerMetrics(registry),
     onStage: deps.onStage ?? (() => undefined),
     onSettled: async (settled) => {

@@ -18,8 +18,10 @@ import { createTakenIds } from "./ingest/taken-ids.ts";
 import { startBackground, type MaintenanceJob } from "./maintenance/background-loops.ts";
 import { createMaintenanceJobs } from "./maintenance/maintenance-jobs.ts";
 import { createRunningPartners } from "./maintenance/running-partners.ts";
+import { createStreamFill } from "./maintenance/stream-fill.ts";
 import { createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
 import { ConfiguredPartners, laneRulesFor } from "./partners/configured-partners.ts";
+import { createPartnerList, type PartnerList } from "./history/partner-list.ts";
 import type { DisabledPartners } from "./partners/disabled-partners.ts";
 import { createDeadLettersApi, type DeadLettersApi } from "./replay/dead-letters-api.ts";
 import { createReplayStore, type ReplayStore } from "./replay/replay-store.ts";
@@ -39,8 +41,9 @@ const silentMsMax = 10_000;
  * @throws Error in a sentence for people when NATS cannot be used
  */
 export async function createWebhookEngine(deps: WebhookEngineDeps): Promise<WebhookEngine> {
-  const layout = await ensureTopology(deps.nats, deps.settings.streams);
-  const engine = new WebhookEngine(deps, layout, await createStreamWatch(deps.nats, layout, deps.log));
+  const { nats, settings, log, streamRecord } = deps;
+  const layout = await ensureTopology(nats, settings.streams, streamRecord);
+  const engine = new WebhookEngine(deps, layout, await createStreamWatch(nats, layout, log, streamRecord));
   await engine.start();
   return engine;
 }
@@ -57,6 +60,8 @@ export class WebhookEngine {
   readonly ingest: Ingest;
   /** Events, their deliveries and the use of event ids, for callers. */
   readonly history: EventReads;
+  /** Configured partners, for callers. */
+  readonly partnerList: PartnerList;
   /** Replays and redrives. */
   readonly replays: Replays;
   readonly deadLetters: DeadLettersApi;
@@ -115,6 +120,7 @@ export class WebhookEngine {
     this.#router = createRouter(this.#context);
     const replayStore = createReplayStore(this.#bucket("replays"));
     this.history = createEventReads(this.#context);
+    this.partnerList = createPartnerList(this.#context);
     this.replays = createReplays(this.#context, replayStore);
     this.disabledPartners = this.#context.disabled;
     this.deadLetters = createDeadLettersApi(this.#context);
@@ -142,7 +148,12 @@ export class WebhookEngine {
       ownership: this.#ownership,
       streamWatch: this.#streamWatch,
       deliveriesBytesMax: settings.streams.deliveries.maxBytes,
-      polls: [() => this.#context.backlogs.poll(), () => this.#backpressure.poll(), () => this.#followPromotions()],
+      polls: [
+        () => this.#context.backlogs.poll(),
+        () => this.#backpressure.poll(),
+        () => this.#followPromotions(),
+        createStreamFill({ nats, layout: this.#layout, settings: settings.streams, metrics: this.#context.metrics }),
+      ],
       jobs: this.#jobs,
     });
     this.#stopSubject = serveIngestSubject({ nats, layout: this.#layout, ingest: this.ingest, log });
@@ -171,6 +182,11 @@ export class WebhookEngine {
       const result = this.#context.validations.resultOf(partner);
       return result === undefined ? [] : [{ ...result, partner: partner.config }];
     });
+  }
+
+  /** Describes lost streams; undefined while all exist. */
+  get streamsLoss(): string | undefined {
+    return this.#streamWatch.loss;
   }
 
   health(): EngineHealth {
@@ -207,7 +223,7 @@ export class WebhookEngine {
 
   #createIngest(): Ingest {
     const { nats, settings } = this.#deps;
-    const { events, metrics } = this.#context;
+    const { events, metrics, spans } = this.#context;
     return createIngest({
       events,
       personalData: settings.personalData,
@@ -215,6 +231,7 @@ export class WebhookEngine {
       isConnected: () => nats.isConnected() && this.#streamWatch.loss === undefined,
       nonce: createNonce(),
       metrics,
+      spans,
       idForms: settings.events.idForms,
       onTaken: createTakenIds(this.#context),
     });

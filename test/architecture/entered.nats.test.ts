@@ -11,7 +11,7 @@ import { waitFor } from "../support/wait.ts";
 /** Counts the product's own files that a piece of work enters, so that the distance a reader has to go is known. */
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 const idleMs = 500;
 
 /** Files of the product with a function that ran since this was last asked. */

@@ -67,9 +67,8 @@ describe("kept files", () => {
     const dead = files
       .filter((file) => file.endsWith(".md"))
       .flatMap((file) => {
-        const targets = readFileSync(join(root, file), "utf8").matchAll(
-          /\]\((?!https?:|mailto:|#)(?<target>[^)#\s]+)/gu,
-        );
+        const text = readFileSync(join(root, file), "utf8").replaceAll(/`[^`\n]*`/gu, "``");
+        const targets = text.matchAll(/\]\((?!https?:|mailto:|#)(?<target>[^)#\s]+)/gu);
         return [...targets]
           .map(({ groups }) => groups?.["target"] ?? "")
           .filter((target) => !existsSync(join(root, dirname(file), target)))

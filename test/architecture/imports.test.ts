@@ -79,6 +79,15 @@ describe("imports", () => {
     expect(own.filter(({ to }) => !pure.includes(to))).toEqual([]);
   });
 
+  test("of runtime/prometheus/ name neither the stores nor the printer of PromQL, and no room of it may", () => {
+    const governed = /^runtime\/(?:stores|metrics\/promql)\//u;
+    const own = imports.filter(({ from }) => from.startsWith("runtime/prometheus/"));
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.filter(({ to }) => governed.test(to))).toEqual([]);
+    const allowed = [...rooms].filter(([room]) => room.startsWith("runtime/prometheus/")).flatMap(([, names]) => names);
+    expect(allowed.filter((name) => governed.test(name))).toEqual([]);
+  });
+
   test("form no ring", () => {
     expect(findRing(imports)).toBeUndefined();
   });

@@ -53,7 +53,8 @@ describe("docs/architecture.md", () => {
 
 /** The links of a page to files of the project; `heading` is the part after `#`. */
 function linksOf(page: string): readonly { readonly path: string; readonly heading: string }[] {
-  const targets = [...textOf(page).matchAll(/\]\((?!https?:)([^)]+)\)/gu)].map(([, target = ""]) => target);
+  const text = textOf(page).replaceAll(/`[^`\n]*`/gu, "``");
+  const targets = [...text.matchAll(/\]\((?!https?:)([^)]+)\)/gu)].map(([, target = ""]) => target);
   return targets.map((target) => {
     const [file = "", heading = ""] = target.split("#");
     return { path: file === "" ? page : join(dirname(page), file), heading };

@@ -65,6 +65,7 @@ const table = `
       command-line/ kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts
       operator/main.ts
   runtime/bounds/
+  runtime/tracing/
   runtime/pods/
   runtime/errors/
   runtime/json/ < errors/
@@ -78,8 +79,10 @@ const table = `
   runtime/nats/layout.ts
   runtime/nats/connection/
   runtime/nats/messages/ < nats/layout.ts nats/connection/
+  runtime/nats/copy/ < nats/layout.ts nats/connection/
   runtime/nats/streams/ < bounds/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
   runtime/nats/child/ < nats/connection/
+  runtime/nats/monitor/ < bounds/
   runtime/stores/store-error.ts
   runtime/stores/limits/ < stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/
@@ -89,6 +92,7 @@ const table = `
       crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/ stores/peer/
   runtime/stores/store-set.ts < crds/ stores/store-secrets.ts stores/peer/ stores/store.ts
   runtime/stores/read-middleware.ts < stores/limits/ stores/prometheus/ stores/store-set.ts
+  runtime/stores/traced-reads.ts < tracing/ stores/store-error.ts stores/store-set.ts stores/read-middleware.ts
   runtime/webhooks/ids.ts
   runtime/webhooks/log.ts
   runtime/webhooks/events/ < crds/ errors/ json/ config/settings/
@@ -104,7 +108,7 @@ const table = `
   runtime/webhooks/records/ <
       crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/
       webhooks/partners/
-  runtime/webhooks/telemetry/ < crds/ webhooks/settlement/ webhooks/records/
+  runtime/webhooks/telemetry/ < crds/ tracing/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <
       bounds/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
       webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/
@@ -127,7 +131,8 @@ const table = `
       webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
       webhooks/workers/
   runtime/webhooks/engine-context.ts <
-      crds/ bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
+      crds/ bounds/ tracing/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
+      webhooks/log.ts
       webhooks/sending/ webhooks/partners/ webhooks/authorization/ webhooks/telemetry/ webhooks/delivery/
       webhooks/history/ webhooks/replay/
   runtime/webhooks/engine.ts <
@@ -135,19 +140,24 @@ const table = `
       webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/
       webhooks/history/ webhooks/replay/ webhooks/maintenance/ webhooks/engine-context.ts
   runtime/metrics/request/ < crds/ errors/
+  runtime/metrics/leaves/leaf.ts < crds/ metrics/request/
   runtime/metrics/catalog/ < crds/ errors/ metrics/request/
   runtime/metrics/authorization/ < crds/ errors/ metrics/request/ metrics/catalog/
-  runtime/metrics/metrics-api.ts < crds/ errors/ metrics/request/ metrics/authorization/
+  runtime/metrics/query-effect.ts
+  runtime/metrics/metrics-api.ts <
+      crds/ tracing/ errors/ metrics/leaves/leaf.ts metrics/request/ metrics/authorization/ metrics/query-effect.ts
   runtime/metrics/promql/ < crds/ errors/ stores/prometheus/
   runtime/metrics/planning/ <
-      crds/ errors/ stores/prometheus/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/promql/
+      crds/ errors/ stores/prometheus/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/ metrics/authorization/
+      metrics/promql/
   runtime/metrics/aggregation/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
   runtime/metrics/cache/ <
       bounds/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
       metrics/request/ metrics/metrics-api.ts metrics/planning/
   runtime/metrics/execution/ <
-      crds/ bounds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
-      stores/store-set.ts stores/read-middleware.ts metrics/request/ metrics/promql/ metrics/planning/
+      crds/ bounds/ tracing/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
+      stores/store-set.ts stores/read-middleware.ts stores/traced-reads.ts metrics/request/ metrics/promql/
+      metrics/planning/
       metrics/aggregation/ metrics/cache/
   runtime/metrics/admission/ <
       crds/ bounds/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/execution/
@@ -157,9 +167,12 @@ const table = `
   runtime/metrics/repeat-query.ts <
       metrics/catalog/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/admission/ metrics/response/
+  runtime/metrics/recorded/ <
+      crds/ pods/ errors/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/query-effect.ts
+      metrics/planning/
   runtime/metrics/query-sources.ts <
       bounds/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/execution/ metrics/admission/ metrics/response/
+      metrics/execution/ metrics/admission/ metrics/response/ metrics/recorded/
   runtime/metrics/handle-query.ts <
       errors/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/execution/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
@@ -168,8 +181,16 @@ const table = `
       errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
       metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/admission/ metrics/response/
       metrics/query-sources.ts metrics/handle-query.ts
+  runtime/metrics/leaf-queries/ <
+      errors/ stores/limits/ stores/read-middleware.ts metrics/leaves/leaf.ts metrics/request/ metrics/catalog/
+      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/execution/
+      metrics/admission/ metrics/response/ metrics/repeat-query.ts metrics/query-sources.ts
+  runtime/metrics/look-ups/ <
+      crds/ errors/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/ metrics/authorization/
+      metrics/metrics-api.ts metrics/planning/
   runtime/metrics/slo/ <
       crds/ bounds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
+      stores/traced-reads.ts
       metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
       metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/admission/ metrics/response/
   runtime/metrics/federation/ <
@@ -177,35 +198,62 @@ const table = `
       metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
       metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/cache/ metrics/slo/
   runtime/metrics/telemetry/ <
-      crds/ errors/ stores/store.ts metrics/catalog/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
+      crds/ tracing/ errors/ stores/store.ts metrics/catalog/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
       metrics/execution/ metrics/cache/
   runtime/metrics/create-metrics-api.ts <
-      crds/ bounds/ pods/ stores/store-set.ts metrics/catalog/ metrics/metrics-api.ts metrics/planning/
+      crds/ bounds/ tracing/ pods/ stores/store-set.ts stores/traced-reads.ts metrics/catalog/ metrics/metrics-api.ts
+      metrics/authorization/ metrics/planning/
       metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
       metrics/query-sources.ts metrics/handle-query.ts metrics/bulk/ metrics/slo/ metrics/federation/ metrics/telemetry/
+      metrics/recorded/ metrics/leaf-queries/ metrics/look-ups/ metrics/authorization/
+  runtime/prometheus/language/ < errors/
+  runtime/metrics/rules/ <
+      crds/ errors/ metrics/catalog/ metrics/authorization/ metrics/request/ metrics/slo/ prometheus/language/
+  runtime/prometheus/compile/ < crds/ errors/ metrics/leaves/leaf.ts metrics/planning/ prometheus/language/
+  runtime/prometheus/evaluate/ <
+      bounds/ errors/ metrics/leaves/leaf.ts metrics/planning/ prometheus/language/ prometheus/compile/
+  runtime/prometheus/answer/ < bounds/ errors/ prometheus/evaluate/
+  runtime/prometheus/ <
+      crds/ bounds/ errors/ version.ts metrics/leaves/leaf.ts metrics/request/ metrics/authorization/
+      metrics/metrics-api.ts prometheus/language/ prometheus/compile/ prometheus/evaluate/ prometheus/answer/
+  runtime/preview/simulation/ < crds/ webhooks/settlement/
+  runtime/preview/ <
+      crds/ bounds/ pods/ errors/ json/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
+      webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/history/
+      webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
   runtime/http/authentication/ < bounds/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ <
-      crds/ webhooks/events/ webhooks/history/ webhooks/replay/ metrics/request/ metrics/promql/ metrics/bulk/
+      crds/ webhooks/events/ webhooks/history/ webhooks/replay/ metrics/request/ metrics/promql/ metrics/bulk/ preview/
+      metrics/query-effect.ts
   runtime/http/server/ <
-      crds/ bounds/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
+      crds/ bounds/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
       http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
       errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ metrics/request/
-      metrics/authorization/ metrics/metrics-api.ts metrics/bulk/ metrics/federation/ http/representation/
+      metrics/authorization/ metrics/metrics-api.ts metrics/bulk/ metrics/federation/ prometheus/ preview/
+      http/representation/
       http/openapi/ http/server/
+  runtime/migration/ < kube/ config/kubernetes/ nats/layout.ts nats/connection/ nats/copy/ nats/streams/
   runtime/program/ <
-      crds/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts nats/connection/
-      nats/messages/ nats/streams/ nats/child/ webhooks/settlement/ webhooks/partners/ webhooks/workers/
-      webhooks/engine.ts metrics/metrics-api.ts metrics/create-metrics-api.ts http/authentication/ http/server/
-      http/routes/
+      crds/ bounds/ tracing/ pods/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts
+      nats/connection/ nats/messages/ nats/streams/ nats/child/ webhooks/settlement/ webhooks/partners/
+      webhooks/workers/ webhooks/engine.ts metrics/metrics-api.ts metrics/create-metrics-api.ts
+      prometheus/ preview/ http/authentication/ http/server/ http/routes/
+  runtime/processes/ <
+      crds/ tracing/ pods/ nats/connection/ webhooks/workers/ http/server/ program/
+  runtime/debug/ < nats/connection/ nats/streams/ webhooks/events/
+  runtime/demo/ < nats/child/ recipient/
   runtime/main.ts <
       crds/ kube/ version.ts config/settings/ config/config-source.ts config/folder/ config/kubernetes/ nats/connection/
       program/
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
+  runtime/open-pod.ts < program/ processes/ main.ts standalone.ts
   runtime/cli/ <
-      command-line/ crds/ version.ts config/yaml/ config/folder/ nats/connection/ metrics/request/
-      http/authentication/ program/ main.ts standalone.ts
+      command-line/ crds/ kube/ bounds/ errors/ version.ts config/yaml/ config/folder/ nats/connection/ metrics/request/
+      http/authentication/ migration/ program/ processes/ debug/ main.ts standalone.ts open-pod.ts
+      webhooks/events/ webhooks/signing/ webhooks/settlement/ recipient/ preview/ demo/ metrics/query-effect.ts
+      metrics/rules/
 `;
 
 const isOutside = /^(?:command-line|crds|kube|operator)\//u;

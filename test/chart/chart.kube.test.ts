@@ -1,22 +1,21 @@
+import { readdirSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
-import { copiedChart, judged, rendered, variants } from "./judges.ts";
+import { copiedChart, foreignKinds, judged, recipeFile, rendered, variants } from "./judges.ts";
 import { type Swagger, writeSchemas } from "./schemas.ts";
 import { chartFolder } from "./values-schema.ts";
-
-/** Kinds that other projects define; nothing here knows their schemas. */
-const foreign = ["ServiceMonitor", "PodMonitor", "PrometheusRule", "ScaledObject", "HTTPRoute", "Certificate"];
 
 /** What kube-score would have otherwise, and why it is not. */
 const waived: Readonly<Record<string, string>> = {
   "container-image-pull-policy":
     "tags are versions that never move, and a node that cannot reach the registry still starts a pod",
   "container-resources": "a limit on CPU throttles what a request on it already shares out; memory is limited",
+  "deployment-has-poddisruptionbudget":
+    "the operator has none, since a drain may end each of its pods; drains_test.yaml holds that of the runtime",
   "networkpolicy-targets-pod": "policies of parts that are elsewhere or not running select no pod of the rendered ones",
 };
 
@@ -55,7 +54,7 @@ describe("the chart passes", () => {
         "-schema-location",
         location,
         "-skip",
-        foreign.join(","),
+        foreignKinds.join(","),
         file,
       ]);
       expect({ name, result }).toEqual({ name, result: "good" });
@@ -84,11 +83,10 @@ describe("the chart passes", () => {
 });
 
 describe("the chart", () => {
-  test.each(["small", "production", "multi-region", "external-nats"])(
+  test.each(["small", "production", "multi-region", "external-nats", "openshift"])(
     "takes the values of docs/recipes/values-%s.yaml",
     async (name) => {
-      const values = fileURLToPath(new URL(`../../docs/recipes/values-${name}.yaml`, import.meta.url));
-      expect(await judged("helm", ["lint", "--strict", "--values", values, "."])).toBe("good");
+      expect(await judged("helm", ["lint", "--strict", "--values", recipeFile(name), "."])).toBe("good");
     },
   );
 
@@ -104,7 +102,8 @@ describe("the chart", () => {
   });
 
   test("has alerts that Prometheus takes, the first of them for dead letters of every reason", async () => {
-    expect(await judged("promtool", ["check", "rules", "--lint=all", "--lint-fatal", "files/rules.yaml"])).toBe("good");
+    const files = readdirSync(join(chartFolder, "files", "rules")).map((name) => `files/rules/${name}`);
+    expect(await judged("promtool", ["check", "rules", "--lint=all", "--lint-fatal", ...files])).toBe("good");
     expect(await judged("promtool", ["test", "rules", "unittest/rules_promtool.yaml"])).toBe("good");
   });
 
@@ -129,12 +128,30 @@ describe("the chart", () => {
     ["two servers of NATS", "nats.replicas=2", "replicas"],
     ["credentials in a URL", "externalNats.url=tls://user:secret@nats:4222", "url"],
     ["a setting that there is not", "settings.stream.prefix=hg", "stream"],
+    ["a budget with which no drain ends", "runtime.podDisruptionBudget.maxUnavailable=0", "maxUnavailable"],
+    [
+      "less time than a pod takes to end",
+      "runtime.terminationGracePeriodSeconds=30",
+      "runtime.terminationGracePeriodSeconds is 30, but a pod takes up to 35 s to end",
+    ],
+    ["TLS passed on to pods without a certificate", "tlsRoute.enabled=true", "runtime.tls.secret"],
     ["no NATS at all", "nats.enabled=false", "externalNats.url has to name a NATS"],
     [
       "more copies of a stream than servers",
       "settings.streams.replicas=3",
       "settings.streams.replicas is 3 and nats.replicas is 1",
     ],
+    [
+      "files of NATS that its volume cannot hold",
+      "nats.maxFileStore=10Gi",
+      "nats.maxFileStore is 10Gi and nats.persistence.size is 10Gi",
+    ],
+    [
+      "messages in memory beyond half of the limit",
+      "nats.maxMemoryStore=600Mi",
+      "nats.maxMemoryStore is 600Mi and nats.resources.limits.memory is 1Gi",
+    ],
+    ["a limit in an unknown form", "nats.resources.limits.memory=1e9k", "nats.resources.limits.memory is 1e9k"],
     ["every tenant for every namespace", "watch.allNamespaces=true", "policy.acceptOpenGrants=true"],
     ["every tenant for each of two namespaces", "watch.namespaces={one,two}", "policy.acceptOpenGrants=true"],
     [

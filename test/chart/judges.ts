@@ -17,6 +17,22 @@ export async function judged(tool: ToolName, args: readonly string[], cwd = char
   return code === 0 ? "good" : `${stdout}\n${stderr}`.trim();
 }
 
+/** The values of a recipe: `docs/recipes/values-<name>.yaml`. */
+export function recipeFile(name: string): string {
+  return join(import.meta.dirname, "..", "..", "docs", "recipes", `values-${name}.yaml`);
+}
+
+/** Kinds that other projects define; nothing here knows their schemas. */
+export const foreignKinds = [
+  "ServiceMonitor",
+  "PodMonitor",
+  "PrometheusRule",
+  "ScaledObject",
+  "HTTPRoute",
+  "TLSRoute",
+  "Certificate",
+];
+
 /** Ways to install that differ in what is rendered. */
 export const variants: Readonly<Record<string, readonly string[]>> = {
   "as it comes": [],
@@ -25,12 +41,25 @@ export const variants: Readonly<Record<string, readonly string[]>> = {
     "settings.streams.replicas=3",
     "runtime.autoscaling.enabled=true",
     "ingress.enabled=true",
-    "ingress.className=nginx",
+    "ingress.className=traefik",
     "ingress.tlsSecret=tls",
     "monitoring.dashboards.enabled=true",
     "tests.enabled=true",
     "watch.allNamespaces=true",
     "policy.acceptOpenGrants=true",
+    "hostUsers=false",
+    "revisionHistoryLimit=1",
+    "networkPolicy.egressTo[0].ipBlock.cidr=192.0.2.0/24",
+    "operator.serviceAccountAnnotations.team=platform",
+    ...["operator", "runtime", "nats"].flatMap((part) => [
+      `${part}.extraEnv[0].name=TEAM`,
+      `${part}.extraEnv[0].value=platform`,
+      `${part}.extraVolumes[0].name=more`,
+      `${part}.extraVolumes[0].emptyDir.sizeLimit=1Mi`,
+      `${part}.extraVolumeMounts[0].name=more`,
+      `${part}.extraVolumeMounts[0].mountPath=/more`,
+      `${part}.terminationGracePeriodSeconds=90`,
+    ]),
   ],
   "with a NATS elsewhere": [
     "nats.enabled=false",
@@ -48,6 +77,9 @@ export const variants: Readonly<Record<string, readonly string[]>> = {
     "runtime.autoscaling.keda.prometheusUrl=http://prometheus:9090",
     "httpRoute.enabled=true",
     "httpRoute.parentRefs[0].name=gateway",
+    "tlsRoute.enabled=true",
+    "tlsRoute.parentRefs[0].name=gateway",
+    "tlsRoute.hostnames={heliograph.example.com}",
     "certManager.enabled=true",
     "certManager.issuerRef.name=ca",
     "runtime.tls.secret=api-tls",
@@ -59,9 +91,16 @@ export const variants: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The manifests of a variant. @throws Error with what helm said */
-export async function rendered(tool: "helm" | "helm4", values: readonly string[]): Promise<string> {
-  const flags = values.flatMap((value) => ["--set", value]);
+/** The manifests of a variant, or of some templates of it. @throws Error with what helm said */
+export async function rendered(
+  tool: "helm" | "helm4",
+  values: readonly string[],
+  templates: readonly string[] = [],
+): Promise<string> {
+  const flags = [
+    ...values.flatMap((value) => ["--set", value]),
+    ...templates.flatMap((template) => ["--show-only", template]),
+  ];
   const { code, stdout, stderr } = await run(
     await resolveTool(tool),
     ["template", "hg", chartFolder, "--namespace", "demo", ...flags],

@@ -1,12 +1,24 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+
+/** Releases of Kubernetes whose schemas are pinned, one for each supported minor version. */
+export const kubernetesVersions = ["1.33.13", "1.34.4", "1.35.4", "1.36.3"] as const;
+
+/** Folder of the pinned schemas, which `node test/chart/pin-schemas.ts` writes. */
+export const pinnedFolder = join(import.meta.dirname, "kubernetes");
+
+/** The schemas of a release, as far as the chart may need them. */
+export async function pinnedSchemas(version: (typeof kubernetesVersions)[number]): Promise<Swagger> {
+  return JSON.parse(await readFile(join(pinnedFolder, `${version}.json`), "utf8")) as Swagger;
+}
 
 /** Swagger 2, as the API server publishes its types. */
 export interface Swagger {
   readonly definitions: Readonly<Record<string, Definition>>;
 }
 
-interface Definition {
+/** One type of it. */
+export interface Definition {
   readonly properties?: Readonly<Record<string, object>>;
   readonly "x-kubernetes-group-version-kind"?: ReadonlyArray<{
     readonly group: string;

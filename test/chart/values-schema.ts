@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { parse } from "yaml";
 import { tlsVersions, tokenBindings } from "../../runtime/config/settings/settings.ts";
 import { settingsSchema } from "../../runtime/config/settings/settings-schema.ts";
+import { processesMax } from "../../runtime/processes/process-count.ts";
 import { policySchema } from "../../operator/policy/policy-schema.ts";
 
 /** The chart in the checkout. */
@@ -14,7 +15,10 @@ const text = { type: "string" };
 const logLevel = { enum: ["debug", "info", "warn", "error"] };
 const seconds = (minimum: number): Schema => ({ type: "integer", minimum, maximum: 3600 });
 const count = (minimum: number): Schema => ({ type: "integer", minimum, maximum: 1000 });
+/** Part of the names of pods, volumes and Services. */
+const storeName = { type: "string", pattern: "^[a-z0-9]{0,8}$" };
 const quantity = { type: "string", pattern: "^[0-9]+(?:\\.[0-9]+)?(?:[kMGTPE]i?)?$" };
+const optionalQuantity = { type: "string", pattern: "^(?:[0-9]+(?:\\.[0-9]+)?(?:[kMGTPE]i?)?)?$" };
 const kubernetesNames = {
   type: "array",
   items: { type: "string", pattern: "^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$" },
@@ -45,7 +49,14 @@ const known: Readonly<Record<string, Schema>> = {
   "tls.minVersion": { enum: tlsVersions },
   "operator.replicas": count(1),
   "runtime.replicas": count(0),
+  "runtime.processes": { anyOf: [{ type: "integer", minimum: 1, maximum: processesMax }, { enum: ["auto"] }] },
+  "tracing.endpoint": { type: "string", pattern: "^(?:https?://[^/?#]+(?:/[^?#]*)?)?$" },
+  "tracing.ratio": { type: "string", pattern: "^(?:0(?:\\.[0-9]{1,9})?|1(?:\\.0{1,9})?)$" },
+  "runtime.memory": { type: "string", pattern: "^(auto|[0-9]{1,6}(Mi|Gi))$" },
   "nats.replicas": { enum: [1, 3] },
+  "migration.replicas": { enum: [0, 1, 3] },
+  "nats.store": storeName,
+  "migration.store": storeName,
   logLevel,
   leaseSeconds: seconds(3),
   leaseRenewSeconds: seconds(2),
@@ -56,11 +67,19 @@ const known: Readonly<Record<string, Schema>> = {
   minReplicas: count(1),
   maxReplicas: count(1),
   targetCPUUtilizationPercentage: { type: "integer", minimum: 1, maximum: 100 },
-  maxUnavailable: { type: ["integer", "string"] },
+  // Neither 0 nor 0%, with which no drain ends.
+  maxUnavailable: {
+    anyOf: [
+      { type: "integer", minimum: 1 },
+      { type: "string", pattern: "^(?:100|[1-9][0-9]?)%$" },
+    ],
+  },
+  terminationGracePeriodSeconds: { type: ["integer", "null"], minimum: 1, maximum: 3600 },
+  revisionHistoryLimit: count(0),
   "service.type": { enum: ["ClusterIP", "NodePort", "LoadBalancer"] },
   syncInterval: { type: "string", pattern: "^(?:always|[0-9]+(?:ms|s|m))$" },
-  maxFileStore: quantity,
-  maxMemoryStore: quantity,
+  maxFileStore: optionalQuantity,
+  maxMemoryStore: optionalQuantity,
   "persistence.size": quantity,
   "externalNats.url": { type: "string", pattern: "^(?:(?:nats|tls)://[^@]+)?$" },
   "externalNats.ports": { type: "array", items: { type: "integer", minimum: 1, maximum: 65_535 } },
@@ -70,17 +89,27 @@ const known: Readonly<Record<string, Schema>> = {
   hostnames: { type: "array", items: text },
   "serviceMonitor.interval": { type: "string", pattern: "^[0-9]+(?:ms|s|m|h)$" },
   resources: kubernetesObject,
+  podSecurityContext: kubernetesObject,
+  containerSecurityContext: kubernetesObject,
   affinity: kubernetesObject,
   tolerations: kubernetesObjects,
   topologySpreadConstraints: kubernetesObjects,
   parentRefs: kubernetesObjects,
   apiFrom: kubernetesObjects,
   metricsFrom: kubernetesObjects,
+  egressTo: kubernetesObjects,
+  extraObjects: kubernetesObjects,
+  extraEnv: kubernetesObjects,
+  extraVolumes: kubernetesObjects,
+  extraVolumeMounts: kubernetesObjects,
+  extraContainers: kubernetesObjects,
+  extraInitContainers: kubernetesObjects,
   nodeSelector: textMap,
   commonLabels: textMap,
   podAnnotations: textMap,
   podLabels: textMap,
   annotations: textMap,
+  serviceAccountAnnotations: textMap,
   labels: textMap,
 };
 

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { resolveTool } from "../tools/resolve.ts";
-import { run } from "../tools/run.ts";
+import { succeed as succeedWithin } from "../tools/run.ts";
 import type { BuildRequest, Cluster, ClusterProvider } from "./cluster.ts";
 import { existingCluster } from "./kubeconfig.ts";
 
@@ -11,7 +11,6 @@ const clusterName = "heliograph";
 const configPath = fileURLToPath(new URL("./kind.yaml", import.meta.url));
 const baseImage = "node:24-bookworm-slim";
 const commandMsMax = 15 * 60_000;
-const outputLinesShown = 15;
 
 /**
  * A cluster of kind in Docker, for machines that have it. It was written from kind's documentation and has never been
@@ -67,9 +66,6 @@ export async function buildWithDocker(request: BuildRequest): Promise<void> {
   await succeed("docker", ["save", "--output", request.archive, request.tag]);
 }
 
-async function succeed(command: string, args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await run(command, args, { timeoutMs: commandMsMax });
-  if (code === 0) return stdout;
-  const lines = `${stdout}\n${stderr}`.trim().split("\n").slice(-outputLinesShown).join("\n");
-  throw new Error(`${command} ${args.slice(0, 2).join(" ")} failed:\n${lines}`);
+function succeed(command: string, args: readonly string[]): Promise<string> {
+  return succeedWithin(command, args, { timeoutMs: commandMsMax });
 }

@@ -1,8 +1,10 @@
+import { loadClusterImages, loadExampleImages } from "../image/cluster-images.ts";
 import { clusterProvider } from "./provider.ts";
 
 /**
- * Starts or ends the cluster that `CLUSTER` chooses. Progress goes to standard error; the last line of `up`, and the
- * only one on standard output, is the path of the kubeconfig. A first Ctrl-C takes down what was started so far.
+ * Starts or ends the cluster that `CLUSTER` chooses, or hands it the images of the product, of NATS and of the
+ * examples' store. Progress goes to standard error; the last line of `up` and `load`, and the only one on standard
+ * output, is the path of the kubeconfig. A first Ctrl-C takes down what was started so far.
  */
 async function main(command: string | undefined): Promise<void> {
   const startMs = performance.now();
@@ -15,14 +17,18 @@ async function main(command: string | undefined): Promise<void> {
     progress("nothing is left");
     return;
   }
-  if (command !== "up") throw new Error("usage: node test/cluster/main.ts up|down");
+  if (command !== "up" && command !== "load") throw new Error("usage: node test/cluster/main.ts up|load|down");
   const interrupt = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => interrupt.abort(new Error(`interrupted by ${signal}; what was started is taken down`)));
   }
-  const { kubeconfig } = await provider.up(progress, interrupt.signal);
+  const cluster = await provider.up(progress, interrupt.signal);
+  if (command === "load") {
+    await loadClusterImages(cluster, progress);
+    await loadExampleImages(cluster);
+  }
   progress("the cluster is ready; for kubectl and helm:");
-  process.stdout.write(`${kubeconfig}\n`);
+  process.stdout.write(`${cluster.kubeconfig}\n`);
 }
 
 if (import.meta.main) {

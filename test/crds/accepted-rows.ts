@@ -164,7 +164,7 @@ export const acceptedRows: readonly Row[] = [
     },
     {
       says: "has a public SLO of one tenant",
-      set: { ...ratio, slos: [{ ...slo, public: true, publicTenants: ["lumen"] }] },
+      set: { ...ratio, slos: [{ ...slo, title: "Logging in", public: true, publicTenants: ["lumen"] }] },
     },
     {
       says: "changes a unit and its schemaVersion",

@@ -6,7 +6,7 @@ import { compile } from "../../crds/compile/compile.ts";
 import type { SeriesConfig, SourceConfig } from "../../crds/config.ts";
 import { allowAll } from "../../crds/policy.ts";
 import { validateResource } from "../../crds/validate.ts";
-import { demoStores, demoTenants, seriesCatalog } from "../demo/series-catalog.ts";
+import { demoStores, demoTenants, seriesCatalog } from "../../runtime/demo/series-catalog.ts";
 import { first } from "./compile/resources.ts";
 
 const folder = fileURLToPath(new URL("../../docs/examples", import.meta.url));
@@ -17,7 +17,8 @@ interface Secret {
   readonly stringData: Readonly<Record<string, string>>;
 }
 
-const documents = readdirSync(folder).flatMap((file) =>
+const files = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
+const documents = files.flatMap((file) =>
   parseAllDocuments(readFileSync(`${folder}/${file}`, "utf8")).map((document) => ({
     file,
     value: document.toJS() as unknown,

@@ -1,29 +1,21 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type Server } from "node:net";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../support/wait.ts";
+import { arePortsFree, examplePorts, listenOn, takeDemoTurn, turnMsMax, type DemoTurn } from "./demo-turn.ts";
 
 const program = fileURLToPath(new URL("main.ts", import.meta.url));
 const demoMsMax = 180_000;
-/** The ports that docs/examples names, and those of the test's own `--port`. */
-const ports = [19_091, 19_092, 19_101, 19_102, 18_380, 18_381];
-/** Who listens on it has the ports above: two checkouts on one machine take turns. */
-const turnPort = 18_379;
-const turnMsMax = 300_000;
-let turn: Server | undefined;
+/** The ports that docs/examples names, and those of `--port`. */
+const ports = [...examplePorts, 18_380, 18_381];
+let turn: DemoTurn;
 
 beforeAll(async () => {
-  turn = await waitFor(() => listenOn(turnPort), {
-    timeoutMs: turnMsMax,
-    pollMs: 200,
-    what: "the demo of another checkout to end",
-  });
-  await waitFor(allPortsFree, { timeoutMs: turnMsMax, pollMs: 200, what: "the ports of the demo to be free" });
-}, 2 * turnMsMax);
-afterAll(() => turn?.close());
+  turn = await takeDemoTurn(ports);
+}, turnMsMax);
+afterAll(() => turn?.end());
 
 function startDemo(...flags: readonly string[]): ChildProcessByStdio<null, Readable, Readable> {
   return spawn(process.execPath, [program, ...flags, "--port", "18380"], { stdio: ["ignore", "pipe", "pipe"] });
@@ -38,21 +30,6 @@ async function runDemoOnce(): Promise<{ readonly code: number | null; readonly t
   return { code: child.exitCode, text };
 }
 
-async function listenOn(port: number): Promise<Server> {
-  const server = createServer().listen(port, "127.0.0.1");
-  await once(server, "listening");
-  return server;
-}
-
-async function allPortsFree(): Promise<boolean> {
-  for (const port of ports) {
-    const server = await listenOn(port).catch(() => undefined);
-    if (server === undefined) return false;
-    server.close();
-  }
-  return true;
-}
-
 test(
   "the demo shows deliveries, a retry, a dead letter and metrics, and leaves no port open",
   { timeout: demoMsMax },
@@ -62,7 +39,7 @@ test(
     expect(text).toContain("default/north-ledger: rejected, status_422");
     expect(text).toContain("x-query-shards: asked=2, answered=2");
     expect(code).toBe(0);
-    expect(await allPortsFree()).toBe(true);
+    expect(await arePortsFree(ports)).toBe(true);
   },
 );
 
@@ -78,7 +55,9 @@ test("a demo that stays up leaves no port open when its reader goes away", { tim
   expect(text).toContain("Heliograph applies");
   child.stdout.destroy();
   await once(child, "close");
-  expect(await waitFor(allPortsFree, { timeoutMs: 60_000, what: "the ports of the demo to be free" })).toBe(true);
+  expect(
+    await waitFor(() => arePortsFree(ports), { timeoutMs: 60_000, what: "the ports of the demo to be free" }),
+  ).toBe(true);
 });
 
 test("the demo says which port is taken and exits with 1", { timeout: demoMsMax }, async () => {

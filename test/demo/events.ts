@@ -1,9 +1,3 @@
-/** Events with a fate of their own: one is refused by a partner once, one for good. */
-export const eventIds = {
-  retried: "evt-payout-0001-processed",
-  rejected: "evt-payout-0002-processed",
-} as const;
-
 const payouts = [
   { id: "payout-0001", amountMinor: 125_00, currency: "EUR" },
   { id: "payout-0002", amountMinor: 89_90, currency: "EUR" },

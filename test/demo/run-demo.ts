@@ -5,9 +5,9 @@ import { startPrometheus } from "../support/prometheus.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import type { Version } from "../tools/version.ts";
 import { tellMetricsStory } from "./metrics-story.ts";
-import { partnerRoles, startPartner } from "./partners.ts";
-import { openMetrics } from "./series.ts";
-import type { DemoStoreName } from "./series-catalog.ts";
+import { partnerRoles, startPartner } from "../../runtime/demo/partners.ts";
+import { openMetrics } from "../../runtime/demo/series.ts";
+import type { DemoStoreName } from "../../runtime/demo/series-catalog.ts";
 import { createStage } from "./stage.ts";
 import { tellWebhookStory } from "./webhook-story.ts";
 
@@ -115,19 +115,20 @@ async function mintToken(folder: string): Promise<string> {
 }
 
 async function stayUp({ signal, write }: DemoOptions, url: string, adminUrl: string, token: string): Promise<void> {
-  const authorized = `-H "Authorization: Bearer $TOKEN"`;
+  const authorized = `-H "Authorization: Bearer $HELIOGRAPH_TOKEN"`;
+  const api = "$HELIOGRAPH_URL";
   const envelope =
     `{"event_id":"evt-mine-1","type":"payout.created","version":"2026-01-01","ts":"'$(date -u ` +
     `+%FT%T.000Z)'","tenant":"${tenant}","data":{"payout_id":"mine"}}`;
   const lines = [
     "\n== It stays up until Ctrl-C. Try:",
-    `TOKEN=${token}`,
-    `curl -s ${authorized} -H 'Content-Type: application/json' -d '${envelope}' ${url}/events`,
-    `curl -s ${authorized} ${url}/webhooks/events/evt-mine-1`,
-    `curl -sgi ${authorized} "${url}/v1/metrics/query?metric=deposits_success_pct&group_by=psp&filter[region]=eu"`,
-    `curl -sg ${authorized} "${url}/v1/metrics/instant?metric=queue_consumer_lag&group_by=component&` +
+    `export HELIOGRAPH_URL=${url} HELIOGRAPH_TOKEN=${token}`,
+    `curl -s ${authorized} -H 'Content-Type: application/json' -d '${envelope}' ${api}/events`,
+    `curl -s ${authorized} ${api}/webhooks/events/evt-mine-1`,
+    `curl -sgi ${authorized} "${api}/v1/metrics/query?metric=deposits_success_pct&group_by=psp&filter[region]=eu"`,
+    `curl -sg ${authorized} "${api}/v1/metrics/instant?metric=queue_consumer_lag&group_by=component&` +
       `filter[region]=latam"`,
-    `curl -s ${authorized} ${url}/v1/metrics/catalog`,
+    `curl -s ${authorized} ${api}/v1/metrics/catalog`,
     `curl -s ${adminUrl}/metrics`,
   ];
   write(`${lines.join("\n")}\n`);

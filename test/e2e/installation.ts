@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { copyFile, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { buildProductImage } from "../image/build-image.ts";
+import { parse } from "yaml";
+import { clusterImages, loadClusterImages } from "../image/cluster-images.ts";
 import type { Cluster, Progress } from "../cluster/cluster.ts";
 import { nodeLayout } from "../cluster/node/layout.ts";
 import { clusterProvider } from "../cluster/provider.ts";
@@ -12,9 +14,14 @@ import { run } from "../tools/run.ts";
 const root = dirname(dirname(import.meta.dirname));
 /** The chart in the checkout. */
 export const chart = join(root, "charts", "heliograph");
+/** The definitions in the checkout. */
+export const definitions = join(root, "crds");
 
-const productTag = "localhost/heliograph:e2e";
-/** The image of partner, store, load and NATS. */
+/** Values of the node of `make cluster-up`, with which the suite installs on its own. */
+export const nodeValuesFile = join(root, "docs", "recipes", "values-node.yaml");
+/** The image of the product in the checkout. */
+export const productTag = clusterImages.product;
+/** The image of partner, store and load. */
 export const toolsTag = "localhost/heliograph-e2e:1";
 const helmMsMax = 5 * 60_000;
 
@@ -28,9 +35,6 @@ export interface Installation {
   /** Runs kubectl; answers what it printed. @throws Error with what it complained about */
   readonly kubectl: (args: readonly string[], stdin?: object) => Promise<string>;
 }
-
-/** The chart as it was before, from which installations upgrade. */
-export const previousChart = join(import.meta.dirname, "previous-chart");
 
 /** Where the suite's own node keeps its state, apart from the one that `make cluster-up` starts. */
 export const suiteEnv = { ...process.env, HELIOGRAPH_CLUSTER_HOME: `${nodeLayout().root}-of-e2e` };
@@ -110,22 +114,20 @@ export async function memberOf({ cluster, kubectl }: Installation, namespace: st
   return installationOf(cluster, { user, groups: ["system:authenticated"] });
 }
 
+/** Makes the definitions, for releases without them, so that none of several releases owns them. */
+export async function applyDefinitions({ kubectl }: Installation): Promise<void> {
+  await kubectl(["apply", "--server-side", "--force-conflicts", "--filename", definitions]);
+}
+
 /** Ends what `startInstallation` started. */
 export async function endInstallation(progress: Progress): Promise<void> {
   await (await clusterProvider(suiteEnv)).down(progress);
 }
 
 async function loadImages(cluster: Cluster, progress: Progress): Promise<void> {
+  await loadClusterImages(cluster, progress);
   const folder = await temporaryFolder("e2e");
   try {
-    const product = join(folder.path, "product.tar");
-    const context = join(folder.path, "product");
-    await buildProductImage(
-      { root, tag: productTag, context, archive: product },
-      (request) => cluster.buildImage(request),
-      progress,
-    );
-    await cluster.loadImage(product);
     const archive = join(folder.path, "tools.tar");
     await cluster.buildImage({
       dockerfile: join(import.meta.dirname, "image", "Dockerfile"),
@@ -142,20 +144,22 @@ async function loadImages(cluster: Cluster, progress: Progress): Promise<void> {
 async function toolsContext(folder: string): Promise<string> {
   const context = join(folder, "tools");
   await mkdir(context);
-  for (const name of ["nats-server", "prometheus"] as const)
-    await copyFile(await resolveTool(name), join(context, name));
+  await copyFile(await resolveTool("prometheus"), join(context, "prometheus"));
   for (const name of ["partner.ts", "load.ts"])
     await copyFile(join(import.meta.dirname, "image", name), join(context, name));
   return context;
 }
+
+const [repository, tag] = productTag.split(":");
+/** Values that run the product in the checkout. */
+const imageValues = { repository, tag, pullPolicy: "Never" };
 
 /**
  * Values of every installation of the suite: the images that the cluster has, and names for what runs beside the
  * product.
  */
 export function suiteValues(namespace: string): Readonly<Record<string, unknown>> {
-  const [repository, tag] = productTag.split(":e");
-  const [natsRepository, natsTag] = toolsTag.split(":");
+  const node = nodeValues();
   const everything = {
     tenants: ["*"],
     producers: ["*"],
@@ -166,12 +170,11 @@ export function suiteValues(namespace: string): Readonly<Record<string, unknown>
   };
   const scopes = ["events:write", "webhooks:read", "metrics:read"];
   return {
-    image: { repository, tag: `e${tag}`, pullPolicy: "Never" },
+    image: imageValues,
     nats: {
-      resources,
-      image: { repository: natsRepository, tag: natsTag, pullPolicy: "Never" },
+      ...node.nats,
       persistence: { size: "1Gi" },
-      maxFileStore: "1Gi",
+      maxFileStore: "900Mi",
     },
     settings: { streams: smallStreams },
     policy: { grants: [{ namespaces: [namespace], ...everything }] },
@@ -186,14 +189,34 @@ export function suiteValues(namespace: string): Readonly<Record<string, unknown>
         },
       ],
     },
-    runtime: { resources },
-    tests: { resources },
-    operator: { resources, leaseSeconds: 14, leaseRenewSeconds: 11, leaseRetrySeconds: 1 },
+    runtime: node.runtime,
+    tests: { resources: node.tests.resources },
+    operator: { ...node.operator, leaseSeconds: 14, leaseRenewSeconds: 11, leaseRetrySeconds: 1 },
   };
 }
 
-/** The node does not measure what pods write on its disk, and so offers none. */
-const resources = { requests: { "ephemeral-storage": null }, limits: { "ephemeral-storage": null } };
+/** Values that an upgrade has to add, since the release before this one has no such values. */
+export function addedValues(): Readonly<Record<string, unknown>> {
+  return { image: imageValues, nats: { monitor: nodeValues().nats.monitor } };
+}
+
+/** The values of every installation as the release before this one takes them. */
+export function olderValues(namespace: string): Readonly<Record<string, unknown>> {
+  const { nats, ...values } = suiteValues(namespace) as { readonly nats: NodeValues["nats"] };
+  const { monitor: _added, ...older } = nats;
+  return { ...values, nats: older };
+}
+
+function nodeValues(): NodeValues {
+  return parse(readFileSync(nodeValuesFile, "utf8")) as NodeValues;
+}
+
+interface NodeValues {
+  readonly nats: { readonly monitor: object };
+  readonly runtime: object;
+  readonly operator: object;
+  readonly tests: { readonly resources: object };
+}
 
 const mebibyte = 1024 * 1024;
 const smallStreams = {

@@ -11,6 +11,8 @@ interface LoadRequest {
   readonly eventsPerSecond: number;
   readonly queriesPerSecond: number;
   readonly seconds: number;
+  /** Number of event types, `payout.p0` and so on. @default every event is a `payout.processed` */
+  readonly types?: number;
 }
 
 /** A load that runs. */
@@ -43,7 +45,7 @@ async function jobOf(
   user: User,
   name: string,
   service: string,
-  { prefix, eventsPerSecond, queriesPerSecond, seconds }: LoadRequest,
+  { prefix, eventsPerSecond, queriesPerSecond, seconds, types = 0 }: LoadRequest,
 ): Promise<object> {
   const token = (await user.kubectl(["create", "token", "caller", "--audience=heliograph"])).trim();
   const env = {
@@ -54,6 +56,7 @@ async function jobOf(
     EVENTS: eventsPerSecond,
     QUERIES: queriesPerSecond,
     SECONDS: seconds,
+    TYPES: types,
   };
   const container = {
     name: "load",

@@ -98,7 +98,11 @@ export function signingSecret({ id, secret }: { readonly id: string; readonly se
 }
 
 /** The partner; the first of its keys signs. */
-export function partner(namespace: string, keyIds: readonly string[], path = "/webhooks/v1/payout"): object {
+export function partner(
+  namespace: string,
+  keyIds: readonly string[],
+  path = "/webhooks/v1/payout",
+): { readonly apiVersion: string; readonly kind: string; readonly metadata: object; readonly spec: object } {
   return {
     apiVersion: "heliograph.dev/v1alpha1",
     kind: "WebhookPartner",

@@ -45,7 +45,7 @@ export async function buildProductImage(
 }
 
 /** The checked-out commit; `unknown` where there is no repository. */
-async function revisionOf(root: string): Promise<string> {
+export async function revisionOf(root: string): Promise<string> {
   const { code, stdout } = await run("git", ["rev-parse", "HEAD"], { cwd: root, timeoutMs: gitMsMax });
   return code === 0 ? stdout.trim() : "unknown";
 }

@@ -1,14 +1,14 @@
 import { dirname, join, relative } from "node:path";
 import { parseArgs } from "node:util";
-import { version } from "../../runtime/version.ts";
 import { buildWithBuildah } from "../cluster/images.ts";
 import { buildWithDocker } from "../cluster/kind.ts";
 import { dockerAnswers } from "../cluster/provider.ts";
+import { releasedImage } from "../release/names.ts";
 import { buildProductImage } from "./build-image.ts";
 
 /** Builds the image with Docker where it works, else with buildah on the base that is assembled here. */
 async function main(args: readonly string[]): Promise<void> {
-  const options = { tag: { type: "string", default: `heliograph:${version}` }, base: { type: "string" } } as const;
+  const options = { tag: { type: "string", default: releasedImage }, base: { type: "string" } } as const;
   const { tag, base } = parseArgs({ args: [...args], options }).values;
   const root = dirname(dirname(import.meta.dirname));
   const archive = join(root, "dist", "image.tar");

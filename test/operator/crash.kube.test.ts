@@ -1,5 +1,5 @@
+import { secretType } from "../../kube/client/resource.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { secretType } from "../../operator/resource-types.ts";
 import { isSoak } from "../support/soak.ts";
 import { waitFor } from "../support/wait.ts";
 import { actualState, expectedState, settledState } from "./expected-state.ts";

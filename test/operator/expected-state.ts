@@ -9,13 +9,8 @@ import type { RuntimeConfig } from "../../crds/config.ts";
 import { joinShards } from "../../crds/shards/join-shards.ts";
 import { splitIntoShards } from "../../crds/shards/split-shards.ts";
 import { readShardSecret, resourceKey, type Shard, shardNames, shardSecretType } from "../../crds/shards/shards.ts";
-import {
-  kindsInOrder,
-  resourceTypes,
-  secretType,
-  type ResourceObject,
-  type SecretObject,
-} from "../../operator/resource-types.ts";
+import { kindsInOrder, resourceTypes, type ResourceObject, type SecretObject } from "../../operator/resource-types.ts";
+import { secretType } from "../../kube/client/resource.ts";
 import { waitFor } from "../support/wait.ts";
 import { counts, type OperatorCluster } from "./operator-cluster.ts";
 

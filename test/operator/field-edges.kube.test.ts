@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { resourceTypes, type ResourceObject } from "../../operator/resource-types.ts";
 import type { PlainObject } from "../crds/valid-objects.ts";
 import { createCertificateAuthority } from "../support/tls/certificate-authority.ts";
+import { waitFor } from "../support/wait.ts";
 import { settledState, type State } from "./expected-state.ts";
 import { allFieldEdges, type FieldEdge } from "./field-edges.ts";
 import { OperatorCluster } from "./operator-cluster.ts";
@@ -15,6 +16,7 @@ afterAll(() => cluster.stop());
 afterEach(() => cluster.stopAll());
 
 const settleMs = 90_000;
+const replaceMsMax = 5_000;
 const callsAtOnce = 8;
 const keysPerSecret = 8;
 const { edges } = allFieldEdges();
@@ -74,11 +76,14 @@ test("the published bytes return after every field was at every edge of its sche
   });
   const put = (which: "base" | "edge") =>
     each(edges, async (one, index) => {
-      const present = await cluster.object(ns, one.kind, `edge-${index}`);
-      const object = { ...present, spec: wanted(one, which, index).spec } as ResourceObject;
-      await cluster.client.replace(resourceTypes[one.kind], object).catch((cause: unknown) => {
-        throw new Error(`${one.kind} ${one.place} = ${one.says} (${which})`, { cause });
-      });
+      // The operator writes a status between a read and its replace: then the object is read again.
+      const replaced = async (): Promise<ResourceObject> => {
+        const present = await cluster.object(ns, one.kind, `edge-${index}`);
+        const object = { ...present, spec: wanted(one, which, index).spec } as ResourceObject;
+        return cluster.client.replace(resourceTypes[one.kind], object);
+      };
+      const what = `${one.kind} ${one.place} = ${one.says} (${which})`;
+      await waitFor(replaced, { timeoutMs: replaceMsMax, what });
     });
   await each(edges, async (one, index) => {
     await cluster.client.create(resourceTypes[one.kind], wanted(one, "base", index) as unknown as ResourceObject);

@@ -1,8 +1,8 @@
+import { secretType } from "../../kube/client/resource.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig } from "../../crds/config.ts";
-import { secretType } from "../../operator/resource-types.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import { OperatorCluster, type Replica } from "./operator-cluster.ts";

@@ -12,14 +12,13 @@ import { openKubeConfig } from "../../kube/client/kube-config.ts";
 import { systemClock } from "../../kube/clock.ts";
 import { Outage } from "../../kube/outage.ts";
 import { createKubeMetrics } from "../../kube/metrics.ts";
-import type { KubeObject } from "../../kube/client/resource.ts";
+import { type KubeObject, secretType } from "../../kube/client/resource.ts";
 import { type Operator, startOperator } from "../../operator/main.ts";
 import type { OperatorOptions } from "../../operator/options.ts";
 import {
   type Condition,
   resourceTypes,
   type ResourceObject,
-  secretType,
   type SecretObject,
 } from "../../operator/resource-types.ts";
 import { plainObject, type Changes } from "../crds/valid-objects.ts";

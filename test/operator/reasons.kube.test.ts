@@ -1,10 +1,10 @@
+import { secretType } from "../../kube/client/resource.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Kind } from "../../crds/resource.ts";
 import { reasons } from "../../crds/reasons.ts";
 import { KubeError } from "../../kube/client/kube-error.ts";
-import { secretType } from "../../operator/resource-types.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import { OperatorCluster } from "./operator-cluster.ts";

@@ -17,7 +17,8 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { Informer } from "../../kube/informer/informer.ts";
 import type { Outage } from "../../kube/outage.ts";
 import { createKubeMetrics } from "../../kube/metrics.ts";
-import { secretType, type SecretObject } from "../../operator/resource-types.ts";
+import { type SecretObject } from "../../operator/resource-types.ts";
+import { secretType } from "../../kube/client/resource.ts";
 import { shardSelector } from "../../operator/publish/shard-secrets.ts";
 
 interface TestPodOptions {

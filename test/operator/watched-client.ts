@@ -1,6 +1,7 @@
 import type { KubeClient } from "../../kube/client/client.ts";
 import { KubeError } from "../../kube/client/kube-error.ts";
 import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
+import { serviceAccountType } from "../../kube/client/token-request.ts";
 import type { WatchEvent } from "../../kube/client/watch-frames.ts";
 
 /** One call as RBAC sees it. */
@@ -63,6 +64,10 @@ export class WatchedClient implements KubeClient {
     this.#call("patch", type, object.metadata, () => this.#client.applyStatus(type, object, options), "/status");
   readonly delete: KubeClient["delete"] = (type, ref, options) =>
     this.#call("delete", type, ref, () => this.#client.delete(type, ref, options));
+  readonly createToken: KubeClient["createToken"] = (account, request, options) => {
+    const send = () => this.#client.createToken(account, request, options);
+    return this.#call("create", serviceAccountType, account, send, "/token");
+  };
 
   async *watch<T extends KubeObject>(
     type: ResourceType,
@@ -124,6 +129,7 @@ export function passThrough(client: KubeClient): KubeClient {
     apply: (type, object, options) => client.apply(type, object, options),
     applyStatus: (type, object, options) => client.applyStatus(type, object, options),
     delete: (type, ref, options) => client.delete(type, ref, options),
+    createToken: (account, request, options) => client.createToken(account, request, options),
     close: () => client.close(),
   };
 }

@@ -4,7 +4,7 @@ import { startInstallation, type Installation } from "./installation.ts";
 import { runProbe } from "./run-probe.ts";
 
 const seed = Number(process.env["HELIOGRAPH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-const seconds = Number(process.env["HELIOGRAPH_PROBE_SECONDS"] ?? (isSoak ? 3_600 : 75));
+const seconds = Number(process.env["HELIOGRAPH_PROBE_SECONDS"] ?? (isSoak ? 3_600 : 50));
 
 let installation: Installation;
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { isKubeError } from "../../kube/client/kube-error.ts";
-import { secretType, type ResourceObject } from "../../operator/resource-types.ts";
+import { type ResourceObject } from "../../operator/resource-types.ts";
+import { secretType } from "../../kube/client/resource.ts";
 import { partnerKey } from "../../runtime/webhooks/ids.ts";
 import type { OperatorCluster } from "../operator/operator-cluster.ts";
 import { waitFor } from "../support/wait.ts";

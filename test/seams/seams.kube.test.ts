@@ -14,7 +14,7 @@ import { watchConfiguration } from "./watch-configuration.ts";
 import { watchRouting } from "./watch-routing.ts";
 
 const seed = Number(process.env["HELIOGRAPH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-const steps = Number(process.env["HELIOGRAPH_STEPS"] ?? (isSoak ? 2_000 : 200));
+const steps = Number(process.env["HELIOGRAPH_STEPS"] ?? (isSoak ? 2_000 : 100));
 const eventsPerSecond = 50;
 const paceMs = 100;
 const settleMs = 60_000;

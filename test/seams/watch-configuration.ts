@@ -8,7 +8,8 @@ import {
   type ConfigShard,
   type Shard,
 } from "../../crds/shards/shards.ts";
-import { secretType, type SecretObject } from "../../operator/resource-types.ts";
+import { type SecretObject } from "../../operator/resource-types.ts";
+import { secretType } from "../../kube/client/resource.ts";
 import { counts, prefix } from "../operator/operator-cluster.ts";
 import { systemNamespace, type Installation } from "./installation.ts";
 import type { PartnerTimeline, Seen } from "./model.ts";

@@ -1,5 +1,5 @@
 import { createWriteStream } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { cp, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -14,6 +14,8 @@ import { temporaryFolder } from "./temp-folder.ts";
 interface PrometheusOptions {
   /** Samples of the past in OpenMetrics text (seconds, ending in `# EOF`), stored before the server starts. */
   readonly openMetrics?: string | Iterable<string>;
+  /** A folder that `makeBlocks` has filled; the server works on a copy. */
+  readonly blocks?: string;
   /** The whole configuration file. @default no scrapes, an out-of-order window of 12 hours */
   readonly config?: string;
   /** The port to listen on. @default a free one */
@@ -64,6 +66,7 @@ export async function startPrometheus(options: PrometheusOptions = {}): Promise<
       const promtool = await resolveTool("promtool", wanted);
       await backfill(promtool, options.openMetrics, folder.path, dataDir);
     }
+    if (options.blocks !== undefined) await cp(options.blocks, dataDir, { recursive: true });
     const configPath = join(folder.path, "prometheus.yml");
     await writeFile(configPath, options.config ?? configDefault);
     const flags = [
@@ -126,15 +129,26 @@ async function takesOtlp(command: string): Promise<boolean> {
   return `${stdout}${stderr}`.includes("web.enable-otlp-receiver");
 }
 
+/** Stores samples of the past in a folder, for servers that start with the same samples. @throws Error of promtool */
+export async function makeBlocks(openMetrics: Iterable<string>, target: string, timeoutMs: number): Promise<void> {
+  const folder = await temporaryFolder("blocks");
+  try {
+    await backfill(await resolveTool("promtool"), openMetrics, folder.path, target, timeoutMs);
+  } finally {
+    await folder.remove();
+  }
+}
+
 async function backfill(
   promtool: string,
   text: string | Iterable<string>,
   folder: string,
   dataDir: string,
+  timeoutMs = backfillMsMax,
 ): Promise<void> {
   const input = join(folder, "backfill.om");
   await pipeline(Readable.from(typeof text === "string" ? [text] : text), createWriteStream(input));
   const args = ["tsdb", "create-blocks-from", "openmetrics", `--max-block-duration=${blockDuration}`, "--quiet"];
-  const made = await run(promtool, [...args, input, dataDir], { cwd: dirname(dataDir), timeoutMs: backfillMsMax });
+  const made = await run(promtool, [...args, input, dataDir], { cwd: dirname(dataDir), timeoutMs });
   if (made.code !== 0) throw new Error(`promtool did not take the samples: ${made.stderr.trim()}`);
 }

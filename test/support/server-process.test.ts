@@ -65,5 +65,5 @@ test("a server ends when the process that started it is killed", async () => {
   const pid = Number(line.toString());
   expect(isAlive(pid)).toBe(true);
   parent.kill("SIGKILL");
-  await waitFor(() => !isAlive(pid), { timeoutMs: 5_000, what: "the orphaned server to end" });
+  await waitFor(() => !isAlive(pid), { timeoutMs: 20_000, what: "the orphaned server to end" });
 });

@@ -19,6 +19,12 @@ export interface ServerProcessOptions {
   readonly ready: (process: { readonly pid: number }) => Promise<boolean>;
   /** @default 30000 */
   readonly readyTimeoutMs?: number;
+  /** The user and group that it runs as, for a server that refuses root. @default those of this process */
+  readonly user?: { readonly uid: number; readonly gid: number };
+  /** @default the folder of this process */
+  readonly cwd?: string;
+  /** The signal that ends it in order. @default "SIGTERM" */
+  readonly stopSignal?: NodeJS.Signals;
 }
 
 /** A running server that answered at least once. */
@@ -26,7 +32,7 @@ export interface ServerProcess {
   readonly pid: number;
   /** The last lines of its log, oldest first. */
   log(): string;
-  /** Ends it with SIGTERM, and with SIGKILL when it takes longer than ten seconds; resolves when it is gone. */
+  /** Ends it with its stop signal, and with SIGKILL when it takes longer than ten seconds; resolves when it is gone. */
   stop(): Promise<void>;
   /** Ends it with SIGKILL, as a crash would; resolves when it is gone. */
   kill9(): Promise<void>;
@@ -41,6 +47,8 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   const child = spawn(options.command, options.args, {
     env: { ...process.env, ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
+    ...options.user,
+    cwd: options.cwd,
   });
   const lines = keepLastLines(child);
   await started(child, options);
@@ -54,7 +62,8 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     const tail = lines.slice(-logLinesShown).join("\n");
     throw new Error(`${messageOf(error)}. The last lines of its log:\n${tail}`, { cause: error });
   }
-  return { pid, log: () => lines.join("\n"), stop: () => end("SIGTERM"), kill9: () => end("SIGKILL") };
+  const stop = (): Promise<void> => end(options.stopSignal ?? "SIGTERM");
+  return { pid, log: () => lines.join("\n"), stop, kill9: () => end("SIGKILL") };
 }
 
 function keepLastLines(child: ChildProcess): readonly string[] {

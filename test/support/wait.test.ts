@@ -4,7 +4,7 @@ import { waitFor } from "./wait.ts";
 describe("waitFor", () => {
   test("answers the first truthy value", async () => {
     let looks = 0;
-    expect(await waitFor(() => ++looks >= 3 && looks, { timeoutMs: 2_000, what: "three looks", pollMs: 1 })).toBe(3);
+    expect(await waitFor(() => ++looks >= 3 && looks, { timeoutMs: 20_000, what: "three looks", pollMs: 1 })).toBe(3);
   });
 
   test("takes a look that throws as not yet", async () => {
@@ -13,7 +13,7 @@ describe("waitFor", () => {
       if (++looks < 2) throw new Error("not there");
       return "there";
     };
-    expect(await waitFor(look, { timeoutMs: 2_000, what: "a second look", pollMs: 1 })).toBe("there");
+    expect(await waitFor(look, { timeoutMs: 20_000, what: "a second look", pollMs: 1 })).toBe("there");
   });
 
   test("names what it waited for and why the last look failed when time is up", async () => {

@@ -34,3 +34,27 @@ export async function waitFor<T>(condition: () => T | Promise<T>, options: WaitO
     await sleep(options.pollMs ?? pollMsDefault);
   }
 }
+
+/**
+ * What a busy machine may add to any time, in milliseconds: one with two cores stops a process for seconds now and
+ * then.
+ */
+export const stallMsMax = 10_000;
+
+const triesMax = 5;
+
+/**
+ * The time of the quickest of a few tries in milliseconds: what the product takes, without what else the machine does
+ * now and then. The first try below the bound is the last one.
+ *
+ * @param timed - what is timed; it may return the time of a part of itself
+ */
+export async function quickestMs(boundMs: number, timed: (index: number) => Promise<number | void>): Promise<number> {
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (let index = 0; index < triesMax && bestMs >= boundMs; index += 1) {
+    const startedMs = performance.now();
+    const partMs = await timed(index);
+    bestMs = Math.min(bestMs, partMs ?? performance.now() - startedMs);
+  }
+  return bestMs;
+}

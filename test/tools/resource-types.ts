@@ -6,7 +6,7 @@ import type { Schema } from "./definition-schema.ts";
 import { specSchemasText } from "./spec-schemas-text.ts";
 
 /** One generated file: path from the root, and its text. */
-interface GeneratedFile {
+export interface GeneratedFile {
   readonly path: string;
   readonly text: string;
 }

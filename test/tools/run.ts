@@ -16,6 +16,7 @@ export interface RunOptions {
 }
 
 const outputBytesMax = 16 * 1024 * 1024;
+const outputLinesShown = 15;
 
 /** Runs a command to its end; never throws, also not when there is no such program. */
 export function run(command: string, args: readonly string[], options: RunOptions): Promise<RunResult> {
@@ -32,4 +33,12 @@ export function run(command: string, args: readonly string[], options: RunOption
     resolve({ code: String(error.code) === "ENOENT" ? 127 : code, stdout, stderr: stderr || error.message });
   });
   return promise;
+}
+
+/** Runs a command to its end and answers its output. @throws Error with the last lines when it fails */
+export async function succeed(command: string, args: readonly string[], options: RunOptions): Promise<string> {
+  const { code, stdout, stderr } = await run(command, args, options);
+  if (code === 0) return stdout;
+  const lines = `${stdout}\n${stderr}`.trim().split("\n").slice(-outputLinesShown).join("\n");
+  throw new Error(`${command} ${args.slice(0, 2).join(" ")} failed:\n${lines}`);
 }

@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { aggregations, type MetricConfig, type SloConfig, type SourceConfig } from "../../crds/config.ts";
-import { meaningsOf, type Meaning } from "../../runtime/metrics/promql/kinds/meaning.ts";
+import { countRecipe, fractionRecipe } from "../../runtime/metrics/promql/kinds/events.ts";
+import { meaningOf, meaningsOf, type Meaning } from "../../runtime/metrics/promql/kinds/meaning.ts";
 import { burnTiers } from "../../runtime/metrics/slo/slo-windows.ts";
 
 /** The page that says what each aggregation means, made of the recipes that plan it. */
@@ -30,6 +31,9 @@ const intro = `# What each aggregation means
 catalog serves the same as \`semantics\`, for each metric and aggregation. \`m\` is the metric's series in one store,
 \`w\` the width of a point and \`g\` the grouping. The partials of all stores are added, or their minimum or maximum is
 taken. The value is computed from them once, at the end.
+
+\`count\` and \`fraction\` are what PromQL expressions ask for besides aggregations: the number of events, and the
+share of observations up to the threshold of an objective. \`agg\` does not take them.
 `;
 
 const sloIntro = `## Objectives
@@ -54,7 +58,8 @@ export function semanticsText(): string {
 
 function section(title: string, source: SourceConfig): string {
   const allowed = aggregations.filter((aggregation) => isAllowed(source, aggregation));
-  const meanings = Object.entries(meaningsOf({ id: "m", source, aggregations: allowed } as unknown as MetricConfig));
+  const metric = { id: "m", source, aggregations: allowed } as unknown as MetricConfig;
+  const meanings = [...Object.entries(meaningsOf(metric)), ...measureMeanings(metric)];
   const rows = meanings.map(
     ([aggregation, meaning]) =>
       `| \`${aggregation}\` | ${meaning.value} | ${meaning.partials.map(partial).join("<br>")} |`,
@@ -75,6 +80,18 @@ function section(title: string, source: SourceConfig): string {
     ...notes,
     "",
   ].join("\n");
+}
+
+/** The measures besides the aggregations. */
+function measureMeanings(metric: MetricConfig): readonly (readonly [string, Meaning])[] {
+  const measures = { count: countRecipe, fraction: (own: MetricConfig) => fractionRecipe(own, 1) };
+  return Object.entries(measures).flatMap(([name, recipeFor]) => {
+    try {
+      return [[name, meaningOf(recipeFor(metric), metric)] as const];
+    } catch {
+      return [];
+    }
+  });
 }
 
 function isAllowed(source: SourceConfig, aggregation: (typeof aggregations)[number]): boolean {

@@ -55,17 +55,28 @@ const prometheus: ToolSource = {
   cost: "about five minutes on two cores, once",
 };
 
+const victoriaMetricsModule = "github.com/VictoriaMetrics/VictoriaMetrics";
+
 const victoriaMetrics: ToolSource = {
   folder: "victoria-metrics",
-  packages: ["github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics"],
-  versionModule: "github.com/VictoriaMetrics/VictoriaMetrics",
+  packages: [`${victoriaMetricsModule}/app/victoria-metrics`],
+  versionModule: victoriaMetricsModule,
   tags: "",
-  linkerFlags: (version) =>
-    `-X github.com/VictoriaMetrics/VictoriaMetrics/lib/buildinfo.Version=victoria-metrics-${version}`,
+  linkerFlags: (version) => `-X ${victoriaMetricsModule}/lib/buildinfo.Version=victoria-metrics-${version}`,
   links: [],
   debianPackage: "victoria-metrics",
   isMuteInDebian: true,
   cost: "about a minute and a half, once",
+};
+
+const vmalert: ToolSource = {
+  folder: "vmalert",
+  packages: [`${victoriaMetricsModule}/app/vmalert`],
+  versionModule: victoriaMetricsModule,
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "half a minute, once",
 };
 
 const kubernetes: ToolSource = {
@@ -118,7 +129,7 @@ const kind: ToolSource = {
   cost: "a quarter of a minute, once",
 };
 
-/** A program that checks the chart. Each is always built, so that every machine gets the same result. */
+/** A program of `cmd/`. Each is always built, so that every machine gets the same result. */
 function judge(folder: string, module: string, cost: string): ToolSource {
   return {
     folder,
@@ -146,6 +157,14 @@ const resourceHealth: ToolSource = {
   cost: "half a minute, once",
 };
 
+const actionlint = judge("actionlint", "github.com/rhysd/actionlint", "a quarter of a minute, once");
+const crane = judge("crane", "github.com/google/go-containerregistry", "half a minute, once");
+
+const cosign: ToolSource = {
+  ...judge("cosign", "github.com/sigstore/cosign/v3", "about three minutes, once"),
+  linkerFlags: (version) => `-X sigs.k8s.io/release-utils/version.gitVersion=${version}`,
+};
+
 const natsBackup: ToolSource = {
   folder: "nats-backup",
   packages: ["."],
@@ -154,6 +173,26 @@ const natsBackup: ToolSource = {
   linkerFlags: () => "",
   links: [],
   cost: "about a minute, once",
+};
+
+const otlpReceiver: ToolSource = {
+  folder: "otlp-receiver",
+  packages: ["."],
+  versionModule: "go.opentelemetry.io/collector/receiver/otlpreceiver",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "half a minute, once",
+};
+
+const prometheusClient: ToolSource = {
+  folder: "prometheus-client",
+  packages: ["."],
+  versionModule: "github.com/prometheus/client_golang",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "a quarter of a minute, once",
 };
 
 const prometheusMinimum: Version = [3, 9, 0];
@@ -186,12 +225,16 @@ export const tools = {
     versionArgs: ["--version"],
     pathVariable: "HELIOGRAPH_PROMTOOL",
   },
+  /** Asks a Prometheus API with client_golang; only ever built. */
+  "prometheus-client": { source: prometheusClient, minimum: [1, 25, 0], versionArgs: [] },
   "victoria-metrics": {
     source: victoriaMetrics,
     minimum: [1, 79, 0],
     versionArgs: ["-version"],
     pathVariable: "HELIOGRAPH_VICTORIA_METRICS",
   },
+  /** Evaluates alert rules against a Prometheus API; only ever built, Debian has an old one too. */
+  vmalert: { source: vmalert, minimum: [1, 150, 0], versionArgs: [] },
   /** The one program that holds all of Kubernetes; only ever built. */
   kubernetes: { source: kubernetes, minimum: kubernetesMinimum, versionArgs: [] },
   etcd: kubernetesProgram(["--version"], [3, 5, 0]),
@@ -209,8 +252,14 @@ export const tools = {
   "helm-docs": { source: helmDocs, minimum: [1, 14, 2], versionArgs: [] },
   kubeconform: { source: kubeconform, minimum: [0, 8, 0], versionArgs: [] },
   "kube-score": { source: kubeScore, minimum: [1, 20, 0], versionArgs: [] },
+  actionlint: { source: actionlint, minimum: [1, 7, 12], versionArgs: [] },
+  /** Images and a registry without a daemon; only ever built. */
+  crane: { source: crane, minimum: [0, 22, 1], versionArgs: [] },
+  cosign: { source: cosign, minimum: [3, 1, 3], versionArgs: [] },
   /** Backups as the NATS command makes them; only ever built. */
   "nats-backup": { source: natsBackup, minimum: [0, 5, 1], versionArgs: [] },
+  /** The receiver of the OpenTelemetry Collector; only ever built. */
+  "otlp-receiver": { source: otlpReceiver, minimum: [0, 160, 0], versionArgs: [] },
   /** What Flux and Argo CD make of an object; only ever built. */
   "resource-health": { source: resourceHealth, minimum: [1, 2, 0], versionArgs: [] },
   kind: { source: kind, minimum: [0, 30, 0], versionArgs: ["version"] },

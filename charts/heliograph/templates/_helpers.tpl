@@ -29,7 +29,38 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ include "heliograph.name" $root }}
 app.kubernetes.io/instance: {{ $root.Release.Name }}
-app.kubernetes.io/component: {{ index . 1 }}
+app.kubernetes.io/component: {{ ternary (include "heliograph.nats.component" $root) (index . 1) (eq (index . 1) "nats") }}
+{{- end -}}
+
+{{/* Component of the NATS servers: `nats`, with the suffix of the store that a migration made. */}}
+{{- define "heliograph.nats.component" -}}
+nats{{ with .Values.nats.store }}-{{ . }}{{ end }}
+{{- end -}}
+
+{{/* Name of the NATS servers, and first part of the names of their volumes. */}}
+{{- define "heliograph.nats.name" -}}
+{{ include "heliograph.fullname" . }}-{{ include "heliograph.nats.component" . }}
+{{- end -}}
+
+{{/* Not empty while `heliograph nats migrate` copies the streams: no pod of the runtime may change them then. */}}
+{{- define "heliograph.nats.isMigrating" -}}
+{{- if and .Values.nats.enabled .Values.nats.migration -}}
+{{- if .Values.nats.migration.replicas -}}migrating{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Renders a template for the servers of `nats`, then for those of `nats.migration`: (list root template). */}}
+{{- define "heliograph.nats.eachStore" -}}
+{{- $root := index . 0 -}}
+{{- $template := index . 1 -}}
+{{- include $template $root }}
+{{- with $root.Values.nats.migration }}
+{{- if .replicas }}
+---
+{{- $values := mergeOverwrite (deepCopy $root.Values) (dict "nats" (pick . "replicas" "store")) }}
+{{ include $template (mergeOverwrite (dict) (omit $root "Values") (dict "Values" $values)) }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "heliograph.image" -}}
@@ -89,27 +120,51 @@ affinity:
 {{ include "heliograph.apiScheme" . }}://{{ include "heliograph.fullname" . }}:{{ .Values.runtime.service.port }}
 {{- end -}}
 
-{{/* Fields of a pod that the restricted Pod Security standard requires. */}}
+{{/*
+Security context of a pod, and whether it shares the users of its host. The fallback is for the values of a release that did not have
+these, which an upgrade with --reuse-values brings.
+*/}}
 {{- define "heliograph.podSecurity" -}}
+{{- $user := dict "runAsNonRoot" true "runAsUser" 65532 "runAsGroup" 65532 "fsGroup" 65532 -}}
+{{- $restricted := merge $user (dict "fsGroupChangePolicy" "OnRootMismatch" "seccompProfile" (dict "type" "RuntimeDefault")) -}}
+{{- if eq (toString .Values.hostUsers) "false" -}}
+hostUsers: false
+{{ end -}}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  fsGroupChangePolicy: OnRootMismatch
-  seccompProfile: {type: RuntimeDefault}
+  {{- toYaml (default $restricted .Values.podSecurityContext) | nindent 2 }}
 {{- end -}}
 
+{{/* Security context of a container, with the same fallback. */}}
 {{- define "heliograph.containerSecurity" -}}
+{{- $closed := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true -}}
+{{- $restricted := merge $closed (dict "capabilities" (dict "drop" (list "ALL"))) -}}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities: {drop: [ALL]}
+  {{- toYaml (default $restricted .Values.containerSecurityContext) | nindent 2 }}
+{{- end -}}
+
+{{/* Old versions of a workload that stay for a rollback. */}}
+{{- define "heliograph.revisions" -}}
+revisionHistoryLimit: {{ ternary .Values.revisionHistoryLimit 3 (hasKey .Values "revisionHistoryLimit") | int }}
+{{- end -}}
+
+{{/* Seconds in which a pod of the runtime ends by itself. */}}
+{{- define "heliograph.runtime.endSeconds" -}}
+{{ add .Values.runtime.unreadySeconds .Values.runtime.drainSeconds 10 }}
 {{- end -}}
 
 {{/* Watched namespaces, as a comma-separated list. */}}
 {{- define "heliograph.watched" -}}
 {{- default (list .Release.Namespace) .Values.watch.namespaces | uniq | sortAlpha | join "," -}}
+{{- end -}}
+
+{{/* Labels that watch.selector asks for, as a YAML map; empty where it has another form than `a=b,c=d`. */}}
+{{- define "heliograph.selectorLabels" -}}
+{{- if regexMatch "^[^=!,() ]+==?[^=!,() ]+(,[^=!,() ]+==?[^=!,() ]+)*$" .Values.watch.selector -}}
+{{- range $pair := splitList "," .Values.watch.selector }}
+{{- $parts := regexSplit "==?" $pair 2 }}
+{{ index $parts 0 }}: {{ index $parts 1 | quote }}
+{{- end }}
+{{- end -}}
 {{- end -}}
 
 {{/* Not empty where more than one namespace is watched and each of them may name every tenant. */}}
@@ -126,7 +181,7 @@ Number of servers that wrote the stored data: 1 or 3. Empty without stored data,
 ConfigMap shows the number, because the servers may be scaled to another one now. After an uninstall the volumes show it.
 */}}
 {{- define "heliograph.nats.serversBefore" -}}
-{{- $name := printf "%s-nats" (include "heliograph.fullname" .) -}}
+{{- $name := include "heliograph.nats.name" . -}}
 {{- $config := lookup "v1" "ConfigMap" .Release.Namespace $name -}}
 {{- if $config -}}
 {{ ternary 3 1 (contains "\ncluster {" (dig "data" "nats.conf" "" $config)) }}
@@ -147,17 +202,17 @@ ConfigMap shows the number, because the servers may be scaled to another one now
 
 {{- define "heliograph.nats.tlsSecret" -}}
 {{- if .Values.nats.enabled -}}
-{{- default (printf "%s-nats-tls" (include "heliograph.fullname" .)) .Values.nats.tls.existingSecret -}}
+{{- default (printf "%s-tls" (include "heliograph.nats.name" .)) .Values.nats.tls.existingSecret -}}
 {{- else -}}
 {{- .Values.externalNats.tlsSecret -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Every name under which a NATS server is called, as a YAML list. */}}
+{{/* Every name under which a NATS server is called, as a YAML list: of one server and of three, so that one certificate serves both. */}}
 {{- define "heliograph.nats.hosts" -}}
-{{- $name := printf "%s-nats" (include "heliograph.fullname" .) -}}
+{{- $name := include "heliograph.nats.name" . -}}
 {{- $headless := printf "%s-pods" $name -}}
-{{- range $service := list $name $headless }}
+{{- range $service := list (printf "%s-nats" (include "heliograph.fullname" .)) $headless }}
 - {{ $service }}
 - {{ $service }}.{{ $.Release.Namespace }}
 - {{ $service }}.{{ $.Release.Namespace }}.svc
@@ -165,7 +220,7 @@ ConfigMap shows the number, because the servers may be scaled to another one now
 {{- end }}
 # For forwarded ports, as in a backup.
 - localhost
-{{- range $index := until (int .Values.nats.replicas) }}
+{{- range $index := until 3 }}
 - {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc
 - {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
 {{- end }}
@@ -221,7 +276,7 @@ ConfigMap shows the number, because the servers may be scaled to another one now
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:
-  name: {{ include "heliograph.fullname" (index . 0) }}-{{ index . 1 }}
+  name: {{ include "heliograph.fullname" (index . 0) }}-{{ ternary (include "heliograph.nats.component" (index . 0)) (index . 1) (eq (index . 1) "nats") }}
   labels:
     {{- include "heliograph.labels" (index . 0) | nindent 4 }}
     {{- include "heliograph.selector" . | nindent 4 }}

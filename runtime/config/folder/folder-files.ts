@@ -13,7 +13,7 @@ export interface FolderEntry {
 }
 
 /** Largest file that is read. */
-const fileBytesMax = 2 * 1024 * 1024;
+export const fileBytesMax = 2 * 1024 * 1024;
 /** Most files of a folder that are read, in the order of their names. */
 export const filesMax = 1024;
 
@@ -24,8 +24,7 @@ export const filesMax = 1024;
  */
 export async function listFolder(folder: string): Promise<readonly FolderEntry[]> {
   const names = (await readdir(folder)).filter((name) => /^[^.].*\.(?:ya?ml|json)$/u.test(name)).sort();
-  const entries = [];
-  for (const name of names) entries.push(await entryOf(folder, name));
+  const entries = await Promise.all(names.map((name) => entryOf(folder, name)));
   return entries.filter((entry) => entry !== undefined);
 }
 
@@ -42,13 +41,23 @@ async function entryOf(folder: string, name: string): Promise<FolderEntry | unde
 export async function readFolderFile({ name, path, bytes }: FolderEntry): Promise<FolderFile> {
   if (bytes > fileBytesMax) return broken(name, "TooLarge", `is larger than ${fileBytesMax} bytes`);
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
+    return parseFolderFile(name, await readFile(path));
+  } catch (error) {
+    return broken(name, "Unreadable", error instanceof Error ? error.message : "cannot be read");
+  }
+}
+
+/** Parses one file. Faults of the text become problems. */
+export function parseFolderFile(name: string, bytes: Uint8Array): FolderFile {
+  if (bytes.length > fileBytesMax) return broken(name, "TooLarge", `is larger than ${fileBytesMax} bytes`);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     // Some editors truncate a file before they write it: an empty file must not remove its objects.
     if (text.trim() === "") return broken(name, "Empty", "is empty");
     return { name, ...readYaml(name, text) };
   } catch (error) {
     if (error instanceof TypeError) return broken(name, "InvalidUtf8", "is not valid UTF-8");
-    return broken(name, "Unreadable", error instanceof Error ? error.message : "cannot be read");
+    throw error;
   }
 }
 

@@ -1,25 +1,13 @@
 // Configuration from a folder of files. It reads no cluster.
 import { setTimeout as sleep } from "node:timers/promises";
-import { compile, configDigest } from "../../../crds/compile/compile.ts";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import { type ConfigPart, partsOf } from "../../../crds/part.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
-import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { InstallationPolicy } from "../../../crds/policy.ts";
-import type { ConfigSource, ConfigState } from "../config-source.ts";
+import type { ConfigSource } from "../config-source.ts";
 import { fileProblem, filesMax, listFolder, readFolderFile, type FolderEntry } from "./folder-files.ts";
-import { noObjects, objectKey, readObjects, type FolderFile, type FolderObjects } from "./folder-objects.ts";
-import type { SourceProblem } from "../yaml/yaml-documents.ts";
-
-/** The present state of a folder. */
-export interface FolderState extends ConfigState {
-  /** Result of each object that is valid by itself. */
-  readonly results: readonly ResourceResult[];
-  /** All faults of files and objects, by file and line. */
-  readonly problems: readonly SourceProblem[];
-  /** `Kind/namespace/name` of objects that stay in force in an earlier version. */
-  readonly kept: readonly string[];
-}
+import { noObjects, readObjects, type FolderFile, type FolderObjects } from "./folder-objects.ts";
+import { stateOf, type FolderState } from "./folder-state.ts";
 
 interface FolderOptions {
   readonly policy: InstallationPolicy;
@@ -37,6 +25,7 @@ const pollMsDefault = 200;
 const settleMsDefault = 50;
 /** A folder that changes all the time is read after this number of polls. */
 const settlePollsMax = 8;
+const readsAtOnceMax = 32;
 
 /**
  * Configuration from a folder of YAML files: the three kinds and their Secrets. It polls for changes, which also works
@@ -126,11 +115,16 @@ export async function readFolder(folder: string, policy: InstallationPolicy): Pr
   return new FolderReader(folder, { policy }).read(await listFolder(folder));
 }
 
+interface KnownFile {
+  readonly signature: string;
+  readonly file: FolderFile;
+}
+
 /** Remembers what the folder held, so that only changed files are read again and broken ones change nothing. */
 class FolderReader {
   private readonly folder: string;
   private readonly options: FolderOptions;
-  private files = new Map<string, { readonly signature: string; readonly file: FolderFile }>();
+  private files = new Map<string, KnownFile>();
   private objects: FolderObjects = noObjects;
   private signature: string | undefined;
   private hasTooMany = false;
@@ -148,11 +142,11 @@ class FolderReader {
   }
 
   async read(entries: readonly FolderEntry[]): Promise<FolderState> {
-    const files: FolderReader["files"] = new Map();
-    for (const entry of entries.slice(0, filesMax)) {
-      const known = this.files.get(entry.name);
-      const isKnown = known?.signature === entry.signature;
-      files.set(entry.name, isKnown ? known : { signature: entry.signature, file: await readFolderFile(entry) });
+    const files = new Map<string, KnownFile>();
+    const readable = entries.slice(0, filesMax);
+    for (let done = 0; done < readable.length; done += readsAtOnceMax) {
+      const some = readable.slice(done, done + readsAtOnceMax);
+      for (const [name, file] of await Promise.all(some.map((entry) => this.readEntry(entry)))) files.set(name, file);
     }
     this.files = files;
     this.signature = signatureOf(entries);
@@ -162,6 +156,12 @@ class FolderReader {
     );
     this.hasTooMany = entries.length > filesMax;
     return this.compile();
+  }
+
+  private async readEntry(entry: FolderEntry): Promise<readonly [name: string, KnownFile]> {
+    const { name, signature } = entry;
+    const known = this.files.get(name);
+    return [name, known?.signature === signature ? known : { signature, file: await readFolderFile(entry) }];
   }
 
   /** Compiles the files of the last read with the present time. */
@@ -196,39 +196,4 @@ function signatureOf(entries: readonly FolderEntry[]): string {
 function isSame(one: FolderState, other: FolderState): boolean {
   const shown = ({ hash, problems, kept }: FolderState): string => JSON.stringify([hash, problems, kept]);
   return shown(one) === shown(other);
-}
-
-function stateOf(
-  { objects, problems, kept }: FolderObjects,
-  policy: InstallationPolicy,
-  before: Before,
-  folderProblems: readonly SourceProblem[],
-): { readonly state: FolderState; readonly againMs: number } {
-  const all = [...objects];
-  const { config, results, againMs } = compile({
-    resources: all.flatMap(([, { resource }]) => resource ?? []),
-    secrets: new Map(
-      all.flatMap(([key, { secret }]) => (secret === undefined ? [] : [[key.slice("Secret/".length), secret]])),
-    ),
-    policy,
-    before,
-  });
-  const state = {
-    config,
-    hash: configDigest(config),
-    results,
-    problems: [...folderProblems, ...problems, ...results.flatMap((result) => resultProblems(result, objects))],
-    kept: [...kept, ...results.flatMap((result) => lastGoodKey(result) ?? [])],
-  };
-  return { state, againMs };
-}
-
-function lastGoodKey({ kind, namespace, name, lastGood }: ResourceResult): string | undefined {
-  return lastGood === undefined ? undefined : objectKey(kind, namespace, name);
-}
-
-function resultProblems(result: ResourceResult, objects: FolderObjects["objects"]): readonly SourceProblem[] {
-  const object = objects.get(objectKey(result.kind, result.namespace, result.name));
-  if (object === undefined) return [];
-  return result.problems.map((problem) => ({ ...problem, file: object.file, line: object.lineOf(problem.field) }));
 }

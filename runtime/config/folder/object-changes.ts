@@ -1,5 +1,5 @@
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
-import type { FolderState } from "./folder-source.ts";
+import type { FolderState } from "./folder-state.ts";
 
 /** Effect of an edit on one object, for the log. */
 interface ObjectChange {

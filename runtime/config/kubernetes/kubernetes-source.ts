@@ -54,7 +54,7 @@ const sourceTimes: SourceTimes = {
 
 /**
  * Configuration from the Secrets that an operator writes. Each Secret is watched by its name. After a fault of a Secret
- * or of the API server, the last good version stays in force. Source: design §3.
+ * or of the API server, the last good version stays in force.
  */
 export class KubernetesSource implements ConfigSource<ShardedState> {
   private readonly options: KubernetesSourceOptions;

@@ -1,7 +1,7 @@
 import type { ShardSecret } from "../../../crds/shards/shards.ts";
 import type { BackoffOptions } from "../../../kube/backoff.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
-import type { KubeObject, ResourceType } from "../../../kube/client/resource.ts";
+import { type KubeObject, secretType } from "../../../kube/client/resource.ts";
 import type { Outage } from "../../../kube/outage.ts";
 import { Reflector } from "../../../kube/reflector/reflector.ts";
 
@@ -48,7 +48,6 @@ interface FollowOptions {
   readonly listener: FollowListener;
 }
 
-const secretType: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
 const relistJitter = 1 / 3;
 /** The server ends no watch before the next list is due. */
 const watchSecondsPerRelist = 1.5;

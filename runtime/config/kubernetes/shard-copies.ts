@@ -10,21 +10,24 @@ import type { ShardSecret } from "../../../crds/shards/shards.ts";
 export class ShardCopies {
   private readonly folder: string;
   private readonly prefix: string;
+  private readonly writer: number;
   private readonly writing = new Map<string, Promise<void>>();
 
-  private constructor(folder: string, prefix: string) {
+  private constructor(folder: string, prefix: string, writer: number) {
     this.folder = folder;
     this.prefix = prefix;
+    this.writer = writer;
   }
 
   /**
    * Opens a folder, making it when it is missing.
    * @param prefix prefix of the installation, since several may share the folder
+   * @param writer number of this process among those that write the same copies. @default 0
    * @throws Error when it cannot be made
    */
-  static async open(folder: string, prefix: string): Promise<ShardCopies> {
+  static async open(folder: string, prefix: string, writer = 0): Promise<ShardCopies> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return new ShardCopies(folder, prefix);
+    return new ShardCopies(folder, prefix, writer);
   }
 
   /** The copy of a shard; undefined when none can be read. */
@@ -54,7 +57,7 @@ export class ShardCopies {
   }
 
   private async replace(name: string, text: string): Promise<void> {
-    const aside = `${this.pathOf(name)}.new`;
+    const aside = `${this.pathOf(name)}.new${this.writer === 0 ? "" : this.writer}`;
     // An existing file of another user would keep its mode.
     await rm(aside, { force: true });
     const file = await open(aside, "wx", 0o600);

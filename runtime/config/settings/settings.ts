@@ -186,7 +186,7 @@ export type EventIdForm = (typeof eventIdForms)[number];
 /** Every {@link EventIdForm}. */
 export const eventIdForms = ["Uuid", "Ulid", "TenantPrefix"] as const;
 
-/** Sizes of the JetStream streams. Source: design §4. */
+/** Sizes of the JetStream streams. */
 export interface StreamSettings {
   /** First token of every subject, and, in capitals, of every stream name. @default "hg" */
   readonly prefix: string;

@@ -1,7 +1,7 @@
 /** One change to what callers and partners see. */
 interface Change {
   readonly kind: "added" | "changed" | "deprecated" | "removed";
-  readonly surface: "metrics" | "webhooks" | "schemas";
+  readonly surface: "metrics" | "webhooks" | "preview" | "schemas";
   readonly what: string;
 }
 
@@ -20,6 +20,36 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
   {
     version: "2026-11-22",
     changes: [
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "query, query_range and look-ups below /prometheus/api/v1, for clients of Prometheus",
+      },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "GET /webhooks/partners: the partners that a token may see, with states, subscriptions and keys",
+      },
+      {
+        kind: "added",
+        surface: "preview",
+        what: "POST /v1/preview and GET /v1/preview/:id: the effect of an edit of resources before it is applied",
+      },
+      {
+        kind: "added",
+        surface: "preview",
+        what: "queries of a preview: recorded queries that an edit refuses, allows, or makes dearer or cheaper",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "GET /v1/status/:tenant: the public objectives of a tenant, as its status page shows them; slo: title",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "questions of peers: a list of values in place of one value of a filter",
+      },
       {
         kind: "changed",
         surface: "webhooks",

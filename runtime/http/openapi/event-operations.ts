@@ -160,6 +160,15 @@ export const ackOperation: Operation = {
   answers: { "200": { description: "The dead letter is closed", schema: "Ack" } },
 };
 
+/** `GET /webhooks/partners` */
+export const partnersOperation: Operation = {
+  id: "listPartners",
+  tag: "webhooks",
+  summary: "Partners that the caller may see, with their subscriptions to the caller's tenants, by name",
+  parameters: paging,
+  answers: { "200": { description: "Partners", schema: "PartnerPage" } },
+};
+
 /** `GET /webhooks/partners/:namespace/:name/jwks.json` */
 export const keysOperation: Operation = {
   id: "readPublicKeys",

@@ -1,4 +1,5 @@
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
+import { partnerStates } from "../../webhooks/history/partner-list.ts";
 import { requestForms } from "../../webhooks/replay/request-forms.ts";
 import { ownDomain } from "../../webhooks/events/reserved-types.ts";
 import { count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
@@ -125,6 +126,14 @@ export const eventSchemas: SchemaSet = {
     attempts: count,
     ended_at: ref("Time"),
     replay_id: nullable(text()),
+  }),
+  PartnerPage: object({ data: list(ref("PartnerSummary")), meta: ref("CursorMeta") }),
+  PartnerSummary: object({
+    partner: text(),
+    state: words(partnerStates),
+    reason: nullable(text()),
+    subscriptions: list(object({ name: text(), types: list(text()), tenants: list(text()) })),
+    keys: list(object({ id: text(), not_after: nullable(ref("Time")) })),
   }),
   PublicKeySet: object({
     keys: list(

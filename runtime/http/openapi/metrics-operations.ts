@@ -202,6 +202,15 @@ export const sloOperation: Operation = {
   answers: wholeOrPartial({ schema: "SloAnswer", headers: { ...diagnostics, ...unlessAnonymous(quotas) } }),
 };
 
+/** `GET /v1/status/:tenant` */
+export const statusOperation: Operation = {
+  id: "publicStatus",
+  tag: "metrics",
+  summary: "Public objectives of a tenant, as its status page shows them; 404 for a tenant without any",
+  parameters: [{ name: "tenant", in: "path", description: "The tenant", schema: name }],
+  answers: { "200": { description: "Its public objectives", schema: "StatusAnswer" } },
+};
+
 /** A caller without a token has no quota of its own. */
 function unlessAnonymous(
   headers: Readonly<Record<string, OperationHeader>>,

@@ -17,6 +17,7 @@ import {
   type SchemaSet,
 } from "./json-schema.ts";
 
+const sloStates = words(["ok", "increasing", "critical", "recovering", "insufficient_data"]);
 const numberOrNull: JsonSchema = { type: ["number", "null"] };
 
 function tuple(...items: readonly JsonSchema[]): JsonSchema {
@@ -259,10 +260,30 @@ export const metricsSchemas: SchemaSet = {
       tiers: list(
         object({ severity: words(["page", "ticket"]), factor: number, long: ref("BurnRate"), short: ref("BurnRate") }),
       ),
-      status: words(["ok", "increasing", "critical", "recovering", "insufficient_data"]),
+      status: sloStates,
     },
-    { sli: share, events: object({ good: number, total: number }) },
+    { title: text(), sli: share, events: object({ good: number, total: number }) },
   ),
+  StatusAnswer: object({
+    tenant: text(),
+    status: sloStates,
+    data: list(
+      object(
+        {
+          name: text(),
+          title: text(),
+          domain: text(),
+          objective: share,
+          window_days: count,
+          at: ref("Time"),
+          status: sloStates,
+          regions: list(text()),
+          missing_regions: list(text()),
+        },
+        { sli: share, budget_remaining: number },
+      ),
+    ),
+  }),
   SloAnswer: object({
     data: list(ref("Slo")),
     meta: object({ correlation_id: ref("CorrelationId"), schema_version: text(), partial: flag }),

@@ -1,4 +1,5 @@
 import { bucketsPart, exemplarsPart, newestPart, questionVersion } from "../../metrics/promql/partial-question.ts";
+import { filterValuesMax } from "../../metrics/request/parameters.ts";
 import {
   closedObject,
   described,
@@ -15,7 +16,7 @@ import {
 const name = text({ minLength: 1, maxLength: 200 });
 const time: JsonSchema = { type: "integer", minimum: 0, description: "Unix milliseconds" };
 
-/** Requests between runtimes of different regions. Source: design §1, "stores/ (Prometheus-compatible, peer)". */
+/** Requests between runtimes of different regions. */
 export const peerSchemas: SchemaSet = {
   PartialQuestion: {
     anyOf: [
@@ -35,7 +36,13 @@ export const peerSchemas: SchemaSet = {
       agg: ref("Aggregation"),
       part: described(name, `A statistic of the aggregation, or ${bucketsPart}, ${newestPart}, ${exemplarsPart}`),
       tenant: name,
-      filters: { type: "object", propertyNames: ref("LabelName"), additionalProperties: name },
+      filters: {
+        type: "object",
+        propertyNames: ref("LabelName"),
+        additionalProperties: {
+          anyOf: [name, described(list(name, { minItems: 1, maxItems: filterValuesMax }), "Any of these")],
+        },
+      },
       group_by: list(ref("LabelName")),
     },
     {

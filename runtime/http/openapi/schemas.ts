@@ -4,6 +4,15 @@ import { eventSchemas } from "./event-schemas.ts";
 import type { SchemaSet } from "./json-schema.ts";
 import { metricsSchemas } from "./metrics-schemas.ts";
 import { peerSchemas } from "./peer-schemas.ts";
+import { previewSchemas } from "./preview-schemas.ts";
+import { prometheusSchemas } from "./prometheus-schemas.ts";
 
 /** Every schema of what is served, by name. */
-export const schemas: SchemaSet = { ...commonSchemas, ...eventSchemas, ...metricsSchemas, ...peerSchemas };
+export const schemas: SchemaSet = {
+  ...commonSchemas,
+  ...eventSchemas,
+  ...metricsSchemas,
+  ...peerSchemas,
+  ...previewSchemas,
+  ...prometheusSchemas,
+};

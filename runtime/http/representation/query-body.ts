@@ -1,4 +1,4 @@
-/** The members of a query or instant body that CSV and NDJSON use. Source: wire, "Query answer", "Instant". */
+/** The members of a query or instant body that CSV and NDJSON use. */
 export interface QueryBody {
   readonly data: readonly (RangeItem | InstantItem)[];
   readonly meta: { readonly group_by: readonly string[] };

@@ -1,7 +1,7 @@
 import type { BulkResponse, BulkResult } from "../../metrics/metrics-api.ts";
 import { problemHeaders, problemOf } from "../server/problem.ts";
 
-/** The body of a bulk: every query with the status, headers and body of a single request. Source: wire, "Bulk". */
+/** The body of a bulk: every query with the status, headers and body of a single request. */
 export function bulkBody({ results, meta }: BulkResponse, correlationId: string): object {
   return { results: results.map((result) => resultBody(result, correlationId)), meta };
 }

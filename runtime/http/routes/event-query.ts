@@ -17,6 +17,7 @@ const pageDefault = 50;
 const pageMax = 200;
 const dayMs = 86_400_000;
 const cursorForm = /^\d{1,16}$/u;
+const pageNames: readonly string[] = ["cursor", "limit"];
 const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const eventNames: readonly string[] = [
   "from",
@@ -75,6 +76,13 @@ export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
   if (reason !== undefined && !reasonForm.test(reason))
     throw refuseField("invalid_request", "reason", "reason must be 1 to 64 of a-z, 0-9 and _, such as status_404");
   return { partner, ...placeOf(query), ...(reason === undefined ? {} : { reason }) };
+}
+
+/** Reads the parameters of `GET /webhooks/partners`. @throws Refusal 400 that names the parameter at fault */
+export function readPartnerPlace(query: Parameters): { readonly skipped: number; readonly limit: number } {
+  refuseUnknown(query, (name) => pageNames.includes(name));
+  const { afterSeq, limit } = placeOf(query);
+  return { skipped: afterSeq, limit };
 }
 
 function placeOf(query: Parameters): { readonly afterSeq: number; readonly limit: number } {

@@ -25,9 +25,10 @@ export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly 
       scopes: ["events:write"],
       operation: ingestOperation,
       bodyBytesMax: batchBytesMax,
-      answer: async ({ body, caller: { tenants }, correlationId }) => {
-        if (!isBatch(body)) return { status: 202, body: acceptedBody(await ingest(body, { tenants })) };
-        return batchResponse(await ingestBatch(ingest, splitBatch(body), { tenants }), correlationId);
+      answer: async ({ body, caller: { tenants }, correlationId, traceparent }) => {
+        const sender = { tenants, traceparent };
+        if (!isBatch(body)) return { status: 202, body: acceptedBody(await ingest(body, sender)) };
+        return batchResponse(await ingestBatch(ingest, splitBatch(body), sender), correlationId);
       },
     }),
   ];

@@ -10,7 +10,7 @@ const partlyDone = 207;
 
 /**
  * The route with support of `Idempotency-Key`. The same key and body of one caller have the same outcome for a day, and
- * run once. A refused request had no effect, so its key may be used again. Source: wire, "Both APIs".
+ * run once. A refused request had no effect, so its key may be used again.
  * @throws Refusal `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
  */
 export function idempotent(keys: IdempotencyKeys, route: Route): Route {

@@ -39,16 +39,16 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
   const series = (name: string, operation: Operation, answer: Answering): Route =>
     seriesRoute({ name, operation, answer, representations });
   return [
-    series("query", queryOperation, ({ query, caller, signal, correlationId, nowMs }) =>
-      metrics.query(query, caller, signal, { correlationId, nowMs }),
+    series("query", queryOperation, ({ query, caller, signal, ...request }) =>
+      metrics.query(query, caller, signal, contextOf(request)),
     ),
-    series("instant", instantOperation, ({ query, caller, signal, correlationId, nowMs }) =>
-      metrics.instant(query, caller, signal, { correlationId, nowMs }),
+    series("instant", instantOperation, ({ query, caller, signal, ...request }) =>
+      metrics.instant(query, caller, signal, contextOf(request)),
     ),
     bulk(metrics),
     {
-      ...read("slo", sloOperation, ({ query, caller, signal, correlationId, nowMs, address }) =>
-        metrics.slo(query, caller, signal, { correlationId, nowMs, address }),
+      ...read("slo", sloOperation, ({ query, caller, signal, address, ...request }) =>
+        metrics.slo(query, caller, signal, { ...contextOf(request), address }),
       ),
       allowsAnonymous: true,
     },
@@ -57,6 +57,10 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
     ),
     read("health", healthOperation, async () => metrics.health()),
   ];
+}
+
+function contextOf({ correlationId, nowMs, traceparent }: Pick<ApiRequest, "correlationId" | "nowMs" | "traceparent">) {
+  return { correlationId, nowMs, traceparent };
 }
 
 /** A route that returns JSON only. */
@@ -157,9 +161,9 @@ function bulk(metrics: MetricsReads): Route {
     scopes,
     operation: bulkOperation,
     bodyBytesMax: bulkBytesMax,
-    answer: async ({ body, caller, signal, correlationId, nowMs, accept }) => {
+    answer: async ({ body, caller, signal, correlationId, accept, ...request }) => {
       const format = chooseMediaType(accept, bulkFormats);
-      const answer = await metrics.bulk(body, caller, signal, { correlationId, nowMs });
+      const answer = await metrics.bulk(body, caller, signal, contextOf({ ...request, correlationId }));
       const headers = { ...answer.headers, Vary: "Accept" };
       const refused = answer.results.flatMap((result) =>
         "refusal" in result ? [{ item: result.id, refusal: result.refusal }] : [],

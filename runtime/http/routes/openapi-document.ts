@@ -1,4 +1,5 @@
 import { errorTable } from "../../errors/table.ts";
+import { formMediaType } from "../server/query-string.ts";
 import { problemMediaType } from "../server/problem.ts";
 import type { Route } from "../server/route.ts";
 import { interfaceVersion } from "../openapi/changelog.ts";
@@ -11,7 +12,10 @@ const tokenDescription = [
   "one that is bound to a key is sent as `Authorization: DPoP` with a proof (RFC 9449).",
 ].join(" ");
 
-type Documented = Pick<Route, "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax"> & {
+type Documented = Pick<
+  Route,
+  "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax" | "takesForms"
+> & {
   readonly operation: Operation;
 };
 
@@ -36,13 +40,13 @@ export function openApiOf(routes: readonly Route[], schemas: SchemaSet): JsonSch
     },
     jsonSchemaDialect: schemaDialect,
     servers: [{ url: "/" }],
-    tags: [{ name: "metrics" }, { name: "webhooks" }, { name: "schemas" }],
+    tags: [{ name: "metrics" }, { name: "prometheus" }, { name: "webhooks" }, { name: "preview" }, { name: "schemas" }],
     paths: Object.fromEntries([...paths].map(([path, same]) => [templateOf(path), pathItem(same)])),
     components: {
       securitySchemes: {
         token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: tokenDescription },
       },
-      responses: { Problem: problemResponse },
+      responses: { Problem: problemResponse, PrometheusError: prometheusErrorResponse },
       headers: commonHeaders,
       schemas: Object.fromEntries(
         Object.entries(schemas).map(([name, schema]) => [name, withRefs(schema, componentHref)]),
@@ -84,6 +88,12 @@ const problemResponse: JsonSchema = {
   content: { [problemMediaType]: { schema: { $ref: componentHref("Problem") } } },
 };
 
+const prometheusErrorResponse: JsonSchema = {
+  description: "An error in the form of Prometheus, with the code of the error table",
+  headers: Object.fromEntries([headerRef("X-Correlation-Id"), headerRef("Retry-After")]),
+  content: { "application/json": { schema: { $ref: componentHref("PrometheusError") } } },
+};
+
 /** `/things/:id` → `/things/{id}` */
 function templateOf(path: string): string {
   return path.replaceAll(/:(\w+)/gu, "{$1}");
@@ -98,6 +108,7 @@ function operationObject(route: Documented): JsonSchema {
   const { parameters = [], bodySchema, bodyExample } = operation;
   const body = bodySchema === undefined ? { type: "object" } : { $ref: componentHref(bodySchema) };
   const example = bodyExample === undefined ? {} : { example: bodyExample };
+  const type = route.takesForms === true ? formMediaType : "application/json";
   return {
     operationId: operation.id,
     tags: [operation.tag],
@@ -106,7 +117,7 @@ function operationObject(route: Documented): JsonSchema {
     parameters: parameters.map(parameterObject),
     ...(route.bodyBytesMax === undefined
       ? {}
-      : { requestBody: { required: true, content: { "application/json": { schema: body, ...example } } } }),
+      : { requestBody: { required: type !== formMediaType, content: { [type]: { schema: body, ...example } } } }),
     responses: responsesOf(operation, route),
   };
 }
@@ -138,8 +149,8 @@ function parameterObject({
   };
 }
 
-function responsesOf({ answers }: Operation, route: Documented): JsonSchema {
-  const problem = { $ref: "#/components/responses/Problem" };
+function responsesOf({ answers, tag }: Operation, route: Documented): JsonSchema {
+  const problem = { $ref: `#/components/responses/${tag === "prometheus" ? "PrometheusError" : "Problem"}` };
   return {
     ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseObject(answer)])),
     ...Object.fromEntries(problemStatuses(route).map((status) => [String(status), problem])),
@@ -148,7 +159,8 @@ function responsesOf({ answers }: Operation, route: Documented): JsonSchema {
 }
 
 /** Statuses of the error table that every route of a kind may return; the rest is `default`. */
-function problemStatuses({ isOpen, bodyBytesMax, scopes }: Documented): readonly number[] {
+function problemStatuses({ isOpen, bodyBytesMax, scopes, operation }: Documented): readonly number[] {
+  if (operation.tag === "prometheus") return [400, 401, ...(bodyBytesMax === undefined ? [] : [413]), 422, 429, 503];
   const statuses = [
     400,
     406,

@@ -18,12 +18,12 @@ export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Rout
       isCertificateRequired: true,
       operation: partialsOperation,
       bodyBytesMax: questionBytesMax,
-      answer: ({ body, caller, signal, correlationId, nowMs, remainingMs }) =>
+      answer: ({ body, caller, signal, correlationId, nowMs, remainingMs, traceparent }) =>
         metrics.partials({
           body,
           caller,
           signal,
-          context: { correlationId, nowMs },
+          context: { correlationId, nowMs, traceparent },
           remainingMs: readRemaining(remainingMs),
         }),
     },

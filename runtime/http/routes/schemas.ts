@@ -21,7 +21,7 @@ const headers = { "Cache-Control": "public, max-age=300", Vary: "Accept" };
 
 /**
  * `/v1/schemas`, `/v1/openapi.json` and `/v1/changelog`: the interfaces in machine-readable form. They need no token,
- * since they hold no data of a tenant. Source: seed "Operational Metrics API" §4.6 and §9, wire "/v1/schemas".
+ * since they hold no data of a tenant. Source: seed "Operational Metrics API" §4.6 and §9.
  * @param described the other routes of the same server
  */
 export function schemaRoutes(described: readonly Route[]): readonly Route[] {

@@ -4,6 +4,7 @@ import { debugScope, type Caller } from "../../metrics/authorization/caller.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import { historyBytes } from "../../webhooks/history/history.ts";
 import type { HistoryView } from "../../webhooks/history/history-view.ts";
+import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { isNarrowed, partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { DeadLettersApi } from "../../webhooks/replay/dead-letters-api.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
@@ -12,11 +13,13 @@ import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import { idempotent } from "./idempotent.ts";
 import type { Route } from "../server/route.ts";
-import { readEventQuery, readDeadLetterQuery } from "./event-query.ts";
+import { requirePartners } from "./require-partners.ts";
+import { readEventQuery, readDeadLetterQuery, readPartnerPlace } from "./event-query.ts";
 
 /** The part of the webhook engine that the routes use. */
 interface WebhookService {
   readonly history: EventReads;
+  readonly partnerList: PartnerList;
   readonly replays: Replays;
   readonly deadLetters: DeadLettersApi;
   readonly idempotencyKeys: IdempotencyKeys;
@@ -29,21 +32,15 @@ const ackBytesMax = 8 * 1024;
 /** Headers of a response that is built from stored bytes. */
 const jsonBytes = { "content-type": "application/json; charset=utf-8" } as const;
 
-/** Events, replays and dead letters. Source: seed "Webhook Event Delivery" §4.2, wire "Webhooks". */
+/** Events, replays and dead letters. Source: seed "Webhook Event Delivery" §4.2. */
 export function webhookRoutes(service: WebhookService, partnersClaim: PartnersClaim = "Optional"): readonly Route[] {
-  const routes = [...historyRoutes(service), ...replayRoutes(service), ...deadLetterRoutes(service)];
+  const routes = [
+    ...historyRoutes(service),
+    partnersRoute(service),
+    ...replayRoutes(service),
+    ...deadLetterRoutes(service),
+  ];
   return [...(partnersClaim === "Required" ? routes.map(requirePartners) : routes), keysRoute(service)];
-}
-
-/** The route for tokens with a claim of partners only. */
-function requirePartners(route: Route): Route {
-  return {
-    ...route,
-    answer: async (request) => {
-      if (request.caller.partners !== undefined) return route.answer(request);
-      throw new Refusal("partners_required", "The token names no partners. Use * in its claim for every partner.");
-    },
-  };
 }
 
 /** The view of a caller. Partners never see internals of the platform, whatever their scopes. */
@@ -70,6 +67,20 @@ function keysRoute(service: WebhookService): Route {
         headers: { "cache-control": `public, max-age=${maxAgeSeconds}, must-revalidate` },
         body: keySet,
       };
+    },
+  };
+}
+
+function partnersRoute({ partnerList }: WebhookService): Route {
+  return {
+    method: "GET",
+    path: "/webhooks/partners",
+    scopes: ["webhooks:read"],
+    operation: operations.partnersOperation,
+    answer: async ({ query, caller }) => {
+      const asked = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerPlace(query) };
+      const { items, next } = await partnerList.page(asked);
+      return { status: 200, body: { data: items, meta: { cursor: cursorOf(next) } } };
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
-import type { Registry } from "prom-client";
 import { addConfigz, type ConfigView } from "./configz.ts";
+import { acceptsOpenMetrics, openMetricsType } from "../../tracing/open-metrics.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
 
 /** State of one part of the program. */
@@ -11,26 +11,38 @@ export interface PartHealth {
   readonly detail?: string;
 }
 
-interface AdminServerOptions extends ServerOptions {
-  readonly registry: Registry;
+export interface AdminServerOptions extends ServerOptions {
+  /** Metrics as Prometheus reads them. */
+  readonly registry: { readonly contentType: string; metrics(): Promise<string> };
+  /** The same as OpenMetrics, for scrapers that ask for it. @default every scraper gets the text of Prometheus */
+  readonly openMetrics?: (() => Promise<string>) | undefined;
   readonly health: () => readonly PartHealth[];
+  /** @default true while every part is healthy */
+  readonly isReady?: () => boolean;
   readonly config: ConfigView;
 }
 
 /**
- * The server for operators: `/healthz` (200 while the process runs, with degraded parts), `/readyz` (503 unless every
- * part is healthy), `/metrics` (Prometheus text) and `/configz`. The first three need no token, so its port must not be
- * published.
+ * The server for operators: `/healthz` (200 while the process runs, with degraded parts and the hash of the
+ * configuration), `/readyz` (503 unless every part is healthy), `/metrics` (for Prometheus) and `/configz`. The first
+ * three need no token, so its port must not be published.
  */
 export function createAdminServer(options: AdminServerOptions): FastifyInstance {
-  const { registry, health, config } = options;
+  const { registry, openMetrics, health, isReady = () => isWell(health()), config } = options;
   const app = createHttpServer(options);
-  app.get("/healthz", async () => ({ status: isWell(health()) ? "ok" : "degraded", parts: health() }));
+  app.get("/healthz", async () => {
+    const { hash: config_hash } = config.report();
+    return { status: isWell(health()) ? "ok" : "degraded", parts: health(), config_hash };
+  });
   app.get("/readyz", async (_request, reply) => {
-    const ready = isWell(health());
+    const ready = isReady();
     return reply.code(ready ? 200 : 503).send({ ready, parts: health() });
   });
-  app.get("/metrics", async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
+  app.get("/metrics", async (request, reply) => {
+    if (openMetrics !== undefined && acceptsOpenMetrics(request.headers.accept))
+      return reply.type(openMetricsType).send(await openMetrics());
+    return reply.type(registry.contentType).send(await registry.metrics());
+  });
   addConfigz(app, config);
   return app;
 }

@@ -1,12 +1,5 @@
 // Fastify servers: limits, problem documents, audit and repeated requests. Routes of one API are in `http/routes/`.
-import {
-  createServer,
-  STATUS_CODES,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { TLSSocket, type SecureContextOptions } from "node:tls";
@@ -25,6 +18,7 @@ import { correlationHeader, correlationId } from "./correlation.ts";
 import { hungUpStatus, noteEnd } from "./request-log.ts";
 import { httpLimits, type HttpLimits } from "./limits.ts";
 import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
+import { isPrometheusTarget, prometheusError } from "./prometheus-error.ts";
 import { refusalOfError } from "./refusal-of-error.ts";
 import type { RequestOutcome } from "./request-metrics.ts";
 import type { ApiResponse } from "./route.ts";
@@ -49,8 +43,11 @@ export interface ServerOptions {
   readonly shortcut?: Shortcut;
 }
 
-/** Sends the whole response and returns true, or does nothing and returns false. */
-export type Shortcut = (request: IncomingMessage, response: ServerResponse) => boolean;
+/**
+ * Sends the whole response and returns true, or does nothing and returns false. Where the body of the request decides,
+ * it returns true and later does the one, or calls `takeFullPath`.
+ */
+export type Shortcut = (request: IncomingMessage, response: ServerResponse, takeFullPath: () => void) => boolean;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -130,7 +127,8 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
 function shortened(handler: RequestListener, shortcut: Shortcut | undefined): RequestListener {
   if (shortcut === undefined) return handler;
   return (request, response) => {
-    if (!shortcut(request, response)) handler(request, response);
+    const takeFullPath = (): void => handler(request, response);
+    if (!shortcut(request, response, takeFullPath)) takeFullPath();
   };
 }
 
@@ -144,10 +142,14 @@ function boundedServer(handler: RequestListener, limits: HttpLimits, tls: Secure
   };
   // Routes check certificates of bound tokens. TLS accepts any certificate, and none. Source: RFC 8705 §3.
   const handshake = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: limits.headersTimeoutMs };
+  // An import of this module also loads all that it defines lazily, a WebSocket client among it. That takes 60 ms.
+  const { createServer } = process.getBuiltinModule("node:http");
   const server =
     tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...handshake }, handler);
   server.timeout = limits.silenceMs;
   server.maxConnections = limits.connectionsMax;
+  // Several processes on one port would otherwise hand a connection above the bound to each other without end.
+  Object.assign(server, { dropMaxConnection: true });
   return server;
 }
 
@@ -199,22 +201,31 @@ function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }:
   for (const { item, refusal: own } of refusedItems) auditOne(own, item);
 }
 
-/** Sends the problem document of any error of a request. */
+/** Sends the body of any error of a request: a problem document, or the form of Prometheus on its paths. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOfError(error);
+  const { status, type, body } = errorAnswer(refusal, request);
   request.refusal = refusal;
   // Fastify closes the connection under a client that still sends a refused body; the client would then see a reset
   // instead of the response. The rest of the body is discarded within the bound on receiving a request.
   reply.removeHeader("connection");
   return (
     reply
-      .code(refusal.status)
+      .code(status)
       .headers({ ...securityHeaders, [correlationHeader]: request.id })
       .headers(problemHeaders(refusal, request.routeOptions.config.scopes))
-      .header("content-type", problemMediaType)
+      .header("content-type", type)
       // As bytes: to a text Fastify adds a charset, which this media type does not have.
-      .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
+      .send(Buffer.from(JSON.stringify(body)))
   );
+}
+
+function errorAnswer(
+  refusal: Refusal,
+  { url, id }: FastifyRequest,
+): { readonly status: number; readonly type: string; readonly body: object } {
+  if (isPrometheusTarget(url)) return { ...prometheusError(refusal), type: "application/json" };
+  return { status: refusal.status, type: problemMediaType, body: problemOf(refusal, id) };
 }
 
 /** Before the handshake is complete, no response can be sent. */
@@ -244,6 +255,7 @@ function answerBrokenRequest(error: Error, socket: Socket): void {
     "content-length": String(Buffer.byteLength(body)),
     connection: "close",
   };
+  const { STATUS_CODES } = process.getBuiltinModule("node:http");
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ""}\r\n${lines.join("")}\r\n${body}`);
 }

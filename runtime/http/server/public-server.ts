@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
+import { usualCaches } from "../../bounds/memory-plan.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
 import { abortOnClose } from "./abort-on-close.ts";
@@ -7,7 +8,7 @@ import { createAddressReader, type ReadAddress } from "../authentication/client-
 import { createCertificateReader, type ReadCertificate } from "../authentication/client-certificate.ts";
 import { correlationHeader, correlationId } from "./correlation.ts";
 import { httpLimits } from "./limits.ts";
-import { queryParameters } from "./query-string.ts";
+import { formMediaType, formParameters, isForm, queryParameters } from "./query-string.ts";
 import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
 import { hasBytes } from "../representation/representations.ts";
 import { anonymous, type ApiResponse, type ApiRequest, type Route } from "./route.ts";
@@ -21,6 +22,8 @@ interface PublicServerOptions extends ServerOptions {
   readonly readAddress?: ReadAddress;
   readonly routes: readonly Route[];
   readonly now: () => number;
+  /** Bound on the responses that it repeats. @default that of a process that nothing limits */
+  readonly repeatBytes?: number;
 }
 
 declare module "fastify" {
@@ -44,6 +47,7 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
     authenticate,
     readCertificate = createCertificateReader({}),
     now,
+    repeatBytes = usualCaches.repeats,
     isEnding = () => false,
   } = options;
   const repeatRequests = createRepeatRequests({
@@ -52,12 +56,14 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
     isStill: authenticate.isStill,
     readCertificate,
     now,
+    bytesMax: repeatBytes,
     isEnding,
   });
   const app = createHttpServer({ ...options, areAnswersBounded: true, shortcut: repeatRequests.answer });
   app.addHook("preClose", async () => repeatRequests.end());
   app.decorateRequest("caller", undefined);
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  const types = ["application/json", formMediaType];
+  app.addContentTypeParser(types, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   for (const route of options.routes) addRoute(app, route, { ...options, readCertificate, repeatRequests });
   refuseOtherMethods(app, options.routes);
   return app;
@@ -81,6 +87,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
       request.caller = await callerOf(request, route, { authenticate, readCertificate });
       request.client = request.caller.client;
       refuseEncodedBody(request.headers["content-encoding"]);
+      refuseForm(route, request.headers["content-type"]);
     },
   };
   app.route({
@@ -91,7 +98,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
       const ownId = request.caller === anonymous ? correlationId(undefined) : request.id;
       const work = (signal: AbortSignal): Promise<ApiResponse> =>
         route.answer(
-          apiRequest(request, {
+          apiRequest(request, route, {
             correlationId: ownId,
             signal,
             nowMs: now(),
@@ -128,13 +135,14 @@ interface Answered {
 function keepRepeatable(
   repeatRequests: RepeatRequests,
   { path }: Route,
-  { raw, caller }: FastifyRequest,
+  { raw, caller, body: received }: FastifyRequest,
   { answer, headers }: Answered,
 ): void {
   const { again, body, status } = answer;
   if (again === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
   const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-  repeatRequests.keep(raw, { caller, route: path, again, headers: texts, bytes: body });
+  const own = received instanceof Uint8Array ? received : noBody;
+  repeatRequests.keep(raw, { caller, route: path, again, headers: texts, bytes: body }, own);
 }
 
 /** True when the caller has the very bytes of a response. Source: RFC 9110 §13.1.2. */
@@ -175,21 +183,31 @@ function refuseEncodedBody(encoding: string | undefined): void {
   throw new Refusal("unsupported_media_type", "Send the body without a content encoding.");
 }
 
+function refuseForm({ method, takesForms = false }: Route, contentType: string | undefined): void {
+  if (takesForms || method === "GET" || !isForm(contentType)) return;
+  throw new Refusal("unsupported_media_type", "Send the body as application/json.");
+}
+
 function apiRequest(
   request: FastifyRequest,
+  { takesForms = false }: Route,
   moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs" | "address">,
 ): ApiRequest {
   if (request.caller === undefined) throw new Error("a route ran without authentication");
+  const { url, headers } = request;
+  const body = request.body instanceof Uint8Array ? request.body : noBody;
   return {
     caller: request.caller,
     ...moment,
     path: request.params as Readonly<Record<string, string>>,
-    query: queryParameters(request.url),
-    accept: request.headers.accept,
-    acceptEncoding: headerOf(request.headers["accept-encoding"]),
-    idempotencyKey: headerOf(request.headers["idempotency-key"]),
-    remainingMs: headerOf(request.headers["x-remaining-ms"]),
-    body: request.body instanceof Uint8Array ? request.body : noBody,
+    query: takesForms ? formParameters(url, headers["content-type"], body) : queryParameters(url),
+    accept: headers.accept,
+    acceptEncoding: headerOf(headers["accept-encoding"]),
+    idempotencyKey: headerOf(headers["idempotency-key"]),
+    remainingMs: headerOf(headers["x-remaining-ms"]),
+    traceparent: headerOf(headers["traceparent"]),
+    tenant: headerOf(headers["x-scope-orgid"]),
+    body,
   };
 }
 

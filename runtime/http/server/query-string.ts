@@ -8,9 +8,17 @@ const parametersMax = 256;
  * @throws Refusal `invalid_request` for bad percent-encoding or too many parameters
  */
 export function queryParameters(target: string): Parameters {
-  const parameters = new Map<string, string[]>();
   const [, query = ""] = /\?([^#]*)/u.exec(target) ?? [];
-  const pairs = query.split("&").filter((pair) => pair !== "");
+  return parametersOf(query);
+}
+
+/**
+ * Decoded parameters of a form: every name with its values in their order. Source: WHATWG, "URL", §5.1.
+ * @throws Refusal as {@link queryParameters}
+ */
+export function parametersOf(form: string): Parameters {
+  const parameters = new Map<string, string[]>();
+  const pairs = form.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax) {
     throw new Refusal("invalid_request", `A request has at most ${parametersMax} parameters.`);
   }
@@ -35,5 +43,36 @@ function decoded(text: string): string {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch (cause) {
     throw new Refusal("invalid_request", "The query string is not valid percent-encoded UTF-8.", { cause });
+  }
+}
+
+/** Media type of a form. Source: WHATWG, "URL", §5. */
+export const formMediaType = "application/x-www-form-urlencoded";
+
+/** True for a `Content-Type` that names a form. */
+export function isForm(contentType: string | undefined): boolean {
+  return contentType?.split(";", 1)[0]?.trim().toLowerCase() === formMediaType;
+}
+
+/**
+ * The parameters of a request with a form: those of the body stand before those of the target, under each name. A body
+ * of another type must be empty.
+ *
+ * @throws Refusal `invalid_request`, `invalid_utf8`, `unsupported_media_type`
+ */
+export function formParameters(target: string, contentType: string | undefined, body: Uint8Array): Parameters {
+  const ofTarget = queryParameters(target);
+  if (body.length === 0) return ofTarget;
+  if (!isForm(contentType)) throw new Refusal("unsupported_media_type", `Send the body as ${formMediaType}.`);
+  const ofBody = parametersOf(textOf(body));
+  const names = new Set([...ofBody.keys(), ...ofTarget.keys()]);
+  return new Map([...names].map((name) => [name, [...(ofBody.get(name) ?? []), ...(ofTarget.get(name) ?? [])]]));
+}
+
+function textOf(body: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch (cause) {
+    throw new Refusal("invalid_utf8", "The body is not valid UTF-8.", { cause });
   }
 }

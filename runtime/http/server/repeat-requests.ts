@@ -25,8 +25,8 @@ interface Repeatable {
 /** Answers requests that equal an earlier one byte for byte, without repeating its work. */
 export interface RepeatRequests {
   readonly answer: Shortcut;
-  /** Stores the response to a request. */
-  keep(request: IncomingMessage, repeatable: Repeatable): void;
+  /** Stores the response to a request. @param body of the request, empty without one */
+  keep(request: IncomingMessage, repeatable: Repeatable, body: Uint8Array): void;
   /** Lets every later request take the full path. */
   end(): void;
 }
@@ -36,17 +36,20 @@ interface RepeatRequestsOptions extends EndNotes {
   readonly isStill: Authenticate["isStill"];
   readonly readCertificate: ReadCertificate;
   readonly now: () => number;
+  /** Bound on all stored responses: their bytes, and {@link entryBytes} for each. */
+  readonly bytesMax: number;
   /** True when connections must close after their next response. */
   readonly isEnding: () => boolean;
 }
 
-/** Bound on all stored responses: their bytes, and {@link entryBytes} for each. */
-const keptBytesMax = 32 * 1024 * 1024;
 /** Approximate memory of one stored request besides the bytes of its response. */
 const entryBytes = 4_096;
 
+/** Most bytes of the body of a stored request. */
+const bodyBytesMax = 8_192;
+
 /** Requests with one of these headers take the full path. */
-const unusual = ["content-length", "transfer-encoding", "content-encoding", "dpop", "expect", "upgrade"] as const;
+const unusual = ["transfer-encoding", "content-encoding", "dpop", "expect", "upgrade"] as const;
 /** Headers of the bytes, which a 304 does not send. */
 const representationHeaders: readonly string[] = ["content-type", "content-encoding", "content-length"];
 
@@ -62,30 +65,36 @@ interface Common {
 
 /** Creates an empty store. */
 export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequests {
-  const { isStill, readCertificate, now, isEnding } = options;
-  const kept = new BoundedMap<string, Entry>(keptBytesMax, ({ bytes }) => bytes.length + entryBytes);
+  const { isStill, readCertificate, now, bytesMax, isEnding } = options;
+  const kept = new BoundedMap<string, Entry>(bytesMax, ({ bytes }) => bytes.length + entryBytes);
+  // The heads of stored requests with a body: the body of any other request is left to the full path.
+  const heads = new BoundedMap<string, true>(Math.floor(bytesMax / entryBytes), () => 1);
   let isOver = isStill === undefined;
-  const again = (
-    request: IncomingMessage,
-  ): { readonly entry: Entry; readonly headers: Readonly<Record<string, string>> } | undefined => {
-    const key = keyOf(request);
-    const entry = key === undefined ? undefined : kept.use(key);
+  const answerWith = (key: string, request: IncomingMessage, response: ServerResponse): boolean => {
+    const startMs = performance.now();
+    const entry = isOver || isEnding() ? undefined : kept.use(key);
     if (entry === undefined || isStill?.(entry.caller, () => readCertificate(request.socket, request.headers)) !== true)
-      return undefined;
+      return false;
     const headers = entry.again(now());
-    return headers && { entry, headers };
+    if (headers !== undefined) send(request, response, { entry, headers, startMs, notes: options });
+    return headers !== undefined;
   };
   return {
-    answer(request, response) {
-      const startMs = performance.now();
-      const found = isOver || isEnding() ? undefined : again(request);
-      if (found === undefined) return false;
-      send(request, response, { ...found, startMs, notes: options });
+    answer(request, response, takeFullPath) {
+      const head = isOver ? undefined : headOf(request);
+      if (head === undefined) return false;
+      if (request.method === "GET") return answerWith(head, request, response);
+      if (heads.use(head) === undefined) return false;
+      peekBody(request, lengthOf(request), (body) => {
+        if (!answerWith(keyOf(head, body), request, response)) takeFullPath();
+      });
       return true;
     },
-    keep(request, repeatable) {
-      const key = isOver ? undefined : keyOf(request);
-      if (key !== undefined) kept.set(key, { ...repeatable, common: undefined });
+    keep(request, repeatable, body) {
+      const head = isOver ? undefined : headOf(request);
+      if (head === undefined) return;
+      if (request.method !== "GET") heads.set(head, true);
+      kept.set(request.method === "GET" ? head : keyOf(head, body), { ...repeatable, common: undefined });
     },
     end() {
       isOver = true;
@@ -94,24 +103,66 @@ export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequ
 }
 
 /**
- * Digest of everything in a request that determines its response. Tokens are not stored. `If-None-Match`, the
- * certificate and the correlation id are read with each request instead. Undefined for a request that must take the
+ * Digest of everything in the head of a request that determines its response. Tokens are not stored. `If-None-Match`,
+ * the certificate and the correlation id are read with each request instead. Undefined for a request that must take the
  * full path.
  */
-function keyOf({ method, url = "", headers, rawHeaders }: IncomingMessage): string | undefined {
-  if (method !== "GET" || headers.authorization === undefined) return undefined;
+function headOf(request: IncomingMessage): string | undefined {
+  const { method = "", url = "", headers, rawHeaders } = request;
+  if (headers.authorization === undefined || !isUsual(request)) return undefined;
   if (unusual.some((name) => headers[name] !== undefined) || hasSeveralHosts(rawHeaders)) return undefined;
-  return hash(
-    "sha256",
-    `${url}\n${headers.authorization}\n${wordOf(headers, "accept")}\n${wordOf(headers, "accept-encoding")}`,
-    "base64",
-  );
+  return digest([method, url, headers.authorization, ...described.map((name) => wordOf(headers, name))].join("\n"));
 }
 
+/** A GET has no body; that of a POST is short. */
+function isUsual(request: IncomingMessage): boolean {
+  const { method, headers } = request;
+  return method === "GET"
+    ? headers["content-length"] === undefined
+    : method === "POST" && lengthOf(request) <= bodyBytesMax;
+}
+
+function lengthOf({ headers }: IncomingMessage): number {
+  return Number(headers["content-length"] ?? 0);
+}
+
+/** Digest of a request with a body. */
+function keyOf(head: string, body: Uint8Array): string {
+  return `${head} ${digest(body)}`;
+}
+
+function digest(data: string | Uint8Array): string {
+  return hash("sha256", data, "base64");
+}
+
+/**
+ * Calls back once with the body of a request. The bytes stay in the request, so that its next reader receives them too.
+ * A request without a body is answered at once; one whose sender leaves is never.
+ *
+ * @param length of the body, which must fit into the buffer of the request
+ */
+function peekBody(request: IncomingMessage, length: number, done: (body: Uint8Array) => void): void {
+  if (length === 0) return done(noBody);
+  const look = (): void => {
+    if (request.readableLength < length) return;
+    request.removeListener("readable", look);
+    const body = request.read(length) as Buffer;
+    // Before the end of the stream, bytes can be put back.
+    request.unshift(body);
+    done(body);
+  };
+  request.on("readable", look);
+}
+
+const noBody = new Uint8Array();
+
+/** Headers besides the token that select a response. */
+const described = ["accept", "accept-encoding", "x-scope-orgid", "content-type", "content-length"] as const;
+
 /** Distinguishes an absent header from an empty one. Neither a target nor a header holds a line feed. */
-function wordOf(headers: IncomingHttpHeaders, name: "accept" | "accept-encoding"): string {
+function wordOf(headers: IncomingHttpHeaders, name: (typeof described)[number]): string {
   const value = headers[name];
-  return value === undefined ? "" : `=${value}`;
+  return value === undefined ? "" : `=${String(value)}`;
 }
 
 interface Sending {
@@ -131,7 +182,7 @@ function send(request: IncomingMessage, response: ServerResponse, { entry, heade
   response.once("close", () => {
     const { route, caller } = entry;
     const outcome = {
-      method: "GET",
+      method: request.method ?? "",
       route,
       status: response.writableFinished ? status : hungUpStatus,
       durationMs: performance.now() - startMs,

@@ -37,6 +37,10 @@ export interface ApiRequest {
   readonly idempotencyKey: string | undefined;
   /** The `X-Remaining-Ms` header; undefined when there was none. */
   readonly remainingMs?: string | undefined;
+  /** The `traceparent` header; undefined when there was none. */
+  readonly traceparent?: string | undefined;
+  /** The `X-Scope-OrgID` header; undefined when there was none. */
+  readonly tenant?: string | undefined;
   /** Exactly as received; empty when there was none. */
   readonly body: Uint8Array;
 }
@@ -71,5 +75,10 @@ export interface Route {
   readonly operation?: Operation;
   /** Bound on the body, in bytes. @default the route accepts no body */
   readonly bodyBytesMax?: number;
+  /**
+   * True when the body is a form. Its parameters then stand in {@link ApiRequest.query} before those of the target, and
+   * a body of JSON must be empty. @default false
+   */
+  readonly takesForms?: boolean;
   readonly answer: (request: ApiRequest) => Promise<ApiResponse>;
 }

@@ -6,9 +6,10 @@ import { actualCosts, expectedCosts, totalCost, type Costs } from "./cost.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { Plan } from "../planning/plan.ts";
 import { createCardinality, type Cardinality } from "./cardinality.ts";
+import { createLeavesAdmission, type LeavesAdmission } from "./admit-leaves.ts";
 import { requestTokens } from "./request-tokens.ts";
 import { createQuotas, type AdmittedRequest } from "./quotas.ts";
-import type { QuotaClient, RequestCost } from "./buckets/quota-client.ts";
+import { chargesOf, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { suggestionWithin } from "../execution/region-status.ts";
 import { windowSecondsOf } from "../request/window.ts";
@@ -36,14 +37,24 @@ export type AdmitQuery = (plan: Plan, caller: Caller) => Promise<AdmittedQuery>;
 /** Admits a query synchronously; undefined, without a charge, when only {@link AdmitQuery} can decide. */
 export type AdmitQueryNow = (plan: Plan, caller: Caller) => AdmittedQuery | undefined;
 
-/** The admission of all routes. Source: design §5 "Quota". */
-export interface Admission {
+/** The price of a query. */
+export interface QueryPrice {
+  /** Expected cost units. */
+  readonly estimate: number;
+  /** True when the expected cost is above a whole burst, so that the query is never admitted. */
+  readonly isBeyondBurst: boolean;
+}
+
+/** The admission of all routes. */
+export interface Admission extends LeavesAdmission {
   /** Admits a single query. */
   readonly query: AdmitQuery;
   /** Admits a single query where no other pod is needed and nothing is refused. */
   readonly queryNow: AdmitQueryNow;
   /** Admits an item of a bulk. The bulk took the request token; the item takes those of its metrics. */
   readonly bulkItem: AdmitQuery;
+  /** Prices a query and charges nothing. */
+  readonly price: (plan: Plan, caller: Caller) => QueryPrice;
   /** Admits any other request to stores: one request token and its expected cost. @throws as {@link AdmitQuery} does */
   request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<AdmittedRequest>;
   /** Returns the allocated tokens of this pod to their owner pods. */
@@ -77,8 +88,13 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
       return admitted && admittedOf(priced, admitted, cardinality);
     },
     bulkItem: (plan, caller) => admit(plan, caller, 0),
+    price: (plan, caller) => {
+      const { client, cost, estimate } = pricedOf(plan, caller, tokensOf(plan));
+      return { estimate, isBeyondBurst: chargesOf(client, cost).some(({ count, limits }) => count > limits.burst) };
+    },
     request: (caller, grant, costs) =>
       quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, () => undefined),
+    ...createLeavesAdmission({ quotas, cardinality }),
     stop: () => quotas.stop(),
   };
 }

@@ -1,5 +1,6 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { PlannedPart } from "../planning/plan.ts";
+import { measureName } from "../planning/measure-name.ts";
 import type { Query } from "../planning/query.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { assumedSeries, seriesOf } from "./cost.ts";
@@ -10,8 +11,8 @@ const shapesMax = 20_000;
 const memory = 0.9;
 
 /**
- * The number of series that stores return, learned from responses to queries of the same shape. A shape is a metric, an
- * aggregation, a store, and the labels of grouping and filters.
+ * The number of series that stores return, learned from responses to queries of the same shape. A shape is a metric, a
+ * measure, a store, and the labels of grouping and filters.
  */
 export interface Cardinality {
   /** The expected series of one part, over all of its range queries. */
@@ -37,5 +38,15 @@ export function createCardinality(): Cardinality {
 }
 
 function shapeOf({ metric, store }: PlannedPart, { groupBy, filters }: Query): string {
-  return JSON.stringify([metric.entry.metric.id, metric.aggregation, store.key, groupBy, [...filters.keys()].sort()]);
+  return JSON.stringify([
+    metric.entry.metric.id,
+    measureName(metric),
+    store.key,
+    groupBy,
+    filters
+      .entries()
+      .map(([label, values]) => (values.length === 1 ? label : `${label} ${values.length}`))
+      .toArray()
+      .sort(),
+  ]);
 }

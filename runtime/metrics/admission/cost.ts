@@ -2,11 +2,15 @@ import type { PlannedPart, Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import type { PartResult } from "../execution/read-part.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
+import { stepsPerPoint } from "../request/window.ts";
 
 /** Assumed buckets of a histogram before the first response. */
 const bucketsAssumed = 12;
 
-/** Cost units by metric id. A cost unit is one point of one series that a store computes. */
+/**
+ * Cost units by metric id. A cost unit is one point of one series that a store computes, over the samples of one step:
+ * a point that is wider than its step reads as many samples as several points.
+ */
 export type Costs = ReadonlyMap<string, number>;
 
 /** The expected cost of a query. Source: seed "Operational Metrics API" §6, `X-Query-Cost-Estimate`. */
@@ -14,16 +18,21 @@ export function expectedCosts(
   { parts, grid, query }: Plan,
   seriesExpected: (part: PlannedPart, query: Query) => number = assumedSeries,
 ): Costs {
-  return addedCosts(parts.map((part) => costOf(part, seriesExpected(part, query) * grid.count)));
+  return addedCosts(parts.map((part) => costOf(part, seriesExpected(part, query) * pointUnits({ grid, query }))));
 }
 
 /** The actual cost of a query; a failed store counts as no cost. @param share of the points that stores computed */
-export function actualCosts({ grid }: Plan, outcomes: readonly PartOutcome[], share: number): Costs {
+export function actualCosts(plan: Plan, outcomes: readonly PartOutcome[], share: number): Costs {
   return addedCosts(
     outcomes.map(({ part, outcome }) =>
-      costOf(part, outcome.ok ? Math.ceil(seriesOf(outcome.value) * grid.count * share) : 0),
+      costOf(part, outcome.ok ? Math.ceil(seriesOf(outcome.value) * pointUnits(plan) * share) : 0),
     ),
   );
+}
+
+/** The cost of one series at all points. */
+function pointUnits({ grid, query }: Pick<Plan, "grid" | "query">): number {
+  return grid.count * stepsPerPoint(query.window);
 }
 
 /** Adds the costs of several queries, or of the parts of one. */
@@ -44,9 +53,14 @@ export function assumedSeries({ metric, ranges }: PlannedPart, query: Query): nu
   return seriesPerRange * (metric.recipe.kind === "quantile" ? bucketsAssumed : ranges.length);
 }
 
-/** The number of series in the result of one part. */
+/** The number of series in the result of one part: of each range query as many as its largest piece has. */
 export function seriesOf({ ranges, histograms }: PartResult): number {
-  return ranges.reduce((sum, series) => sum + series.length, histograms.length);
+  return ranges.reduce((sum, range) => sum + countSeries(range), histograms.length);
+}
+
+function countSeries(range: PartResult["ranges"][number]): number {
+  if (range.pieces === undefined) return range.series.length;
+  return Math.max(0, ...range.pieces.map(({ cut, count }) => cut(0, count).length));
 }
 
 function costOf({ metric }: PlannedPart, cost: number): Costs {

@@ -22,7 +22,7 @@ export interface AdmittedRequest {
 /** Finds the finest step with at most this share of a request's cost, in (0, 1); undefined without one. */
 type Cheaper = (share: number) => Suggestion | undefined;
 
-/** Counts the requests and costs of clients. Source: seed "Operational Metrics API" §5.5 and §8, design §5 "Quota". */
+/** Counts the requests and costs of clients. Source: seed "Operational Metrics API" §5.5 and §8. */
 export interface Quotas {
   /**
    * Admits a request and charges its expected cost, or charges nothing.

@@ -12,7 +12,7 @@ interface ZeroBucket {
 /**
  * Adds exponential histograms. The buckets of the sum are ascending, in the coarsest schema of the histograms. The zero
  * bucket is the widest of them, and wider still where it would split a populated bucket. Source: Prometheus, native
- * histograms specification; design §5 rule 10.
+ * histograms specification.
  */
 export function exponentialBuckets(histograms: readonly StoreHistogram[]): readonly StoreBucket[] {
   if (histograms.length === 1) return histograms[0]?.buckets ?? [];

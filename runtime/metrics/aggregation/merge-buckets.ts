@@ -8,7 +8,7 @@ type StoreBuckets = ReadonlyMap<number, Points>;
 
 const tooFew = "the histograms of these stores share too few bounds";
 
-/** The bounds of the stores differ, and the shared ones form no histogram. Source: design §5 rule 9. */
+/** The bounds of the stores differ, and the shared ones form no histogram. */
 export class IncompatibleBuckets extends Error {
   override readonly name = "IncompatibleBuckets";
 }

@@ -12,7 +12,7 @@ interface NativePoint {
 /**
  * Computes the quantile of the native histograms of several stores, as Prometheus 3 does for their sum. It is
  * logarithmic inside an exponential bucket, and linear in custom buckets and around zero. Source: Prometheus
- * documentation, `histogram_quantile`; design §5 rule 10.
+ * documentation, `histogram_quantile`.
  */
 export function nativeQuantile({ histograms, isExponential }: NativePoint, quantile: number): Quantile {
   const count = total(histograms.map((histogram) => histogram.count));
@@ -89,7 +89,7 @@ function customQuantile(lower: number, high: number, fraction: number): Quantile
 
 /**
  * Merges the custom buckets of several stores between the bounds that split no populated bucket. The counts there are
- * exact for any layouts. Source: design §5 rules 9 and 10.
+ * exact for any layouts.
  */
 function customBuckets(histograms: readonly StoreHistogram[]): readonly StoreBucket[] {
   if (histograms.length === 1) return histograms[0]?.buckets ?? [];

@@ -3,6 +3,7 @@
 import { refuseField } from "../../errors/refusal.ts";
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe } from "../promql/kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
 import { bucketsOf, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";
@@ -19,7 +20,7 @@ export const mergedSeriesMax = 5_000;
 export interface PartSeries {
   readonly part: PlannedPart;
   /** The series of each statistic. */
-  readonly ranges: readonly (readonly StoreSeries[])[];
+  readonly ranges: readonly Pick<RangeResult<StoreSeries>, "series" | "pieces">[];
   /** The series for a percentile of a native histogram, in place of statistics. */
   readonly histograms: readonly HistogramSeries[];
   /** The layout of these histograms; undefined without any. */
@@ -29,6 +30,8 @@ export interface PartSeries {
 /** A finished series. A gap is NaN; every other value is finite. */
 export interface MergedSeries {
   readonly labels: Labels;
+  /** Equal for equal labels only. */
+  readonly key: string;
   readonly values: Float64Array;
   /** For a percentile only. */
   readonly bounds: ErrorBounds | undefined;
@@ -42,26 +45,31 @@ interface Row {
   readonly series: StoreSeries | HistogramSeries;
 }
 
-interface Group {
-  readonly labels: Labels;
+interface Group extends Pick<MergedSeries, "labels" | "key"> {
   readonly rows: Row[];
 }
 
 type Finished = Pick<MergedSeries, "values" | "bounds">;
 
 /**
- * Yields the merged series of one metric. The results are in the order of the stores. Series without points are left
- * out.
+ * Yields the merged series of one metric, then returns the number of its groups. The results are in the order of the
+ * stores. Series without points are left out.
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
-export function* mergeMetric(recipe: Recipe, results: readonly PartSeries[], plan: Plan): Generator<MergedSeries> {
+export function* mergeMetric(
+  recipe: Recipe,
+  results: readonly PartSeries[],
+  plan: Plan,
+): Generator<MergedSeries, number> {
   const finish = finisherOf(recipe, results, plan);
-  for (const { labels, rows } of groupRows(results, plan)) {
+  const groups = groupRows(results, plan);
+  for (const { labels, key, rows } of groups) {
     const finished = finish(rows);
     const values = finite(finished.values);
-    if (hasNumber(values)) yield { labels, ...finished, values };
+    if (hasNumber(values)) yield { labels, key, ...finished, values };
   }
+  return groups.length;
 }
 
 function finisherOf(recipe: Recipe, results: readonly PartSeries[], plan: Plan): (rows: readonly Row[]) => Finished {
@@ -90,8 +98,9 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
   // The loop allocates nothing for a point, because there can be half a million points.
   const values = merged.map(() => Number.NaN);
   for (let index = 0; index < count; index += 1) {
+    // Whether a zero has a sign depends on the series of other points; the sum with zero has none.
     finished[index] = takePoint(merged, index, values)
-      ? recipe.finish(values, plan.query.window.stepSeconds)
+      ? recipe.finish(values, plan.query.window.widthSeconds) + 0
       : Number.NaN;
   }
   return finished;
@@ -141,8 +150,9 @@ function finishNative(
 function groupRows(results: readonly PartSeries[], plan: Plan): readonly Group[] {
   const groups = new Map<string, Group>();
   for (const result of results) {
-    for (const [statistic, all] of [...result.ranges, result.histograms].entries()) {
-      for (const series of all) addRow(groups, { result, statistic, series }, plan);
+    const all = [...result.ranges.map(({ series }) => series), result.histograms];
+    for (const [statistic, own] of all.entries()) {
+      for (const series of own) addRow(groups, { result, statistic, series }, plan);
     }
   }
   return [...groups.values()];
@@ -156,14 +166,14 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
     group.rows.push(row);
     return;
   }
-  groups.set(key, { labels, rows: [row] });
+  groups.set(key, { labels, key, rows: [row] });
   if (groups.size > mergedSeriesMax) {
     const detail = `the result has more than ${mergedSeriesMax} series; filter more or group by fewer labels`;
     throw refuseField("result_too_large", "group_by", detail);
   }
 }
 
-/** The factors of stores relative to the shortest interval, so that equal stores have 1. Source: design §5 rule 3. */
+/** The factors of stores relative to the shortest interval, so that equal stores have 1. */
 function weightsOf(results: readonly PartSeries[]): Weights {
   const shortest = Math.min(...results.map(({ part }) => part.store.intervalSeconds));
   return new Map(results.map((result) => [result, result.part.store.intervalSeconds / shortest]));

@@ -31,7 +31,7 @@ export function isZeroBucket({ lower, upper }: StoreBucket): boolean {
 
 /**
  * Infers the place of a bucket with bounds of one sign; undefined when it is not exponential. Negative bounds are
- * mirrored. Source: design §5 rule 10, "the schema is inferred from the bounds".
+ * mirrored.
  */
 export function placeOf({ lower, upper }: StoreBucket): BucketPlace | undefined {
   const [near, far] = lower > 0 ? [lower, upper] : [-upper, -lower];

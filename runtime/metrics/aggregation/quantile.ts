@@ -14,8 +14,7 @@ export const noQuantile: Quantile = { value: Number.NaN, low: Number.NaN, high: 
 
 /**
  * Computes the quantile of one classic histogram as Prometheus does: linear inside the bucket of the rank. The lowest
- * bucket starts at 0 unless it ends at or below 0. Source: Prometheus documentation, `histogram_quantile`; design §5
- * rule 9.
+ * bucket starts at 0 unless it ends at or below 0. Source: Prometheus documentation, `histogram_quantile`.
  *
  * @param quantile from 0 to 1
  * @param bounds upper bounds, ascending, each once

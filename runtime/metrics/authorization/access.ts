@@ -34,8 +34,7 @@ interface Assignment extends QueryClassGrant {
 }
 
 /**
- * Intersects the token's claims with the quota's narrowing of this client. Source: seed "Operational Metrics API" §5,
- * design §2.
+ * Intersects the token's claims with the quota's narrowing of this client. Source: seed "Operational Metrics API" §5.
  */
 export function accessOf(caller: Caller, quotas: Quotas): Access {
   const narrowings = assignments(caller, quotas).map(({ client }) => client);
@@ -49,7 +48,7 @@ export function accessOf(caller: Caller, quotas: Quotas): Access {
   };
 }
 
-/** Selects the class of the client, else of its scopes, else the slowest of its metrics. Source: wire, "Metrics". */
+/** Selects the class of the client, else of its scopes, else the slowest of its metrics. */
 export function classOf(caller: Caller, metrics: readonly MetricConfig[], quotas: Quotas): QueryClassGrant {
   const assigned = assignments(caller, quotas);
   const slowestAssigned = slowestFirst

@@ -6,7 +6,7 @@ export function claimedNames(claim: readonly string[]): Names {
   return claim.includes("*") ? "every" : new Set(claim);
 }
 
-/** The names that a quota's narrowing leaves; an empty list leaves every name. Source: design §2, QueryClassQuota. */
+/** The names that a quota's narrowing leaves; an empty list leaves every name. */
 export function narrowedNames(narrowing: readonly string[]): Names {
   return narrowing.length === 0 ? "every" : claimedNames(narrowing);
 }

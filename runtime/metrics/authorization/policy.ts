@@ -1,12 +1,11 @@
 // The data that a caller may read: the token, the narrowing of its quota, the catalog and the filters of a request
 // together. The token itself is checked elsewhere.
-import type { LabelName } from "../../../crds/config.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { Access } from "./access.ts";
 import { publicReadScope, readScope, type Caller } from "./caller.ts";
 import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
 import { allows, type Names } from "./names.ts";
-import { shown } from "../request/parameters.ts";
+import { shown, type Filters } from "../request/parameters.ts";
 
 /** One metric of a request and the stores that it may be read from. */
 export interface GrantedMetric {
@@ -26,11 +25,9 @@ export interface Grant {
   readonly metrics: readonly GrantedMetric[];
 }
 
-type Filters = ReadonlyMap<LabelName, string>;
-
 /**
  * Intersects access, catalog and filters. The caller's scope is checked before, by {@link requireReadScope} or by the
- * route. Source: seed "Operational Metrics API" §5, design §5 "Regions".
+ * route. Source: seed "Operational Metrics API" §5.
  *
  * @throws Refusal `metric_forbidden`, `role_missing`, `tenant_required`, `tenant_forbidden`,
  *   `environment_forbidden`, `region_forbidden`, or `invalid_filter` when no store remains
@@ -77,10 +74,14 @@ export function tenantOf(filters: Filters, tenants: Names, parameter = "filter[t
  * The tenant that a request names; undefined when it names none, which is allowed where the response is the same for
  * all tenants of the caller.
  *
- * @throws Refusal `tenant_required` when the caller has no tenant; `tenant_forbidden`
+ * @throws Refusal `tenant_required` when the caller has no tenant; `tenant_forbidden`; `invalid_filter` for several
  */
 export function namedTenant(filters: Filters, tenants: Names, parameter = "filter[tenant]"): string | undefined {
-  const named = filters.get("tenant");
+  const [named, ...others] = filters.get("tenant") ?? [];
+  if (others.length > 0) {
+    const detail = `the request names ${others.length + 1} tenants; a response has one tenant, so name one`;
+    throw refuseField("invalid_filter", parameter, detail);
+  }
   if (named !== undefined && !allows(tenants, named)) {
     const detail = `the tenant ${shown(named)} is not allowed to this caller; name a tenant of the token`;
     throw refuseField("tenant_forbidden", parameter, detail);
@@ -95,7 +96,8 @@ function onlyTenant(tenants: Names): string | undefined {
   return tenants === "every" || tenants.size > 1 ? undefined : [...tenants][0];
 }
 
-function requireMetric(entry: MetricEntry, caller: Caller, access: Access): void {
+/** Requires the right to read a metric. @throws Refusal `metric_forbidden`, `role_missing` */
+export function requireMetric(entry: MetricEntry, caller: Caller, access: Access): void {
   const { id, sensitivity, requiredRole } = entry.metric;
   if (!allows(access.metrics, id)) {
     throw refuseField(
@@ -120,26 +122,28 @@ function hasRole({ metric }: MetricEntry, caller: Caller): boolean {
 
 function environmentsOf(filters: Filters, environments: Names): Names {
   const named = filters.get("environment");
-  if (named !== undefined && allows(environments, named)) return new Set([named]);
+  const forbidden = named?.find((one) => !allows(environments, one));
+  if (named !== undefined && forbidden === undefined) return new Set(named);
   if (named === undefined && (environments === "every" || environments.size > 0)) return environments;
   const detail =
-    named === undefined
+    forbidden === undefined
       ? "no environment is allowed to this caller; use a token with an environment"
-      : `the environment ${shown(named)} is not allowed to this caller; name another one`;
+      : `the environment ${shown(forbidden)} is not allowed to this caller; name another one`;
   throw refuseField("environment_forbidden", "filter[environment]", detail);
 }
 
 function storesOf(entry: MetricEntry, filters: Filters, environments: Names, regions: Names): readonly CatalogStore[] {
   const named = filters.get("region");
-  if (named !== undefined && !allows(regions, named)) {
-    const detail = `the region ${shown(named)} is not allowed to this caller; name another one`;
+  const forbidden = named?.find((one) => !allows(regions, one));
+  if (forbidden !== undefined) {
+    const detail = `the region ${shown(forbidden)} is not allowed to this caller; name another one`;
     throw refuseField("region_forbidden", "filter[region]", detail);
   }
   const inEnvironment = entry.stores.filter(
     ({ config: store }) => store.environment === undefined || allows(environments, store.environment),
   );
   const stores = inEnvironment.filter(
-    ({ config: store }) => allows(regions, store.region) && (named === undefined || store.region === named),
+    ({ config: store }) => allows(regions, store.region) && (named === undefined || named.includes(store.region)),
   );
   if (stores.length > 0) return stores;
   throw noStore(entry, filters, inEnvironment.length === 0 ? "environment" : "region");
@@ -148,12 +152,12 @@ function storesOf(entry: MetricEntry, filters: Filters, environments: Names, reg
 /** Builds the refusal without a store: a filter that matches none is invalid, access that allows none is forbidden. */
 function noStore({ metric }: MetricEntry, filters: Filters, label: "environment" | "region"): Refusal {
   const field = `filter[${label}]`;
-  const value = filters.get(label);
-  if (value !== undefined) {
+  const values = filters.get(label);
+  if (values !== undefined) {
     return refuseField(
       "invalid_filter",
       field,
-      `no store of ${metric.id} has the ${label} ${shown(value)}; name another`,
+      `no store of ${metric.id} has the ${label} ${shown(values.join(" or "))}; name another`,
     );
   }
   const code = `${label}_forbidden` as const;
@@ -174,8 +178,7 @@ function requireHeaderTenant(tenant: string, metrics: readonly GrantedMetric[]):
 }
 
 /**
- * Requires that the compliance scope of every metric lists all regions of a query over several regions. Source: wire,
- * "More than one region in a query needs an aggregate whose complianceScope lists those regions".
+ * Requires that the compliance scope of every metric lists all regions of a query over several regions.
  *
  * @throws Refusal `region_forbidden`
  */

@@ -16,7 +16,7 @@ export interface BulkItem {
 
 /**
  * Parses the body of a bulk request. Each query becomes the parameters of a URL, so that one parser resolves both.
- * Source: seed "Operational Metrics API" §4.2, wire "Bulk".
+ * Source: seed "Operational Metrics API" §4.2.
  *
  * @throws Refusal for a body that is no bulk, has too many queries, or repeats an id
  */

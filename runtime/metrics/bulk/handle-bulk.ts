@@ -10,7 +10,7 @@ import type { AdmitQuery, Admission } from "../admission/admission.ts";
 import { handleQuery } from "../handle-query.ts";
 import type { QuerySources } from "../query-sources.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { freshnessOf, responseHeaders } from "../response/response-headers.ts";
+import { freshnessOf, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
 import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
@@ -179,9 +179,4 @@ function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: numb
 /** Tests if a result is partial, or failed without an error of the caller. */
 function isIncomplete(result: BulkResult): boolean {
   return "response" in result ? result.response.status === 206 : result.refusal.status >= 500;
-}
-
-function oneOrMixed(values: readonly string[]): string {
-  const [first = "none", ...others] = new Set(values);
-  return others.length === 0 ? first : "mixed";
 }

@@ -2,7 +2,8 @@ import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 
 /**
  * The sources of points, the nearest first: `memory` of this pod; `finer`, rolled up from narrower points in memory;
- * `shared`, read by another pod; `stale`, from memory after the lifetime; `store`.
+ * `shared`, within the shared lifetime only: read by another pod, or by this pod some time ago; `stale`, from memory
+ * after its lifetime; `store`.
  */
 export const pointSources = ["memory", "finer", "shared", "stale", "store"] as const;
 export type PointSource = (typeof pointSources)[number];

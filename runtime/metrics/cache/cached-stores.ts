@@ -1,4 +1,4 @@
-// The caches of points and responses: extents in memory and shared by pods, rollup, and background refresh. PromQL
+// The caches of points and responses: extents in memory and of other pods, rollup, and background refresh. PromQL
 // is elsewhere.
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
@@ -18,7 +18,7 @@ import { resultAt, readCombined, combineQueries } from "./combined-query.ts";
 
 /** The points of one query by their source. */
 export interface CacheCounts extends PointCounts {
-  /** Of the hits, those that another pod had read. */
+  /** Of the hits, those that another pod had read, or this pod before the lifetime of memory. */
   readonly shared: number;
   /** Of the hits, those that were rolled up from narrower points. */
   readonly finer: number;
@@ -28,7 +28,7 @@ export interface CacheCounts extends PointCounts {
   readonly stale: number;
   /** Of the stale points, those that this query refreshes in the background. */
   readonly renewed: number;
-  /** Set when missing points were looked up in the shared extents. */
+  /** Set when missing points had a shared lifetime. */
   readonly isSharing: boolean;
   /** Of every range query, in no order. */
   readonly sourcedRanges: readonly SourcedRange[];
@@ -52,7 +52,7 @@ interface CachedStoresOptions {
 /**
  * Reads stores through the cache, so that a store receives requests for missing points only. The cache key holds
  * everything that a result depends on: the configuration of the store, the tenant, and the query with the matchers of
- * the policy. Only callers with equal rights therefore share points. Source: design §5 "Extents".
+ * the policy. Only callers with equal rights therefore share points.
  */
 export function cachedStores(
   stores: Stores,

@@ -1,10 +1,11 @@
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type {
-  Narrower,
-  PrometheusClient,
-  RangeResult,
-  RangeAsk,
-  RangeGrid,
+import {
+  joinedLater,
+  type Narrower,
+  type PrometheusClient,
+  type RangeResult,
+  type RangeAsk,
+  type RangeGrid,
 } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import { gravest } from "../../stores/prometheus/warnings.ts";
@@ -56,9 +57,16 @@ export async function readCombined(
 }
 
 /** The result of one of the combined queries. */
-export function resultAt({ series, warning }: RangeResult<StoreSeries>, place: number): RangeResult<StoreSeries> {
-  const own = series.flatMap(({ labels: { [placeLabel]: at, ...labels }, ...values }) =>
+export function resultAt(result: RangeResult<StoreSeries>, place: number): RangeResult<StoreSeries> {
+  const pieces = result.pieces?.map((piece) => ({
+    ...piece,
+    cut: (first: number, count: number) => seriesAt(piece.cut(first, count), place),
+  }));
+  return joinedLater({ pieces, warning: result.warning }, () => seriesAt(result.series, place));
+}
+
+function seriesAt(series: readonly StoreSeries[], place: number): readonly StoreSeries[] {
+  return series.flatMap(({ labels: { [placeLabel]: at, ...labels }, ...values }) =>
     at === String(place) ? [{ ...values, labels }] : [],
   );
-  return { series: own, warning };
 }

@@ -87,8 +87,8 @@ interface Coverage<Series> {
 }
 
 /**
- * Takes each point of a grid from the newest extent within its lifetime. All extents are of the same query and step, so
- * that their points lie on the grid.
+ * Takes each point of a grid from the newest extent within its lifetime. All extents are of the same query, step and
+ * phase, so that their points lie on the grid.
  *
  * @param nowMs Unix milliseconds
  */
@@ -98,43 +98,36 @@ export function cover<Series>(
   lifetimes: Lifetimes,
   nowMs: number,
 ): Coverage<Series> {
-  if (extents.length === 0) return { runs: [], gap: { startMs: grid.startMs, stepMs: grid.stepMs, count: grid.count } };
-  const newestFirst = extents.toSorted((one, other) => other.readAtMs - one.readAtMs);
-  const ends = newestFirst.map((extent) => extent.startMs + servedCount(extent, lifetimes, nowMs) * extent.stepMs);
-  const taken = Array.from({ length: grid.count }, (_, index) => {
-    const timeMs = grid.startMs + index * grid.stepMs;
-    return newestFirst.find((extent, place) => extent.startMs <= timeMs && timeMs < (ends[place] ?? 0));
-  });
+  const taken = takeNewest(extents, grid, lifetimes, nowMs);
   const first = taken.indexOf(undefined);
   if (first === -1) return { runs: runsOf(taken), gap: undefined };
   const last = taken.lastIndexOf(undefined);
-  const whole = taken.map((extent, index) => (index >= first && index <= last ? undefined : extent));
+  taken.fill(undefined, first, last);
   const gap = { startMs: grid.startMs + first * grid.stepMs, stepMs: grid.stepMs, count: last - first + 1 };
-  return { runs: runsOf(whole), gap };
+  return { runs: runsOf(taken), gap };
+}
+
+/** The newest extent of each point within its lifetime; of equally old ones the first. */
+function takeNewest<Series>(
+  extents: readonly CachedExtent<Series>[],
+  grid: PointGrid,
+  lifetimes: Lifetimes,
+  nowMs: number,
+): (CachedExtent<Series> | undefined)[] {
+  const taken = Array.from<CachedExtent<Series> | undefined>({ length: grid.count });
+  // The extent that comes last replaces the others.
+  for (const extent of extents.toReversed().sort((one, other) => one.readAtMs - other.readAtMs)) {
+    const first = Math.round((extent.startMs - grid.startMs) / grid.stepMs);
+    const end = first + servedCount(extent, lifetimes, nowMs);
+    if (end > Math.max(0, first)) taken.fill(extent, Math.max(0, first), end);
+  }
+  return taken;
 }
 
 /** Tests if a newer extent covers all points of an extent. */
 export function isShadowed<Series>(extent: CachedExtent<Series>, newer: PointGrid): boolean {
   return newer.startMs <= extent.startMs && endOf(extent) <= endOf(newer);
 }
-
-/** Selects the extents read after a time, at most {@link sharedExtentsMax}, without those that newer ones cover. */
-export function newestExtents<Series>(
-  extents: readonly CachedExtent<Series>[],
-  afterMs: number,
-): readonly CachedExtent<Series>[] {
-  const newestFirst = extents
-    .filter(({ readAtMs }) => readAtMs > afterMs)
-    .sort((one, other) => other.readAtMs - one.readAtMs);
-  const selected: CachedExtent<Series>[] = [];
-  for (const extent of newestFirst) {
-    if (!selected.some((newer) => isShadowed(extent, newer))) selected.push(extent);
-  }
-  return selected.slice(0, sharedExtentsMax);
-}
-
-/** A window that slides by 15 s makes about this many extents in five minutes. */
-const sharedExtentsMax = 24;
 
 /** Counts the points, from the first one on, within their lifetimes: all, the settled ones, or none. */
 function servedCount<Series>(extent: CachedExtent<Series>, { settledMs, tailMs }: Lifetimes, nowMs: number): number {
@@ -149,10 +142,10 @@ function runsOf<Series>(taken: readonly (CachedExtent<Series> | undefined)[]): r
   const runs: Run<Series>[] = [];
   for (let offset = 0; offset < taken.length;) {
     const extent = taken[offset];
-    const end = taken.findIndex((other, index) => index > offset && other !== extent);
-    const count = (end === -1 ? taken.length : end) - offset;
-    if (extent !== undefined) runs.push({ extent, offset, count });
-    offset += count;
+    let end = offset + 1;
+    while (end < taken.length && taken[end] === extent) end += 1;
+    if (extent !== undefined) runs.push({ extent, offset, count: end - offset });
+    offset = end;
   }
   return runs;
 }

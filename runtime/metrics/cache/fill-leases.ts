@@ -1,118 +1,180 @@
+import { hash } from "node:crypto";
 import { ownerOf } from "../../pods/owner-of.ts";
-import { StoreError, type StoreErrorKind } from "../../stores/store-error.ts";
 import type { Pods } from "../../pods/pods.ts";
+import { StoreError } from "../../stores/store-error.ts";
+import {
+  createLeaseTable,
+  leaseMs,
+  unnamedLeaseMs,
+  type Failure,
+  type LeaseResult,
+  type LeaseTable,
+} from "./lease-table.ts";
 
 /**
  * The outcome of a request for a fill lease. `own`: this pod reads the missing points and then ends the lease. `done`:
- * another pod has read them. `unknown`: the owner pod did not reply in time.
+ * another pod has read them. `unknown`: the owner pod did not reply in time, there is no other pod, or the pod with the
+ * lease does not read.
  */
-type Lease =
-  | { readonly state: "own"; readonly end: (failure?: StoreError) => void }
-  | { readonly state: "done" | "unknown" };
+type Lease = {
+  /** The other pod that last read points of the query, if its owner pod knows one. */
+  readonly holder?: string | undefined;
+} & ({ readonly state: "own"; readonly end: (outcome: LeaseOutcome) => void } | { readonly state: "done" | "unknown" });
 
-/** Single-flight over all pods: the owner pod of a name grants its lease. Source: design §5 "Extents". */
+interface LeaseOutcome {
+  /** Set when this pod has read points of the query and holds them. */
+  readonly isHolder: boolean;
+  /** The failure of the read, for the waiting pods. @default none */
+  readonly failure?: StoreError | undefined;
+}
+
+/**
+ * Single-flight over all pods: the owner pod of a query grants the lease of each of its reads. It also remembers which
+ * pod last read points of the query.
+ */
 interface FillLeases {
-  /** Waits while another pod has the lease. @throws StoreError the failure of that pod's read */
-  take(name: string): Promise<Lease>;
+  /**
+   * Waits while another pod has the lease and reads. Each pod that is gone costs a wait of less than a second.
+   *
+   * @param key of the query
+   * @param name of the read
+   * @throws StoreError the failure of that pod's read
+   */
+  take(key: string, name: string): Promise<Lease>;
 }
 
 const topic = "lease";
-/** A lease ends after this time, which is longer than the default deadline of a query. Waiting pods then read too. */
-const leaseMs = 2_000;
-const waitTimeoutMs = 2_250;
-/** Most leases of one owner pod; above that number, every pod reads for itself. */
-const leasesMax = 10_000;
+/** One wait. After each one, the owner pod checks that the lease's pod reads, and its reply shows that it runs. */
+const waitMs = 200;
+/** Only a pod that stands still takes so long to reply; one that is gone shows at once. */
+const replyTimeoutMs = 500;
 
-interface Failure {
-  readonly kind: StoreErrorKind;
-  readonly message: string;
-}
+/** Texts of messages to an owner pod, and `check` to a pod with a lease. */
+type Texts = Readonly<Record<"take" | "wait" | "end" | "check" | "key" | "holder" | "pod", unknown>>;
 
-/** The reply of an owner pod. */
-interface LeaseResult {
-  readonly state: "own" | "done" | "unknown";
-  readonly failure?: Failure | undefined;
+interface Message extends Texts {
+  readonly failure?: Failure;
+  /** Of a wait. A pod of an earlier version waits once, for the whole lease. */
+  readonly forMs?: unknown;
 }
 
 /** Creates the fill leases and serves the leases that this pod owns. */
 export function createFillLeases(pods: Pods): FillLeases {
-  const table = createTable();
-  pods.serve(topic, (message) => {
-    const { take, wait, end, failure } = (message ?? {}) as Readonly<Record<"take" | "wait" | "end", unknown>> & {
-      readonly failure?: Failure;
-    };
-    if (typeof end === "string") table.end(end, failure);
-    if (typeof take === "string") return { isFree: table.take(take) };
-    return typeof wait === "string" ? table.wait(wait) : {};
-  });
-  const ask = async (owner: string, name: string): Promise<LeaseResult> => {
-    if (owner === pods.own) return table.take(name) ? { state: "own" } : table.wait(name);
-    try {
-      // Two requests: a missing owner pod shows at the first one, long before a read would end.
-      const { isFree } = (await pods.request(owner, topic, { take: name })) as { readonly isFree?: unknown };
-      if (typeof isFree !== "boolean") return { state: "unknown" };
-      return isFree
-        ? { state: "own" }
-        : ((await pods.request(owner, topic, { wait: name }, waitTimeoutMs)) as LeaseResult);
-    } catch {
-      return { state: "unknown" };
-    }
-  };
+  const table = createLeaseTable();
+  /** Leases under which this pod reads now. */
+  const reading = new Set<string>();
+  serveLeases(pods, table, reading);
   return {
-    async take(name) {
+    async take(fullKey, fullName) {
       const names = pods.live();
-      const owner = ownerOf(name, names) ?? pods.own;
-      if (names.length === 1 || !pods.isConnected()) return { state: "unknown" };
-      const { state, failure } = await ask(owner, name);
+      if (names.every((name) => name === pods.own) || !pods.isConnected()) return { state: "unknown" };
+      const [key, name] = [digestOf(fullKey), digestOf(fullName)];
+      const owner = ownerOf(key, names) ?? pods.own;
+      const { state, failure, holder } = await ask(pods, table, { owner, key, name });
       if (failure !== undefined) throw new StoreError(failure.kind, failure.message);
-      if (state !== "own") return { state };
+      const other = holder === pods.own ? undefined : holder;
+      if (state !== "own") return { state: state === "done" ? state : "unknown", holder: other };
+      reading.add(name);
       return {
         state,
-        end: (error) => {
-          const outcome = error === undefined ? {} : { failure: { kind: error.kind, message: error.message } };
-          if (owner === pods.own) table.end(name, outcome.failure);
-          else pods.publish(owner, topic, { end: name, ...outcome });
+        holder: other,
+        end({ isHolder, failure: error }) {
+          reading.delete(name);
+          const ended = error === undefined ? {} : { failure: { kind: error.kind, message: error.message } };
+          const held = isHolder ? { key, holder: pods.own } : {};
+          if (owner !== pods.own) return pods.publish(owner, topic, { end: name, ...held, ...ended });
+          if (isHolder) table.hold(key, pods.own);
+          table.end(name, { state: "done", ...ended });
         },
       };
     },
   };
 }
 
-interface Table {
-  /** Grants the lease, unless another pod has it. @returns true when it was granted */
-  take(name: string): boolean;
-  /** Waits for the end of the lease. */
-  wait(name: string): Promise<LeaseResult>;
-  end(name: string, failure: Failure | undefined): void;
+/** A digest, since messages stay short and the pods of a query are found by it. */
+function digestOf(key: string): string {
+  return hash("sha256", key, "base64url");
 }
 
-interface OpenLease {
-  readonly ending: Promise<LeaseResult>;
-  readonly end: (result: LeaseResult) => void;
+function serveLeases(pods: Pods, table: LeaseTable, reading: ReadonlySet<string>): void {
+  pods.serve(topic, (message) => {
+    const { take, wait, end, check, key, holder, pod, failure, forMs } = (message ?? {}) as Message;
+    const known = typeof key === "string" ? key : "";
+    if (typeof check === "string") return { isReading: reading.has(check) };
+    if (typeof end === "string") {
+      if (typeof holder === "string") table.hold(known, holder);
+      table.end(end, { state: "done", failure });
+    }
+    if (typeof take === "string")
+      return { isFree: table.take(take, typeof pod === "string" ? pod : undefined), holder: table.holder(known) };
+    const ownMs = typeof forMs === "number" ? Math.min(forMs, leaseMs) : unnamedLeaseMs;
+    return typeof wait === "string" ? waitOnce(pods, table, { key: known, name: wait, forMs: ownMs }) : {};
+  });
 }
 
-/** Creates the table of the leases that this pod owns. */
-function createTable(): Table {
-  const leases = new Map<string, OpenLease>();
-  return {
-    take(name) {
-      if (leases.has(name)) return false;
-      if (leases.size >= leasesMax) return true;
-      const { promise: ending, resolve: end } = Promise.withResolvers<LeaseResult>();
-      const lease = { ending, end };
-      leases.set(name, lease);
-      const timer = setTimeout(() => {
-        end({ state: "unknown" });
-        if (leases.get(name) === lease) leases.delete(name);
-      }, leaseMs);
-      timer.unref();
-      return true;
-    },
-    // A lease that has ended since is done: its points are in the shared extents.
-    wait: async (name) => leases.get(name)?.ending ?? { state: "done" },
-    end(name, failure) {
-      leases.get(name)?.end({ state: "done", failure });
-      leases.delete(name);
-    },
-  };
+/** One read of a query. */
+interface Wanted {
+  readonly key: string;
+  readonly name: string;
+}
+
+/** Takes a lease, or waits for its end. The waits of an owner pod that is gone, or stands still, fail. */
+async function ask(
+  pods: Pods,
+  table: LeaseTable,
+  { owner, key, name }: Wanted & { readonly owner: string },
+): Promise<LeaseResult> {
+  const isOwn = owner === pods.own;
+  const send = (body: object, timeoutMs: number): Promise<unknown> => pods.request(owner, topic, body, timeoutMs);
+  const wait = async (): Promise<LeaseResult> =>
+    isOwn
+      ? waitOnce(pods, table, { key, name, forMs: waitMs })
+      : ((await send({ wait: name, key, forMs: waitMs }, waitMs + replyTimeoutMs)) as LeaseResult);
+  try {
+    // Two requests: a missing owner pod shows at the first one, long before a read would end.
+    const reply = isOwn
+      ? { isFree: table.take(name, owner), holder: table.holder(key) }
+      : ((await send({ take: name, key, pod: pods.own }, replyTimeoutMs)) as Readonly<Record<string, unknown>>);
+    if (typeof reply?.["isFree"] !== "boolean") return { state: "unknown" };
+    const { isFree, holder } = reply as { readonly isFree: boolean; readonly holder?: string };
+    return isFree ? { state: "own", holder } : await untilEnded(wait);
+  } catch {
+    return { state: "unknown" };
+  }
+}
+
+async function untilEnded(wait: () => Promise<LeaseResult>): Promise<LeaseResult> {
+  const endMs = performance.now() + leaseMs;
+  for (;;) {
+    const result = await wait();
+    if (result.state !== "waiting" || performance.now() >= endMs) return result;
+  }
+}
+
+interface Wait extends Wanted {
+  readonly forMs: number;
+}
+
+/** One wait in the owner pod. */
+async function waitOnce(pods: Pods, table: LeaseTable, { key, name, forMs }: Wait): Promise<LeaseResult> {
+  const result = await table.wait(name, forMs);
+  if (result.state === "waiting") void endUnread(pods, table, name);
+  return { ...result, holder: table.holder(key) };
+}
+
+/** Ends a lease whose pod is gone, stands still or does not read: it had given up before the lease was granted. */
+async function endUnread(pods: Pods, table: LeaseTable, name: string): Promise<void> {
+  const reader = table.reader(name);
+  if (reader === undefined || reader === pods.own) return;
+  if (await isReading(pods, reader, name)) return;
+  if (table.reader(name) === reader) table.end(name, { state: "unknown" });
+}
+
+async function isReading(pods: Pods, reader: string, name: string): Promise<boolean> {
+  try {
+    const reply = (await pods.request(reader, topic, { check: name }, replyTimeoutMs)) as { isReading?: unknown };
+    return reply?.isReading === true;
+  } catch {
+    return false;
+  }
 }

@@ -2,7 +2,7 @@
 export interface PointCounts {
   readonly hit: number;
   readonly miss: number;
-  /** Of the hits, those that another pod had read. @default 0 */
+  /** Of the hits, those within the shared lifetime only. @default 0 */
   readonly shared?: number;
   /** Set when missing points were looked up in the shared extents. @default false */
   readonly isSharing?: boolean;
@@ -20,7 +20,7 @@ interface CacheRatios {
   readonly all: number;
   /** Hits in the memory of this pod among all requested points. */
   readonly memory: number;
-  /** Hits in the shared extents among the points that memory lacked. */
+  /** Hits within the shared lifetime among the points that memory lacked. */
   readonly distributed: number;
 }
 

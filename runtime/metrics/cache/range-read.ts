@@ -72,14 +72,18 @@ export function moved<Series>(
   return runs.map((run) => ({ ...run, offset: run.offset + offset }));
 }
 
-/** The key of an extent: everything that its points depend on, except their times. */
+/**
+ * The key of an extent: everything that its points depend on, except their times. The times of all points of one key
+ * are a multiple of the step apart. Points at multiples of the step have the key that earlier versions know.
+ */
 export function extentKey<Series>(
   { name }: Source<Series>,
   query: string,
-  { stepMs, rangeMs }: Pick<RangeGrid, "stepMs" | "rangeMs">,
+  { startMs, stepMs, rangeMs }: Pick<RangeGrid, "startMs" | "stepMs" | "rangeMs">,
   { tenant }: StoreCall,
 ): string {
-  return JSON.stringify([name, tenant ?? null, query, stepMs, rangeMs]);
+  const phaseMs = startMs % stepMs;
+  return JSON.stringify([name, tenant ?? null, query, stepMs, rangeMs, ...(phaseMs === 0 ? [] : [phaseMs])]);
 }
 
 /** The key of a read; equal reads share one call. */

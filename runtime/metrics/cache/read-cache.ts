@@ -1,8 +1,9 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { createSingleFlight, type SingleFlight } from "../../bounds/single-flight.ts";
+import type { Pods } from "../../pods/pods.ts";
 import { createRangeCache, type RangeCache } from "./range-cache.ts";
 import { createBackgroundRefreshes, type BackgroundRefreshes } from "./background-refresh.ts";
-import type { SharedExtents } from "./shared-extents.ts";
+import { createSharedExtents, type SharedExtents } from "./shared-extents.ts";
 
 /** The value of an instant query; undefined when the store had none. */
 interface InstantValue {
@@ -23,14 +24,18 @@ export interface ReadCache {
   readonly ranges: RangeCache;
   readonly instantValues: InstantValues;
   readonly singleFlight: SingleFlight;
-  /** Undefined when pods share no extents. */
+  /** Undefined when extents are not shared. */
   readonly shared: SharedExtents | undefined;
   readonly refreshes: BackgroundRefreshes;
 }
 
 interface ReadCacheOptions {
-  /** Extents that pods share. @default none */
-  readonly shared?: SharedExtents | undefined;
+  /** Pods that share extents. @default extents are not shared, and have no shared lifetime */
+  readonly pods?: Pods | undefined;
+  /** Residency of the pods' messages: stores of other residencies share nothing. @default any store may share */
+  readonly residency?: string | undefined;
+  /** Called when the points of another pod cannot be had. @default ignored */
+  readonly failed?: (error: unknown) => void;
   /** @default refreshes that report no outcome */
   readonly refreshes?: BackgroundRefreshes;
 }
@@ -41,13 +46,14 @@ const instantValuesMax = 20_000;
 /** Creates an empty cache. */
 export function createReadCache(
   bytesMax: number,
-  { shared, refreshes = createBackgroundRefreshes() }: ReadCacheOptions = {},
+  { pods, refreshes = createBackgroundRefreshes(), ...options }: ReadCacheOptions = {},
 ): ReadCache {
+  const ranges = createRangeCache(bytesMax);
   return {
-    ranges: createRangeCache(bytesMax),
+    ranges,
     instantValues: createInstantValues(),
     singleFlight: createSingleFlight(),
-    shared,
+    shared: pods && createSharedExtents(ranges, pods, options),
     refreshes,
   };
 }

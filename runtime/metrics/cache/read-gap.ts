@@ -1,10 +1,10 @@
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import { alignmentOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
-import { cover, newestExtents, type CachedExtent, type Lifetimes, type Run } from "./extents.ts";
+import { cover, type CachedExtent, type Lifetimes } from "./extents.ts";
 import { readKey, from, moved, type Found, type RangeRead, type Source, type Wanted } from "./range-read.ts";
-import type { ReadCache } from "./read-cache.ts";
 import type { SeriesKind } from "./series-kind.ts";
-import type { Done, SharedExtents } from "./shared-extents.ts";
+import type { SharedExtents } from "./shared-extents.ts";
 
 interface GapRead<Series> extends Found<Series> {
   /** Bytes that the store sent. */
@@ -12,8 +12,9 @@ interface GapRead<Series> extends Found<Series> {
 }
 
 /**
- * Reads missing points once for all concurrent callers. When another caller's read found cached points that are too old
- * for this caller, it reads again together with callers of equal lifetimes.
+ * Reads missing points: those of this pod whose shared lifetime lasts, then those of other pods, then the store's.
+ * Concurrent callers share one read. When it found points that are too old for a caller, that caller reads again
+ * together with callers of equal lifetimes.
  */
 export async function readGap<Series>(
   source: Source<Series>,
@@ -21,31 +22,47 @@ export async function readGap<Series>(
   key: string,
   reading: RangeRead,
 ): Promise<Found<Series>> {
-  const { grid, call } = wanted;
-  const { cache } = reading;
+  const { grid } = wanted;
+  const { cache, lifetimes, nowMs } = reading;
+  const shared = wanted.mayShare && (lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
+  if (shared === undefined) return readTogether(wanted, key, reading, (own) => readStore(source, own, key, reading));
   const limits = sharedLifetimes(reading);
-  const shared = wanted.mayShare && (reading.lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
+  const { runs, gap } = cover(cache.ranges.extents<Series>(key), grid, limits, nowMs);
+  const known = runs.flatMap((run) =>
+    from(nowMs - run.extent.readAtMs < lifetimes.settledMs ? "memory" : "shared", [run]),
+  );
+  if (gap === undefined) return { runs: known, warning: "none" };
+  const missing = { ...wanted, grid: { ...gap, rangeMs: grid.rangeMs } };
+  const read = await readTogether(missing, key, reading, (own) =>
+    readShared(source, own, { key, limits, shared }, reading),
+  );
+  return { ...read, runs: [...known, ...moved(read.runs, gap, grid)] };
+}
+
+/** Reads once for all concurrent callers that accept the age of the points. */
+async function readTogether<Series>(
+  wanted: Wanted,
+  key: string,
+  reading: RangeRead,
+  read: (wanted: Wanted) => Promise<GapRead<Series>>,
+): Promise<Found<Series>> {
+  const { grid, call } = wanted;
+  const { cache, nowMs } = reading;
+  const limits = sharedLifetimes(reading);
   const name = readKey(key, grid);
   const readOnce = (callName: string): Promise<GapRead<Series>> =>
     cache.singleFlight(
       callName,
-      (signal) => {
-        const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
-        return shared === undefined
-          ? readStore(source, own, key, reading)
-          : readShared(source, own, { key, name, shared }, reading);
-      },
+      (signal) => read({ ...wanted, call: { ...call, signal, bytes: createByteBudget() } }),
       call.signal,
     );
   const joined = await readOnce(name);
-  const read = isAccepted(joined, grid, limits, reading.nowMs)
-    ? joined
-    : await readOnce(JSON.stringify([name, limits]));
-  call.bytes.take(read.bytes);
-  return read;
+  const accepted = isAccepted(joined, grid, limits, nowMs) ? joined : await readOnce(JSON.stringify([name, limits]));
+  call.bytes.take(accepted.bytes);
+  return accepted;
 }
 
-/** The greatest age of other pods' points for one reader. */
+/** The greatest age of shared points for one reader. */
 function sharedLifetimes({ lifetimes: { settledMs, tailMs, sharedMs = 0 }, isRefresh }: RangeRead): Lifetimes {
   return { settledMs: isRefresh ? settledMs : Math.max(settledMs, sharedMs), tailMs };
 }
@@ -65,44 +82,28 @@ function isAccepted<Series>(
 
 interface Sharing {
   readonly key: string;
-  readonly name: string;
+  readonly limits: Lifetimes;
   readonly shared: SharedExtents;
 }
 
-/** Looks up the shared extents. One pod reads the points that are still missing and shares all its extents. */
+/** Takes points from another pod, which are in memory from then on, and reads the others from the store. */
 function readShared<Series>(
   source: Source<Series>,
   wanted: Wanted,
-  { key, name, shared }: Sharing,
+  { key, limits, shared }: Sharing,
   reading: RangeRead,
 ): Promise<GapRead<Series>> {
   const { kind } = source;
-  const { cache, lifetimes, nowMs } = reading;
-  const { settledMs, sharedMs = 0 } = lifetimes;
-  return shared.once(name, async (): Promise<Done<GapRead<Series>, Series>> => {
-    const young = cache.ranges.extents<Series>(key).filter(({ readAtMs }) => nowMs - readAtMs < settledMs);
-    const found = await shared.find(kind, key);
-    const { runs, gap } = cover([...young, ...found], wanted.grid, sharedLifetimes(reading), nowMs);
-    if (reading.isRefresh) addFound(source, runs, young, cache, key);
-    const known = runs.flatMap((run) => from(young.includes(run.extent) ? "memory" : "shared", [run]));
-    if (gap === undefined) return { result: { runs: known, bytes: 0, warning: "none" }, share: undefined };
-    const read = await readStore(source, { ...wanted, grid: { ...gap, rangeMs: wanted.grid.rangeMs } }, key, reading);
-    const all = [...known, ...moved(read.runs, gap, wanted.grid)];
-    const extents = newestExtents([...found, ...cache.ranges.extents<Series>(key)], nowMs - sharedMs);
-    return { result: { ...read, runs: all }, share: read.warning === "none" ? { kind, key, extents } : undefined };
+  const { grid } = wanted;
+  const { cache, nowMs } = reading;
+  return shared.once(readKey(key, grid), { kind, key, grid, limits, nowMs }, async (found) => {
+    for (const extent of found) cache.ranges.add(key, extent, bytesOf(kind, extent.series));
+    const { runs, gap } = cover(found, grid, limits, nowMs);
+    const known = from("shared", runs);
+    if (gap === undefined) return { runs: known, bytes: 0, warning: "none" as const, isHolder: false };
+    const read = await readStore(source, { ...wanted, grid: { ...gap, rangeMs: grid.rangeMs } }, key, reading);
+    return { ...read, runs: [...known, ...moved(read.runs, gap, grid)], isHolder: read.warning === "none" };
   });
-}
-
-/** Adds shared extents to memory, so that the next caller finds them there. */
-function addFound<Series>(
-  { kind }: Source<Series>,
-  runs: readonly Run<Series>[],
-  young: readonly CachedExtent<Series>[],
-  cache: ReadCache,
-  key: string,
-): void {
-  const extents = new Set(runs.map(({ extent }) => extent).filter((extent) => !young.includes(extent)));
-  for (const extent of extents) cache.ranges.add(key, extent, bytesOf(kind, extent.series));
 }
 
 function bytesOf<Series>(kind: SeriesKind<Series>, series: readonly Series[]): number {
@@ -116,7 +117,7 @@ async function readStore<Series>(
   key: string,
   { cache, nowMs }: RangeRead,
 ): Promise<GapRead<Series>> {
-  const { series, warning } = await source.read(query, grid, call);
+  const { series, warning } = await source.read(query, { ...grid, alignedMs: alignmentOf(grid) }, call);
   const { startMs, stepMs, count } = grid;
   const extent: CachedExtent<Series> = { startMs, stepMs, count, series, readAtMs: nowMs, settledUntilMs };
   if (warning === "none") cache.ranges.add(key, extent, bytesOf(source.kind, series));

@@ -1,6 +1,6 @@
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
-import type { RangeResult } from "../../stores/prometheus/prometheus-client.ts";
+import { joinedLater, type Piece, type RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import type { SplitResponse } from "../planning/split-interval.ts";
 import {
   cover,
@@ -24,7 +24,7 @@ import {
   type Wanted,
 } from "./range-read.ts";
 import { readGap } from "./read-gap.ts";
-import type { SeriesKind } from "./series-kind.ts";
+import { cutterOf, type SeriesKind } from "./series-kind.ts";
 
 /**
  * Reads a range query through the cache: from memory, rolled up from narrower points, stale points, and the store for
@@ -82,7 +82,7 @@ function rollUpFiner<Series>(
   const { startMs, stepMs, count, narrower } = grid;
   if (narrower === undefined) return undefined;
   const extents = (query: string, widthMs: number): readonly CachedExtent<Series>[] =>
-    cache.ranges.extents(extentKey(source, query, { stepMs: widthMs, rangeMs: widthMs }, call));
+    cache.ranges.extents(extentKey(source, query, { startMs, stepMs: widthMs, rangeMs: widthMs }, call));
   const made = source.rollUp?.({ grid: { startMs, stepMs, count }, narrower, extents, lifetimes, nowMs });
   if (made === undefined) return undefined;
   return { runs: [{ extent: made.extent, offset: 0, count, source: "finer", reads: made.reads }], warning: "none" };
@@ -101,22 +101,24 @@ function finish<Series>(
     readsOf(runs, grid),
     renewed,
   );
-  return { series: assemble(kind, runs, grid), warning };
+  const pieces = runs.map((run) => pieceOf(kind, run, grid));
+  return joinedLater({ pieces, warning }, () =>
+    kind.join(
+      pieces.map((piece) => wholeOf(piece, grid)),
+      grid,
+    ),
+  );
 }
 
 function readsOf<Series>(runs: readonly SourcedRun<Series>[], grid: PointGrid): OldestReads {
   return runs.map((run) => run.reads ?? oldestReads([run], grid)).reduce(olderReads, noReads);
 }
 
-function assemble<Series>(kind: SeriesKind<Series>, runs: readonly Run<Series>[], grid: PointGrid): readonly Series[] {
-  const responses = runs.map(({ extent, offset, count }): SplitResponse<Series> => {
-    const first = Math.round((grid.startMs + offset * grid.stepMs - extent.startMs) / extent.stepMs);
-    const isWhole = first === 0 && count === extent.count;
-    const series = isWhole ? extent.series : extent.series.flatMap((one) => kind.slice(one, first, count) ?? []);
-    return {
-      split: { offset, grid: { startMs: grid.startMs + offset * grid.stepMs, stepMs: grid.stepMs, count } },
-      series,
-    };
-  });
-  return kind.join(responses, grid);
+function pieceOf<Series>(kind: SeriesKind<Series>, run: Run<Series>, grid: PointGrid): Piece<Series> {
+  const { extent, offset, count } = run;
+  return { offset, count, read: extent, cut: cutterOf(kind, run, grid) };
+}
+
+function wholeOf<Series>({ offset, count, cut }: Piece<Series>, { startMs, stepMs }: PointGrid): SplitResponse<Series> {
+  return { split: { offset, grid: { startMs: startMs + offset * stepMs, stepMs, count } }, series: cut(0, count) };
 }

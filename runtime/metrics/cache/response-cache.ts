@@ -2,9 +2,6 @@ import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Lifetimes, OldestReads } from "./extents.ts";
 
-/** Most bytes of all cached responses, by their estimates. */
-const responsesBytesMax = 64 * 1024 * 1024;
-
 /** A recent response without a missing part. */
 export interface CachedResponse {
   readonly response: MetricsResponse;
@@ -44,9 +41,9 @@ export function leftMs(
   return Math.min(...ends) - nowMs;
 }
 
-/** Creates an empty cache. */
-export function createResponseCache(): ResponseCache {
-  const responses = new BoundedMap<string, CachedResponse>(responsesBytesMax, ({ bytes }) => bytes);
+/** Creates an empty cache. @param bytesMax bound on all responses, by their estimates */
+export function createResponseCache(bytesMax: number): ResponseCache {
+  const responses = new BoundedMap<string, CachedResponse>(bytesMax, ({ bytes }) => bytes);
   return {
     find(key, lifetimes, nowMs) {
       const found = responses.get(key);

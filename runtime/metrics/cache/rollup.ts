@@ -14,19 +14,17 @@ export interface RolledUp<Series> {
 
 /** The wide points to compute. */
 export interface RollupRequest<Series> {
+  /** Its step is the width of its points. */
   readonly grid: PointGrid;
   readonly narrower: Narrower;
-  /** The cached extents of the query with another width. */
+  /** The cached extents of the query with another width, at times that end a wide point or divide one. */
   readonly extents: (query: string, widthMs: number) => readonly CachedExtent<Series>[];
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
   readonly nowMs: number;
 }
 
-/**
- * Computes wide points from cached narrow points, of the greatest width that is complete; undefined without one.
- * Source: design §5 rule 11.
- */
+/** Computes wide points from cached narrow points, of the greatest width that is complete; undefined without one. */
 export function rollUp(request: RollupRequest<StoreSeries>): RolledUp<StoreSeries> | undefined {
   const { stepMs, count } = request.grid;
   const widths = niceStepsSeconds

@@ -1,9 +1,12 @@
 import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { Run } from "./extents.ts";
 import { joinHistograms, joinSeries, type SplitResponse } from "../planning/split-interval.ts";
 
 /** The operations of a cache on one kind of series. */
 export interface SeriesKind<Series> {
+  /** Names the kind in messages between pods. */
+  readonly name: "numbers" | "native histograms";
   /** Cuts adjacent points out of a series; undefined without any present point among them. */
   slice(series: Series, offset: number, count: number): Series | undefined;
   join(responses: readonly SplitResponse<Series>[], grid: PointGrid): readonly Series[];
@@ -20,11 +23,25 @@ export interface SeriesKind<Series> {
   unpack(head: unknown, count: number, take: (bytes: number) => Uint8Array): Series;
 }
 
+/** The function that cuts points out of a run. It counts them from the first point of the run. */
+export function cutterOf<Series>(
+  kind: SeriesKind<Series>,
+  { extent, offset }: Run<Series>,
+  { startMs, stepMs }: PointGrid,
+): (first: number, count: number) => readonly Series[] {
+  const begin = Math.round((startMs - extent.startMs) / stepMs) + offset;
+  return (first, count) =>
+    begin + first === 0 && count === extent.count
+      ? extent.series
+      : extent.series.flatMap((one) => kind.slice(one, begin + first, count) ?? []);
+}
+
 /** Estimated bytes of a series besides its values: labels, keys, objects. */
 const seriesBytes = 512;
 const bucketBytes = 72;
 
 export const numbers: SeriesKind<StoreSeries> = {
+  name: "numbers",
   slice({ labels, values, present }, offset, count) {
     const own = present.subarray(offset, offset + count);
     return own.includes(1) ? { labels, values: values.subarray(offset, offset + count), present: own } : undefined;
@@ -62,6 +79,7 @@ function unpackHistogram([count, sum, buckets]: PackedHistogram): StoreHistogram
 }
 
 export const nativeHistograms: SeriesKind<HistogramSeries> = {
+  name: "native histograms",
   slice({ labels, histograms }, offset, count) {
     const own = histograms.slice(offset, offset + count);
     return own.some((histogram) => histogram !== undefined) ? { labels, histograms: own } : undefined;

@@ -1,7 +1,7 @@
 // The index of metrics and their stores over all catalogs, and the deprecation of metrics. The catalog endpoint is
 // elsewhere.
 import { hash } from "node:crypto";
-import type { MetricConfig, RuntimeConfig, StoreConfig } from "../../../crds/config.ts";
+import type { CatalogConfig, MetricConfig, RuntimeConfig, SloConfig, StoreConfig } from "../../../crds/config.ts";
 
 /** A store with one metric's settings. */
 export interface CatalogStore {
@@ -18,6 +18,8 @@ export interface CatalogStore {
 export interface MetricEntry {
   readonly metric: MetricConfig;
   readonly schemaVersion: string;
+  /** The objectives of the metric, in the order of the catalog. */
+  readonly slos: readonly SloConfig[];
   /** Sorted by key; not empty for a metric of a valid catalog. */
   readonly stores: readonly CatalogStore[];
   /** Digest of the metric. */
@@ -50,10 +52,17 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
           : [catalogStore({ key: storeKey(catalog, store), config: store, intervalSeconds })];
       });
       const sorted = stores.sort((a, b) => (a.key < b.key ? -1 : 1));
-      return [metric.id, { metric, schemaVersion: catalog.schemaVersion, stores: sorted, digest: digestOf(metric) }];
+      const { schemaVersion } = catalog;
+      const slos = slosOf(catalog, metric);
+      return [metric.id, { metric, schemaVersion, slos, stores: sorted, digest: digestOf(metric) }];
     }),
   );
   return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** An older operator compiles catalogs without objectives. */
+function slosOf({ slos = [] }: Partial<CatalogConfig>, { id }: MetricConfig): readonly SloConfig[] {
+  return slos.filter(({ metric }) => metric === id);
 }
 
 /** The digest is part of the keys under which pods share extents. Its members therefore keep their names. */

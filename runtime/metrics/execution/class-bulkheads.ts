@@ -4,7 +4,7 @@ import type { Stores } from "../../stores/store-set.ts";
 
 /**
  * Most concurrent requests of one class to one store. A store has sixteen connections: classes B and C together leave
- * some of them to class A. Source: wire "Metrics", seed "Operational Metrics API" §2.6.
+ * some of them to class A. Source: seed "Operational Metrics API" §2.6.
  */
 export const bulkheadSizes: Readonly<Record<QueryClass, number>> = { A: Number.POSITIVE_INFINITY, B: 7, C: 5 };
 

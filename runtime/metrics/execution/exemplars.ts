@@ -4,7 +4,7 @@ import type { Plan } from "../planning/plan.ts";
 import type { PartResult } from "./read-part.ts";
 import { formatTime } from "../request/time.ts";
 
-/** An exemplar of a response. Source: wire, "Metrics". */
+/** An exemplar of a response. */
 export interface Exemplar {
   readonly trace_id: string;
   readonly timestamp: string;

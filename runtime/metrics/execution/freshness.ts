@@ -1,3 +1,4 @@
+import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { PartResult } from "./read-part.ts";
 
@@ -15,13 +16,25 @@ export function later(seconds: number | undefined, passedSeconds: number): numbe
   return seconds === undefined ? undefined : seconds + passedSeconds;
 }
 
-function newestOf({ newestMs, ranges, histograms }: PartResult, { grid }: Plan): number | undefined {
+function newestOf({ newestMs, ranges, histograms }: PartResult, { grid, query }: Plan): number | undefined {
   if (newestMs !== undefined) return newestMs;
   // The sample lies in the last present point. Its start is the earliest time, so that the age is never too low.
   const indexes = [
-    ...ranges.flatMap((all) => all.map(({ present }) => present.lastIndexOf(1))),
+    ...ranges.map(lastPresent),
     ...histograms.map((series) => series.histograms.findLastIndex((histogram) => histogram !== undefined)),
   ];
   const last = indexes.reduce((a, b) => Math.max(a, b), -1);
-  return last < 0 ? undefined : grid.startMs + (last - 1) * grid.stepMs;
+  return last < 0 ? undefined : grid.startMs + last * grid.stepMs - query.window.widthSeconds * 1_000;
+}
+
+/** The index of the last present point of all series; -1 without one. It reads as few pieces as it can. */
+function lastPresent(range: PartResult["ranges"][number]): number {
+  const lastOf = (series: readonly StoreSeries[]): number =>
+    series.reduce((last, { present }) => Math.max(last, present.lastIndexOf(1)), -1);
+  if (range.pieces === undefined) return lastOf(range.series);
+  for (const { offset, count, cut } of range.pieces.toReversed()) {
+    const last = lastOf(cut(0, count));
+    if (last !== -1) return offset + last;
+  }
+  return -1;
 }

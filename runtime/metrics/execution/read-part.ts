@@ -1,6 +1,6 @@
 import { runBounded } from "../../stores/limits/run-bounded.ts";
 import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
-import { flavours } from "../../stores/prometheus/flavours.ts";
+import { alignmentOf, flavours } from "../../stores/prometheus/flavours.ts";
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { RangeBoundary, StoreCapabilities } from "../../stores/prometheus/probe.ts";
@@ -16,7 +16,7 @@ import { StoreError } from "../../stores/store-error.ts";
 import type { CallOrigin, StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Store } from "../../stores/store.ts";
 import { gravest, type WarningClass } from "../../stores/prometheus/warnings.ts";
-import { joinHistograms, joinSeries, type RangeSplit, type SplitResponse } from "../planning/split-interval.ts";
+import { joinHistograms, joinSeries, joinSplits, type SplitResponse } from "../planning/split-interval.ts";
 import type { StoreNeeds } from "../promql/kinds/recipe.ts";
 import type { PartSeries } from "../aggregation/merge.ts";
 import { layoutOf, tellingPoint, toldLayout, type NativeLayout } from "../aggregation/native-layout.ts";
@@ -92,7 +92,7 @@ async function readRanges(reading: PartRead): Promise<RangesResult> {
       : readSplits(reading, (...args) => reading.client.range(...args), joinSeries);
   const results = await read;
   return {
-    ranges: results.map(({ series }) => series),
+    ranges: results,
     histograms: [],
     layout: undefined,
     warning: gravest(results.map(({ warning }) => warning)),
@@ -107,7 +107,7 @@ async function readTogether({
   call,
   boundary,
 }: PartRead): Promise<readonly RangeResult<StoreSeries>[]> {
-  const rangeMs = plan.query.window.stepSeconds * 1_000;
+  const rangeMs = plan.query.window.widthSeconds * 1_000;
   const read = (asks: readonly RangeAsk[]): Promise<readonly RangeResult<StoreSeries>[]> =>
     client.ranges?.(asks, call) ?? Promise.all(asks.map(({ query, grid }) => client.range(query, grid, call)));
   const splits = await runBounded(
@@ -118,14 +118,14 @@ async function readTogether({
       results: await read(
         part.ranges.map((range) => ({
           query: printVector(range, boundary),
-          grid: { ...split.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+          grid: { ...split.grid, rangeMs, narrower: narrowerOf(part, range, { plan, boundary }) },
         })),
       ),
     }),
   );
   return part.ranges.map((_, place) => {
-    const own = splits.map(({ split, results }) => ({ split, ...(results[place] ?? nothing) }));
-    return { series: joinSeries(own, plan.grid), warning: gravest(own.map(({ warning }) => warning)) };
+    const own = splits.map(({ split, results }) => ({ split, result: results[place] ?? nothing }));
+    return joinSplits(own, (all) => joinSeries(all, plan.grid));
   });
 }
 
@@ -166,55 +166,51 @@ async function readSplits<Series extends StoreSeries | HistogramSeries>(
   read: ReadRange<Series>,
   join: Join<Series>,
 ): Promise<readonly RangeResult<Series>[]> {
-  const rangeMs = plan.query.window.stepSeconds * 1_000;
+  const rangeMs = plan.query.window.widthSeconds * 1_000;
   const requests = part.ranges.flatMap((range) => part.splits.map((split) => ({ range, split })));
   const results = await runBounded(requests, requestsMax, async ({ range, split }) => ({
     range,
     split,
-    ...(await read(
+    result: await read(
       printVector(range, boundary),
-      { ...split.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+      { ...split.grid, rangeMs, narrower: narrowerOf(part, range, { plan, boundary }) },
       call,
-    )),
+    ),
   }));
-  return part.ranges.map((range) => joinOwn(range, results, (own) => join(own, plan.grid)));
+  return part.ranges.map((own) =>
+    joinSplits(
+      results.filter(({ range }) => range === own),
+      (all) => join(all, plan.grid),
+    ),
+  );
 }
 
 /**
  * Prints a range query for narrower points that merge to its own; undefined where kind, aggregation or store exclude
- * that. A store that reads narrow points from finer data than wide ones is excluded. Source: design §5 rule 11.
+ * that. A store that reads narrow points from finer data than wide ones is excluded. Points whose width is not their
+ * step are too: adjacent narrow points would not tile them.
  */
 function narrowerOf(
   { metric: { recipe }, ranges, store }: PlannedPart,
   range: Vector,
-  { rangeMs, boundary }: { readonly rangeMs: number; readonly boundary: RangeBoundary },
+  { plan, boundary }: Pick<PartRead, "plan" | "boundary">,
 ): Narrower | undefined {
+  const { grid, query } = plan;
+  const { widthSeconds, stepSeconds } = query.window;
+  if (widthSeconds !== stepSeconds) return undefined;
   const statistic = recipe.kind === "scalar" ? recipe.statistics[ranges.indexOf(range)] : undefined;
   const { prometheus } = store.config;
   // This runtime does not know the stores of a peer.
   if (prometheus === undefined) return undefined;
   const { isCuttable, parameters } = flavours[prometheus.flavour];
   if (statistic?.isAdditiveOverTime !== true || !isCuttable) return undefined;
-  const parametersOf = (widthMs: number): string => JSON.stringify(parameters(widthMs, prometheus));
-  const own = parametersOf(rangeMs);
+  const parametersOf = (widthMs: number): string =>
+    JSON.stringify(parameters(alignmentOf({ ...grid, stepMs: widthMs, rangeMs: widthMs }), prometheus));
+  const own = parametersOf(grid.stepMs);
   return {
     merge: statistic.merge,
     print: (widthMs) => (parametersOf(widthMs) === own ? printVector(overWidth(range, widthMs), boundary) : undefined),
   };
-}
-
-interface SplitRead<Series> extends RangeResult<Series> {
-  readonly range: Vector;
-  readonly split: RangeSplit;
-}
-
-function joinOwn<Series>(
-  range: Vector,
-  results: readonly SplitRead<Series>[],
-  join: (own: readonly SplitRead<Series>[]) => readonly Series[],
-): RangeResult<Series> {
-  const own = results.filter((result) => result.range === range);
-  return { series: join(own), warning: gravest(own.map(({ warning }) => warning)) };
 }
 
 function readExemplars({

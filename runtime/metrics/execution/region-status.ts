@@ -89,7 +89,7 @@ function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
 /** A cheaper form of a query. Source: seed "Operational Metrics API" §7 and §8, "Backpressure". */
 export function suggestionFor({ window }: Query): Suggestion {
   const mostSeconds = windowSecondsOf(window);
-  const step = coarserStep(window.stepSeconds, mostSeconds);
+  const step = coarserStep(window);
   const downsample = coarserDownsample(window.stepSeconds, mostSeconds);
   return {
     ...(step === undefined ? {} : { step: formatDuration(step) }),

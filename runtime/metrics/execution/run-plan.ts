@@ -6,23 +6,18 @@ import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";
 import { freshnessSeconds } from "./freshness.ts";
-import { compareLabels, labelsKey, type Labels } from "../planning/labels.ts";
-import { mergeMetric, type MergedSeries } from "../aggregation/merge.ts";
+import { finishMetric, type Finishing } from "./finish-metric.ts";
+import type { FinishedMetrics } from "./finished-metrics.ts";
+import type { FinishedSeries } from "./moved-window.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
-import type { ErrorBounds } from "../aggregation/quantiles.ts";
 import type { PartResult } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
 import { regionReports, requireAnswers, type RegionReport } from "./region-status.ts";
 
-/** One finished series. */
-export interface ResultSeries {
+/** One finished series with its metric. */
+export interface ResultSeries extends FinishedSeries {
   readonly metric: string;
-  readonly labels: Labels;
-  /** Over the plan's grid; NaN is a gap. */
-  readonly values: Float64Array;
-  /** Bounds of each value of a percentile; undefined for other aggregations. */
-  readonly bounds: ErrorBounds | undefined;
   /** Undefined when the query requests none. */
   readonly exemplars: readonly Exemplar[] | undefined;
 }
@@ -56,6 +51,8 @@ interface RunOptions {
   readonly nowMs: number;
   /** Schedules the merge. */
   readonly slices: TimeSlices;
+  /** Metrics of earlier windows. */
+  readonly finished: FinishedMetrics;
   readonly correlationId: string;
   /** Set when the caller may see the messages of stores that refused a query. */
   readonly showsRefusals: boolean;
@@ -76,7 +73,8 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
   const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const regions = regionReports(outcomes);
   const failures: MetricFailure[] = [];
-  const finished = await options.slices.collect(finishAll(results, plan, (failure) => void failures.push(failure)));
+  const failed = (failure: MetricFailure): void => void failures.push(failure);
+  const finished = await options.slices.collect(finishAll(results, { plan, finished: options.finished, failed }));
   const [first] = failures;
   if (first !== undefined && failures.length === plan.query.metrics.length) throw first.refusal;
   return {
@@ -93,13 +91,12 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
 /** Merges one metric after another. A metric that cannot be merged does not affect the others. */
 function* finishAll(
   results: readonly PartResult[],
-  plan: Plan,
-  failed: (failure: MetricFailure) => void,
+  { plan, finished, failed }: Finishing & { readonly failed: (failure: MetricFailure) => void },
 ): Generator<readonly ResultSeries[]> {
   for (const metric of plan.query.metrics) {
     const own = results.filter(({ part }) => part.metric === metric);
     try {
-      yield* finishOne(metric, own, plan);
+      yield* finishOne(metric, own, { plan, finished });
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== "incompatible_buckets") throw error;
       failed({ metric: metric.entry.metric.id, refusal: error });
@@ -108,31 +105,16 @@ function* finishAll(
 }
 
 /** Merges one metric, one series in each step. The last step yields all its series, sorted. */
-function* finishOne(metric: QueriedMetric, own: readonly PartResult[], plan: Plan): Generator<readonly ResultSeries[]> {
-  const [first] = own;
-  if (first === undefined) return;
-  const merged: MergedSeries[] = [];
-  for (const series of mergeMetric(first.part.metric.recipe, own, plan)) {
-    merged.push(series);
-    yield [];
-  }
-  yield finishMetric(metric.entry.metric.id, merged, plan.query.exemplars ? exemplarsBySeries(own, plan) : undefined);
-}
-
-type ExemplarsByKey = ReturnType<typeof exemplarsBySeries> | undefined;
-
-function finishMetric(
-  metric: string,
-  merged: readonly MergedSeries[],
-  exemplars: ExemplarsByKey,
-): readonly ResultSeries[] {
-  return merged
-    .toSorted((a, b) => compareLabels(a.labels, b.labels))
-    .map(({ labels, values, bounds }) => ({
-      metric,
-      labels,
-      values,
-      bounds,
-      exemplars: exemplars === undefined ? undefined : (exemplars.get(labelsKey(labels)) ?? []),
-    }));
+function* finishOne(
+  metric: QueriedMetric,
+  own: readonly PartResult[],
+  { plan, finished }: Finishing,
+): Generator<readonly ResultSeries[]> {
+  const series = yield* finishMetric(metric, own, { plan, finished });
+  const exemplars = plan.query.exemplars ? exemplarsBySeries(own, plan) : undefined;
+  yield series.map((one) => ({
+    metric: metric.entry.metric.id,
+    ...one,
+    exemplars: exemplars === undefined ? undefined : (exemplars.get(one.key) ?? []),
+  }));
 }

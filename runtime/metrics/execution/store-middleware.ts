@@ -4,6 +4,8 @@ import { lifetimesOf } from "../cache/extents.ts";
 import type { Query } from "../planning/query.ts";
 import type { StoreMiddleware } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store-set.ts";
+import { tracedReads } from "../../stores/traced-reads.ts";
+import type { StartedSpan } from "../../tracing/tracer.ts";
 import type { ClassBulkheads } from "./class-bulkheads.ts";
 import { recordReads, type RecordedRead } from "./record-reads.ts";
 
@@ -21,6 +23,8 @@ interface MiddlewareOptions {
   readonly nowMs: number;
   /** Set to record the reads, for the explanation of the response. */
   readonly explain: boolean;
+  /** Span of the request. @default no spans */
+  readonly span?: StartedSpan | undefined;
 }
 
 /** The stores as one query reads them. */
@@ -30,18 +34,19 @@ export interface QueryStores extends CachedStores {
 }
 
 /**
- * Wraps the stores for one query: cache → bulkhead → record → share, the outermost first. A cache hit is no read: it is
- * not recorded and takes no place in a bulkhead. A background refresh passes the bulkhead only.
+ * Wraps the stores for one query: cache → bulkhead → record → share → trace, the outermost first. A cache hit is no
+ * read: it is not recorded and takes no place in a bulkhead. A background refresh passes the bulkhead only.
  */
 export function queryStores(
   query: Query,
   { stores, cache, bulkheads, share = unchanged }: MiddlewareSources,
-  { nowMs, explain }: MiddlewareOptions,
+  { nowMs, explain, span }: MiddlewareOptions,
 ): QueryStores {
   const reads: RecordedRead[] = [];
   const bulkhead: StoreMiddleware = (inner) => bulkheads.of(query.quota.queryClass, inner);
   const record: StoreMiddleware = explain ? (inner) => recordReads(inner, reads) : unchanged;
-  const wrapped = [bulkhead, record, share].reduceRight((inner, wrap) => wrap(inner), stores);
+  const trace: StoreMiddleware = (inner) => tracedReads(inner, span);
+  const wrapped = [bulkhead, record, share, trace].reduceRight((inner, wrap) => wrap(inner), stores);
   const refreshed = bulkhead(stores);
   const cached = cachedStores(wrapped, cache, { lifetimes: lifetimesOf(query), nowMs, lasting: refreshed });
   return { ...cached, reads };

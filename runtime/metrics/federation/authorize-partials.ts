@@ -7,6 +7,7 @@ import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
 import type { ScalarRecipe } from "../promql/kinds/recipe.ts";
 import { allows, type Names } from "../authorization/names.ts";
 import { shown } from "../request/parameters.ts";
+import { onePoint } from "../request/window.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { grant, requireScopeOver } from "../authorization/policy.ts";
 import {
@@ -25,6 +26,7 @@ import {
   bucketsPart,
   exemplarsPart,
   newestPart,
+  type QuestionPoints,
   type QuestionTimes,
   type PartialQuestion,
 } from "../promql/partial-question.ts";
@@ -60,10 +62,12 @@ export function grantPartials(
   const access = accessOf(caller, queryContext.quotas);
   requireEnvironments(ask.environments, access.environments);
   requireRegions(ask, entry);
-  const filters = new Map<LabelName, string>([
-    ...(Object.entries(ask.filters) as [LabelName, string][]),
-    ["tenant", ask.tenant],
-    ["region", ask.region],
+  const filters = new Map<LabelName, readonly string[]>([
+    ...(Object.entries(ask.filters) as [LabelName, string | readonly string[]][]).map(
+      ([label, wanted]): [LabelName, readonly string[]] => [label, typeof wanted === "string" ? [wanted] : wanted],
+    ),
+    ["tenant", [ask.tenant]],
+    ["region", [ask.region]],
   ]);
   const environments = ask.environments === undefined ? access.environments : new Set(ask.environments);
   const granted = grant([entry], filters, caller, { ...access, environments });
@@ -175,25 +179,26 @@ function windowOf({ points, part }: PartialQuestion, over: QuestionTimes, { entr
       "over",
       "from_ms and to_ms are for exemplars only; use start_ms and count, or time_ms",
     );
-  const widthSeconds = points.width_ms / 1_000;
-  if (!Number.isInteger(widthSeconds) || widthSeconds < minStepSeconds) {
-    const detail =
-      `width_ms=${points.width_ms} is not valid for ${entry.metric.id}; ` +
-      `use whole seconds, at least ${minStepSeconds}`;
-    throw refuseField("invalid_step", "ask.points.width_ms", detail);
-  }
+  const widthSeconds = secondsOf(points, "width_ms", entry);
+  const stepSeconds = points.step_ms === undefined ? widthSeconds : secondsOf(points, "step_ms", entry);
   if ("time_ms" in over) return onePoint(over.time_ms, widthSeconds);
   const { start_ms: startMs, count } = over;
-  return { ...onePoint(startMs, widthSeconds), toMs: startMs + (count - 1) * points.width_ms };
+  const toMs = startMs + (count - 1) * stepSeconds * 1_000;
+  return { ...onePoint(startMs, widthSeconds), toMs, stepSeconds };
 }
 
-function onePoint(timeMs: number, stepSeconds: number): Window {
-  return { fromMs: timeMs - stepSeconds * 1_000, toMs: timeMs, stepSeconds, downsample: undefined };
+/** @throws Refusal `invalid_step` unless it is whole seconds, at least the smallest step of the metric */
+function secondsOf(points: QuestionPoints, name: "width_ms" | "step_ms", { metric }: MetricEntry): number {
+  const ms = points[name] ?? 0;
+  const seconds = ms / 1_000;
+  if (Number.isInteger(seconds) && seconds >= metric.minStepSeconds) return seconds;
+  const detail = `${name}=${ms} is not valid for ${metric.id}; use whole seconds, at least ${metric.minStepSeconds}`;
+  throw refuseField("invalid_step", `ask.points.${name}`, detail);
 }
 
 function exemplarsWindow(over: QuestionTimes, stepSeconds: number): Window {
   if ("from_ms" in over && over.from_ms < over.to_ms && over.to_ms - over.from_ms <= widthMsMax) {
-    return { fromMs: over.from_ms, toMs: over.to_ms, stepSeconds, downsample: undefined };
+    return { ...onePoint(over.to_ms, stepSeconds), fromMs: over.from_ms };
   }
   throw refuseField(
     "invalid_window",

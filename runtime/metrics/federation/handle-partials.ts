@@ -1,8 +1,9 @@
 import { refuseField } from "../../errors/refusal.ts";
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
 import { warningHeader } from "../../stores/peer/peer-http.ts";
-import { traitsOf } from "../../stores/prometheus/flavours.ts";
+import { alignmentOf, traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { WarningClass } from "../../stores/prometheus/warnings.ts";
 import { accessOf } from "../authorization/access.ts";
@@ -110,14 +111,16 @@ async function handleSeries(planned: PlannedQuestion, key: string): Promise<Part
 type ReadSeries<Series> = (
   store: OwnStore,
   text: string,
-  grid: PointGrid & { readonly rangeMs: number },
+  grid: RangeGrid,
 ) => Promise<{ readonly series: readonly Series[]; readonly warning: WarningClass }>;
 
 async function readSeries<Series>(
-  { plan, own }: PlannedQuestion,
+  { ask, plan, own }: PlannedQuestion,
   read: ReadSeries<Series>,
 ): Promise<{ readonly results: readonly OwnSeries<Series>[]; readonly warning: WarningClass }> {
-  const grid = { ...plan.grid, rangeMs: plan.query.window.stepSeconds * 1_000 };
+  const wide = { ...plan.grid, rangeMs: plan.query.window.widthSeconds * 1_000 };
+  // An objective reads the same samples in every region.
+  const grid = ask.slo === undefined ? { ...wide, alignedMs: alignmentOf(wide) } : wide;
   const { results, warning } = await own((store) => read(store, printVector(firstRange(store), store.boundary), grid));
   return { results: results.map(({ part, result }) => ({ part, series: result.series })), warning };
 }

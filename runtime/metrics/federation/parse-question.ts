@@ -1,9 +1,8 @@
 import { aggregations, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
-import { forbiddenValue } from "../request/forbidden-labels.ts";
 import { parseJson } from "../../json/json-body.ts";
-import { readLabel, shown, textLengthMax } from "../request/parameters.ts";
+import { filterValues, filterValuesMax, readLabel, shown, textLengthMax } from "../request/parameters.ts";
 import {
   questionVersion,
   type QuestionPoints,
@@ -12,7 +11,7 @@ import {
 } from "../promql/partial-question.ts";
 
 /** Largest body of a question, in bytes: names and filters of one metric. */
-export const questionBytesMax = 16 * 1024;
+export const questionBytesMax = 64 * 1024;
 /** Most regions, and most environments, of one question. */
 const namesMax = 64;
 /** Latest time of ECMAScript. */
@@ -87,7 +86,7 @@ function readAsk(value: unknown): PartialQuestion {
 }
 
 function readPoints(value: unknown): QuestionPoints {
-  const points = members(value, "ask.points", ["width_ms", "interval_seconds", "increases"]);
+  const points = members(value, "ask.points", ["width_ms", "step_ms", "interval_seconds", "increases"]);
   const increases = (["Extrapolated", "Plain"] as const).find((one) => one === points["increases"]);
   if (increases === undefined)
     throw refuseField(
@@ -95,8 +94,10 @@ function readPoints(value: unknown): QuestionPoints {
       "ask.points.increases",
       "ask.points.increases is not known; use Extrapolated or Plain",
     );
+  const ms = (name: string): number => whole(points[name], `ask.points.${name}`, { min: 1_000, max: widthMsMax });
   return {
-    width_ms: whole(points["width_ms"], "ask.points.width_ms", { min: 1_000, max: widthMsMax }),
+    width_ms: ms("width_ms"),
+    ...(points["step_ms"] === undefined ? {} : { step_ms: ms("step_ms") }),
     interval_seconds: number(points["interval_seconds"], "ask.points.interval_seconds", {
       min: 1,
       max: intervalSecondsMax,
@@ -109,10 +110,12 @@ function readFilters(value: unknown): PartialQuestion["filters"] {
   const filters = Object.entries(members(value, "ask.filters", undefined)).map(([name, wanted]) => {
     const field = `ask.filters.${name}`;
     const label: LabelName = readLabel(name, field, "invalid_filter");
-    const own = text(wanted, field, "invalid_filter");
-    const fault = forbiddenValue(own);
-    if (fault !== undefined) throw refuseField("invalid_filter", field, `the value of ${field} ${fault}`);
-    return [label, own] as const;
+    const listed: readonly unknown[] = Array.isArray(wanted) && wanted.length <= filterValuesMax ? wanted : [wanted];
+    const [own, ...others] = filterValues(
+      listed.map((one) => text(one, field, "invalid_filter")),
+      field,
+    );
+    return [label, others.length === 0 ? own : [own, ...others]] as const;
   });
   return Object.fromEntries(filters);
 }

@@ -21,6 +21,7 @@ function isSame(one: ResolvedWindow, other: ResolvedWindow | undefined): boolean
     one.fromMs === other?.fromMs &&
     one.toMs === other.toMs &&
     one.stepSeconds === other.stepSeconds &&
+    one.widthSeconds === other.widthSeconds &&
     one.downsample === other.downsample
   );
 }

@@ -1,8 +1,20 @@
 import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { labelNames, type LabelName, type StoreConfig } from "../../../crds/config.ts";
+import type { Filters } from "../request/parameters.ts";
 
 /** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
 export const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
+
+/**
+ * The filters as identities and questions to peers hold them: the value itself where there is one, else the list. A
+ * filter with one value keeps the form that it had before filters could have several.
+ */
+export function writtenFilters(filters: Filters): readonly (readonly [LabelName, string | readonly string[]])[] {
+  return filters
+    .entries()
+    .map(([label, values]) => [label, values.length === 1 ? (values[0] ?? "") : values] as const)
+    .toArray();
+}
 
 /** Labels of a series in a response: governed names, sorted, without labels that the series does not have. */
 export type Labels = Readonly<Partial<Record<LabelName, string>>>;
@@ -15,7 +27,7 @@ export function storeLabel(store: StoreConfig, label: LabelName): string {
   return store.labelMap[label] ?? label;
 }
 
-/** The labels that a store sets for the series of one tenant. Source: design §5 "Stores". */
+/** The labels that a store sets for the series of one tenant. */
 export function imposedLabels({ region, environment, tenancy }: StoreConfig, tenant: string): ImposedLabels {
   return {
     region,

@@ -1,6 +1,6 @@
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { CatalogStore } from "../catalog/catalog-index.ts";
-import { imposedLabels, isolationLabels } from "./labels.ts";
+import { imposedLabels, isolationLabels, writtenFilters } from "./labels.ts";
 import type { Question } from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
 import { bucketsPart, exemplarsPart, newestPart, type PartialQuestion } from "../promql/partial-question.ts";
@@ -17,8 +17,10 @@ interface PeerQuestions {
 export function planPeer(query: Query, metric: QueriedMetric, store: CatalogStore): PeerQuestions {
   const { recipe } = metric;
   const base = baseOf(query, metric, store);
+  const { stepSeconds, widthSeconds } = query.window;
   const points = {
-    width_ms: query.window.stepSeconds * 1_000,
+    width_ms: widthSeconds * 1_000,
+    ...(stepSeconds === widthSeconds ? {} : { step_ms: stepSeconds * 1_000 }),
     interval_seconds: store.intervalSeconds,
     increases: traitsOf(store.config).increases,
   };
@@ -46,7 +48,7 @@ function baseOf(
     ...(slo === undefined ? {} : { slo }),
     tenant: query.tenant,
     ...(environments === "every" ? {} : { environments: [...environments].sort() }),
-    filters: Object.fromEntries([...query.filters].filter(([label]) => !isolationLabels.includes(label))),
+    filters: Object.fromEntries(writtenFilters(query.filters).filter(([label]) => !isolationLabels.includes(label))),
     group_by: query.groupBy.filter((label) => imposed[label] === undefined),
   };
 }

@@ -9,7 +9,7 @@ import type { StoreScope } from "../promql/kinds/recipe.ts";
 import { planPeer } from "./plan-peer.ts";
 import { fixedMatcher, oneOf, type Matcher, type Question, type Selector, type Vector } from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
-import { pointCount } from "../request/window.ts";
+import { firstPointMs, pointCount } from "../request/window.ts";
 
 /** All requests to one store for one metric. */
 export interface PlannedPart {
@@ -43,7 +43,7 @@ export interface Plan {
 /** Plans a query. */
 export function makePlan(query: Query, nowMs: number): Plan {
   const stepMs = query.window.stepSeconds * 1_000;
-  const grid = { startMs: query.window.fromMs + stepMs, stepMs, count: pointCount(query.window) };
+  const grid = { startMs: firstPointMs(query.window), stepMs, count: pointCount(query.window) };
   return {
     query,
     grid,
@@ -69,7 +69,7 @@ function planPart(query: Query, grid: PointGrid, { metric, store, nowMs }: Place
     store,
     imposed,
     tenant: config.tenancy === "StoreHeader" ? query.tenant : undefined,
-    splits: traitsOf(config).isCuttable ? splitRange(grid) : [{ offset: 0, grid }],
+    splits: traitsOf(config).isCuttable ? splitRange(grid, query.window.widthSeconds * 1_000) : [{ offset: 0, grid }],
   };
   if (config.peer !== undefined) {
     const { newest, ...questions } = planPeer(query, metric, store);
@@ -95,13 +95,13 @@ function scopeOf(query: Query, store: StoreConfig, imposed: ImposedLabels): Stor
       matchers: [...series.matchers.map(fixedMatcher), ...governed],
     }),
     by: groupedInStore(store, imposed, query.groupBy),
-    rangeMs: query.window.stepSeconds * 1_000,
+    rangeMs: query.window.widthSeconds * 1_000,
   };
 }
 
 /** The matchers that narrow the series of a store to the tenant, the environments and the filters of the query. */
 function matchersOf(query: Query, store: StoreConfig, imposed: ImposedLabels): readonly Matcher[] {
-  const wanted = new Map<LabelName, readonly string[]>([...query.filters].map(([label, value]) => [label, [value]]));
+  const wanted = new Map<LabelName, readonly string[]>(query.filters);
   wanted.set("tenant", [query.tenant]);
   if (query.environments !== "every") wanted.set("environment", [...query.environments].sort());
   return (

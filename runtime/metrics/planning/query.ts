@@ -5,9 +5,19 @@ import { accessOf, classOf, type QueryClassGrant } from "../authorization/access
 import { isPublic, type Caller } from "../authorization/caller.ts";
 import type { CatalogIndex, MetricEntry } from "../catalog/catalog-index.ts";
 import { isolationLabels } from "./labels.ts";
+import type { Measured } from "./measure-name.ts";
 import type { Recipe } from "../promql/kinds/recipe.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
-import { type Parameters, readInstant, readQuery, seriesMax, shown, type Selection } from "../request/parameters.ts";
+import {
+  filterTextMax,
+  type Filters,
+  type Parameters,
+  readInstant,
+  readQuery,
+  seriesMax,
+  shown,
+  type Selection,
+} from "../request/parameters.ts";
 import { grant, requireReadScope, type Grant, type GrantedMetric } from "../authorization/policy.ts";
 import {
   publicStepSecondsMin,
@@ -18,8 +28,7 @@ import {
 } from "../request/window.ts";
 
 /** One metric of a query with everything that its data depends on. */
-export interface QueriedMetric extends GrantedMetric {
-  readonly aggregation: Aggregation;
+export interface QueriedMetric extends GrantedMetric, Measured {
   readonly recipe: Recipe;
   /** The objective whose events are counted. @default none, the query reads the metric */
   readonly slo?: string;
@@ -31,7 +40,7 @@ export interface QueriedMetric extends GrantedMetric {
  */
 export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"> {
   readonly metrics: readonly QueriedMetric[];
-  readonly filters: ReadonlyMap<LabelName, string>;
+  readonly filters: Filters;
   readonly groupBy: readonly LabelName[];
   readonly window: ResolvedWindow;
   /** The window of the same request at another time, in Unix milliseconds. @throws Refusal when it is invalid then */
@@ -158,8 +167,7 @@ export function queriedMetric(granted: GrantedMetric, requested: Aggregation | u
 }
 
 /**
- * Requires that all stores compute increases by one rule, since increases by different rules cannot be added. Source:
- * design §5 rule 6.
+ * Requires that all stores compute increases by one rule, since increases by different rules cannot be added.
  *
  * @throws Refusal `incompatible_increases`
  */
@@ -177,6 +185,7 @@ export function requireLabels(
   metrics: readonly MetricConfig[],
   groupByClassMax: number,
 ): void {
+  requireShortFilters(selection.filters);
   for (const metric of metrics) {
     const most = Math.min(metric.maxGroupBy, groupByClassMax);
     if (selection.groupBy.length > most) {
@@ -190,6 +199,13 @@ export function requireLabels(
   }
 }
 
+function requireShortFilters(filters: Filters): void {
+  const length = filters.values().reduce((sum, values) => sum + values.join("").length, 0);
+  if (length <= filterTextMax) return;
+  const detail = `the filters have ${length} characters; use at most ${filterTextMax}, or send several requests`;
+  throw refuseField("invalid_filter", "filter", detail);
+}
+
 function requireLabel(
   metric: MetricConfig,
   label: LabelName,
@@ -201,7 +217,8 @@ function requireLabel(
   throw refuseField(code, field, `${metric.id} has no label ${label}; ${advice}`);
 }
 
-function smallestStep(caller: Caller, metrics: readonly MetricConfig[], limits: ClassLimits): number {
+/** The smallest step that a caller may request of metrics, in seconds. */
+export function smallestStep(caller: Caller, metrics: readonly MetricConfig[], limits: ClassLimits): number {
   const callerMinimum = isPublic(caller) ? publicStepSecondsMin : stepSecondsMin;
   return Math.max(callerMinimum, limits.minStepSeconds, ...metrics.map((metric) => metric.minStepSeconds));
 }

@@ -1,5 +1,7 @@
 import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import { joinedLater, type RangeResult } from "../../stores/prometheus/prometheus-client.ts";
+import { gravest } from "../../stores/prometheus/warnings.ts";
 
 const dayMs = 86_400_000;
 /** Least points of a split; where a day has fewer, a split is several days long. */
@@ -14,10 +16,12 @@ export interface RangeSplit {
 
 /**
  * Splits a grid at the ends of whole days. A store then reads the days of a long window in parallel, and overlapping
- * windows share splits. Splits of coarse points are several days long.
+ * windows share splits. Splits of coarse points are several days long, and none is shorter than a point is wide: each
+ * split reads the samples of a whole point before its first one.
  */
-export function splitRange({ startMs, stepMs, count }: PointGrid): readonly RangeSplit[] {
-  const lengthMs = Math.max(1, Math.floor((splitPointsMin * stepMs) / dayMs)) * dayMs;
+export function splitRange({ startMs, stepMs, count }: PointGrid, widthMs: number): readonly RangeSplit[] {
+  const days = Math.max(1, Math.floor((splitPointsMin * stepMs) / dayMs), Math.ceil(widthMs / dayMs));
+  const lengthMs = days * dayMs;
   const splits: RangeSplit[] = [];
   for (let offset = 0; offset < count;) {
     const firstMs = startMs + offset * stepMs;
@@ -63,6 +67,26 @@ export function joinHistograms(
       for (const [index, histogram] of part.histograms.entries()) whole.histograms[offset + index] = histogram;
     },
   });
+}
+
+interface SplitRead<Series> {
+  readonly split: RangeSplit;
+  readonly result: RangeResult<Series>;
+}
+
+/** One result over all splits, joined when its series are read. */
+export function joinSplits<Series>(
+  reads: readonly SplitRead<Series>[],
+  joinOwn: (own: readonly SplitResponse<Series>[]) => readonly Series[],
+): RangeResult<Series> {
+  const hasPieces = reads.every(({ result }) => result.pieces !== undefined);
+  const pieces = reads.flatMap(({ split, result }) =>
+    (result.pieces ?? []).map((piece) => ({ ...piece, offset: split.offset + piece.offset })),
+  );
+  const warning = gravest(reads.map(({ result }) => result.warning));
+  return joinedLater({ pieces: hasPieces ? pieces : undefined, warning }, () =>
+    joinOwn(reads.map(({ split, result: { series } }) => ({ split, series }))),
+  );
 }
 
 interface Joining<Series, Whole> {

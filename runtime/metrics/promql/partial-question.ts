@@ -28,7 +28,8 @@ export interface PartialQuestion {
   readonly tenant: string;
   /** Sorted. @default every environment */
   readonly environments?: readonly string[];
-  readonly filters: Readonly<Partial<Record<LabelName, string>>>;
+  /** The value of each label, or a sorted list of two and more. An older runtime refuses lists. */
+  readonly filters: Readonly<Partial<Record<LabelName, string | readonly string[]>>>;
   /** Sorted. */
   readonly group_by: readonly LabelName[];
   /** For statistics and buckets. */
@@ -39,8 +40,10 @@ export interface PartialQuestion {
 
 /** The points of a partial. */
 export interface QuestionPoints extends Pick<PeerConfig, "increases"> {
-  /** Width of a point, and distance between two. */
+  /** Width of a point. */
   readonly width_ms: number;
+  /** Distance between two points. A runtime of an earlier version refuses it. @default width_ms */
+  readonly step_ms?: number;
   /** Seconds between samples in the asking catalog. */
   readonly interval_seconds: number;
 }

@@ -15,6 +15,10 @@ export const seriesMax = 50;
 export const metricsMax = 50;
 /** Longest name and longest value of a parameter, in characters. */
 export const textLengthMax = 200;
+/** Most values of one filter. */
+export const filterValuesMax = 50;
+/** Most characters of all values of all filters. */
+export const filterTextMax = 8_000;
 const pageMax = 1_000_000;
 const shownLengthMax = 80;
 
@@ -22,12 +26,17 @@ const shownLengthMax = 80;
 export const downsamples = ["1m", "5m", "1h"] as const;
 export type Downsample = (typeof downsamples)[number];
 
+/**
+ * The values that each label may have: sorted, without duplicates, at least one. The tenant has one.
+ */
+export type Filters = ReadonlyMap<LabelName, readonly string[]>;
+
 /** The parameters of a request besides its times. Every name is well formed; none is checked against a catalog. */
 export interface Selection {
   /** Sorted, without duplicates. */
   readonly metrics: readonly string[];
   readonly aggregation: Aggregation | undefined;
-  readonly filters: ReadonlyMap<LabelName, string>;
+  readonly filters: Filters;
   /** Sorted, without duplicates. */
   readonly groupBy: readonly LabelName[];
   readonly downsample: Downsample | undefined;
@@ -172,13 +181,13 @@ function readMetrics(params: Parameters): readonly string[] {
 }
 
 /** Parses the filters. @throws Refusal `forbidden_label`, `invalid_filter` */
-export function readFilters(params: Parameters): ReadonlyMap<LabelName, string> {
-  const filters = new Map<LabelName, string>();
+export function readFilters(params: Parameters): Filters {
+  const filters = new Map<LabelName, readonly string[]>();
   for (const name of [...params.keys()].sort()) {
     const label = filterLabel(name);
     if (label === undefined) continue;
     const governed = readLabel(label, name, "invalid_filter");
-    filters.set(governed, readFilterValue(params, name));
+    filters.set(governed, filterValues([readFilterValue(params, name)], name));
   }
   return filters;
 }
@@ -186,10 +195,22 @@ export function readFilters(params: Parameters): ReadonlyMap<LabelName, string> 
 function readFilterValue(params: Parameters, name: string): string {
   const value = readOne(params, name, "invalid_filter");
   if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value; give it one`);
-  const fault = forbiddenValue(value);
-  // The message leaves out the value, because it can be personal data.
-  if (fault !== undefined) throw refuseField("invalid_filter", name, `the value of ${name} ${fault}`);
   return value;
+}
+
+/**
+ * Checks the values of one filter and brings them into their one form: sorted, without duplicates.
+ *
+ * @throws Refusal `invalid_filter` that names the field
+ */
+export function filterValues(values: readonly string[], field: string): readonly string[] {
+  // The message leaves out the value, because it can be personal data.
+  const fault = values.map(forbiddenValue).find((one) => one !== undefined);
+  if (fault !== undefined) throw refuseField("invalid_filter", field, `the value of ${field} ${fault}`);
+  const distinct = [...new Set(values)].sort();
+  if (distinct.length > 0 && distinct.length <= filterValuesMax) return distinct;
+  const detail = `${field} has ${distinct.length} values; give it 1 to ${filterValuesMax}`;
+  throw refuseField("invalid_filter", field, detail);
 }
 
 function readGroupBy(params: Parameters): readonly LabelName[] {

@@ -9,7 +9,7 @@ const daySeconds = 86_400;
 export const windowSecondsDefault = 3 * 3_600;
 export const stepSecondsMin = 10;
 export const publicStepSecondsMin = 60;
-/** Most points of one series without a requested step. Source: wire, "Metrics". */
+/** Most points of one series without a requested step. */
 const pointsDefaultMax = 1_000;
 /** Most points of one series: the limit of Prometheus for one range query. */
 export const pointsMax = 11_000;
@@ -35,8 +35,7 @@ export const niceStepsSeconds = [
 ];
 
 /**
- * The smallest downsample of windows longer than `aboveSeconds`. Source: seed "Operational Metrics API" §4.7.5, wire
- * "Metrics".
+ * The smallest downsample of windows longer than `aboveSeconds`. Source: seed "Operational Metrics API" §4.7.5.
  */
 const autoDownsample: readonly { readonly aboveSeconds: number; readonly downsample: Downsample }[] = [
   { aboveSeconds: 7 * daySeconds, downsample: "1h" },
@@ -44,14 +43,15 @@ const autoDownsample: readonly { readonly aboveSeconds: number; readonly downsam
 ];
 
 /**
- * The points of a response: `fromMs + step`, …, `toMs`. A point t covers (t − step, t]: the points cover the window
- * once, and adjacent windows do not overlap. Both ends are multiples of the step since the epoch. Source: design §5
- * rule 1.
+ * The points of a response: `fromMs + width`, …, `toMs`, one each step. A point t covers (t − width, t]: together the
+ * points cover no time outside of (`fromMs`, `toMs`].
  */
 interface Grid {
   readonly fromMs: number;
   readonly toMs: number;
   readonly stepSeconds: number;
+  /** In native queries the step: the points cover the window once, and both ends are multiples of the step. */
+  readonly widthSeconds: number;
 }
 
 /** A grid and the downsample that applies to it. */
@@ -60,7 +60,7 @@ export interface ResolvedWindow extends Grid {
 }
 
 /** Limits on the times of a query. */
-interface WindowRules {
+export interface WindowRules {
   readonly nowMs: number;
   /** Smallest step that this caller may request of these metrics, in seconds. */
   readonly stepSecondsMin: number;
@@ -68,13 +68,24 @@ interface WindowRules {
 }
 
 /** Counts the points of a grid. */
-export function pointCount({ fromMs, toMs, stepSeconds }: Grid): number {
-  return Math.round((toMs - fromMs) / (stepSeconds * 1_000));
+export function pointCount({ fromMs, toMs, stepSeconds, widthSeconds }: Grid): number {
+  return Math.round((toMs - fromMs - widthSeconds * 1_000) / (stepSeconds * 1_000)) + 1;
+}
+
+/** End of the first point, in Unix milliseconds. */
+export function firstPointMs({ fromMs, widthSeconds }: Pick<Grid, "fromMs" | "widthSeconds">): number {
+  return fromMs + widthSeconds * 1_000;
+}
+
+/** The width of points, where it is not their step. Names of native queries hold the step alone. */
+export function widthApart({ stepSeconds, widthSeconds }: Grid): readonly number[] {
+  return widthSeconds === stepSeconds ? [] : [widthSeconds];
 }
 
 /** End of each point, in Unix milliseconds. */
 export function pointTimes(grid: Grid): readonly number[] {
-  return Array.from({ length: pointCount(grid) }, (_, index) => grid.fromMs + (index + 1) * grid.stepSeconds * 1_000);
+  const [firstMs, stepMs] = [firstPointMs(grid), grid.stepSeconds * 1_000];
+  return Array.from({ length: pointCount(grid) }, (_, index) => firstMs + index * stepMs);
 }
 
 /**
@@ -90,14 +101,7 @@ export function resolveWindow(
 ): ResolvedWindow {
   const { fromMs, toMs } = boundsOf(requested, rules);
   const windowSeconds = (toMs - fromMs) / 1_000;
-  if (windowSeconds > rules.limits.maxWindowSeconds) {
-    const longest = formatDuration(rules.limits.maxWindowSeconds);
-    throw refuseField(
-      "invalid_window",
-      "from",
-      `the window is ${formatDuration(Math.ceil(windowSeconds))} long; this caller's class allows ${longest}`,
-    );
-  }
+  requireWindow(windowSeconds, rules.limits, "from");
   requireMinimum(requested.stepSeconds, rules.stepSecondsMin);
   const downsample = coarser(requestedDownsample, downsampleFor(windowSeconds));
   const smallest = Math.max(rules.stepSecondsMin, secondsOf(downsample));
@@ -106,10 +110,10 @@ export function resolveWindow(
       ? defaultStep(windowSeconds, smallest)
       : Math.max(requested.stepSeconds, smallest);
   requireFit(windowSeconds, stepSeconds, { step: requested.stepSeconds, downsample: requestedDownsample });
-  return { ...align(fromMs, toMs, stepSeconds), stepSeconds, downsample };
+  return { ...align(fromMs, toMs, stepSeconds), stepSeconds, widthSeconds: stepSeconds, downsample };
 }
 
-/** Resolves the one point at or before a time, for `instant`. Source: design §5 rule 1. */
+/** Resolves the one point at or before a time, for `instant`. */
 export function resolveInstant(
   tsMs: number | undefined,
   downsample: Downsample | undefined,
@@ -118,22 +122,45 @@ export function resolveInstant(
   const stepSeconds = Math.max(rules.stepSecondsMin, secondsOf(downsample));
   const stepMs = stepSeconds * 1_000;
   const toMs = Math.floor(Math.min(tsMs ?? rules.nowMs, rules.nowMs) / stepMs) * stepMs;
-  return { fromMs: toMs - stepMs, toMs, stepSeconds, downsample };
+  return { fromMs: toMs - stepMs, toMs, stepSeconds, widthSeconds: stepSeconds, downsample };
+}
+
+/** The window of one point that ends at a time, without a downsample. */
+export function onePoint(timeMs: number, seconds: number): ResolvedWindow {
+  const fromMs = timeMs - seconds * 1_000;
+  return { fromMs, toMs: timeMs, stepSeconds: seconds, widthSeconds: seconds, downsample: undefined };
+}
+
+/** The number of steps that a point covers at least a part of. */
+export function stepsPerPoint({ stepSeconds, widthSeconds }: Pick<Grid, "stepSeconds" | "widthSeconds">): number {
+  return Math.ceil(widthSeconds / stepSeconds);
 }
 
 /** The next coarser step, for a suggestion; undefined past the coarsest. */
-export function coarserStep(stepSeconds: number, mostSeconds: number): number | undefined {
-  return niceStepsSeconds.find((step) => step > stepSeconds && step <= mostSeconds);
+export function coarserStep(window: Grid): number | undefined {
+  return coarserSteps(window)[0];
 }
 
 /**
- * The finest step with at most this share of a window's points, for any alignment of the window; undefined without one.
+ * The finest step that costs at most this share of a window's points, for any alignment of the window; undefined
+ * without one.
  */
 export function stepWithin(window: Grid, share: number): number | undefined {
   const seconds = windowSecondsOf(window);
-  const most = pointCount(window) * share;
-  return niceStepsSeconds.find(
-    (step) => step > window.stepSeconds && step <= seconds && Math.ceil(seconds / step) + 1 <= most,
+  const isTiled = window.widthSeconds === window.stepSeconds;
+  const most = pointCount(window) * stepsPerPoint(window) * share;
+  return coarserSteps(window).find((stepSeconds) => {
+    const points = Math.ceil(seconds / stepSeconds) + 1;
+    return points * (isTiled ? 1 : stepsPerPoint({ ...window, stepSeconds })) <= most;
+  });
+}
+
+/** Coarser steps within a window. Where points keep their width, a step that is no multiple would read as many. */
+function coarserSteps(window: Grid): readonly number[] {
+  const isTiled = window.widthSeconds === window.stepSeconds;
+  return niceStepsSeconds.filter(
+    (step) =>
+      step > window.stepSeconds && step <= windowSecondsOf(window) && (isTiled || step % window.stepSeconds === 0),
   );
 }
 
@@ -145,6 +172,14 @@ export function coarserDownsample(stepSeconds: number, mostSeconds: number): Dow
 /** The length of a window in seconds. */
 export function windowSecondsOf({ fromMs, toMs }: Grid): number {
   return (toMs - fromMs) / 1_000;
+}
+
+/** @throws Refusal `invalid_window` for a longer window than the class allows */
+export function requireWindow(windowSeconds: number, { maxWindowSeconds }: ClassLimits, field: string): void {
+  if (windowSeconds <= maxWindowSeconds) return;
+  const [length, longest] = [Math.ceil(windowSeconds), maxWindowSeconds].map(formatDuration);
+  const detail = `the window is ${length} long; this caller's class allows ${longest}`;
+  throw refuseField("invalid_window", field, detail);
 }
 
 function boundsOf(requested: RequestedWindow, { nowMs, limits }: WindowRules): { fromMs: number; toMs: number } {
@@ -207,7 +242,8 @@ function align(fromMs: number, toMs: number, stepSeconds: number): { fromMs: num
   return { fromMs: Math.floor(fromMs / stepMs) * stepMs, toMs: Math.floor(toMs / stepMs) * stepMs };
 }
 
-function downsampleFor(windowSeconds: number): Downsample | undefined {
+/** The smallest downsample of a window of this length. */
+export function downsampleFor(windowSeconds: number): Downsample | undefined {
   return autoDownsample.find(({ aboveSeconds }) => windowSeconds > aboveSeconds)?.downsample;
 }
 
@@ -215,6 +251,7 @@ function coarser(a: Downsample | undefined, b: Downsample | undefined): Downsamp
   return secondsOf(a) >= secondsOf(b) ? a : b;
 }
 
-function secondsOf(downsample: Downsample | undefined): number {
+/** The width of a downsample; 0 without one. */
+export function secondsOf(downsample: Downsample | undefined): number {
   return downsample === undefined ? 0 : (parseDuration(downsample) ?? 0);
 }

@@ -1,23 +1,22 @@
 import type { Caller } from "../authorization/caller.ts";
 import { lifetimesOf, type OldestReads } from "../cache/extents.ts";
 import { leftMs, type ResponseCache, type CachedResponse } from "../cache/response-cache.ts";
+import type { ResultSeries } from "../execution/run-plan.ts";
+import { bytesOfSeries } from "../execution/series-bytes.ts";
 import { later } from "../execution/freshness.ts";
 import { keepsWindow } from "../planning/keeps-window.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { identityOf } from "../planning/query-identity.ts";
-import { pointCount } from "../request/window.ts";
 import { describePlan } from "./query-response.ts";
 import { freshnessHeader, freshnessOf, noStore } from "./response-headers.ts";
 
-/** Estimated bytes of a response in memory, with its representations. */
-const responseBytes = 4_096;
-const seriesBytes = 1_024;
-const pointBytes = 256;
+/** Bytes of a response besides its series: headers, members, objects. */
+const responseBytes = 8_192;
 
 /** The cached response to an equal query. */
-interface FoundResponse {
+export interface FoundResponse {
   /** Its body is always the same object. */
   readonly response: MetricsResponse;
   /** The headers that depend on the time. */
@@ -83,13 +82,12 @@ export function storeResponse(
   responses: ResponseCache,
   route: string,
   plan: Plan,
-  { response, nowMs, oldest, isStale }: NewResponse,
+  { response, series, nowMs, oldest, isStale }: NewResponse & { readonly series: readonly ResultSeries[] },
 ): void {
   const { query } = plan;
   if (isStale || response.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0)
     return;
-  const { data } = response.body as { readonly data: readonly object[] };
-  const bytes = responseBytes + data.length * (seriesBytes + pointCount(query.window) * pointBytes);
+  const bytes = responseBytes + bytesOfSeries(series);
   responses.set(keyOf(route, query), { response, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
 }
 

@@ -34,7 +34,7 @@ const names: readonly string[] = ["metric", "category", "label", "state", "schem
 /**
  * `GET /v1/metrics/catalog`: lists by id the metrics that the caller may read, until their sunset. The parameters
  * `metric`, `category`, `label` and `state` narrow the list. `metric` and `label` are repeatable; a metric needs all
- * labels. Source: seed "Operational Metrics API" §2.5 and §4.4, wire "Catalog entry".
+ * labels. Source: seed "Operational Metrics API" §2.5 and §4.4.
  *
  * @throws Refusal for an unknown or invalid parameter, for a caller without the scope or a tenant, and
  *   `schema_version_gone`

@@ -1,23 +1,36 @@
+import type { ErrorBounds } from "../aggregation/quantiles.ts";
+import type { MovedPoints, Span, WrittenPoints } from "../execution/series-text.ts";
+
 /** Writes the bytes of one response into a buffer that grows. */
 export interface PointWriter {
   text(text: string): void;
   /** Writes the present points as JSON: `["2026-01-01T00:00:00.000Z",1.5],…`. */
-  points(times: WrittenTimes, values: Float64Array): void;
+  points(values: Float64Array, times: TimesOf, moved: MovedPoints | undefined): UnfinishedPoints;
+  /** Writes the bounds of the present points as JSON: `[1,2.5],[3,null],…`. */
+  bounds(values: Float64Array, bounds: ErrorBounds, moved: MovedPoints | undefined): UnfinishedPoints;
   /** The written bytes, not copied. */
   bytes(): Uint8Array;
 }
 
-/** The bytes before the value of each point. */
-interface WrittenTimes {
+/** Written points whose body is not finished. */
+export type UnfinishedPoints = Omit<WrittenPoints, "body">;
+
+/** The bytes before the value of each point of a span. */
+export interface WrittenTimes {
   readonly bytes: Buffer;
   /** Bytes of one point. */
   readonly length: number;
 }
 
+/** Writes the times of a span. */
+export type TimesOf = (span: Span) => WrittenTimes;
+
 const growth = 1.25;
 /** Longest number of JSON: sign, 17 digits, point, exponent. */
 const numberBytesMax = 32;
-const [comma, minus, point, zero, close] = [0x2c, 0x2d, 0x2e, 0x30, 0x5d];
+/** Longest bounds with their brackets and commas. */
+const boundsBytesMax = 2 * numberBytesMax + 4;
+const [comma, minus, point, zero, open, close] = [0x2c, 0x2d, 0x2e, 0x30, 0x5b, 0x5d];
 
 /** Writes `,["2026-01-01T00:00:00.000Z",` of each time, once for all series. */
 export function writeTimes(times: readonly string[]): WrittenTimes {
@@ -29,41 +42,141 @@ export function writeTimes(times: readonly string[]): WrittenTimes {
 export function createPointWriter(bytesExpected: number): PointWriter {
   let buffer = Buffer.allocUnsafe(bytesExpected);
   let at = 0;
-  const make = (room: number): void => {
-    if (at + room <= buffer.length) return;
-    // Grows little, since the response keeps the whole buffer.
-    const larger = Buffer.allocUnsafe(Math.max(at + room, Math.ceil(buffer.length * growth)));
-    buffer.copy(larger, 0, 0, at);
-    buffer = larger;
+  const make = (room: number): Buffer => {
+    if (at + room > buffer.length) {
+      // Grows little, since the response keeps the whole buffer.
+      const larger = Buffer.allocUnsafe(Math.max(at + room, Math.ceil(buffer.length * growth)));
+      buffer.copy(larger, 0, 0, at);
+      buffer = larger;
+    }
+    return buffer;
+  };
+  /** Writes a list: copied points around a span, and new ones in it. */
+  const list = (
+    count: number,
+    moved: MovedPoints | undefined,
+    write: (span: Span, target: ListTarget) => number,
+  ): UnfinishedPoints => {
+    const begin = at;
+    const ends = new Uint32Array(count);
+    const span = moved?.span ?? { begin: 0, end: count };
+    const copy = (own: Span): void => {
+      if (moved === undefined || own.begin === own.end) return;
+      make(lengthOf(own, moved));
+      at = copyPoints(own, moved, { buffer, begin, at, ends });
+    };
+    copy({ begin: 0, end: span.begin });
+    at = write(span, { buffer, begin, at, ends });
+    copy({ begin: span.end, end: count });
+    return { begin, ends };
   };
   return {
     text(text) {
       make(Buffer.byteLength(text));
       at += buffer.write(text, at);
     },
-    points(times, values) {
-      make(values.length * (times.length + numberBytesMax + 1));
-      at = writePoints(buffer, at, times, values);
+    points(values, times, moved) {
+      return list(values.length, moved, (span, target) => {
+        const written = times(span);
+        const room = (span.end - span.begin) * (written.length + numberBytesMax + 1);
+        return writePoints(values, span, written, { ...target, buffer: make(room) });
+      });
+    },
+    bounds(values, bounds, moved) {
+      return list(values.length, moved, (span, target) => {
+        const room = (span.end - span.begin) * boundsBytesMax;
+        return writeBounds(values, bounds, span, { ...target, buffer: make(room) });
+      });
     },
     bytes: () => buffer.subarray(0, at),
   };
 }
 
-function writePoints(buffer: Buffer, begin: number, { bytes, length }: WrittenTimes, values: Float64Array): number {
-  let at = begin;
-  // The first point has no comma before it.
-  let skipped = 1;
-  for (let index = 0; index < values.length; index += 1) {
+/** Where a list is written. */
+interface ListTarget {
+  readonly buffer: Buffer;
+  /** Place of the first byte of the list. */
+  readonly begin: number;
+  /** Place of the next byte. */
+  readonly at: number;
+  readonly ends: Uint32Array;
+}
+
+function writePoints(
+  values: Float64Array,
+  span: Span,
+  { bytes, length }: WrittenTimes,
+  { buffer, begin, at: first, ends }: ListTarget,
+): number {
+  let at = first;
+  for (let index = span.begin; index < span.end; index += 1) {
     const value = values[index] ?? Number.NaN;
-    if (Number.isNaN(value)) continue;
-    const end = (index + 1) * length;
-    // So few bytes are copied faster by a loop than by a call.
-    for (let from = index * length + skipped; from < end; from += 1) buffer[at++] = bytes[from] ?? comma;
-    skipped = 0;
-    at = writeNumber(buffer, at, value);
-    buffer[at++] = close;
+    if (!Number.isNaN(value)) {
+      const from = (index - span.begin) * length;
+      // The first point of a list has no comma before it. So few bytes are copied faster by a loop than by a call.
+      for (let place = at === begin ? 1 : 0; place < length; place += 1) buffer[at++] = bytes[from + place] ?? comma;
+      at = writeNumber(buffer, at, value);
+      buffer[at++] = close;
+    }
+    ends[index] = at;
   }
   return at;
+}
+
+function writeBounds(
+  values: Float64Array,
+  { low, high }: ErrorBounds,
+  span: Span,
+  { buffer, begin, at: first, ends }: ListTarget,
+): number {
+  let at = first;
+  for (let index = span.begin; index < span.end; index += 1) {
+    if (!Number.isNaN(values[index])) {
+      if (at > begin) buffer[at++] = comma;
+      buffer[at++] = open;
+      at = writeNumber(buffer, at, low[index] ?? Number.NaN);
+      buffer[at++] = comma;
+      at = writeNumber(buffer, at, high[index] ?? Number.NaN);
+      buffer[at++] = close;
+    }
+    ends[index] = at;
+  }
+  return at;
+}
+
+/** Most bytes of the copy of a span: its own, and a comma. */
+function lengthOf({ begin, end }: Span, { written, shift }: MovedPoints): number {
+  return (written.ends[end - 1 + shift] ?? 0) - beginOf(begin + shift, written) + 1;
+}
+
+/** Copies the points of a span from an earlier body. */
+function copyPoints(
+  { begin: first, end }: Span,
+  { written, shift }: MovedPoints,
+  { buffer, begin, at, ends }: ListTarget,
+): number {
+  const { body, ends: earlier } = written;
+  const until = earlier[end - 1 + shift] ?? 0;
+  const earlierBegin = beginOf(first + shift, written);
+  let [from, to] = [earlierBegin, at];
+  if (from < until) {
+    // A list begins without a comma: one is taken away or added where the lists begin at different points.
+    if (body[from] === comma) from += 1;
+    if (at > begin) buffer[to++] = comma;
+    buffer.set(body.subarray(from, until), to);
+  }
+  const distance = to - from;
+  for (let index = first; index < end; index += 1) {
+    const own = earlier[index + shift] ?? 0;
+    // Absent points before the first present one end where they begin.
+    ends[index] = own === earlierBegin ? at : own + distance;
+  }
+  return from < until ? until + distance : at;
+}
+
+/** Place of the first byte of a point. */
+function beginOf(index: number, { begin, ends }: Pick<WrittenPoints, "begin" | "ends">): number {
+  return index === 0 ? begin : (ends[index - 1] ?? begin);
 }
 
 /** Numbers with at most so many decimals are written here; the engine prints all others. */

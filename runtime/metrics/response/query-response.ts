@@ -6,7 +6,7 @@ import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.t
 import { formatDuration } from "../request/duration.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
-import { createPointWriter, writeTimes, type PointWriter } from "./point-writer.ts";
+import { queryJson } from "./query-json.ts";
 import type { ErrorBounds } from "../aggregation/quantiles.ts";
 import type { Query } from "../planning/query.ts";
 import { retryAfterSeconds, suggestionFor, type RegionState } from "../execution/region-status.ts";
@@ -28,65 +28,23 @@ interface ResponseContext {
   readonly cache: string;
 }
 
-/** Body and headers of a query. Source: wire, "Query answer". */
+/** Body and headers of a query. */
 export function queryResponse(plan: Plan, result: Result, context: ResponseContext): MetricsResponse {
-  const times = once(() => formatTimes(pointTimes(plan.query.window)));
   const { window } = plan.query;
-  const response = responseOf(plan, result, context, {
-    item: ({ metric, labels, values, ...beside }) => ({
+  const times = once(() => formatTimes(pointTimes(window)));
+  const { rest, ...response } = responseOf(plan, result, context, {
+    item: ({ metric, labels, values, bounds, exemplars }) => ({
       metric,
       labels,
-      // Seldom read, since queryJson writes the points without a list of them.
-      get points() {
-        return points(times(), values);
-      },
-      ...besidePoints(values, beside),
+      points: points(times(), values),
+      ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
+      ...(exemplars === undefined ? {} : { exemplars }),
     }),
     meta: { from: formatTime(window.fromMs), to: formatTime(window.toMs) },
   });
   const page = pageOf(result, plan.query);
-  const { data: _written, ...rest } = response.body as { readonly data: unknown };
-  return { ...response, json: () => queryJson({ page, rest, times: times() }, context.slices) };
-}
-
-/** Estimated bytes of a point with a short number, and of a series besides its points. */
-const [pointBytes, seriesBytes] = [34, 256];
-
-/** Writes the same bytes as `JSON.stringify` of the body, faster. */
-async function queryJson(own: WrittenQuery, slices: TimeSlices): Promise<Uint8Array> {
-  const { page, times } = own;
-  const writer = createPointWriter(page.length * (times.length * pointBytes + seriesBytes) + seriesBytes);
-  await slices.collect(writeSeries(own, writer));
-  return writer.bytes();
-}
-
-interface WrittenQuery {
-  readonly page: readonly ResultSeries[];
-  /** The body without its data, which it starts with. */
-  readonly rest: object;
-  readonly times: readonly string[];
-}
-
-/** Writes one series in each step. */
-function* writeSeries({ page, rest, times }: WrittenQuery, writer: PointWriter): Generator<undefined> {
-  const written = writeTimes(times);
-  for (const [index, { metric, labels, values, ...beside }] of page.entries()) {
-    const before = index === 0 ? '{"data":[' : ",";
-    writer.text(`${before}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
-    writer.points(written, values);
-    const others = JSON.stringify(besidePoints(values, beside)).slice(1);
-    writer.text(others === "}" ? "]}" : `],${others}`);
-    yield;
-  }
-  writer.text(`${page.length === 0 ? '{"data":[' : ""}],${JSON.stringify(rest).slice(1)}`);
-}
-
-/** The optional members of an item, after its points. */
-function besidePoints(values: Float64Array, { bounds, exemplars }: Pick<ResultSeries, "bounds" | "exemplars">): object {
-  return {
-    ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
-    ...(exemplars === undefined ? {} : { exemplars }),
-  };
+  // Once for all codings.
+  return { ...response, json: once(() => queryJson({ page, rest, window }, context.slices)) };
 }
 
 function once<Value>(make: () => Value): () => Value {
@@ -94,14 +52,15 @@ function once<Value>(make: () => Value): () => Value {
   return () => (made ??= { value: make() }).value;
 }
 
-function pageOf({ series }: Result, { page, limit }: Query): readonly ResultSeries[] {
+/** The series of one page. */
+export function pageOf({ series }: Result, { page, limit }: Query): readonly ResultSeries[] {
   return series.slice((page - 1) * limit, page * limit);
 }
 
-/** Body and headers of an instant. Source: wire, "Instant". */
+/** Body and headers of an instant. */
 export function instantResponse(plan: Plan, result: Result, context: ResponseContext): MetricsResponse {
   const ts = formatTime(plan.query.window.toMs);
-  return responseOf(plan, result, context, {
+  const { rest: _rest, ...response } = responseOf(plan, result, context, {
     item: ({ metric, labels, values, bounds, exemplars }) => ({
       metric_id: metric,
       labels,
@@ -112,6 +71,7 @@ export function instantResponse(plan: Plan, result: Result, context: ResponseCon
     }),
     meta: { ts },
   });
+  return response;
 }
 
 interface Shape {
@@ -119,7 +79,13 @@ interface Shape {
   readonly meta: Readonly<Record<string, string>>;
 }
 
-function responseOf(plan: Plan, result: Result, context: ResponseContext, { item, meta }: Shape): MetricsResponse {
+/** A response, and its body without the data. */
+function responseOf(
+  plan: Plan,
+  result: Result,
+  context: ResponseContext,
+  { item, meta }: Shape,
+): MetricsResponse & { readonly rest: object } {
   const { query } = plan;
   const metrics = query.metrics.map(({ entry }) => entry.metric);
   const deprecated = deprecationNotices(metrics);
@@ -142,15 +108,21 @@ function responseOf(plan: Plan, result: Result, context: ResponseContext, { item
     ...(deprecated.length === 0 ? {} : { deprecated }),
   };
   const errors = errorsOf(result);
+  // Series and values enter the id by the snapshot, which is their digest.
+  const id = contentId([about, errors, page.map(({ exemplars }) => exemplars)]);
+  const rest = { ...errors, meta: { correlation_id: id, ...about } };
+  const data = once(() => page.map(item));
   return {
     status: result.partial ? 206 : 200,
     headers: { ...headersOf(plan, result, context.cache), ...deprecationHeaders(metrics) },
-    // Series and values enter the id by the snapshot, which is their digest.
     body: {
-      data: page.map(item),
-      ...errors,
-      meta: { correlation_id: contentId([about, errors, page.map(({ exemplars }) => exemplars)]), ...about },
+      // Seldom read, since queryJson writes the points without a list of them.
+      get data() {
+        return data();
+      },
+      ...rest,
     },
+    rest,
   };
 }
 
@@ -194,7 +166,7 @@ function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<s
 /** States in which another query, or the same one later, may be complete. */
 const mayRecover: readonly RegionState[] = ["partial", "failed", "late"];
 
-/** Suggests a cheaper query, and the time of the next try. Source: seed "Operational Metrics API" §7, wire "Hints". */
+/** Suggests a cheaper query, and the time of the next try. Source: seed "Operational Metrics API" §7. */
 function hintsFor(query: Query): Readonly<Record<string, string>> {
   const { step, downsample } = suggestionFor(query);
   return {

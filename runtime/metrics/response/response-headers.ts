@@ -63,5 +63,11 @@ export function freshnessOf(headers: Readonly<Record<string, string>>): number |
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
+/** The word of all parts of a response, `mixed` where they differ. */
+export function oneOrMixed(values: readonly string[]): string {
+  const [first = "none", ...others] = new Set(values);
+  return others.length === 0 ? first : "mixed";
+}
+
 /** Forbids caches to store a response. An item of a bulk has this header too. */
 export const noStore: Readonly<Record<string, string>> = { "Cache-Control": "no-store" };

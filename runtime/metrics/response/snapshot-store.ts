@@ -1,15 +1,12 @@
 import type { Query } from "../planning/query.ts";
 import { identityOf } from "../planning/query-identity.ts";
+import { bytesOfSeries } from "../execution/series-bytes.ts";
 import type { Result } from "../execution/run-plan.ts";
 
 /** Time after the read for which its pages are served. */
 const snapshotMs = 5 * 60_000;
-/** Most bytes of all snapshots. */
-const snapshotsBytesMax = 64 * 1024 * 1024;
 /** A larger result is not stored: its later pages are read from the stores, and refused if the data has changed. */
 const resultBytesMax = 16 * 1024 * 1024;
-/** Estimated bytes of a series besides its values: labels, keys, exemplars. */
-const seriesBytes = 512;
 
 /** The data of a response with several pages. */
 interface Snapshot {
@@ -36,8 +33,8 @@ interface StoredSnapshot extends Snapshot {
   readonly bytes: number;
 }
 
-/** Creates an empty store of snapshots. */
-export function createSnapshots(): Snapshots {
+/** Creates an empty store of snapshots. @param bytesMax bound on all snapshots */
+export function createSnapshots(bytesMax: number): Snapshots {
   // Insertion order is age.
   const snapshots = new Map<string, StoredSnapshot>();
   let storedBytes = 0;
@@ -47,7 +44,7 @@ export function createSnapshots(): Snapshots {
   };
   const makeRoom = (bytes: number, nowMs: number): void => {
     for (const [name, snapshot] of snapshots) {
-      if (isFresh(snapshot, nowMs) && storedBytes + bytes <= snapshotsBytesMax) return;
+      if (isFresh(snapshot, nowMs) && storedBytes + bytes <= bytesMax) return;
       drop(name);
     }
   };
@@ -57,8 +54,8 @@ export function createSnapshots(): Snapshots {
   };
   return {
     add(name, query, snapshot) {
-      const bytes = bytesOf(snapshot.result);
-      if (bytes > resultBytesMax) return;
+      const bytes = bytesOfSeries(snapshot.result.series);
+      if (bytes > Math.min(resultBytesMax, bytesMax)) return;
       drop(name);
       makeRoom(bytes, snapshot.nowMs);
       snapshots.set(name, { ...snapshot, identity: identityOf(query), bytes });
@@ -74,11 +71,4 @@ export function createSnapshots(): Snapshots {
 
 function isFresh({ nowMs: readAtMs }: Snapshot, nowMs: number): boolean {
   return nowMs - readAtMs < snapshotMs;
-}
-
-function bytesOf({ series }: Result): number {
-  return series.reduce((sum, { values, bounds }) => {
-    const arrays = bounds === undefined ? 1 : 3;
-    return sum + values.byteLength * arrays + seriesBytes;
-  }, 0);
 }

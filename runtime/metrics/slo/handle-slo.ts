@@ -6,6 +6,7 @@ import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import { startReadDeadline } from "../../stores/limits/read-deadline.ts";
 import type { Stores } from "../../stores/store-set.ts";
+import { tracedReads } from "../../stores/traced-reads.ts";
 import type { Admission } from "../admission/admission.ts";
 import { createAnonymousLimit, type AnonymousLimit } from "../admission/anonymous-limit.ts";
 import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
@@ -68,7 +69,7 @@ type SloHandler = (request: SloRequest, context: SloContext) => Promise<MetricsR
 
 /**
  * Creates the handler of `GET /v1/metrics/slo`, with its caches and limits. They outlive a configuration. Source: seed
- * "Operational Metrics API" §2.5 and §4.5, wire "SLO".
+ * "Operational Metrics API" §2.5 and §4.5.
  *
  * @throws Refusal for an error of the caller, `store_failed` and `store_timeout` when no store answered; the signal's
  *   reason
@@ -153,13 +154,13 @@ interface ReadAll {
 }
 
 async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: SloSources): Promise<ReadAll> {
-  const { nowMs, correlationId } = request.context;
+  const { nowMs, correlationId, span } = request.context;
   // Other requests may wait for the same data, so that the read continues when this caller leaves.
   const signal = new AbortController().signal;
   const deadline = startReadDeadline(sources.deadlineMs);
   const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
   const reads = memoizeReads({ signal: deadline.signal, bytesMax: sloStoreBytesMax, origin });
-  const stores = reads.share(sources.stores);
+  const stores = reads.share(tracedReads(sources.stores, span));
   const readOne = async (plan: SloPlan): Promise<SloData> => {
     const data = await readSlo(plan, stores, { deadlineMs: deadline.leftMs(), signal, nowMs });
     sources.observe(data.outcomes);

@@ -8,6 +8,7 @@ import { freshnessSeconds } from "../execution/freshness.ts";
 import { mergeScalars } from "../aggregation/merge-scalars.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { ownQuery, type QueryContext } from "../planning/query.ts";
+import { onePoint } from "../request/window.ts";
 import type { PartResult } from "../execution/read-part.ts";
 import { readStores, type PartOutcome } from "../execution/read-stores.ts";
 import { countingRecipe } from "./slo-recipe.ts";
@@ -46,8 +47,8 @@ export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quo
     schemaVersion: entry.schemaVersion,
     quota: classOf(caller, [metric], quotas),
   };
-  const plans = windowsOf(slo, metric.minStepSeconds).map((stepSeconds) => {
-    const window = { fromMs: toMs - stepSeconds * 1_000, toMs, stepSeconds, downsample: undefined };
+  const plans = windowsOf(slo, metric.minStepSeconds).map((seconds) => {
+    const window = onePoint(toMs, seconds);
     return makePlan(ownQuery(grant, { ...parts, window }), nowMs);
   });
   return { view, plans, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
@@ -55,7 +56,7 @@ export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quo
 
 /**
  * Reads the events of every window. A store that fails for one window is left out of all of them, so that the budget
- * and the burn rates count the same events. Source: design §5, "mergeable partials".
+ * and the burn rates count the same events.
  *
  * @throws the signal's reason
  */
@@ -94,12 +95,14 @@ function countsOf(
   const singledOut = sumOf(results, 0) ?? (entry.metric.source.kind === "ratio" ? 0 : undefined);
   if (total === undefined || singledOut === undefined) return [];
   const good = slo.counts === "Good" ? singledOut : total - singledOut;
-  return [[query.window.stepSeconds, { good, total }]];
+  return [[query.window.widthSeconds, { good, total }]];
 }
 
 /** Sums one statistic over all stores; undefined without a series. */
 function sumOf(results: readonly PartResult[], statistic: number): number | undefined {
-  const parts = results.flatMap(({ ranges }) => (ranges[statistic] ?? []).map((series) => ({ ...series, weight: 1 })));
+  const parts = results.flatMap(({ ranges }) =>
+    (ranges[statistic]?.series ?? []).map((series) => ({ ...series, weight: 1 })),
+  );
   const { values, present } = mergeScalars(parts, "sum", 1);
   const [value] = values;
   return present[0] === 1 && Number.isFinite(value) ? value : undefined;

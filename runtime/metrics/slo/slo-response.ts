@@ -18,7 +18,7 @@ interface SloContext {
   readonly partial: boolean;
 }
 
-/** The body of `GET /v1/metrics/slo`. Unknown values are left out, never null. Source: wire, "SLO". */
+/** The body of `GET /v1/metrics/slo`. Unknown values are left out, never null. */
 export function sloBody(read: readonly ReadSlo[], { schemaVersion, partial }: SloContext): object {
   const data = read.map(sloItem);
   const about = { schema_version: schemaVersion, partial };
@@ -31,6 +31,7 @@ function sloItem({ plan, data }: ReadSlo): object {
   const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];
   return {
     name: slo.name,
+    ...known("title", slo.title),
     domain: slo.domain,
     metric: slo.metric,
     objective: slo.objective,

@@ -6,7 +6,7 @@ import { publicReadScope, type Caller } from "../authorization/caller.ts";
 import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { isPastSunset } from "../catalog/deprecation.ts";
 import { forbiddenValue } from "../request/forbidden-labels.ts";
-import { type Parameters, readOne, refuseUnknown, shown } from "../request/parameters.ts";
+import { type Filters, type Parameters, readOne, refuseUnknown, shown } from "../request/parameters.ts";
 import { allows } from "../authorization/names.ts";
 import { grant, mayRead, requireReadScope, tenantOf, type Grant } from "../authorization/policy.ts";
 import { schemaVersionOf } from "../planning/query.ts";
@@ -37,7 +37,7 @@ const names: readonly string[] = ["domain", "slo", "schema_version", ...isolatio
 /**
  * Selects the objectives of metrics that the caller may read, narrowed by `domain`, `slo`, `region`, `environment` and
  * `tenant`. A caller without a token sees the public objectives of the tenant that it names. Source: seed "Operational
- * Metrics API" §4.5 and §5, wire "SLO".
+ * Metrics API" §4.5 and §5.
  *
  * @throws Refusal for an unknown or invalid parameter, and for a tenant or region that is not allowed to the caller
  */
@@ -69,15 +69,13 @@ export function selectSlos(params: Parameters, caller: Caller, queryContext: Slo
   };
 }
 
-type Filters = ReadonlyMap<LabelName, string>;
-
 function readIsolation(params: Parameters): Filters {
-  const filters = new Map<LabelName, string>();
+  const filters = new Map<LabelName, readonly string[]>();
   for (const name of isolationNames) {
     const value = readOne(params, name, "invalid_filter");
     const fault = value === undefined ? undefined : forbiddenValue(value);
     if (fault !== undefined) throw refuseField("invalid_filter", name, `the value of ${name} ${fault}`);
-    if (value !== undefined) filters.set(name, value);
+    if (value !== undefined) filters.set(name, [value]);
   }
   return filters;
 }
@@ -93,7 +91,7 @@ function isPublicFor(slo: SloEntry["slo"], tenant: string): boolean {
 }
 
 function requireRegion(filters: Filters, { regions }: Access): void {
-  const requested = filters.get("region");
+  const requested = filters.get("region")?.[0];
   if (requested === undefined || allows(regions, requested)) return;
   throw refuseField(
     "region_forbidden",
@@ -117,12 +115,12 @@ function viewsOf(entry: SloEntry, filters: Filters, viewer: Caller, access: Acce
     .filter((region) => countAlike(stores.filter(({ config: store }) => store.region === region)))
     .map((region) => ({
       ...entry,
-      grant: grant([entry.entry], new Map([...filters, ["region", region]]), viewer, access),
+      grant: grant([entry.entry], new Map([...filters, ["region", [region]]]), viewer, access),
     }));
 }
 
 function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readonly CatalogStore[] {
-  const [region, environment] = [filters.get("region"), filters.get("environment")];
+  const [region, environment] = [filters.get("region")?.[0], filters.get("environment")?.[0]];
   return entry.stores.filter(({ config: store }) => {
     const isInRegion = store.region === (region ?? store.region) && allows(access.regions, store.region);
     if (store.environment === undefined) return isInRegion;
@@ -134,7 +132,7 @@ function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readon
   });
 }
 
-/** Source: design §5 rule 6, "never mixed in one answer". */
+/** Tests if all stores compute increases by one rule, since an objective never mixes two. */
 function countAlike(stores: readonly CatalogStore[]): boolean {
   return new Set(stores.map(({ config: store }) => traitsOf(store).increases)).size === 1;
 }

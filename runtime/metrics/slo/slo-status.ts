@@ -48,7 +48,7 @@ export interface SloAssessment {
   readonly status: SloStatus;
 }
 
-/** Assesses an objective. Source: seed "Operational Metrics API" §2.5, wire "SLO". */
+/** Assesses an objective. Source: seed "Operational Metrics API" §2.5. */
 export function assessSlo(slo: SloConfig, counts: CountsByWindow, stepSecondsMin: number): SloAssessment {
   const known = counts.get(sloSeconds(slo));
   const events = known === undefined || known.total <= 0 ? undefined : known;
@@ -103,7 +103,7 @@ function tierBurn(tier: BurnTier, slo: SloConfig, counts: CountsByWindow): TierB
 }
 
 /** The permitted share of bad events, without the rounding error of the subtraction. */
-function errorBudget({ objective }: SloConfig): number {
+export function errorBudget({ objective }: SloConfig): number {
   return Number((1 - objective).toPrecision(12));
 }
 

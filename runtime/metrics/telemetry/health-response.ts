@@ -2,7 +2,6 @@
 import type { ClassLimits } from "../../../crds/config.ts";
 import type { Store } from "../../stores/store.ts";
 import type { HitRatios } from "../cache/hit-ratio.ts";
-import type { SharedBytes, SharedBytesState } from "../cache/shared-extents.ts";
 import type { CatalogIndex } from "../catalog/catalog-index.ts";
 import type { StoreNeeds } from "../promql/kinds/recipe.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
@@ -21,9 +20,9 @@ interface HealthInput extends CacheInput {
 interface CacheInput {
   readonly queryContext: QueryContext;
   readonly ratios: ReturnType<HitRatios["ratios"]>;
-  /** Bytes that pods share. @default pods share none */
-  readonly sharedBytes?: SharedBytes | undefined;
-  /** Residency of the shared bytes: stores of other residencies share nothing. @default any store may share */
+  /** Pods that share extents. @default extents are not shared */
+  readonly pods?: { readonly isConnected: () => boolean } | undefined;
+  /** Residency of the pods' messages: stores of other residencies share nothing. @default any store may share */
   readonly residency?: string | undefined;
 }
 
@@ -31,8 +30,7 @@ const decimals = 1_000;
 
 /**
  * `GET /v1/metrics/health`, from the requests of the last {@link requestLogSeconds}. A pod reads points from its
- * memory, then from the extents that pods share, then from the stores. Source: seed "Operational Metrics API" §2.5,
- * wire "Health".
+ * memory, then from other pods, then from the stores. Source: seed "Operational Metrics API" §2.5.
  */
 export function healthResponse({ figures, stores, ...caches }: HealthInput): MetricsResponse {
   const needs = needsByStore(caches.queryContext.catalog);
@@ -62,8 +60,8 @@ export function healthResponse({ figures, stores, ...caches }: HealthInput): Met
   };
 }
 
-/** `off`: no class in force caches anything there. */
-type CacheState = SharedBytesState | "off";
+/** `failing`: this pod reaches no other pod. `off`: no class in force caches anything there. */
+type CacheState = "ok" | "failing" | "off";
 
 interface CacheReport {
   readonly name: "memory" | "distributed";
@@ -73,7 +71,7 @@ interface CacheReport {
   readonly fallback: "distributed" | "stores";
 }
 
-function reportCaches({ queryContext, ratios, sharedBytes, residency }: CacheInput): readonly CacheReport[] {
+function reportCaches({ queryContext, ratios, pods, residency }: CacheInput): readonly CacheReport[] {
   const { catalog, quotas } = queryContext;
   const limits: readonly ClassLimits[] = [
     ...Object.values(quotas.classDefaults),
@@ -83,7 +81,7 @@ function reportCaches({ queryContext, ratios, sharedBytes, residency }: CacheInp
   const mayShare =
     limits.some(({ distributedSeconds = 0 }) => distributedSeconds > 0) &&
     stores.some(({ config: store }) => residency === undefined || store.residency === residency);
-  const state = (mayShare ? sharedBytes?.state() : undefined) ?? "off";
+  const state = !mayShare || pods === undefined ? "off" : pods.isConnected() ? "ok" : "failing";
   return [
     {
       name: "memory",

@@ -1,22 +1,24 @@
-import { Counter, Histogram, type Registry } from "prom-client";
+import { Counter, type Registry } from "prom-client";
+import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
 import type { PointCounts } from "../cache/hit-ratio.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { RequestOutcome } from "./recent-requests.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 
 /** Routes whose duration depends on the stores. */
-export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo" | "partials";
+export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo" | "partials" | "prometheus";
 
 /** The Prometheus metrics of the metrics API. Source: seed "Operational Metrics API" §2.2. */
 export interface Instruments {
-  request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number): void;
+  /** @param traceId of a sampled trace */
+  request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number, traceId: string | undefined): void;
   /** Counts an admitted query with its expected cost in cost units. */
   planned(plan: Plan, cost: number): void;
   countParts(outcomes: readonly PartOutcome<unknown>[]): void;
   countPoints(counts: PointCounts): void;
   /** Counts a background refresh. */
   readonly renewed: (outcome: "ok" | "failed") => void;
-  /** Counts extents that could not be shared with other pods. */
+  /** Counts reads that could not get the extents of another pod. */
   readonly unshared: () => void;
 }
 
@@ -25,12 +27,11 @@ const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 1.5, 2
 /** Creates the instruments. @param registry undefined: the values are not exported */
 export function createInstruments(registry: Registry | undefined): Instruments {
   const registers = registry === undefined ? [] : [registry];
-  const durations = new Histogram({
+  const durations = createTracedHistogram(registry, {
     name: "heliograph_metrics_request_duration_seconds",
     help: "Duration of metrics requests",
     labelNames: ["route", "outcome"],
     buckets: durationBuckets,
-    registers,
   });
   const metrics = new Counter({
     name: "heliograph_metrics_queried_total",
@@ -64,7 +65,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
   });
   const unshared = new Counter({
     name: "heliograph_metrics_cache_unshared_total",
-    help: "Reads whose extents could not be shared with other pods",
+    help: "Reads that could not get the extents of another pod",
     registers,
   });
   return {
@@ -74,7 +75,8 @@ export function createInstruments(registry: Registry | undefined): Instruments {
       points.inc({ result: "hit" }, hit);
       points.inc({ result: "miss" }, miss);
     },
-    request: (route, outcome, durationMs) => durations.observe({ route, outcome }, durationMs / 1_000),
+    request: (route, outcome, durationMs, traceId) =>
+      durations.observe({ route, outcome }, durationMs / 1_000, traceId),
     planned(plan, cost) {
       const { queryClass } = plan.query.quota;
       costs.inc({ class: queryClass }, cost);

@@ -1,35 +1,48 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { Instruments, MeasuredRoute } from "./instruments.ts";
-import type { Again, MetricsResponse } from "../metrics-api.ts";
+import { startSpan, type StartedSpan, type Tracer } from "../../tracing/tracer.ts";
+import type { Again, MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { RequestLog, RequestOutcome } from "./recent-requests.ts";
 
 /** Notes the duration and the outcome of requests, in the recent requests and in the Prometheus metrics. */
 interface Measurement {
-  /** Measures one request. @throws what `work` throws */
+  /** Measures one request. `work` gets the context with the span of the request. @throws what `work` throws */
   request<Response extends Pick<MetricsResponse, "status">>(
     route: MeasuredRoute,
-    signal: AbortSignal,
-    work: () => Promise<Response>,
+    request: MeasuredRequest,
+    work: (context: RequestContext) => Promise<Response>,
   ): Promise<Response>;
   /** Measures a repeat query, unless the query has to be handled like a new one: {@link request} measures that. */
   repeat(route: MeasuredRoute, again: Again): Again;
 }
 
-/** Creates the measurement of all requests of one API. */
-export function createMeasurement(requests: RequestLog, instruments: Instruments): Measurement {
-  const start = (route: MeasuredRoute): ((outcome: RequestOutcome) => void) => {
+interface MeasuredRequest {
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** Creates the measurement of all requests of one API. @param tracer undefined: no spans */
+export function createMeasurement(
+  requests: RequestLog,
+  instruments: Instruments,
+  tracer: Tracer | undefined,
+): Measurement {
+  const start = (route: MeasuredRoute, ids?: RequestIds): ((outcome: RequestOutcome) => void) => {
     const startMs = performance.now();
     return (outcome) => {
       const durationMs = performance.now() - startMs;
       requests.add(outcome, durationMs);
-      instruments.request(route, outcome, durationMs);
+      const context = ids?.span.context;
+      instruments.request(route, outcome, durationMs, context?.isSampled === true ? context.traceId : undefined);
+      if (ids !== undefined) endSpan(ids, route, outcome);
     };
   };
   return {
-    async request(route, signal, work) {
-      const end = start(route);
+    async request(route, { signal, context }, work) {
+      const span = tracer && startSpan(tracer, "query", "server", context.traceparent);
+      const end = start(route, span && { span, correlationId: context.correlationId });
       try {
-        const response = await work();
+        const response = await work(span === undefined ? context : { ...context, span });
         end(response.status === 206 ? "partial" : "ok");
         return response;
       } catch (error) {
@@ -44,6 +57,19 @@ export function createMeasurement(requests: RequestLog, instruments: Instruments
       return headers;
     },
   };
+}
+
+interface RequestIds extends Pick<RequestContext, "correlationId"> {
+  readonly span: StartedSpan;
+}
+
+function endSpan({ span, correlationId }: RequestIds, route: MeasuredRoute, outcome: RequestOutcome): void {
+  const attributes = {
+    "heliograph.route": route,
+    "heliograph.correlation_id": correlationId,
+    "heliograph.outcome": outcome,
+  };
+  span.end(attributes, outcome === "failed" || outcome === "refused" ? outcome : undefined);
 }
 
 function failureOf(error: unknown): RequestOutcome {

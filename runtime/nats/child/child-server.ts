@@ -17,7 +17,8 @@ import {
 import { serverFault } from "./child-health.ts";
 import { connectNats, type NatsAccess } from "../connection/connect.ts";
 import { lockFolder, type FolderLock } from "./folder-lock.ts";
-import { findNatsServer, type SearchEnvironment } from "./nats-server-binary.ts";
+import type { SearchEnvironment } from "./find-programs.ts";
+import { findNatsServer } from "./nats-server-binary.ts";
 import { commandLineOf, endProcess, isRunning } from "./running-process.ts";
 
 /** Options of a nats-server as a child process. */
@@ -40,7 +41,7 @@ export interface ChildServer {
 
 /** Reading a large store takes long. */
 const readyTimeoutMs = 120_000;
-const readyPollMs = 50;
+const readyPollMs = 10;
 const adoptTimeoutMs = 5_000;
 const stopTimeoutMs = 20_000;
 const watchMs = 500;
@@ -60,20 +61,19 @@ const faultRestartMs = 5_000;
  * @throws Error with one sentence for the operator: program not found or too old, folder in use, server does not start
  */
 export async function startChildServer(options: ChildServerOptions): Promise<ChildServer> {
-  const program = await findNatsServer(options.environment ?? process.env);
   const files = childFiles(options.dataFolder);
   await makeFolder(files);
   const lock = await lockFolder(files.lock, `The data folder ${options.dataFolder}`);
   try {
-    const state = await adoptOrStart(options, program, files);
-    return new SupervisedServer(options, program, files, state, lock);
+    const state = await adoptOrStart(options, files);
+    return new SupervisedServer(options, files, state, lock);
   } catch (error) {
     await lock.release();
     throw error;
   }
 }
 
-async function adoptOrStart(options: ChildServerOptions, program: string, files: ChildFiles): Promise<ChildState> {
+async function adoptOrStart(options: ChildServerOptions, files: ChildFiles): Promise<ChildState> {
   const state = await readState(files);
   if (await isOurs(state.pid, files)) {
     if (await answers(state, adoptTimeoutMs)) {
@@ -83,14 +83,14 @@ async function adoptOrStart(options: ChildServerOptions, program: string, files:
     await endProcess(state.pid, stopTimeoutMs);
   }
   try {
-    return await launch(program, files, state);
+    return await launch(options, files, state);
   } catch (error) {
     if (state.port === 0) {
       throw error;
     }
     // Another program may have taken the port while no server ran.
     options.log.warn({ err: error, port: state.port }, "nats-server start on its port failed, another port chosen");
-    return launch(program, files, { ...state, port: 0 });
+    return launch(options, files, { ...state, port: 0 });
   }
 }
 
@@ -99,8 +99,16 @@ async function isOurs(pid: number, { config }: ChildFiles): Promise<boolean> {
   return pid > 0 && ((await commandLineOf(pid))?.includes(config) ?? false);
 }
 
-/** Starts a server. Its process id is stored at once, so that it can be adopted after a crash. */
-async function launch(program: string, files: ChildFiles, state: ChildState): Promise<ChildState> {
+/**
+ * Finds the program and starts a server. Its process id is stored at once, so that it can be adopted after a crash. An
+ * adopted server needs no search, which runs the program once to ask for its version.
+ */
+async function launch(
+  { environment = process.env }: ChildServerOptions,
+  files: ChildFiles,
+  state: ChildState,
+): Promise<ChildState> {
+  const program = await findNatsServer(environment);
   await removePortsFiles(files);
   await writeConfig(files, state);
   // The server gets its own session: Ctrl-C must reach only this process, which then ends the server in order.
@@ -168,7 +176,6 @@ function accessOf({ port, password }: ChildState): NatsAccess {
 class SupervisedServer implements ChildServer {
   readonly access: NatsAccess;
   readonly #options: ChildServerOptions;
-  readonly #program: string;
   readonly #files: ChildFiles;
   readonly #lock: FolderLock;
   readonly #stopping = new AbortController();
@@ -178,9 +185,8 @@ class SupervisedServer implements ChildServer {
   #startedAtMs = performance.now();
   #checkedAtMs = 0;
 
-  constructor(options: ChildServerOptions, program: string, files: ChildFiles, state: ChildState, lock: FolderLock) {
+  constructor(options: ChildServerOptions, files: ChildFiles, state: ChildState, lock: FolderLock) {
     this.#options = options;
-    this.#program = program;
     this.#files = files;
     this.#state = state;
     this.#lock = lock;
@@ -245,6 +251,6 @@ class SupervisedServer implements ChildServer {
     await sleep(pauseMs, undefined, { signal: this.#stopping.signal, ref: false });
     this.#startedAtMs = performance.now();
     // The port stays the same because connections dial it again.
-    this.#state = await launch(this.#program, this.#files, this.#state);
+    this.#state = await launch(this.#options, this.#files, this.#state);
   }
 }

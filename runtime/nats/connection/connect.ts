@@ -13,8 +13,15 @@ export interface NatsAccess {
   readonly user?: string;
   readonly password?: string;
   readonly token?: string;
-  /** PEM files; present when the server requires TLS. */
-  readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string };
+  /** PEM text of the authorities, or PEM files; present when the server requires TLS. */
+  readonly tls?: {
+    readonly ca?: string;
+    readonly caFile?: string;
+    readonly certFile?: string;
+    readonly keyFile?: string;
+  };
+  /** Connects to the servers that the first one announces. @default true */
+  readonly followsCluster?: boolean;
   /** Bound on the first connection, in milliseconds. @default 10000 */
   readonly firstConnectionTimeoutMs?: number;
 }
@@ -125,6 +132,7 @@ function connectionOptions(access: NatsAccess): NodeConnectionOptions {
     ...(access.password === undefined ? {} : { pass: access.password }),
     ...(access.token === undefined ? {} : { token: access.token }),
     ...(access.tls === undefined ? {} : { tls: access.tls }),
+    ignoreClusterUpdates: access.followsCluster === false,
   };
 }
 

@@ -7,8 +7,8 @@ interface ServerLimits {
 
 /** Holds a dead letter with the largest body and its last attempts. It is also the default of nats-server. */
 const payloadBytesMin = 1_048_576;
-/** Six streams and seven buckets. */
-const streamsMin = 13;
+/** Six streams and eight buckets. */
+const streamsMin = 14;
 /** The consumer of the router, and two for the first partner. */
 const consumersMin = 3;
 

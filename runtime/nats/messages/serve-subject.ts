@@ -7,6 +7,8 @@ export interface SubjectMessage {
   readonly data: Uint8Array;
   /** True when the sender waits for a response. */
   readonly isRequest: boolean;
+  /** The header of this name; undefined without one. */
+  readonly traceparent: string | undefined;
   answer(body: object): void;
 }
 
@@ -29,6 +31,7 @@ export function serveSubject(
           token: message.subject.slice(subject.length + 1),
           data: message.data,
           isRequest: message.reply !== undefined && message.reply !== "",
+          traceparent: message.headers?.get("traceparent") || undefined,
           answer: (body) => void message.respond(JSON.stringify(body)),
         });
       }

@@ -1,7 +1,14 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
-import { readBatch, readEach, readLastOfTenants, type StoredMessage } from "../messages/stored-messages.ts";
+import {
+  readAt,
+  readBatch,
+  readEach,
+  readLastOfTenants,
+  readSize,
+  type StoredMessage,
+} from "../messages/stored-messages.ts";
 
 /** `HG_ATTEMPTS`: every attempt for every event. A repeated append may store a record twice; readers count it once. */
 export interface AttemptsStream {
@@ -11,6 +18,8 @@ export interface AttemptsStream {
   appendFirst(tenant: string, idhash: string, record: string): Promise<PublishResult>;
   /** Reads all records of an event from the leader. @throws Unanswered */
   read(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
+  /** Reads the oldest record of all. @throws Unanswered */
+  oldest(): Promise<StoredMessage | undefined>;
   /** Reads all records of an event from any replica, which may lag behind. */
   list(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
   /** Reads the last record of each of these tenants (`*`: of all) from any replica. */
@@ -31,6 +40,10 @@ export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layou
       return publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record), headers });
     },
     read: (tenant, idhash) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
+    oldest: async () => {
+      const { messages, firstSeq } = await readSize(handle, stream);
+      return messages === 0 ? undefined : readAt(handle, stream, firstSeq);
+    },
     list: (tenant, idhash) =>
       readBatch(handle, stream, { subject: layout.attempts(tenant, idhash), countMax: recordsMax }),
     lastOfEach: (tenants, idhash) =>

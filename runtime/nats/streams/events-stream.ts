@@ -55,6 +55,8 @@ export interface EventsStream {
   pull(options: Omit<PullOptions, "stream" | "consumer">): Pull;
   /** Reads the sequence up to which all events are routed. */
   routedUpTo(): Promise<number>;
+  /** Reads the sequence of the last event that was stored. */
+  lastSeq(): Promise<number>;
   /** Reads the size of the stream. Concurrent calls share one request. */
   size(): Promise<StreamSize>;
   /** Removes every event before this sequence. */
@@ -102,6 +104,7 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
     forgetRouter: () => deleteConsumer(handle, stream, routerConsumer),
     pull: (options) => startPull(handle, { ...options, stream, consumer: routerConsumer }),
     routedUpTo: async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
+    lastSeq: async () => (await handle.manager.streams.info(stream)).state.last_seq,
     size: () => once("size", () => readSize(handle, stream)),
     dropBefore: async (seq) => void (await handle.manager.streams.purge(stream, { seq })),
   };

@@ -1,15 +1,23 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
-import type { Layout } from "../layout.ts";
+import { copyMark, identityEntry, type Layout } from "../layout.ts";
 import { Unanswered } from "../connection/requests.ts";
 import { serveSubject } from "../messages/serve-subject.ts";
 
-/** Time of creation by stream name. A replaced stream of the same name has another time. */
+/** Time of creation by stream name, or the identity of a copy. A replaced stream of the same name has another one. */
 export type StreamIdentities = ReadonlyMap<string, string>;
 
 /** A stream with accepted data is gone. The message names the stream and the remedy. */
 export class StreamsLost extends Error {
   override readonly name = "StreamsLost";
+}
+
+/** The identities as they are kept outside NATS, where they outlive all pods and streams. */
+export interface StreamRecord {
+  /** Undefined while the record cannot be read. */
+  read(): Promise<StreamIdentities | undefined>;
+  /** Adds streams that the record lacks. @throws Error */
+  add(found: StreamIdentities): Promise<void>;
 }
 
 const streamNotFound = 10059;
@@ -27,17 +35,41 @@ function lastingStreams({ streams }: Layout): readonly string[] {
   return [streams.events, streams.attempts, streams.deadLetters];
 }
 
-/** Reads the identities of the existing lasting streams. @throws Error when JetStream does not answer */
+/**
+ * Reads the identities of the existing lasting streams.
+ *
+ * @throws StreamsLost for the unfinished copy of a stream, and Error when JetStream does not answer
+ */
 export async function readIdentities({ manager }: NatsConnectionHandle, layout: Layout): Promise<StreamIdentities> {
   const read = async (name: string): Promise<readonly (readonly [string, string])[]> => {
     try {
-      return [[name, (await manager.streams.info(name)).created]];
+      const { created, config } = await manager.streams.info(name);
+      if (config.metadata?.[copyMark] !== undefined) throw new StreamsLost(unfinishedCopy(name));
+      return [[name, config.metadata?.[identityEntry] ?? created]];
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === streamNotFound) return [];
       throw error;
     }
   };
   return new Map((await Promise.all(lastingStreams(layout).map(read))).flat());
+}
+
+function unfinishedCopy(name: string): string {
+  return (
+    `StreamsLost: ${name} is an unfinished copy. Run "heliograph nats migrate" again, or set nats.store back to the ` +
+    "servers that were copied"
+  );
+}
+
+/**
+ * Describes missing streams while the record cannot be read; undefined when all exist. A stream that is there is used,
+ * since a start must not need the API server.
+ */
+export function unknownOf(found: StreamIdentities, layout: Layout): string | undefined {
+  const missing = lastingStreams(layout).filter((name) => !found.has(name));
+  if (missing.length === 0) return undefined;
+  const why = "the record of the streams cannot be read: no answer from the API server";
+  return `StreamsLost: ${missing.join(", ")} missing, and ${why}`;
 }
 
 /** Describes the loss or replacement of known streams; undefined when all exist. */
@@ -53,7 +85,7 @@ export function lossOf(known: StreamIdentities, found: StreamIdentities): string
   return (
     `StreamsLost: ${words.join("; ")}. No empty stream is used in its place. Bring back the NATS that holds it ` +
     "(nats.replicas, volumes), " +
-    "or restore a backup. To begin without it, stop all runtime pods at once and start them again"
+    'or restore a backup. docs/install.md, "Missing streams", tells how to begin without it'
   );
 }
 

@@ -1,14 +1,22 @@
 // Streams: one file per stream, the buckets, and their creation. Stored records are in `webhooks/records/`.
 import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
-import { Kvm } from "@nats-io/kv";
+import { Kvm, type KvOptions } from "@nats-io/kv";
 import { nanos, TimeoutError } from "@nats-io/transport-node";
 import type { RetentionSettings, StreamSettings } from "../../config/settings/settings.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { createLayout, layoutVersion, type Layout } from "../layout.ts";
 import { Unanswered } from "../connection/requests.ts";
 import { limitsFault } from "../connection/server-limits.ts";
-import { lossOf, readIdentities, requestIdentities, StreamsLost, type StreamIdentities } from "./stream-identities.ts";
+import {
+  lossOf,
+  readIdentities,
+  requestIdentities,
+  type StreamIdentities,
+  type StreamRecord,
+  StreamsLost,
+  unknownOf,
+} from "./stream-identities.ts";
 import { isVersionEnough, serverVersionMin } from "../connection/server-version.ts";
 
 /** Limit of consumers. An acknowledgement scans all consumers of a work queue, so partners share lanes long before. */
@@ -22,9 +30,10 @@ const advisoriesBytesMax = 64 * 1024 * 1024;
 const replaysAgeMs = 7 * 86_400_000;
 /** Limit of replay marks, about 150 bytes each. A limit in bytes would reserve storage. */
 const replayMarksMax = 2_000_000;
-/** Source: wire, "`Idempotency-Key` is honoured … for 24 h". */
+/** An `Idempotency-Key` is honoured for a day. */
 const idempotencyAgeMs = 86_400_000;
 const idempotencyBytesMax = 32 * 1024 * 1024;
+const previewsAgeMs = 86_400_000;
 /** Well above the age at which a pod counts as stopped. */
 const podHeartbeatAgeMs = 10_000;
 const availableTimeoutMs = 30_000;
@@ -47,17 +56,30 @@ type NamedConfig = Partial<StreamConfig> & { readonly name: string };
  * Creates missing streams and buckets and applies the settings to the others: sizes, ages and replicas. A second run
  * changes nothing. The interval of syncs to disk (`sync_interval`) is a setting of the server.
  *
- * @throws StreamsLost when a missing stream held accepted data, as another pod or the remaining streams show
+ * @param record the streams as they are kept outside NATS. @default none are
+ * @throws StreamsLost when a missing stream held accepted data, as the record, another pod or the other streams show
  * @throws Error with one sentence for the operator: server too old or its limits too low, JetStream off, no storage
  *   left, or a foreign stream of the same name
  */
-export async function ensureTopology(handle: NatsConnectionHandle, settings: StreamSettings): Promise<Layout> {
+export async function ensureTopology(
+  handle: NatsConnectionHandle,
+  settings: StreamSettings,
+  record?: Pick<StreamRecord, "read">,
+): Promise<Layout> {
   assertServerVersion(handle);
   await untilAvailable(() => assertJetStream(handle));
   const layout = createLayout(settings.prefix);
-  await repairTopology(handle, settings, await requestIdentities(handle, layout));
+  const recorded = record === undefined ? noStreams : await record.read();
+  if (recorded === undefined) {
+    const fault = unknownOf(await untilAvailable(() => readIdentities(handle, layout)), layout);
+    if (fault !== undefined) throw new StreamsLost(fault);
+  }
+  const fromPods = await requestIdentities(handle, layout);
+  await repairTopology(handle, settings, new Map([...(recorded ?? noStreams), ...fromPods]));
   return layout;
 }
+
+const noStreams: StreamIdentities = new Map();
 
 /**
  * Creates streams and buckets again that were deleted while the program runs, except streams with accepted data.
@@ -73,14 +95,17 @@ export async function repairTopology(
 ): Promise<readonly string[]> {
   const layout = createLayout(settings.prefix);
   await untilAvailable(() => assertNothingLost(handle, settings, known));
-  const made: string[] = [];
-  for (const config of streamConfigs(layout, settings)) {
-    if (await untilAvailable(() => ensureStream(handle, config))) {
-      made.push(config.name);
-    }
-  }
-  await untilAvailable(() => ensureBuckets(handle, layout, settings.replicas));
-  return made;
+  const ensure = async (config: NamedConfig): Promise<readonly string[]> =>
+    (await untilAvailable(() => ensureStream(handle, config))) ? [config.name] : [];
+  const [events, ...others] = streamConfigs(layout, settings);
+  // The events stream comes first. After a crash between, its absence among the others would look like a loss.
+  const made = await ensure(events);
+  const kvm = new Kvm(handle.connection);
+  const buckets = bucketOptions(layout, settings.replicas).map(([name, options]) =>
+    untilAvailable(() => kvm.create(name, options)),
+  );
+  const [more] = await Promise.all([Promise.all(others.map(ensure)), ...buckets]);
+  return [...made, ...more.flat()];
 }
 
 /** Whether all streams and buckets exist. It takes one request and does not compare limits. */
@@ -172,7 +197,11 @@ function isTransient(error: unknown): boolean {
   return error instanceof TimeoutError || (error instanceof Unanswered && error.reason === "timeout");
 }
 
-function streamConfigs(layout: Layout, settings: StreamSettings): readonly NamedConfig[] {
+/** The configurations of all streams; that of the events comes first. */
+function streamConfigs(
+  layout: Layout,
+  settings: StreamSettings,
+): readonly [events: NamedConfig, ...others: NamedConfig[]] {
   const { streams, filters } = layout;
   const common = {
     storage: "file",
@@ -247,7 +276,11 @@ async function ensureStream(handle: NatsConnectionHandle, config: NamedConfig): 
     throw new Error(`the stream ${config.name} ${what}; choose another prefix (settings: streams.prefix)`);
   }
   if (differs(existing, config)) {
-    await handle.manager.streams.update(config.name, config);
+    // The metadata of a copy holds its identity.
+    await handle.manager.streams.update(config.name, {
+      ...config,
+      metadata: { ...existing.metadata, ...config.metadata },
+    });
   }
   return false;
 }
@@ -289,14 +322,16 @@ function differs(existing: StreamConfig, wanted: NamedConfig): boolean {
   return settable.some((key) => wanted[key] !== undefined && String(existing[key]) !== String(wanted[key]));
 }
 
-async function ensureBuckets(handle: NatsConnectionHandle, layout: Layout, replicas: number): Promise<void> {
-  const kvm = new Kvm(handle.connection);
-  await kvm.create(layout.buckets.pods, { replicas, history: 1, ttl: podHeartbeatAgeMs, allow_direct: true });
-  const { disabledPartners, promotedPartners, fullPartners, partners } = layout.buckets;
-  for (const bucket of [disabledPartners, promotedPartners, fullPartners, partners]) {
-    await kvm.create(bucket, { replicas, history: 1, allow_direct: true });
-  }
-  await kvm.create(layout.buckets.replays, { replicas, history: 1, ttl: replaysAgeMs, allow_direct: true });
-  const idempotency = { ttl: idempotencyAgeMs, max_bytes: idempotencyBytesMax };
-  await kvm.create(layout.buckets.idempotency, { replicas, history: 1, ...idempotency, allow_direct: true });
+function bucketOptions(layout: Layout, replicas: number): readonly (readonly [string, Partial<KvOptions>])[] {
+  const { pods, disabledPartners, promotedPartners, fullPartners, partners, replays, idempotency, previews } =
+    layout.buckets;
+  const common = { replicas, history: 1, allow_direct: true };
+  const marks = [disabledPartners, promotedPartners, fullPartners, partners];
+  return [
+    [pods, { ...common, ttl: podHeartbeatAgeMs }],
+    ...marks.map((name) => [name, common] as const),
+    [replays, { ...common, ttl: replaysAgeMs }],
+    [idempotency, { ...common, ttl: idempotencyAgeMs, max_bytes: idempotencyBytesMax }],
+    [previews, { ...common, ttl: previewsAgeMs }],
+  ];
 }

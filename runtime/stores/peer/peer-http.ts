@@ -7,7 +7,7 @@ import type { PrometheusClient } from "../prometheus/prometheus-client.ts";
 import { retried } from "../prometheus/retrying-request.ts";
 import type { RetryBudget } from "../limits/retry-budget.ts";
 import { StoreError, type StoreErrorKind } from "../store-error.ts";
-import { exchange, openPool, type Exchanged, type StoreCall } from "../prometheus/store-http.ts";
+import { exchange, openPool, traceHeaders, type Exchanged, type StoreCall } from "../prometheus/store-http.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
 import { warningClasses, type WarningClass } from "../prometheus/warnings.ts";
 
@@ -58,6 +58,7 @@ export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget
       ...secrets.headers,
       ...(await tokens?.header()),
       ...originHeaders(call, config.timeoutMs),
+      ...traceHeaders(call),
     };
     const response = await exchange(pool, { path, headers, body }, call);
     if (response.status === 401) tokens?.refused(headers.authorization);

@@ -1,4 +1,5 @@
 import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../../crds/config.ts";
+import type { PointGrid } from "./matrix.ts";
 
 /**
  * The rule by which a store computes `increase`. `Extrapolated`: to the edges of the range, as Prometheus documents it.
@@ -13,8 +14,12 @@ interface Flavour {
    * True when the value of a point does not depend on the other points of the request. Only then a window may be split.
    */
   readonly isCuttable: boolean;
-  /** Parameters besides the query and its times. @param rangeMs width of a point; 0 for a query without ranges */
-  readonly parameters: (rangeMs: number, config: PrometheusConfig) => Readonly<Record<string, string>>;
+  /**
+   * Parameters besides the query and its times.
+   *
+   * @param alignedMs time that all edges of points are multiples of, or their width; 0 for a query without ranges
+   */
+  readonly parameters: (alignedMs: number, config: PrometheusConfig) => Readonly<Record<string, string>>;
 }
 
 const plain: Flavour = { increases: "Extrapolated", isCuttable: true, parameters: () => ({}) };
@@ -29,10 +34,10 @@ export const flavours: Readonly<Record<StoreFlavour, Flavour>> = {
   Thanos: {
     ...plain,
     // A response without data of some of its stores has a warning, which makes the region partial.
-    parameters: (rangeMs, config) => ({
+    parameters: (alignedMs, config) => ({
       dedup: "true",
       partial_response: "true",
-      max_source_resolution: `${sourceResolutionSeconds(rangeMs / 1_000, config)}s`,
+      max_source_resolution: `${sourceResolutionSeconds(alignedMs / 1_000, config)}s`,
     }),
   },
   VictoriaMetrics: {
@@ -50,12 +55,24 @@ export function traitsOf({ prometheus, peer }: StoreConfig): Pick<Flavour, "incr
   return { increases: peer.increases, isCuttable: peer.increases === "Extrapolated" };
 }
 
+/** The greatest time that all edges of points are multiples of. A coarser sample would lie across an edge. */
+export function alignmentOf({ startMs, stepMs, rangeMs }: PointGrid & { readonly rangeMs: number }): number {
+  return divisor(divisor(rangeMs, stepMs), startMs);
+}
+
+/** The greatest common divisor. */
+function divisor(one: number, other: number): number {
+  let [a, b] = [Math.abs(one), Math.abs(other)];
+  while (b > 0) [a, b] = [b, a % b];
+  return a;
+}
+
 /**
  * The coarsest resolution of downsampled data for a point: the catalog allows it, and it divides the point evenly. 0
  * selects raw samples. Source: Thanos, "Querier", `max_source_resolution`.
  */
-function sourceResolutionSeconds(rangeSeconds: number, { maxSourceResolutionSeconds = 0 }: PrometheusConfig): number {
+function sourceResolutionSeconds(alignedSeconds: number, { maxSourceResolutionSeconds = 0 }: PrometheusConfig): number {
   const fits = (seconds: number): boolean =>
-    seconds <= maxSourceResolutionSeconds && rangeSeconds > 0 && rangeSeconds % seconds === 0;
+    seconds <= maxSourceResolutionSeconds && alignedSeconds > 0 && alignedSeconds % seconds === 0;
   return thanosResolutionsSeconds.find(fits) ?? 0;
 }

@@ -1,3 +1,4 @@
+import { createColumns } from "./columns.ts";
 import type { Column, PointGrid } from "./matrix.ts";
 
 /** A response without its points: `values` of each series is the index of its column. */
@@ -16,19 +17,26 @@ const opening = Buffer.from(',"values":[[');
  * @returns undefined for any other spelling and for points outside the grid; the caller then parses the whole response
  */
 export function scanMatrix(bytes: Buffer, grid: PointGrid): ScannedMatrix | undefined {
-  const columns: Column[] = [];
+  const places = placesOf(bytes);
+  const columns = createColumns(places.length, grid.count);
   const scan: Scan = { end: 0, value: 0, text: undefined };
   let skeleton = "";
   let from = 0;
-  for (let at = bytes.indexOf(opening); at !== -1; at = bytes.indexOf(opening, from)) {
-    const column = { values: new Float64Array(grid.count), present: new Uint8Array(grid.count) };
+  for (const [index, column] of columns.entries()) {
+    const at = places[index] ?? 0;
     scan.end = at + opening.length - 1;
     if (!scanColumn(bytes, grid, column, scan)) return undefined;
-    skeleton += `${bytes.toString("utf8", from, at)},"values":${columns.length}`;
-    columns.push(column);
+    skeleton += `${bytes.toString("utf8", from, at)},"values":${index}`;
     from = scan.end;
   }
   return { skeleton: skeleton + bytes.toString("utf8", from), columns };
+}
+
+/** The places of the points of all series. */
+function placesOf(bytes: Buffer): readonly number[] {
+  const places: number[] = [];
+  for (let at = bytes.indexOf(opening); at !== -1; at = bytes.indexOf(opening, at + opening.length)) places.push(at);
+  return places;
 }
 
 const [quote, comma, minus, point, zero, open, close] = [0x22, 0x2c, 0x2d, 0x2e, 0x30, 0x5b, 0x5d];

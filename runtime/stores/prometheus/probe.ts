@@ -3,19 +3,16 @@ import type { PrometheusClient } from "./prometheus-client.ts";
 import { StoreError } from "../store-error.ts";
 import type { StoreCall } from "./store-http.ts";
 
-/**
- * The samples that `m[w]` at t covers: (t − w, t] in Prometheus 3, [t − w, t] in Prometheus 2 and others.
- * Source: design §5 rule 2.
- */
+/** The samples that `m[w]` at t covers: (t − w, t] in Prometheus 3, [t − w, t] in Prometheus 2 and others. */
 export type RangeBoundary = "LeftOpen" | "LeftClosed";
 
 /** The capabilities of a store, as probed. */
 export interface StoreCapabilities {
   readonly boundary: RangeBoundary;
   readonly increases: IncreaseRule;
-  /** True for anchored ranges. Source: design §5 rule 6; Prometheus feature `promql-extended-range-selectors`. */
+  /** True for anchored ranges. Source: Prometheus feature `promql-extended-range-selectors`. */
   readonly anchored: boolean;
-  /** True for native histograms. Source: design §5 rule 10. */
+  /** True for native histograms. */
   readonly native: boolean;
 }
 

@@ -17,20 +17,52 @@ import type { WarningClass } from "./warnings.ts";
 
 /** The result of a range query. */
 export interface RangeResult<Series> {
+  /** A cache joins it from `pieces` when it is read. */
   readonly series: readonly Series[];
+  /** What `series` consists of, in the order of time; undefined for a result without a cache. */
+  readonly pieces?: readonly Piece<Series>[] | undefined;
   /** The class of the warnings in the response. */
   readonly warning: WarningClass;
+}
+
+/** Adjacent points of a result that come from one read of a store. */
+export interface Piece<Series> {
+  /** Index of its first point in the result. */
+  readonly offset: number;
+  readonly count: number;
+  /** The read. Points of the same read, query and time are equal. */
+  readonly read: object;
+  /** The series of some of its points, without those that have none of them. @param first index in the piece */
+  readonly cut: (first: number, count: number) => readonly Series[];
+}
+
+/** A result that joins its series when they are read. */
+export function joinedLater<Series>(
+  { pieces, warning }: Omit<RangeResult<Series>, "series">,
+  join: () => readonly Series[],
+): RangeResult<Series> {
+  let joined: readonly Series[] | undefined;
+  return {
+    get series() {
+      joined ??= join();
+      return joined;
+    },
+    pieces,
+    warning,
+  };
 }
 
 /** The requested points and their width. */
 export interface RangeGrid extends PointGrid {
   /** Width of one point, in milliseconds. */
   readonly rangeMs: number;
+  /** Time that all edges of the points are multiples of: samples of a store may be as coarse. @default rangeMs */
+  readonly alignedMs?: number;
   /** The same query in narrower points; undefined where its points are not sums or extremes of those. */
   readonly narrower?: Narrower | undefined;
 }
 
-/** A query whose wide points are exactly its merged narrower points. Source: design §5 rule 11. */
+/** A query whose wide points are exactly its merged narrower points. */
 export interface Narrower {
   readonly merge: "sum" | "min" | "max";
   /** Prints the query for a width in milliseconds; undefined where the store reads other samples for that width. */
@@ -81,7 +113,7 @@ export function createPrometheusClient(config: PrometheusConfig, post: Post): Pr
   const range = (query: string, grid: RangeGrid, call: StoreCall, scanned?: PointGrid): Promise<ApiResponse> =>
     post(
       "query_range",
-      { query, ...rangeForm(grid), timeout, ...flavour.parameters(grid.rangeMs, config) },
+      { query, ...rangeForm(grid), timeout, ...flavour.parameters(grid.alignedMs ?? grid.rangeMs, config) },
       call,
       scanned,
     );

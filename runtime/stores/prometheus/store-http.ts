@@ -19,6 +19,8 @@ export interface StoreCall {
   readonly bytes: ByteBudget;
   /** The API request that caused this one; undefined without a single one. */
   readonly origin?: CallOrigin | undefined;
+  /** W3C trace context of the request. @default none */
+  readonly traceparent?: string | undefined;
 }
 
 /** The data of an API request that a runtime in another region receives. */
@@ -57,7 +59,7 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
         config.tenantHeader === undefined || call.tenant === undefined ? {} : { [config.tenantHeader]: call.tenant };
       const options = {
         path: `${base}/api/v1/${path}`,
-        headers: { ...fixed, ...tenant },
+        headers: { ...fixed, ...tenant, ...traceHeaders(call) },
         body: new URLSearchParams(form).toString(),
       };
       const { status, body } = await exchange(pool, options, call);
@@ -65,6 +67,11 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
     },
     close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
   };
+}
+
+/** The header that puts the spans of the server into the trace of the call. */
+export function traceHeaders({ traceparent }: Pick<StoreCall, "traceparent">): Readonly<Record<string, string>> {
+  return traceparent === undefined ? {} : { traceparent };
 }
 
 /** Creates the connections to one server. `base` is the path of its URL without a slash at the end. */

@@ -42,7 +42,7 @@ const countsMax = 32;
 
 /**
  * Enforces `maxBacklog`. While the whole stream holds less than any one limit, nothing is counted or read. Bytes are
- * estimated by the mean size of the messages in the stream. Source: design §4 ("Room").
+ * estimated by the mean size of the messages in the stream.
  */
 export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: BacklogsDeps): Backlogs {
   /** Time of the next count by partner key, milliseconds of the monotonic clock. */

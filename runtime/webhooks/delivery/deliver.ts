@@ -17,7 +17,7 @@ import { readStoredState } from "./stored-state.ts";
 import { decideRedelivery, type RedeliveryDecision } from "./redelivery.ts";
 import { settle, type Settlement } from "../settlement/settle.ts";
 import { signersAt } from "../signing/signers.ts";
-import { traceparentOf } from "../telemetry/traceparent.ts";
+import type { AttemptSpan } from "../telemetry/delivery-spans.ts";
 
 /** Refusals and timeouts with a connection after which a delivery continues without its attempt record. */
 const recordTriesMax = 5;
@@ -86,8 +86,9 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
     return attempt(context, work, lane);
   }
   context.onStage("loaded", delivery.eventId);
+  const span = context.spans.attempt(delivery, partner.label);
   const startedAtMs = context.now();
-  const outcome = validation.failure ?? (await send(context, work, partner, startedAtMs));
+  const outcome = validation.failure ?? (await send(context, work, partner, startedAtMs, span));
   if (context.ending.aborted) {
     // The sender was closed during the attempt. The next worker of the message repeats it.
     return "done";
@@ -95,11 +96,24 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
   context.onStage("sent", delivery.eventId);
   const settlement = settle(outcome, partner.config.retry, delivery, context.now(), context.random);
   lane.observe(healthOf(outcome, settlement));
-  await conclude(context, work, lane, { delivery, partner, startedAtMs, outcome, settlement, pod: context.podId });
+  await conclude(
+    context,
+    work,
+    lane,
+    { delivery, partner, startedAtMs, outcome, settlement, pod: context.podId },
+    span,
+  );
+  span.end(settlement);
   return "done";
 }
 
-function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: number): Promise<Outcome> {
+async function send(
+  context: DeliveryContext,
+  work: Work,
+  partner: Partner,
+  sentAtMs: number,
+  span: AttemptSpan,
+): Promise<Outcome> {
   const { delivery, message } = work;
   const { endpoint, signing, networks } = partner.config;
   const keys = signersAt(partner.signers, signing.sideBySide === true, sentAtMs);
@@ -118,18 +132,32 @@ function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: 
     producer: delivery.producer ?? context.installation,
     sentAtMs,
     version: context.version,
-    traceparent: traceparentOf(delivery.did, number),
+    traceparent: span.traceparent,
     endpointHeaders: endpoint.headers,
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
   });
-  return sendAuthorized(context, partner, { url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
+  const outcome = await sendAuthorized(context, partner, {
+    url,
+    headers,
+    body,
+    timeoutMs: endpoint.timeoutMs,
+    networks,
+  });
+  span.sent(url, outcome);
+  return outcome;
 }
 
-/** Writes the record, then applies the settlement. */
-async function conclude(context: DeliveryContext, work: Work, lane: LaneControl, made: MadeAttempt): Promise<void> {
+/** Writes the record, then applies the settlement. @param span undefined when nothing was sent */
+async function conclude(
+  context: DeliveryContext,
+  work: Work,
+  lane: LaneControl,
+  made: MadeAttempt,
+  span?: AttemptSpan,
+): Promise<void> {
   await record(context, made);
   context.onStage("recorded", made.delivery.eventId);
-  report(context, made);
+  report(context, made, span?.sampledTraceId);
   await applySettlement(context, work, made.partner, lane, made.settlement);
 }
 
@@ -180,14 +208,15 @@ async function recordOnce(
 function report(
   { log, metrics, partnerMetrics, now }: DeliveryContext,
   { delivery, partner, outcome, settlement }: MadeAttempt,
+  traceId: string | undefined,
 ): void {
   const { totalMs } = outcome.timings;
   metrics.attempts.inc({ outcome: settlement.kind });
   partnerMetrics.answered(partner.label, outcome);
   partnerMetrics.ended(partner.label, delivery, settlement, now());
-  metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000);
+  metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000, traceId);
   if (settlement.kind === "delivered") {
-    metrics.deliverySeconds.observe(Math.max(0, now() - delivery.acceptedAtMs) / 1_000);
+    metrics.deliverySeconds.observe({}, Math.max(0, now() - delivery.acceptedAtMs) / 1_000, traceId);
   }
   const fields = {
     eventId: delivery.eventId,

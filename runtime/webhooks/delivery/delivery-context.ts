@@ -9,6 +9,7 @@ import type { Tokens } from "../authorization/access-tokens.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import type { Log } from "../log.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
+import type { DeliverySpans } from "../telemetry/delivery-spans.ts";
 import type { DisabledPartners } from "../partners/disabled-partners.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
@@ -52,6 +53,7 @@ export interface DeliveryContext {
   readonly version: string;
   readonly log: Log;
   readonly metrics: DeliveryMetrics;
+  readonly spans: DeliverySpans;
   readonly partnerMetrics: PartnerMetrics;
   /** Called at every stage; for fault tests. */
   readonly onStage: (stage: Stage, eventId: string) => void;

@@ -35,7 +35,7 @@ export async function defer(context: DeliveryContext, work: Work, place: MovePla
   await move(context, work, place, (delivery, held) => context.deliveries.schedule(delivery, held, atMs));
 }
 
-/** Republishes the held message with one hop more and acknowledges it. Source: design §4 ("Ids"). */
+/** Republishes the held message with one hop more and acknowledges it. */
 async function move(context: DeliveryContext, work: Work, place: MovePlace, store: Store): Promise<void> {
   const { delivery, message } = work;
   await storeStep(context, {

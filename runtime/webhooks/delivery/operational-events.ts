@@ -98,7 +98,7 @@ interface OperationalEvents {
 /**
  * Creates the store of operational events. An event without a subscriber is not stored, and the partner that it
  * concerns does not get it. An event that is not stored within the time limit is lost and logged; no delivery waits
- * longer. Source: design §4 ("Events about deliveries never cause further events").
+ * longer.
  */
 export function createOperationalEvents(deps: OperationalDeps): OperationalEvents {
   const storeAll = (partner: NamedPartner, events: readonly OperationalEvent[]): Promise<unknown> =>
@@ -127,7 +127,7 @@ async function store(
   const ts = new Date(deps.now()).toISOString();
   const envelope: Envelope = { eventId, type, version, ts, producer, tenant, data };
   const body = { event_id: eventId, type, version, ts, producer, ...(tenant === noTenant ? {} : { tenant }), data };
-  const headers = eventHeaders(envelope, deps.nonce(), about.key);
+  const headers = eventHeaders(envelope, deps.nonce(), { about: about.key });
   const event = { tenant, idhash: eventHash(eventId), headers, bytes: Buffer.from(JSON.stringify(body)) };
   try {
     const answer = await untilAnswered(() => deps.events.store(event), {

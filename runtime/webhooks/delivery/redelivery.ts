@@ -19,7 +19,7 @@ export type RedeliveryDecision =
 /** Largest delivery count of a message without a recorded attempt. */
 export const deliveriesWithoutTraceMax = 16;
 
-/** Decides about a redelivered message. Source: design §4 ("Crash path"). */
+/** Decides about a redelivered message. */
 export function decideRedelivery(
   delivery: DeliveryRecord,
   stored: StoredState,

@@ -118,6 +118,7 @@ async function route(deps: RouterDeps, work: RoutingWork, to: Route, redeliveryC
   const { event, message } = work;
   const { partners } = to;
   deps.onStage("routing", event.eventId);
+  const span = deps.spans.route(event);
   // An earlier worker may have stored some of the deliveries, and some of those may have ended.
   const isFirstTime = message.deliveryCount === 1;
   const isKnown = isFirstTime && !redeliveryCheck.isRequired;
@@ -137,6 +138,7 @@ async function route(deps: RouterDeps, work: RoutingWork, to: Route, redeliveryC
   };
   await Promise.all(missing.map(ensure));
   await keepRouted(deps, event, to);
+  span.end(missing.length);
   work.message.ack();
 }
 
@@ -242,7 +244,7 @@ async function withoutDelivery(
 }
 
 function firstDelivery(event: StoredEvent, partner: Partner): DeliveryRecord {
-  const { tenant, eventId, type, producer, acceptedAtMs } = event;
+  const { tenant, eventId, type, producer, acceptedAtMs, trace } = event;
   return {
     did: deliveryId(tenant, eventId, partner.config.uid),
     partner: partner.key,
@@ -255,5 +257,6 @@ function firstDelivery(event: StoredEvent, partner: Partner): DeliveryRecord {
     hop: 0,
     attemptsBefore: 0,
     ...(producer === undefined ? {} : { producer }),
+    ...(trace === undefined ? {} : { trace }),
   };
 }

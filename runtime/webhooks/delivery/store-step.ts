@@ -20,7 +20,7 @@ interface StepToStore {
 }
 
 /**
- * Stores a step of a delivery, or finds that the delivery has gone on. Source: design §4 ("Ids").
+ * Stores a step of a delivery, or finds that the delivery has gone on.
  *
  * | Answer | Next |
  * |---|---|

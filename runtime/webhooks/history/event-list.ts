@@ -7,7 +7,7 @@ import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { compilePattern } from "../events/subscriptions.ts";
 import { includesTenant, tenantToScan } from "../events/tenants.ts";
 
-/** Parameters of a list of events. Source: wire, "Webhooks". */
+/** Parameters of a list of events. */
 export interface EventQuery extends PartnerAccess {
   /** `*`: all tenants. */
   readonly tenants: readonly string[];

@@ -18,7 +18,7 @@ type KeyState =
   | { readonly kind: "first" | "running" | "other" }
   | { readonly kind: "known"; readonly answer: StoredResponse };
 
-/** Responses by `Idempotency-Key`, shared by all pods and stored for a day. Source: wire, "Both APIs". */
+/** Responses by `Idempotency-Key`, shared by all pods and stored for a day. */
 export interface IdempotencyKeys {
   /** Reserves a free key. @throws Unanswered, or Error when the bucket is full */
   claim(key: string, body: Uint8Array): Promise<KeyState>;

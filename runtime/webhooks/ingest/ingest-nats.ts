@@ -35,9 +35,9 @@ export function serveIngestSubject(deps: IngestSubjectDeps): () => Promise<void>
 
 async function respondTo(
   { ingest, log }: IngestSubjectDeps,
-  { token, data, isRequest }: SubjectMessage,
+  { token, data, isRequest, traceparent }: SubjectMessage,
 ): Promise<object> {
-  const caller = { tenants: [token] };
+  const caller = { tenants: [token], traceparent };
   try {
     if (!isBatch(data)) {
       return accepted(await ingest(data, caller));

@@ -6,6 +6,7 @@ import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
+import type { DeliverySpans, IngestSpan } from "../telemetry/delivery-spans.ts";
 import { parseEnvelope, type Envelope, type ValidEnvelope } from "../events/envelope.ts";
 import { personalDataRules } from "../events/personal-data.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
@@ -18,6 +19,8 @@ import { eventHeaders, readEvent, type StoredEvent } from "../records/event-reco
 export interface EventCaller {
   /** Tenants of the caller; `*`: all tenants. */
   readonly tenants: readonly string[];
+  /** W3C trace context of the caller's request. @default none */
+  readonly traceparent?: string | undefined;
 }
 
 export interface IngestResponse {
@@ -36,6 +39,7 @@ interface IngestDeps {
   /** Returns a text that is unique over all requests and pods. */
   readonly nonce: () => string;
   readonly metrics: DeliveryMetrics;
+  readonly spans: Pick<DeliverySpans, "ingest">;
   /** Allowed forms of event ids. @default all */
   readonly idForms?: readonly EventIdForm[];
   /** Called for an id that belongs to another tenant. @default nothing */
@@ -62,18 +66,25 @@ const retryAfterFullSeconds = 30;
 
 export function createIngest(deps: IngestDeps): Ingest {
   const admit = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
-  const { metrics, idForms = [] } = deps;
+  const { metrics, spans, idForms = [] } = deps;
   const rules = personalDataRules(deps.personalData);
   return async (bytes, caller) => {
+    const span = spans.ingest(caller.traceparent);
+    let envelope: Envelope | undefined;
+    const end = (outcome: string): void => {
+      metrics.ingested.inc({ outcome });
+      if (envelope !== undefined) span.end(envelope, outcome);
+    };
     try {
       const valid = parseEnvelope(bytes, rules);
       checkCaller(valid.envelope, caller, idForms);
-      const response = await admit(bytes.byteLength, () => store(deps, valid));
-      metrics.ingested.inc({ outcome: response.duplicate ? "duplicate" : "stored" });
+      ({ envelope } = valid);
+      const response = await admit(bytes.byteLength, () => store(deps, valid, span));
+      end(response.duplicate ? "duplicate" : "stored");
       return response;
     } catch (error) {
       const refusal = refusalOf(error);
-      metrics.ingested.inc({ outcome: outcomeOf(refusal) });
+      end(outcomeOf(refusal));
       if (refusal instanceof EventIdTaken) deps.onTaken?.(refusal);
       throw refusal;
     }
@@ -97,12 +108,12 @@ function typeProblem(type: string): FieldError | undefined {
   return isOwnType(type) ? { field: "type", code: "not_allowed", detail } : undefined;
 }
 
-async function store(deps: IngestDeps, valid: ValidEnvelope): Promise<IngestResponse> {
+async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSpan): Promise<IngestResponse> {
   const { envelope, bytes } = valid;
   const { eventId, tenant } = envelope;
   const { giveUpAfterMs = giveUpAfterMsDefault } = deps;
   const nonce = deps.nonce();
-  const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce), bytes };
+  const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce, { trace }), bytes };
   const deadlineMs = performance.now() + giveUpAfterMs;
   for (let tries = 1; ; tries += 1) {
     const result = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });

@@ -20,7 +20,8 @@ const secondMs = 1_000;
 
 /**
  * Reports the age of the oldest due delivery, of all partners and of each. A first attempt is due when it is routed,
- * and a retry at its time. Delays by a rate or a circuit breaker count. While the stream is empty, no partner is read.
+ * and a retry at its time. Delays by a rate or a circuit breaker count. Of a partner that is paused or held, nothing is
+ * due; the age over all partners includes its deliveries. While the stream is empty, no partner is read.
  *
  * @returns a function for one poll, to be called often
  */
@@ -40,7 +41,7 @@ export function createOldestDue({ deliveries, own, metrics, now }: OldestDueDeps
     nextAtMs = performance.now() + readMs;
     const all = (await deliveries.size()).messages === 0 ? 0 : await age("*");
     metrics.oldestDue(undefined, all);
-    const partners = own();
+    const partners = own().filter(({ config }) => config.state !== "Paused");
     const known = new Set(partners.map(({ label }) => label));
     for (const label of [...reported].filter((one) => all === 0 || !known.has(one))) {
       reported.delete(label);

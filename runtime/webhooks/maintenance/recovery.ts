@@ -72,7 +72,7 @@ async function republish({ deliveries }: RouterDeps, message: StoredMessage): Pr
 /**
  * Finds deliveries that no consumer will deliver: those below the position up to which their consumer has settled all
  * messages, and those of unknown partners. A killed server can restore a few acknowledged messages in this state. Each
- * run reads the next messages that are old enough. Source: design §4 ("Traps").
+ * run reads the next messages that are old enough.
  */
 export function createOrphanSearch(deps: RecoveryDeps): () => Promise<void> {
   const nextSeq: Record<LaneQueue, number> = { first: 1, retry: 1 };

@@ -20,7 +20,7 @@ export function firstSeqToKeep(size: StreamSize, bytesMax: number, routedUpTo: n
   return keep > size.firstSeq ? keep : undefined;
 }
 
-/** Deletes the oldest routed events above the limit. Source: design §4 ("Room"). @throws Unanswered */
+/** Deletes the oldest routed events above the limit. @throws Unanswered */
 export async function trimEvents(events: EventsStream, bytesMax: number, log: Log): Promise<void> {
   const size = await events.size();
   const keep =

@@ -5,6 +5,7 @@ import {
   readIdentities,
   serveIdentities,
   type StreamIdentities,
+  type StreamRecord,
 } from "../../nats/streams/stream-identities.ts";
 import type { Log } from "../log.ts";
 
@@ -20,16 +21,37 @@ export interface StreamWatch {
   stop(): Promise<void>;
 }
 
-/** @throws Error when JetStream does not answer */
-export async function createStreamWatch(nats: NatsConnectionHandle, layout: Layout, log: Log): Promise<StreamWatch> {
+/**
+ * @param record gets the streams that it lacks
+ * @throws Error when JetStream does not answer
+ */
+export async function createStreamWatch(
+  nats: NatsConnectionHandle,
+  layout: Layout,
+  log: Log,
+  record?: Pick<StreamRecord, "add">,
+): Promise<StreamWatch> {
   const known = await readIdentities(nats, layout);
   let loss: string | undefined;
+  let isRecorded = record === undefined;
+  /** Tries until the record has the streams once. */
+  const keep = async (): Promise<void> => {
+    if (isRecorded) return;
+    try {
+      await record?.add(known);
+      isRecorded = true;
+    } catch (error) {
+      log.warn({ err: error }, "streams not recorded, retry scheduled");
+    }
+  };
+  await keep();
   return {
     known,
     get loss() {
       return loss;
     },
     poll: async () => {
+      await keep();
       const before = loss;
       loss = lossOf(known, await readIdentities(nats, layout));
       if (loss !== undefined && loss !== before) log.error({ reason: loss }, "streams lost");

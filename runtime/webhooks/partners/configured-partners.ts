@@ -3,7 +3,7 @@ import type { LaneRules } from "./assign-lanes.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
 
-/** Replicated streams make acknowledgements more expensive. Source: design §4 ("Home pod"). */
+/** Replicated streams make acknowledgements more expensive. */
 const ownLanesMaxReplicated = 200;
 
 /** The lane rules for streams with this number of replicas. @param ownLanesMax that of the settings */

@@ -13,7 +13,7 @@ export interface DisabledMark {
   readonly at: string;
 }
 
-/** Partners that a 410 disabled, for every pod. Source: seed "Webhook Event Delivery" §7, design §4. */
+/** Partners that a 410 disabled, for every pod. Source: seed "Webhook Event Delivery" §7. */
 export interface DisabledPartners {
   /** Stores the mark. @throws Unanswered when `signal` is aborted */
   mark(partner: Partner, nowMs: number, signal: AbortSignal): Promise<void>;

@@ -79,7 +79,7 @@ interface PartnerRegistryDeps {
 /**
  * Maintains the registry of partners that may have stored messages, and ends the deliveries of removed partners. Once
  * no pod has a partner configured, its waiting deliveries become dead letters. Then its consumers are deleted. The
- * leader pod calls this periodically. Source: design §4.
+ * leader pod calls this periodically.
  */
 export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<void> {
   const { removedAfterMs = removedAfterMsDefault } = deps;

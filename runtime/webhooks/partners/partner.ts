@@ -42,7 +42,7 @@ const domainPlaceholder = "{domain}";
 /** Limit of cached URLs, because producers choose the domains. Further URLs are parsed each time. */
 const urlsMax = 256;
 
-/** Rules for a stream without replicas. Source: design §4 ("Home pod"). */
+/** Rules for a stream without replicas. */
 export const defaultLaneRules: LaneRules = { ownLanesMax: 800, sharedLanes: 32 };
 const none: ReadonlySet<string> = new Set();
 

@@ -18,6 +18,8 @@ export interface DeliveryRecord extends AttemptId {
   /** Attempts in earlier generations: `X-Attempt` counts on. */
   readonly attemptsBefore: number;
   readonly replayId?: string;
+  /** As in the event. */
+  readonly trace?: string;
 }
 
 /** The names are short because every message of the deliveries stream carries them. A fired schedule keeps them. */
@@ -32,6 +34,7 @@ const header = {
   accepted: "Hg-Accepted",
   before: "Hg-Before",
   replayId: "Hg-Replay",
+  trace: "Hg-Trace",
 } as const;
 
 const stepForm = /^(?<generation>\d{1,9}):(?<attempt>[1-9]\d{0,8}):(?<hop>\d{1,9})$/u;
@@ -47,6 +50,7 @@ export function deliveryHeaders(delivery: DeliveryRecord): HeaderFields {
     [header.accepted]: String(delivery.acceptedAtMs),
     [header.before]: delivery.attemptsBefore === 0 ? undefined : String(delivery.attemptsBefore),
     [header.replayId]: delivery.replayId,
+    [header.trace]: delivery.trace,
   };
 }
 
@@ -72,7 +76,12 @@ export function parseDeliveryRecord({
     attemptsBefore: Number(headers[header.before] ?? 0),
     ...(producer === undefined ? {} : { producer }),
     ...(replayId === undefined ? {} : { replayId }),
+    ...traceOf(headers),
   };
+}
+
+function traceOf({ [header.trace]: trace }: Readonly<Record<string, string>>): Pick<DeliveryRecord, "trace"> {
+  return trace === undefined ? {} : { trace };
 }
 
 function areWhole<K extends string>(

@@ -13,6 +13,8 @@ export interface StoredEvent extends EventFacts {
   readonly body: Uint8Array;
   /** Identifies the request that stored it. */
   readonly nonce: string;
+  /** Trace of the caller that sent it, as `telemetry/event-trace.ts` writes it. */
+  readonly trace?: string;
 }
 
 const header = {
@@ -21,16 +23,27 @@ const header = {
   producer: "Hg-Producer",
   nonce: "Hg-Nonce",
   about: "Hg-About",
+  trace: "Hg-Trace",
 } as const;
 
 /**
  * Builds the headers that {@link readEvent} parses. The subject holds the tenant.
  *
- * @param about key of the partner that an operational event concerns
+ * @param more about: key of the partner that an operational event concerns; trace: of the caller
  */
-export function eventHeaders({ eventId, type, producer }: Envelope, nonce: string, about?: string): HeaderFields {
-  const { eventId: id, type: typeName, producer: producerName, nonce: nonceName, about: aboutName } = header;
-  return { [id]: eventId, [typeName]: type, [producerName]: producer, [nonceName]: nonce, [aboutName]: about };
+export function eventHeaders(
+  { eventId, type, producer }: Envelope,
+  nonce: string,
+  more: { readonly about?: string; readonly trace?: string | undefined } = {},
+): HeaderFields {
+  return {
+    [header.eventId]: eventId,
+    [header.type]: type,
+    [header.producer]: producer,
+    [header.nonce]: nonce,
+    [header.about]: more.about,
+    [header.trace]: more.trace,
+  };
 }
 
 /** Parses the message of an event; undefined for any other message. */
@@ -41,8 +54,9 @@ export function readEvent({ subject, seq, storedAtMs, headers, data }: StoredMes
     return undefined;
   }
   const nonce = headers[header.nonce] ?? "";
-  const about = headers[header.about];
+  const { [header.about]: about, [header.trace]: trace } = headers;
   const known = { tenant, eventId, type, seq, acceptedAtMs: storedAtMs, body: data, nonce };
-  const facts = about === undefined ? known : { ...known, about };
+  const traced = trace === undefined ? known : { ...known, trace };
+  const facts = about === undefined ? traced : { ...traced, about };
   return producer === undefined ? facts : { ...facts, producer };
 }

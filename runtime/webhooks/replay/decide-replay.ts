@@ -41,7 +41,7 @@ export type ReplayDecision =
   | { readonly kind: "unmatched" | "done" | "in_progress" | "too_old" }
   | { readonly kind: "publish"; readonly generation: number; readonly attemptsBefore: number };
 
-/** Decides about one delivery. Source: wire, "A replay is a new generation; items still live are skipped". */
+/** Decides about one delivery. A replay is a new generation; deliveries that are still live are skipped. */
 export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): ReplayDecision {
   const { attempts, live, before = [] } = state;
   const { replayId } = candidate;

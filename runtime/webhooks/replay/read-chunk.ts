@@ -17,6 +17,7 @@ export interface ReplayUnit {
   readonly eventId: string;
   readonly type: string;
   readonly producer?: string;
+  readonly trace?: string;
   readonly acceptedAtMs: number;
   readonly body: Uint8Array;
   /** True when the router has published the deliveries of the event. */
@@ -114,11 +115,10 @@ function unitsOf(
   return events.filter(matches).flatMap((event) => {
     const wanting = selected.filter((partner) => partner.matches(event));
     return wanting.map((partner): ReplayUnit => {
-      const { tenant, eventId, type, producer, acceptedAtMs, body } = event;
+      const { tenant, eventId, type, acceptedAtMs, body } = event;
       const did = deliveryId(tenant, eventId, partner.config.uid);
       const isRouted = event.seq <= routedUpTo;
-      const unit: ReplayUnit = { did, partner, tenant, eventId, type, acceptedAtMs, body, isRouted };
-      return producer === undefined ? unit : { ...unit, producer };
+      return { did, partner, tenant, eventId, type, acceptedAtMs, body, isRouted, ...optionalFields(event) };
     });
   });
 }
@@ -154,8 +154,8 @@ function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): 
   if (deadLetter === undefined || partner === undefined) {
     return undefined;
   }
-  const { tenant, eventId, type, producer, generation, attempt, attemptsBefore, endedAt } = deadLetter;
-  const unit: ReplayUnit = {
+  const { tenant, eventId, type, generation, attempt, attemptsBefore, endedAt } = deadLetter;
+  return {
     // The dead letter may belong to a removed partner of the same name.
     did: deliveryId(tenant, eventId, partner.config.uid),
     partner,
@@ -166,8 +166,12 @@ function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): 
     body: Buffer.from(deadLetter.body, "base64"),
     isRouted: true,
     deadLetter: { generation, number: attemptsBefore + attempt },
+    ...optionalFields(deadLetter),
   };
-  return producer === undefined ? unit : { ...unit, producer };
+}
+
+function optionalFields({ producer, trace }: Pick<ReplayUnit, "producer" | "trace">) {
+  return { ...(producer === undefined ? {} : { producer }), ...(trace === undefined ? {} : { trace }) };
 }
 
 /** Parses a dead letter; undefined for that of an unreadable message. */

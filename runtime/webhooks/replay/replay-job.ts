@@ -52,7 +52,7 @@ export interface ReplaySpec {
   readonly partners?: readonly string[];
 }
 
-/** The deliveries read so far. Source: wire, "Webhooks". */
+/** The deliveries read so far. */
 export interface ReplayTally {
   /** Deliveries that the filter selects. */
   readonly matched: number;

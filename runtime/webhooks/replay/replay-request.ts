@@ -1,7 +1,7 @@
 import type { FieldError } from "../../errors/refusal.ts";
 import { isTime, parseBody, type Body } from "./request-forms.ts";
 
-/** The valid body of `POST /webhooks/replay`. Source: wire, "Webhooks". */
+/** The valid body of `POST /webhooks/replay`. */
 export interface ReplayRequest {
   /** These events; otherwise those of a window. */
   readonly eventIds?: readonly string[];

@@ -10,7 +10,7 @@ import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./r
 import type { ReplayStore } from "./replay-store.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
 
-/** The progress of a replay. Source: wire, "Webhooks". */
+/** The progress of a replay. */
 export interface ReplayResponse {
   readonly replay_id: string;
   readonly status: ReplayJob["status"];

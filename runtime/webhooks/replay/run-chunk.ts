@@ -150,7 +150,7 @@ function recordOf(
   { generation, attemptsBefore }: Extract<ReplayDecision, { kind: "publish" }>,
   hop: number,
 ): DeliveryRecord {
-  const { did, partner, tenant, eventId, type, producer } = unit;
+  const { did, partner, tenant, eventId, type, producer, trace } = unit;
   return {
     did,
     partner: partner.key,
@@ -164,6 +164,7 @@ function recordOf(
     attemptsBefore,
     replayId: job.id,
     ...(producer === undefined ? {} : { producer }),
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 

@@ -2,7 +2,7 @@ import type { NetworksConfig } from "../../../crds/config.ts";
 import { blockHolds, parseAddress, parseBlock, type Address, type AddressBlock } from "./address.ts";
 import { metadataBlocks, specialBlocks } from "./special-addresses.ts";
 
-/** The networks in which one partner may be reached. Source: design §4. */
+/** The networks in which one partner may be reached. */
 export interface Guard {
   readonly allowed: readonly AddressBlock[];
   readonly allowPlaintext: boolean;

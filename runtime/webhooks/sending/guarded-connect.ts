@@ -61,7 +61,7 @@ export const certificateAlert = /^ERR_SSL_.*ALERT_(?:.*CERTIFICATE|UNKNOWN_CA|AC
 /**
  * Connects to allowed addresses only. The host is looked up once per connection, and every address is checked. The
  * connection then uses only the checked addresses, so that DNS rebinding has no effect. A literal address is checked in
- * the same way. Source: design §4.
+ * the same way.
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
   const sessions = new BoundedMap<string, Buffer>(sessionsMax);

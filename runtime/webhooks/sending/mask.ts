@@ -28,8 +28,7 @@ const basicForm = /^basic +(\S+)$/iu;
 
 /**
  * Masks secrets of the request in its outcome. Partners echo requests in error pages, and responses are stored, shown
- * and logged. Secrets are found unchanged, in base64, and escaped for URLs, JSON or HTML. Source: design §4, list of
- * what an attempt record holds.
+ * and logged. Secrets are found unchanged, in base64, and escaped for URLs, JSON or HTML.
  */
 export function maskOutcome(outcome: Outcome, requestHeaders: Readonly<Record<string, string>>): Outcome {
   if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined)) {

@@ -1,5 +1,5 @@
 /**
- * Why an attempt got no response. Source: seed "Webhook Event Delivery" §3 ("network failure"), design §4.
+ * Why an attempt got no response. Source: seed "Webhook Event Delivery" §3 ("network failure").
  *
  * - `guard`: the URL or an address of its host is not allowed; nothing was sent.
  * - `dns`: the host has no address.

@@ -10,6 +10,8 @@ import { pathOf, singleHeader, type IncomingRequest, type VerificationResult } f
 export interface AttemptToSign {
   /** The keys that sign, at least one, the newest first. */
   readonly keys: readonly SigningKey[];
+  /** @default POST */
+  readonly method?: string;
   readonly url: URL;
   /** Exactly the bytes that are sent. */
   readonly body: Uint8Array;
@@ -34,12 +36,12 @@ interface Scheme {
   readonly verify: (keys: readonly VerificationKey[], request: IncomingRequest, nowMs: number) => VerificationResult;
 }
 
-const method = "POST";
+const deliveryMethod = "POST";
 
 /** One row per signing scheme. A new scheme is a new row and a file of its own. */
 export const schemes: Readonly<Record<SigningScheme, Scheme>> = {
   HmacV1: {
-    sign: ({ keys, url, body }, { [timestampHeader]: timestamp }) => ({
+    sign: ({ keys, method = deliveryMethod, url, body }, { [timestampHeader]: timestamp }) => ({
       "X-Signature": hmacV1Signatures(keys, { timestamp, method, path: url.pathname, body }),
     }),
     verify: (keys, request, nowMs) => {
@@ -54,7 +56,7 @@ export const schemes: Readonly<Record<SigningScheme, Scheme>> = {
     verify: verifyStandardWebhooks,
   },
   HttpMessageSignatures: {
-    sign: ({ keys, url, body, sentAtMs }, headers) =>
+    sign: ({ keys, method = deliveryMethod, url, body, sentAtMs }, headers) =>
       messageSignatureHeaders(keys, { method, url, headers, body, sentAtMs }),
     verify: verifyMessageSignature,
   },

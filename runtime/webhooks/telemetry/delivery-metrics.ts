@@ -1,5 +1,6 @@
 // Telemetry: Prometheus metrics and `traceparent` of deliveries. The history for callers is in `history/`.
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
 
 /** Prometheus metrics of deliveries. Labels come from closed lists; metrics by partner are separate. */
 export type DeliveryMetrics = ReturnType<typeof createDeliveryMetrics>;
@@ -13,6 +14,8 @@ export function createDeliveryMetrics(registry: Registry) {
   const named = (name: string, help: string) => ({ name: `heliograph_webhook_${name}`, help, registers });
   const outcome = { labelNames: ["outcome"] as const };
   const reason = { labelNames: ["reason"] as const };
+  // Every process of a pod reads the same streams.
+  const stream = { labelNames: ["stream"] as const, aggregator: "max" as const };
   return {
     /** By `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`, `unavailable`. */
     ingested: new Counter({ ...named("ingest_total", "Requests to store an event."), ...outcome }),
@@ -27,12 +30,12 @@ export function createDeliveryMetrics(registry: Registry) {
     }),
     /** By settlement: `delivered`, `retry`, `rejected`, `dead`, `disabled`. */
     attempts: new Counter({ ...named("attempts_total", "Delivery attempts."), ...outcome }),
-    attemptSeconds: new Histogram({
+    attemptSeconds: createTracedHistogram(registry, {
       ...named("attempt_duration_seconds", "Time of one delivery attempt."),
       ...outcome,
       buckets: attemptSecondsBuckets,
     }),
-    deliverySeconds: new Histogram({
+    deliverySeconds: createTracedHistogram(registry, {
       ...named("delivery_duration_seconds", "Time from the acceptance of an event to its delivery."),
       buckets: deliverySecondsBuckets,
     }),
@@ -49,5 +52,8 @@ export function createDeliveryMetrics(registry: Registry) {
       ...reason,
     }),
     recordsLost: new Counter(named("attempt_records_lost_total", "Attempts whose record was not stored.")),
+    /** By `stream`: `events`, `deliveries`, `attempts`, `dead_letters`. */
+    streamBytes: new Gauge({ ...named("stream_bytes", "Size of a stream in NATS."), ...stream }),
+    streamBytesMax: new Gauge({ ...named("stream_bytes_max", "Maximum size of a stream by the settings."), ...stream }),
   };
 }

@@ -35,6 +35,7 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
     registerMetrics(registry);
   const label = boundedLabels(labelledPartnersMax);
   const open = new Set<string>();
+  const othersDue = new Map<string, number>();
   return {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
     ended: (partner, delivery, settlement, nowMs) => {
@@ -71,6 +72,12 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
         oldest.set(seconds);
       } else if (label(partner) !== otherLabel) {
         oldestOf.set({ partner }, seconds);
+      } else {
+        othersDue[seconds > 0 ? "set" : "delete"](partner, seconds);
+        oldestOf.set(
+          { partner: otherLabel },
+          Iterator.from(othersDue.values()).reduce((a, b) => Math.max(a, b), 0),
+        );
       }
     },
   };
@@ -99,9 +106,16 @@ function registerMetrics(registry: Registry) {
     ...named("delivery_attempts", "Attempts of a delivery that ended."),
     buckets: attemptsBuckets,
   });
-  const oldest = new Gauge(named("oldest_due_seconds", "Age of the delivery that has been due for longest."));
+  const oldest = new Gauge({
+    ...named("oldest_due_seconds", "Age of the delivery that has been due for longest."),
+    aggregator: "max",
+  });
   const oldestOf = new Gauge({
-    ...named("partner_oldest_due_seconds", "Age of the delivery that has been due for longest."),
+    ...named(
+      "partner_oldest_due_seconds",
+      "Age of the delivery that has been due for longest; nothing of a paused or held partner is due.",
+    ),
+    aggregator: "max",
     labelNames: ["partner"] as const,
   });
   const due = new Gauge(named("backlog", "Deliveries that are due or in flight."));
@@ -122,10 +136,12 @@ function registerMetrics(registry: Registry) {
       "Partners whose deliveries are held because a reference is missing or a right was withdrawn.",
     ),
     labelNames: ["reason"] as const,
+    aggregator: "max",
   });
-  const lastGood = new Gauge(
-    named("last_good_partners", "Partners that use their last good version because a reference cannot be read."),
-  );
+  const lastGood = new Gauge({
+    ...named("last_good_partners", "Partners that use their last good version because a reference cannot be read."),
+    aggregator: "max",
+  });
   return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, openBreakers, held, lastGood };
 }
 

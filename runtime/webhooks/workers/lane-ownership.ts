@@ -27,7 +27,7 @@ const startMsMax = 30_000;
 
 /**
  * Selects the owner of each lane among the live pods. Only the owner pulls the messages of the lane. The age of
- * heartbeats is measured by JetStream's clock. Source: design §4 ("Home pod").
+ * heartbeats is measured by JetStream's clock.
  */
 export class LaneOwnership {
   readonly #deps: LaneOwnershipDeps;

@@ -1,12 +1,13 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { PublishOrder, PublishResult } from "./publisher-process.ts";
-import type { QueryOrder, QueryResult } from "./query-load-process.ts";
+import { residentMebibytes } from "../harness/processes.ts";
+import type { BareServerOrder } from "./bare-server-process.ts";
+import type { RequestOrder, RequestResult } from "./request-process.ts";
 import type { Arrival, SinkOrder } from "./sink-process.ts";
 
 /** Partners that answer 200, in a process of their own. */
-interface Sink {
-  readonly pid: number;
+export interface Sink {
   /** Starts one endpoint per delay, in milliseconds; answers their ports. */
   open(delaysMs: readonly number[]): Promise<readonly number[]>;
   /** Requests so far, and different pairs of endpoint and event among them. */
@@ -16,22 +17,54 @@ interface Sink {
   stop(): Promise<void>;
 }
 
-/** Publishers over HTTP, in a process of their own. */
-interface Publisher {
-  readonly pid: number;
+/** Publishers over HTTP, in processes of their own. */
+export interface Publishers {
+  /** Spreads the events and the publishers of an order over the processes. */
   publish(order: PublishOrder): Promise<PublishResult>;
   stop(): Promise<void>;
 }
 
-/** Callers of the metrics API, in a process of their own. */
-export interface QueryLoad {
-  run(order: QueryOrder): Promise<QueryResult>;
+/** Clients over HTTP, in processes of their own. */
+export interface RequestLoad {
+  /** Runs the clients of an order, spread over the processes. */
+  run(order: RequestOrder): Promise<RequestResult>;
   stop(): Promise<void>;
 }
 
-export async function startQueryLoad(): Promise<QueryLoad> {
-  const child = await started("query-load-process.ts");
-  return { run: async (order) => (await asked(child, order)) as QueryResult, stop: () => ended(child) };
+/** @param count of processes; one sends some tens of thousands of requests a second */
+export async function startRequestLoad(count: number): Promise<RequestLoad> {
+  const children = await Promise.all(Array.from({ length: count }, () => started("request-process.ts")));
+  return {
+    run: async ({ clients, ...order }) => {
+      const parts = children
+        .map((child, place) => ({ child, clients: clients.filter((_, index) => index % count === place) }))
+        .filter((part) => part.clients.length > 0);
+      return joined(
+        await Promise.all(
+          parts.map(async (part) => (await asked(part.child, { ...order, clients: part.clients })) as RequestResult),
+        ),
+      );
+    },
+    stop: async () => void (await Promise.all(children.map(ended))),
+  };
+}
+
+function joined(results: readonly RequestResult[]): RequestResult {
+  const names = new Set(results.flatMap(({ kinds }) => Object.keys(kinds)));
+  return {
+    seconds: Math.max(...results.map(({ seconds }) => seconds)),
+    bytes: results.reduce((sum, { bytes }) => sum + bytes, 0),
+    kinds: Object.fromEntries([...names].map((name) => [name, results.flatMap(({ kinds }) => kinds[name] ?? [])])),
+  };
+}
+
+/** A server that sends some bytes from memory, in processes of its own. */
+export async function startBareServer(
+  order: BareServerOrder,
+): Promise<{ readonly port: number; residentMebibytes(): number; stop(): Promise<void> }> {
+  const child = await started("bare-server-process.ts");
+  const port = Number(await asked(child, order));
+  return { port, residentMebibytes: () => residentMebibytes(child.pid ?? 0), stop: () => ended(child) };
 }
 
 /** A store whose answers cost this process nothing. */
@@ -44,7 +77,6 @@ export async function startSink(): Promise<Sink> {
   const child = await started("sink-process.ts");
   const ask = async (order: SinkOrder): Promise<unknown> => asked(child, order);
   return {
-    pid: child.pid ?? 0,
     open: async (delaysMs) => (await ask({ ask: "open", delaysMs })) as readonly number[],
     count: async () => (await ask({ ask: "count" })) as { requests: number; distinct: number },
     arrivals: async () => (await ask({ ask: "arrivals" })) as readonly Arrival[],
@@ -53,12 +85,26 @@ export async function startSink(): Promise<Sink> {
   };
 }
 
-export async function startPublisher(): Promise<Publisher> {
-  const child = await started("publisher-process.ts");
+/** @param count of processes; one sends some thousands of events a second */
+export async function startPublishers(count: number): Promise<Publishers> {
+  const children = await Promise.all(Array.from({ length: count }, () => started("publisher-process.ts")));
+  const shareOf = (total: number, place: number): number => Math.floor((total + place) / count);
   return {
-    pid: child.pid ?? 0,
-    publish: async (order) => (await asked(child, order)) as PublishResult,
-    stop: () => ended(child),
+    publish: async (order) => {
+      let first = order.first;
+      const parts = children.map((child, place) => {
+        const own = { first, count: shareOf(order.count, place), publishers: shareOf(order.publishers, place) };
+        first += own.count;
+        return asked(child, { ...order, ...own, ratePerSecond: order.ratePerSecond / count });
+      });
+      const results = (await Promise.all(parts)) as readonly PublishResult[];
+      return {
+        sentAtMs: results.flatMap(({ sentAtMs }) => sentAtMs),
+        answerMs: results.flatMap(({ answerMs }) => answerMs),
+        repeated: results.reduce((sum, { repeated }) => sum + repeated, 0),
+      };
+    },
+    stop: async () => void (await Promise.all(children.map(ended))),
   };
 }
 

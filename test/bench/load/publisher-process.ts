@@ -1,10 +1,12 @@
+import "./end-with-bench.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "undici";
-import { sharedNowMs } from "./measure.ts";
+import { sharedNowMs } from "./clock.ts";
 
 /** The order of a publisher process. */
 export interface PublishOrder {
-  readonly url: string;
+  /** Of each pod, which publishers use in turn. */
+  readonly urls: readonly string[];
   readonly token: string;
   /** Publishers at once, each with a connection of its own. */
   readonly publishers: number;
@@ -15,7 +17,7 @@ export interface PublishOrder {
   readonly types: number;
   /** Events per second over all publishers; 0 is as fast as they go. */
   readonly ratePerSecond: number;
-  /** Whether an answer that is no 202, or none, is followed by the same event again. */
+  /** Whether a response that is no success, or none, is followed by the same event again. */
   readonly repeats: boolean;
 }
 
@@ -52,10 +54,10 @@ async function publishAll(order: PublishOrder): Promise<PublishResult> {
   const post = async (client: Client, body: string): Promise<boolean> => {
     const answer = await client.request({ path: "/events", method: "POST", headers, body }).catch(() => undefined);
     await answer?.body.dump().catch(() => undefined);
-    return answer?.statusCode === 202;
+    return answer !== undefined && answer.statusCode < 300;
   };
-  const publisher = async (): Promise<void> => {
-    const client = new Client(order.url);
+  const publisher = async (_: undefined, place: number): Promise<void> => {
+    const client = new Client(order.urls[place % order.urls.length] ?? "");
     while (next < order.first + order.count) {
       const n = next;
       next += 1;

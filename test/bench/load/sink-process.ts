@@ -1,6 +1,7 @@
+import "./end-with-bench.ts";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { sharedNowMs } from "./measure.ts";
+import { sharedNowMs } from "./clock.ts";
 
 /** What the parent may ask of a sink. */
 export type SinkOrder =

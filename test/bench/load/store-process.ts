@@ -1,3 +1,4 @@
+import "./end-with-bench.ts";
 import { healthyProbe, startScriptedStore, success, type StoreReply } from "../../runtime/stores/scripted-store.ts";
 
 /** A store in a process of its own: 50 services of everything; what is asked of payments takes it a while. */

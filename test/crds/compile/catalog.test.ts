@@ -132,6 +132,7 @@ describe("a compiled catalog", () => {
     const strict = {
       ...slo,
       name: "a",
+      title: "Quick answers",
       threshold: 300,
       counts: "Bad",
       windowDays: 7,

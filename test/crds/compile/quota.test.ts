@@ -12,10 +12,10 @@ describe("a compiled quota", () => {
       minStepSeconds: 10,
       maxGroupBy: 4,
       requestsPerSecond: 10,
-      burst: 20,
+      burst: 120,
       costUnitsPerMinute: 80_000_000,
       burstCostUnits: 80_000_000,
-      maxConcurrent: 8,
+      maxConcurrent: 40,
       memorySeconds: 60,
       distributedSeconds: 300,
       hotTailSeconds: 20,
@@ -66,7 +66,7 @@ describe("a compiled quota", () => {
 describe("the configuration", () => {
   test("has the limits of every class without any quota (Operational Metrics API §2.6)", () => {
     const { config } = compiled([]);
-    const shared = { maxSeries: 50, minStepSeconds: 10, maxGroupBy: 4, requestsPerSecond: 10, burst: 20 };
+    const shared = { maxSeries: 50, minStepSeconds: 10, maxGroupBy: 4, requestsPerSecond: 10, burst: 120 };
     expect(config).toEqual({
       schema: 1,
       partners: [],
@@ -77,7 +77,7 @@ describe("the configuration", () => {
           maxWindowSeconds: 604_800,
           costUnitsPerMinute: 20_000_000,
           burstCostUnits: 20_000_000,
-          maxConcurrent: 20,
+          maxConcurrent: 40,
           memorySeconds: 10,
           distributedSeconds: 30,
           hotTailSeconds: 5,
@@ -88,7 +88,7 @@ describe("the configuration", () => {
           maxWindowSeconds: 2_678_400,
           costUnitsPerMinute: 40_000_000,
           burstCostUnits: 40_000_000,
-          maxConcurrent: 20,
+          maxConcurrent: 40,
           memorySeconds: 30,
           distributedSeconds: 120,
           hotTailSeconds: 10,
@@ -99,7 +99,7 @@ describe("the configuration", () => {
           maxWindowSeconds: 34_560_000,
           costUnitsPerMinute: 80_000_000,
           burstCostUnits: 80_000_000,
-          maxConcurrent: 8,
+          maxConcurrent: 40,
           memorySeconds: 60,
           distributedSeconds: 300,
           hotTailSeconds: 20,

@@ -1,8 +1,8 @@
 /**
  * Sends events and asks for a metric at fixed rates and prints a report as JSON. A query is asked once. An event whose
  * connection ends without an answer is sent again under its id, as producers do, who cannot know what became of it:
- * `API` is the base URL, `TOKEN` the bearer token, `PREFIX` the first part of event ids. On a machine that cannot keep
- * up it sends fewer, never more at once.
+ * `API` is the base URL, `TOKEN` the bearer token, `PREFIX` the first part of event ids, `TYPES` the number of event
+ * types. On a machine that cannot keep up it sends fewer, never more at once.
  */
 export interface LoadReport {
   readonly events: number;
@@ -18,8 +18,8 @@ export interface LoadReport {
 }
 
 const { API: api = "", TOKEN: token = "", PREFIX: prefix = "", METRIC: metric = "" } = process.env;
-const [eventsPerSecond, queriesPerSecond, seconds] = ["EVENTS", "QUERIES", "SECONDS"].map((name) =>
-  Number(process.env[name]),
+const [eventsPerSecond, queriesPerSecond, seconds, types = 0] = ["EVENTS", "QUERIES", "SECONDS", "TYPES"].map((name) =>
+  Number(process.env[name] ?? 0),
 );
 const authorization = `Bearer ${token}`;
 const timeoutMs = 20_000;
@@ -31,7 +31,7 @@ const report = { events: 0, queries: 0, accepted: 0, resent: 0, answered: 0, fai
 async function send(index: number): Promise<void> {
   const event = {
     event_id: `${prefix}-${index}`,
-    type: "payout.processed",
+    type: types === 0 ? "payout.processed" : `payout.p${index % types}`,
     version: "2026-01-01",
     ts: new Date().toISOString(),
     tenant: "lumen",
@@ -83,6 +83,7 @@ function count(what: string): void {
  * Starts work at a rate for the time given, resolves when all of it has ended, and answers how often it was started.
  */
 async function atRate(perSecond: number, work: (index: number) => Promise<void>): Promise<number> {
+  if (perSecond === 0) return 0;
   const endMs = performance.now() + (seconds ?? 0) * 1000;
   const underWay = new Set<Promise<void>>();
   let index = 0;

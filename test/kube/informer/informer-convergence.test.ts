@@ -66,6 +66,7 @@ class ModelServer {
       apply: unused,
       applyStatus: unused,
       delete: unused,
+      createToken: unused,
       close: unused,
     };
   }

@@ -49,6 +49,7 @@ export class ModelLease {
       apply: unused,
       applyStatus: unused,
       delete: unused,
+      createToken: unused,
       close: unused,
     };
   }

@@ -1,7 +1,8 @@
 import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { shardAnnotations, shardOfResource, shardSecretName, shardSecretType } from "../../../crds/shards/shards.ts";
-import { secretType, type SecretObject } from "../../../operator/resource-types.ts";
+import { type SecretObject } from "../../../operator/resource-types.ts";
+import { secretType } from "../../../kube/client/resource.ts";
 import { waitFor } from "../../support/wait.ts";
 import { counts, OperatorCluster, prefix, type Replica } from "../operator-cluster.ts";
 import type { TestPod } from "../test-pod.ts";

@@ -26,7 +26,7 @@ describe("periodic runs", () => {
       turns += 1;
       if (turns === 2) throw new Error("no answer");
     });
-    await waitFor(() => turns > 4, { timeoutMs: 10_000, what: "turns" });
+    await waitFor(() => turns > 4, { timeoutMs: 20_000, what: "turns" });
     stop();
     expect(most).toBe(1);
   });

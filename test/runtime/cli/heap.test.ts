@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { restartOf } from "../../../runtime/cli/serving/heap.ts";
 
-const heap = new URL("../../../runtime/cli/heap.ts", import.meta.url).href;
+const heap = new URL("../../../runtime/cli/serving/heap.ts", import.meta.url).href;
 
 /** Sweeps of the whole heap while half a gigabyte of bytes outside of it comes and goes. */
 async function sweeps(prelude: string): Promise<number> {
@@ -30,4 +31,34 @@ test("the heap is not swept for every few bytes outside of it", async () => {
   const counted = await sweeps(`import { countBytesOutsideLikeInside } from "${heap}"; countBytesOutsideLikeInside();`);
   expect(usual).toBeGreaterThan(0);
   expect(counted).toBeLessThan(usual / 2);
+});
+
+describe("the start that replaces a running one", () => {
+  const plan = { flags: ["--max-old-space-size=307"] };
+  const start = {
+    execPath: "/n/node",
+    execArgv: ["--cpu-prof"],
+    argv: ["/n/node", "/h.js", "run", "x"],
+    env: { A: "1" },
+  };
+
+  test("has the flags of the plan, and all that the first one had", () => {
+    expect(restartOf(start, plan)).toEqual({
+      path: "/n/node",
+      args: ["/n/node", "--cpu-prof", "--max-old-space-size=307", "/h.js", "run", "x"],
+      env: { MALLOC_ARENA_MAX: "2", A: "1" },
+    });
+  });
+
+  test("leaves the allocator to the user who sets it", () => {
+    expect(restartOf({ ...start, env: { MALLOC_ARENA_MAX: "8" } }, plan)?.env).toEqual({ MALLOC_ARENA_MAX: "8" });
+  });
+
+  test.each([
+    ["a replaced start", { execArgv: ["--max-old-space-size=1"] }],
+    ["an own bound", { execArgv: ["--max_heap_size=1"] }],
+    ["an own bound in the environment", { env: { NODE_OPTIONS: "--max-old-space-size-percentage=50" } }],
+  ])("is none for %s", (_, changes) => {
+    expect(restartOf({ ...start, ...changes }, plan)).toBeUndefined();
+  });
 });

@@ -35,6 +35,18 @@ describe("heliograph", () => {
     });
   });
 
+  test("prints what a report of a problem names", async () => {
+    const { code, stdout } = await runProgram(["version", "-o", "json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/u),
+      node: process.versions.node,
+    });
+    expect((await runProgram(["version"])).stdout).toMatch(
+      /^heliograph \d+\.\d+\.\d+\ncommit (?:[0-9a-f]{40}|unknown)\nnode /u,
+    );
+  });
+
   test("refuses an unknown flag with 2 and one sentence", async () => {
     const stderr = "heliograph: Unknown option '--prot'; see heliograph run --help.\n";
     expect(await runProgram(["run", "config", "--prot", "1"])).toEqual({ code: 2, stdout: "", stderr });
@@ -81,7 +93,7 @@ describe("heliograph validate", () => {
     const nowhere = join(folder.path, "nowhere");
     const { code, stderr } = await runProgram(["validate", nowhere]);
     expect(code).toBe(3);
-    expect(stderr).toMatch(/^heliograph: the folder .*nowhere cannot be read: ENOENT.*\.\n$/u);
+    expect(stderr).toMatch(/^heliograph: the configuration .*nowhere cannot be read: ENOENT.*\.\n$/u);
   });
 });
 
@@ -108,8 +120,8 @@ describe("heliograph dev-token", () => {
     });
   });
 
-  test("prints a token with the scopes that the README asks for", async () => {
-    const [, line = ""] = /^npx heliograph (dev-token .*)$/mu.exec(await readFile("README.md", "utf8")) ?? [];
+  test("prints a token with the scopes that the quickstart asks for", async () => {
+    const [, line = ""] = /^npx heliograph (dev-token .*)$/mu.exec(await readFile("docs/quickstart.md", "utf8")) ?? [];
     const { code, stdout } = await runProgram([...line.split(" "), "--data", folder.path]);
     expect(code).toBe(0);
     expect(decodeJwt(stdout.trim())).toMatchObject({ tenants: ["lumen"], scope: "events:write metrics:read" });

@@ -1,12 +1,19 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { commandRow, commands, type CommandName } from "../../../runtime/cli/commands.ts";
+import { usageOfCommand } from "../../../runtime/cli/command.ts";
+import { connectionFlags } from "../../../runtime/cli/api/connection.ts";
+import { commands } from "../../../runtime/cli/commands.ts";
 import { exitCodes } from "../../../runtime/cli/exit-codes.ts";
-import { variableOf, type Flag } from "../../../command-line/flag.ts";
+import { usageOf, variableOf, type Flag } from "../../../command-line/flag.ts";
 import { commandHelp, programHelp } from "../../../runtime/cli/help.ts";
 
 const page = readFileSync(new URL("../../../docs/cli.md", import.meta.url), "utf8");
-const names = Object.keys(commands) as CommandName[];
+const described = await Promise.all(
+  Object.entries(commands).map(async ([name, load]) => ({ name, command: await load() })),
+);
+
+/** Commands that ask a server have these, which the page shows once. */
+const isOfConnection = (flag: Flag): boolean => connectionFlags.some((one) => one === flag);
 
 /** Cells of the table rows below a heading, without the head of the table. */
 function rowsBelow(heading: string): readonly (readonly string[])[] {
@@ -27,24 +34,30 @@ function documented(flag: Flag): readonly string[] {
     ...(flag.multiple === true ? ["may be repeated"] : []),
   ];
   const standard = [...(flag.standard === undefined ? [] : [`\`${flag.standard}\``]), ...notes].join(", ");
-  return [`\`--${flag.name} ${flag.value}\``, `\`${variableOf(flag)}\``, standard, flag.help];
+  const usage = flag.isSecret === true ? "" : `\`${usageOf(flag)}\``;
+  return [usage, `\`${variableOf(flag)}\``, standard, flag.help];
 }
 
 describe("the page of the commands", () => {
   test("holds every command and no other", () => {
-    const headings = [...page.matchAll(/^## heliograph (?<name>[a-z-]+)/gmu)].map(({ groups }) => groups?.["name"]);
-    expect(headings).toEqual(names);
+    const headings = [...page.matchAll(/^## heliograph (?<name>[a-z-]+(?: [a-z-]+)?)/gmu)].map(
+      ({ groups }) => groups?.["name"],
+    );
+    expect(headings).toEqual(described.map(({ name }) => name));
   });
 
-  test.each(names)("holds the flags of %s", (name) => {
-    const { operand, flags } = commandRow(name);
-    const heading = operand === undefined ? `heliograph ${name}` : `heliograph ${name} ${operand}`;
-    expect(rowsBelow(heading)).toEqual(flags.map(documented));
+  test.each(described)("holds the flags of $name", ({ name, command }) => {
+    const own = command.flags.filter((flag) => !isOfConnection(flag)).map(documented);
+    expect(rowsBelow(`heliograph ${usageOfCommand(name, command)}`)).toEqual(own);
+  });
+
+  test("holds the flags of the connection once", () => {
+    expect(rowsBelow("The server of a command")).toEqual(connectionFlags.map(documented));
   });
 
   test("holds every exit code", () => {
-    const rows = Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning]);
-    expect(rowsBelow("Exit codes")).toEqual(rows);
+    const codes = Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning]);
+    expect(rowsBelow("Exit codes")).toEqual(codes);
   });
 });
 
@@ -56,17 +69,23 @@ describe("exit codes", () => {
 });
 
 describe("the help", () => {
-  test("of the program names every command and exit code", () => {
-    const text = programHelp();
-    for (const name of names) expect(text).toContain(commandRow(name).summary);
+  test("of the program names every command and exit code", async () => {
+    const text = await programHelp(commands);
+    for (const { command } of described) expect(text).toContain(command.summary);
     for (const { meaning } of Object.values(exitCodes)) expect(text).toContain(meaning);
   });
 
-  test.each(names)("of %s names every flag with its variable", (name) => {
-    const text = commandHelp(name);
-    for (const flag of commandRow(name).flags) {
-      expect(text).toContain(`--${flag.name} ${flag.value}`);
+  test.each(described)("of $name names every flag with its variable", async ({ name, command }) => {
+    const text = await commandHelp(commands, name);
+    for (const flag of command.flags) {
+      expect(text).toContain(usageOf(flag));
       expect(text).toContain(variableOf(flag));
     }
+  });
+
+  test("of a first word names the commands that begin with it", async () => {
+    const text = await commandHelp(commands, "debug");
+    expect(text).toMatch(/^Usage: heliograph debug COMMAND/u);
+    expect(text).toContain("debug bundle");
   });
 });

@@ -5,6 +5,7 @@ import { openDevIssuer } from "../../../runtime/http/authentication/dev-issuer.t
 import { commandLineOf, endProcess } from "../../../runtime/nats/child/running-process.ts";
 import { plainObject, type Changes } from "../../crds/valid-objects.ts";
 import { startProgram, type Program, type ReadyLine } from "../../support/heliograph-process.ts";
+import { waitFor } from "../../support/wait.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 import { resolveTool } from "../../tools/resolve.ts";
 
@@ -31,6 +32,8 @@ export interface Installation {
   launch(...flags: string[]): Program;
   /** The same, and waits until it is ready. */
   start(...flags: string[]): Promise<Running>;
+  /** The same with several processes, and waits until each of them serves. */
+  startAll(processes: number, ...flags: string[]): Promise<Running>;
   /** A token of the development issuer; claims replace those of a caller who may do everything. */
   token(claims?: Readonly<Record<string, unknown>>): Promise<string>;
   /** Ends every program that was started, its nats-server included, and removes both folders. */
@@ -38,6 +41,15 @@ export interface Installation {
 }
 
 const endPatienceMs = 10_000;
+const startMsMax = 30_000;
+
+/** Process ids of the processes of a pod that have become ready, in that order. */
+export function startedPids(program: Program): readonly number[] {
+  return program
+    .logLines()
+    .filter(({ msg }) => msg === "process ready")
+    .map(({ processPid }) => Number(processPid));
+}
 
 export async function makeInstallation(): Promise<Installation> {
   const root = await temporaryFolder("run");
@@ -57,15 +69,21 @@ export async function makeInstallation(): Promise<Installation> {
     programs.push(program);
     return program;
   };
+  const start = async (...flags: string[]): Promise<Running> => {
+    const program = launch(...flags);
+    return Object.assign(program, { line: await program.ready() });
+  };
   return {
     folder,
     data,
     write: (name, text) => swap(folder, name, text),
     removeFile: (name) => rm(join(folder, name)),
     launch,
-    start: async (...flags) => {
-      const program = launch(...flags);
-      return Object.assign(program, { line: await program.ready() });
+    start,
+    startAll: async (processes, ...flags) => {
+      const program = await start("--processes", String(processes), ...flags);
+      await untilAllServe(program, processes);
+      return program;
     },
     token: async (claims = {}) => {
       const issuer = await openDevIssuer(data, Date.now);
@@ -81,6 +99,13 @@ export async function makeInstallation(): Promise<Installation> {
       await root.remove();
     },
   };
+}
+
+/** A pod is ready with its first process. Waits for the others; a program of one process has none. */
+export async function untilAllServe(program: Program, processes: number): Promise<void> {
+  if (processes === 1) return;
+  const haveStarted = () => startedPids(program).length === processes;
+  await waitFor(haveStarted, { timeoutMs: startMsMax, what: `${processes} processes` });
 }
 
 async function swap(folder: string, name: string, text: string): Promise<void> {

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
 const modules = {
-  destination: fileURLToPath(new URL("../../../runtime/cli/log-destination.ts", import.meta.url)),
+  destination: fileURLToPath(new URL("../../../runtime/cli/serving/log-destination.ts", import.meta.url)),
 };
 
 /** Runs a script in a process of its own, with `log` to the destination. */
@@ -13,7 +13,7 @@ function start(script: string) {
   const code = `
     import { pino } from "pino";
     import { createLogDestination } from ${JSON.stringify(modules.destination)};
-    const destination = createLogDestination();
+    const destination = createLogDestination(false);
     const log = pino({}, destination);
     ${script}`;
   return spawn(process.execPath, ["--input-type=module", "--eval", code], { stdio: ["ignore", "pipe", "pipe"] });
@@ -53,9 +53,9 @@ describe("log lines", () => {
       process.stdout.write("logged");
       await destination.flushed();
       process.stdout.write(" ended");
-      process.kill(process.pid, "SIGKILL");`);
+      process.exit(0);`);
     const ended = once(child, "exit");
     expect(await text(child.stdout)).toBe("logged ended");
-    await ended;
+    expect(await ended).toEqual([null, "SIGKILL"]);
   });
 });

@@ -1,7 +1,8 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { isRunning } from "../../../runtime/nats/child/running-process.ts";
+import { temporaryFolder } from "../../support/temp-folder.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner } from "../../support/webhook-partner.ts";
 import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "./installation.ts";
@@ -80,6 +81,19 @@ describe("after kill -9 of the program", () => {
     await waitFor(() => partner.of("sentinel").length > 0, { timeoutMs, what: "the sentinel" });
     expect(partner.of("evt-2")).toHaveLength(1);
     await partner.close();
+  });
+
+  test("its compiled code is left to the next run", async () => {
+    const compiled = await temporaryFolder("compiled");
+    onTestFinished(() => compiled.remove());
+    vi.stubEnv("NODE_COMPILE_CACHE", compiled.path);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const program = await installation.start();
+    const filesOfRun = async (): Promise<readonly string[]> => readdir(compiled.path, { recursive: true });
+    // The commands of the program have some 20 modules; the servers and clients that `run` loads have hundreds.
+    await waitFor(async () => (await filesOfRun()).length > 200, { timeoutMs, what: "the compiled code" });
+    program.signal("SIGKILL");
+    expect(await program.ended()).toMatchObject({ code: null });
   });
 
   test("the data folder is free at once", async () => {

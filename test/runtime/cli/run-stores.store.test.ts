@@ -8,22 +8,15 @@ import { request as undiciRequest } from "undici";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { plainObject } from "../../crds/valid-objects.ts";
 import { freePort } from "../../support/free-port.ts";
-import { startPrometheus, type PrometheusHandle } from "../../support/prometheus.ts";
+import type { PrometheusHandle } from "../../support/prometheus.ts";
+import { cpuQuery, startCpuStore } from "./cpu-store.ts";
 import { get, makeInstallation, type Installation } from "./installation.ts";
-
-const startMs = Date.UTC(2026, 0, 1);
-const minuteSeconds = 60;
 
 let store: PrometheusHandle;
 let installation: Installation;
 
 beforeAll(async () => {
-  const lines = Array.from({ length: 4 * minuteSeconds }, (_, index) => {
-    return `cpu_utilization_ratio{tenant="lumen",service="api"} 0.5 ${startMs / 1000 + index * 15}`;
-  });
-  store = await startPrometheus({
-    openMetrics: ["# TYPE cpu_utilization_ratio gauge", ...lines, "# EOF", ""].join("\n"),
-  });
+  store = await startCpuStore();
 });
 
 afterAll(async () => store.stop());
@@ -48,13 +41,10 @@ const catalog = (stores: Readonly<Record<string, string>>, timeoutSeconds = 1) =
     }),
   );
 
-const at = (minutes: number) => new Date(startMs + minutes * minuteSeconds * 1000).toISOString();
-const query = `metric=cpu_util&from=${at(10)}&to=${at(40)}&step=5m`;
-
 async function ask(stores: Readonly<Record<string, string>>) {
   await installation.write("catalog.yaml", catalog(stores));
   const { line } = await installation.start();
-  return get(`${line.url}/v1/metrics/query?${query}`, await installation.token({ tenants: ["lumen"] }));
+  return get(`${line.url}/v1/metrics/query?${cpuQuery}`, await installation.token({ tenants: ["lumen"] }));
 }
 
 describe("a query of the running program", () => {
@@ -78,7 +68,7 @@ describe("a query of the running program", () => {
     await installation.write("catalog.yaml", catalog({ eu: `http://127.0.0.1:${await freePort()}` }));
     const { line } = await installation.start();
     const { status, headers, body } = await get(
-      `${line.url}/v1/metrics/query?${query}`,
+      `${line.url}/v1/metrics/query?${cpuQuery}`,
       await installation.token({ tenants: ["lumen"] }),
     );
     expect({ status, code: body["code"] }).toEqual({ status: 502, code: "store_failed" });
@@ -97,7 +87,10 @@ describe("a query of the running program", () => {
     const file = join(installation.data, "settings.yaml");
     await writeFile(file, deadlineMs === undefined ? "name: slow\n" : `metrics: { deadlineMs: ${deadlineMs} }\n`);
     const { line } = await installation.start("--settings", file);
-    const answer = await get(`${line.url}/v1/metrics/query?${query}`, await installation.token({ tenants: ["lumen"] }));
+    const answer = await get(
+      `${line.url}/v1/metrics/query?${cpuQuery}`,
+      await installation.token({ tenants: ["lumen"] }),
+    );
     expect([answer.status, answer.body["code"]]).toEqual([expected, code]);
     slow.close();
   });

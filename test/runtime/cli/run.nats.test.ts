@@ -7,7 +7,15 @@ import { freePort } from "../../support/free-port.ts";
 import { startNatsServer } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner } from "../../support/webhook-partner.ts";
-import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "./installation.ts";
+import {
+  eventText,
+  get,
+  makeInstallation,
+  partnerText,
+  postEvent,
+  type Installation,
+  untilAllServe,
+} from "./installation.ts";
 
 let installation: Installation;
 
@@ -25,6 +33,7 @@ describe("heliograph run", () => {
     const { line } = program;
     expect(line).toMatchObject({ ready: true, config_hash: expect.stringMatching(/^[0-9a-f]{64}$/u) });
     expect((await get(`${line.admin_url}/readyz`)).status).toBe(200);
+    await untilAllServe(program, line.processes);
     expect((await get(`${line.admin_url}/configz`)).body).toMatchObject({ hash: line.config_hash, partners: 1 });
 
     const token = await installation.token();
@@ -37,7 +46,7 @@ describe("heliograph run", () => {
       body: { code: "event_id_reused" },
     });
 
-    await waitFor(() => partner.of("evt-1").length > 0, { timeoutMs: 10_000, what: "the delivery" });
+    await waitFor(() => partner.of("evt-1").length > 0, { timeoutMs: 20_000, what: "the delivery" });
     const [delivery] = partner.of("evt-1");
     expect(delivery?.headers).toMatchObject({ "x-signature": expect.stringMatching(/^v1=/u), "x-attempt": "1" });
     const attempts = await waitFor(
@@ -46,7 +55,7 @@ describe("heliograph run", () => {
         const [first] = event["deliveries"] as { readonly state: string; readonly attempts: readonly unknown[] }[];
         return first?.state === "delivered" && first.attempts;
       },
-      { timeoutMs: 10_000, what: "the delivery to show" },
+      { timeoutMs: 20_000, what: "the delivery to show" },
     );
     expect(attempts).toMatchObject([{ attempt: 1, status: 200 }]);
     expect(program.stdout().trimEnd().split("\n")).toHaveLength(1);
@@ -83,7 +92,8 @@ describe("heliograph run", () => {
     const isAway = async () => (await get(`${line.admin_url}/readyz`)).status === 503;
     await waitFor(isAway, { timeoutMs: 20_000, what: "the loss of NATS to show" });
     const away = await get(`${line.admin_url}/readyz`);
-    expect(away.body["parts"]).toContainEqual({ name: "nats", ok: false, detail: "not connected" });
+    const detail = expect.stringMatching(/^(?:process \d: )?not connected$/u);
+    expect(away.body["parts"]).toContainEqual({ name: "nats", ok: false, detail });
     expect((await get(`${line.admin_url}/healthz`)).body).toMatchObject({ status: "degraded" });
     const refused = await postEvent(line.url, await installation.token(), eventText("evt-1"));
     expect(refused).toMatchObject({ status: 503, body: { code: "events_unavailable" } });
@@ -180,10 +190,10 @@ describe("signals", () => {
     await installation.write("partner.yaml", partnerText("acme", partner.url, { "endpoint.timeoutSeconds": 30 }));
     const program = await installation.start();
     await postEvent(program.line.url, await installation.token(), eventText("evt-1"));
-    await waitFor(() => partner.received.length > 0, { timeoutMs: 10_000, what: "the attempt" });
+    await waitFor(() => partner.received.length > 0, { timeoutMs: 20_000, what: "the attempt" });
     program.signal("SIGTERM");
     const isDraining = () => program.logLines().some(({ msg }) => msg === "draining");
-    await waitFor(isDraining, { timeoutMs: 10_000, what: "the drain" });
+    await waitFor(isDraining, { timeoutMs: 20_000, what: "the drain" });
     program.signal("SIGTERM");
     expect(await program.ended()).toMatchObject({ code: 130 });
     await partner.close();

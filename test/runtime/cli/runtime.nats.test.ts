@@ -13,7 +13,7 @@ import { eventText, get, makeInstallation, partnerText, postEvent, type Installa
 import { resolveTool } from "../../tools/resolve.ts";
 import { makeIssuer, signToken } from "../../support/tokens.ts";
 
-const patience = { timeoutMs: 15_000, pollMs: 10 };
+const patience = { timeoutMs: 20_000, pollMs: 10 };
 
 let installation: Installation;
 let partner: WebhookPartnerServer;

@@ -1,7 +1,7 @@
 import { compile, configDigest } from "../../../crds/compile/compile.ts";
 import { allowAll } from "../../../crds/policy.ts";
 import { validateResource } from "../../../crds/validate.ts";
-import type { FolderState } from "../../../runtime/config/folder/folder-source.ts";
+import type { FolderState } from "../../../runtime/config/folder/folder-state.ts";
 import { plainObject, type Changes } from "../../crds/valid-objects.ts";
 
 /** The state of a folder that holds these partners and, unless told otherwise, the Secrets they sign with. */
@@ -19,5 +19,5 @@ export function stateOf(
   const secrets = Object.keys(partners).map((name) => [`default/${name}`, { hmac: key(name) }] as const);
   const input = { resources, secrets: new Map(options.withoutSecrets === true ? [] : secrets), policy: allowAll };
   const { config, results } = compile(input);
-  return { config, hash: configDigest(config), results, problems: [], kept: options.kept ?? [] };
+  return { config, hash: configDigest(config), results, problems: [], warnings: [], kept: options.kept ?? [] };
 }

@@ -83,7 +83,7 @@ async function replace(path: string, text: string): Promise<void> {
   await rename(`${path}.new`, path);
 }
 
-/** What the chart grants a pod. Source: design §3. */
+/** What the chart grants a pod. */
 function rightsOf(counts: ShardCounts): readonly object[] {
   const group = "rbac.authorization.k8s.io";
   const metadata = { name: account, namespace: shopNamespace };

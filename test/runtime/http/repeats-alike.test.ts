@@ -49,6 +49,24 @@ beforeAll(async () => {
 
 const base = "/v1/metrics/query?metric=lag&filter[region]=eu";
 const fixed = `from=${at(-3_600)}&to=${at(-1_800)}&step=1m`;
+const seconds = (offset: number): number => startMs / 1_000 + offset;
+const expression = (query: string, times: string): string => `query=${encodeURIComponent(query)}&${times}`;
+const lagOf = (tenant: string): string => `{tenant="${tenant}",region="eu"}`;
+const twoLeaves =
+  `avg by (service) (avg_over_time(lag${lagOf("brand-a")}[5m])) / ` +
+  `max by (service) (max_over_time(lag${lagOf("brand-a")}[10m]))`;
+const rangeOf = (from: number, to: number, step: number): string =>
+  `start=${seconds(from)}&end=${seconds(to)}&step=${step}`;
+const overMinutes = `sum(avg_over_time(old_lag${lagOf("brand-a")}[5m]))`;
+const promql = "/prometheus/api/v1";
+/** Of PromQL: the requests of clients, as addresses and as forms. */
+const expressions = [
+  `${promql}/query_range?${expression(twoLeaves, rangeOf(-3_600, -1_800, 60))}`,
+  `${promql}/query_range?${expression('avg(lag{region="eu"})', rangeOf(-600, 120, 15))}`,
+  `${promql}/query?${expression(overMinutes, `time=${seconds(-60)}`)}`,
+  `POST ${promql}/query_range ${expression(twoLeaves, rangeOf(-600, 60, 60))}`,
+  `POST ${promql}/query ${expression(`avg(lag${lagOf("brand-b")})`, `time=${seconds(0)}`)}`,
+];
 const targets = [
   `${base}&filter[tenant]=brand-a&group_by=service&${fixed}`,
   `${base}&filter[tenant]=brand-a&group_by=service&${fixed}`,
@@ -59,8 +77,17 @@ const targets = [
   `${base.replace("lag", "old_lag")}&filter[tenant]=brand-a&${fixed}`,
   "/v1/metrics/instant?metric=lag&filter[tenant]=brand-a&filter[region]=eu",
   `${base}&filter[tenant]=brand-a&from=${at(-90 * 86_400)}&to=${at(-86_400)}`,
-] as const;
+  ...expressions,
+];
 const explained = 5;
+
+/** A target, of a form with its method before and its body behind. */
+function sent(target: string, headers: Readonly<Record<string, string>>): Parameters<MetricsServer["send"]> {
+  const [, url, body] = /^POST (\S+) (.*)$/u.exec(target) ?? [];
+  if (url === undefined || body === undefined) return [target, { headers }];
+  const type = { "content-type": "application/x-www-form-urlencoded" };
+  return [url, { method: "POST", headers: { ...headers, ...type }, body }];
+}
 
 const asks = fc.record({
   target: fc.oneof(fc.nat(targets.length - 1), fc.constantFrom(0, 3, 6)),
@@ -80,7 +107,12 @@ const uses = fc.record({
     { weight: 12, arbitrary: fc.constant({}) },
     {
       weight: 1,
-      arbitrary: fc.constantFrom({ "content-encoding": "gzip" }, { "content-encoding": "identity" }, { dpop: "x" }),
+      arbitrary: fc.constantFrom(
+        { "content-encoding": "gzip" },
+        { "content-encoding": "identity" },
+        { dpop: "x" },
+        { "x-scope-orgid": "brand-b" },
+      ),
     },
   ),
   times: fc.constantFrom(1, 1, 2, 3),
@@ -274,9 +306,9 @@ describe("requests that come again", () => {
         const useOnce = async (ask: Ask, { tag, odd }: Use): Promise<void> => {
           const headers = { ...headersOf(ask, `r${(turn += 1)}`, tagOf(tag, lastTag)), ...odd };
           const target = targets[ask.target] ?? "";
-          const answer = await one.server.send(target, { headers });
+          const answer = await one.server.send(...sent(target, headers));
           expect(comparable(answer, ask.target)).toEqual(
-            comparable(await other.server.send(target, { headers }), ask.target),
+            comparable(await other.server.send(...sent(target, headers)), ask.target),
           );
           if (ask.target !== explained) lastTag = answer.headers["etag"] ?? lastTag;
           seen.notModified += answer.status === 304 ? 1 : 0;

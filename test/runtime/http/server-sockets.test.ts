@@ -9,7 +9,7 @@ import { stopServer } from "../../../runtime/http/server/stop-server.ts";
 import type { HttpLimits } from "../../../runtime/http/server/limits.ts";
 import type { Route } from "../../../runtime/http/server/route.ts";
 import type { RequestOutcome } from "../../../runtime/http/server/request-metrics.ts";
-import { waitFor } from "../../support/wait.ts";
+import { stallMsMax, waitFor } from "../../support/wait.ts";
 
 const caller = { client: "c", tenants: [], regions: [], environments: [], metrics: [], roles: [], scopes: ["s"] };
 const outcomes: RequestOutcome[] = [];
@@ -156,12 +156,12 @@ describe("over a real connection", () => {
     const hangUp = new AbortController();
     const pending = request(`${url}/wait`, { signal: hangUp.signal });
     shutGate();
-    await waitFor(() => gate.release, { timeoutMs: 5000, what: "the route to run" });
+    await waitFor(() => gate.release, { timeoutMs: 20_000, what: "the route to run" });
     hangUp.abort();
     await expect(pending).rejects.toThrow(/abort/iu);
-    await waitFor(() => aborted > before, { timeoutMs: 5000, what: "the signal to abort" });
+    await waitFor(() => aborted > before, { timeoutMs: 20_000, what: "the signal to abort" });
     await waitFor(() => outcomes.some(({ route }) => route === "/wait"), {
-      timeoutMs: 5000,
+      timeoutMs: 20_000,
       what: "the request to be counted",
     });
     // One more round trip, after which a second count would have come.
@@ -176,7 +176,7 @@ describe("work for a request with a body", () => {
   test("goes on after the body was read to its end", async () => {
     shutGate();
     const pending = request(`${url}/wait-posted`, posted);
-    await waitFor(() => gate.release, { timeoutMs: 5000, what: "the route to run" });
+    await waitFor(() => gate.release, { timeoutMs: 20_000, what: "the route to run" });
     // Two more round trips, in which the end of the body would have been told.
     for (const _ of [1, 2]) await (await request(`${url}/nowhere`)).body.dump();
     gate.release?.();
@@ -189,10 +189,10 @@ describe("work for a request with a body", () => {
     const hangUp = new AbortController();
     shutGate();
     const pending = request(`${url}/wait-posted`, { ...posted, signal: hangUp.signal });
-    await waitFor(() => gate.release, { timeoutMs: 5000, what: "the route to run" });
+    await waitFor(() => gate.release, { timeoutMs: 20_000, what: "the route to run" });
     hangUp.abort();
     await expect(pending).rejects.toThrow(/abort/iu);
-    await waitFor(() => aborted > before, { timeoutMs: 5000, what: "the signal to abort" });
+    await waitFor(() => aborted > before, { timeoutMs: 20_000, what: "the signal to abort" });
   });
 
   test("is answered 503 when it takes too long", async () => {
@@ -211,7 +211,7 @@ describe("stopping a server", () => {
     await idle.body.dump();
     shutGate();
     const pending = request(`${otherUrl}/wait`);
-    await waitFor(() => gate.release, { timeoutMs: 5000, what: "the route to run" });
+    await waitFor(() => gate.release, { timeoutMs: 20_000, what: "the route to run" });
     const stopped = stopServer(other, 10_000);
     await waitFor(
       () =>
@@ -219,14 +219,14 @@ describe("stopping a server", () => {
           () => false,
           () => true,
         ),
-      { timeoutMs: 5000, what: "new connections to be refused" },
+      { timeoutMs: 20_000, what: "new connections to be refused" },
     );
     gate.release?.();
     const response = await pending;
     expect(await response.body.json()).toEqual({ waited: true });
     const startedMs = performance.now();
     await stopped;
-    expect(performance.now() - startedMs).toBeLessThan(5000);
+    expect(performance.now() - startedMs).toBeLessThan(stallMsMax);
   });
 
   test("cuts off what outlasts the bound", async () => {
@@ -234,7 +234,7 @@ describe("stopping a server", () => {
     const otherUrl = await other.listen({ host: "127.0.0.1", port: 0 });
     shutGate();
     const failure = request(`${otherUrl}/wait`).catch((error: unknown) => error);
-    await waitFor(() => gate.release, { timeoutMs: 5000, what: "the route to run" });
+    await waitFor(() => gate.release, { timeoutMs: 20_000, what: "the route to run" });
     await stopServer(other, 100);
     expect(await failure).toMatchObject({ message: expect.stringMatching(/closed/iu) });
   });

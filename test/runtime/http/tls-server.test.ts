@@ -172,6 +172,22 @@ describe("TLS at the pod with a token that is bound to a certificate", () => {
       body: { code: "token_invalid" },
     });
   });
+
+  test("counts those of an authority that the file names later, and keeps open connections", async () => {
+    const clientCaFile = file("renewed-clients.crt");
+    await writeFile(clientCaFile, clients.cert);
+    const served = await start("renewed-authority", { clientCaFile });
+    const open = await handshake(served, own);
+    await writeFile(clientCaFile, strangers.cert);
+    const bearer = await token(foreign);
+    const isCounted = async (): Promise<boolean> => (await ask(served, bearer, { client: foreign })).status === 200;
+    await waitFor(isCounted, { timeoutMs: 20_000, what: "the new authority" });
+    expect(await ask(served, await token(own), { client: own })).toMatchObject({ status: 401 });
+    open.write(`GET /who HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${await token(own)}\r\n\r\n`);
+    const [answer] = (await once(open, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 200 /u);
+    open.destroy();
+  });
 });
 
 describe("the TLS of the public port", () => {
@@ -208,15 +224,15 @@ describe("the TLS of the public port", () => {
     };
     expect(await shown()).toBe("first");
     await served.serve(servers.issue({ commonName: "second", names: ["localhost"] }));
-    await waitFor(async () => (await shown()) === "second", { timeoutMs: 10_000, what: "the new certificate" });
+    await waitFor(async () => (await shown()) === "second", { timeoutMs: 20_000, what: "the new certificate" });
     await served.serve({ cert: "no certificate", key: "no key" });
     await waitFor(() => served.log.some(({ msg }) => /unusable/u.test(msg)), {
-      timeoutMs: 10_000,
+      timeoutMs: 20_000,
       what: "the fault to be logged",
     });
     expect(await shown()).toBe("second");
     await served.serve(servers.issue({ commonName: "third", names: ["localhost"] }));
-    await waitFor(async () => (await shown()) === "third", { timeoutMs: 10_000, what: "the third certificate" });
+    await waitFor(async () => (await shown()) === "third", { timeoutMs: 20_000, what: "the third certificate" });
   });
 
   test("is not opened with a key that is not the certificate's", async () => {

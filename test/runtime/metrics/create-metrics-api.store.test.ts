@@ -289,7 +289,7 @@ describe("regions", () => {
     ]);
   });
 
-  test("weigh the same when one is sampled twice as often (design §5 rule 3)", async () => {
+  test("weigh the same when one is sampled twice as often", async () => {
     expect(await valuesOf([["metric", "temperature"]])).toEqual([[{}, 15]]);
   });
 
@@ -376,7 +376,7 @@ describe("an instant (Operational Metrics API §2.1 and §4.3)", () => {
   });
 });
 
-describe("a store without anchored ranges (design §5 rule 6)", () => {
+describe("a store without anchored ranges", () => {
   test("is unsupported for a metric that needs them, also in the health view", async () => {
     await expect(ask([["metric", "deposits_anchored"]])).rejects.toMatchObject({
       code: "store_failed",

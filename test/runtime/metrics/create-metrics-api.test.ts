@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
-import type { SharedBytes } from "../../../runtime/metrics/cache/shared-extents.ts";
 import { classDefaults } from "../../../crds/compile/class-defaults.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsResponse, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
 import { Registry } from "prom-client";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
-import { waitFor } from "../../support/wait.ts";
+import { singlePod } from "../../../runtime/pods/pods.ts";
+import { stallMsMax, waitFor } from "../../support/wait.ts";
 import {
   healthyProbe,
   json,
@@ -56,7 +56,7 @@ async function run(
   const warnings: object[] = [];
   const log = { warn: (details: object) => void warnings.push(details) };
   const config = configOf(configs, [metricConfig("lag", configs, metric)]);
-  const api = createMetricsApi({ config, log, ...options });
+  const api = createMetricsApi({ config, log, deadlineMs: stallMsMax, ...options });
   closing.push(() => api.stop(), ...stores.map((store) => () => store.close()));
   return { api, config, stores, warnings };
 }
@@ -164,7 +164,7 @@ describe("a store that fails (Operational Metrics API §7)", () => {
 
 describe("when no store answers (Operational Metrics API §7)", () => {
   test("the request is refused with 502 and a suggested query", async () => {
-    const running = await run({ eu: broken, latam: silent }, gauge, { deadlineMs });
+    const running = await run({ eu: broken, latam: silent }, gauge, { deadlineMs: 4 * deadlineMs });
     const refusal = await refusalOf(ask(running));
     expect([refusal.status, refusal.code, refusal.suggestion, refusal.retryAfterSeconds]).toEqual([
       502,
@@ -180,9 +180,9 @@ describe("when no store answers (Operational Metrics API §7)", () => {
     const startMs = performance.now();
     const refusal = await refusalOf(ask(running));
     expect([refusal.status, refusal.code, refusal.suggestion?.step]).toEqual([504, "store_timeout", "2m"]);
-    expect(performance.now() - startMs).toBeLessThan(deadlineMs * 2);
+    expect(performance.now() - startMs).toBeLessThan(deadlineMs + stallMsMax);
     await waitFor(() => running.stores.every((store) => store.abandoned() > 0), {
-      timeoutMs: 2_000,
+      timeoutMs: 20_000,
       what: "the requests to be cancelled",
     });
   });
@@ -211,13 +211,13 @@ describe("a caller who leaves", () => {
     asking.catch(() => undefined);
     // The probe's four requests, a newest sample and two statistics.
     await waitFor(() => running.stores.every(({ requests }) => requests.length === 7), {
-      timeoutMs: 2_000,
+      timeoutMs: 20_000,
       what: "the stores to be asked",
     });
     controller.abort(new Error("the caller left"));
     await expect(asking).rejects.toThrow("the caller left");
     await waitFor(() => running.stores.every((store) => store.abandoned() === 3), {
-      timeoutMs: 2_000,
+      timeoutMs: 20_000,
       what: "the requests to be cancelled",
     });
   });
@@ -403,14 +403,9 @@ describe("the health view (Operational Metrics API §4.4)", () => {
   });
 
   test("has the states and hit ratios of both caches", async () => {
-    let state: "ok" | "failing" = "ok";
-    const kept = new Map<string, Uint8Array>();
-    const sharedBytes: SharedBytes = {
-      get: async (name) => kept.get(name),
-      put: async (name, bytes) => void kept.set(name, bytes),
-      state: () => state,
-    };
-    const running = await run({ eu: answering(5) }, gauge, { sharedBytes });
+    let isConnected = true;
+    const pods = { ...singlePod(), isConnected: () => isConnected };
+    const running = await run({ eu: answering(5) }, gauge, { pods });
     const caches = () => (running.api.health().body as { readonly caches: unknown }).caches;
     running.api.apply({ ...running.config, classDefaults });
     await ask(running);
@@ -419,7 +414,7 @@ describe("the health view (Operational Metrics API §4.4)", () => {
       { name: "memory", state: "ok", hit_ratio: 0.5, fallback: "distributed" },
       { name: "distributed", state: "ok", hit_ratio: 0, fallback: "stores" },
     ]);
-    state = "failing";
+    isConnected = false;
     expect(running.api.health().body).toMatchObject({
       status: "degraded",
       caches: [{ fallback: "stores" }, { state: "failing" }],
@@ -433,8 +428,7 @@ describe("the health view (Operational Metrics API §4.4)", () => {
   });
 
   test("reports the distributed cache as off for stores in another residency", async () => {
-    const sharedBytes: SharedBytes = { get: async () => undefined, put: async () => undefined, state: () => "ok" };
-    const running = await run({ eu: answering(5) }, gauge, { sharedBytes, residency: "elsewhere" });
+    const running = await run({ eu: answering(5) }, gauge, { pods: singlePod(), residency: "elsewhere" });
     running.api.apply({ ...running.config, classDefaults });
     expect(running.api.health().body).toMatchObject({
       caches: [

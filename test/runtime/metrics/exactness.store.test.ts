@@ -11,6 +11,7 @@ import { differences, exactly } from "./oracle/differences.ts";
 import { dataStartMs } from "./oracle/generated-series.ts";
 import { askDirectly, askRange, numberOf } from "./oracle/direct.ts";
 import { layouts, startLayouts, type RunningLayouts } from "./oracle/layouts.ts";
+import { askLeaf, atStamps, laterLeaf, pointsOf, randomLeaf, type RandomLeaf } from "./oracle/leaf-points.ts";
 import { randomQuery, type RandomQuery } from "./oracle/random-query.ts";
 import { recompute } from "./oracle/recompute.ts";
 
@@ -110,6 +111,59 @@ describe("an answer", () => {
         }),
         { seed, numRuns: runsOf(1_000) },
       );
+    },
+  );
+});
+
+describe("a leaf", () => {
+  /** How the points of a leaf differ from those that Prometheus has at the end of each point. */
+  const wrong = async (layout: (typeof layouts)[number], leaf: RandomLeaf, api = running.layout(layout).api) => {
+    const { points, cache } = await askLeaf(api, leaf);
+    const own = pointsOf(leaf);
+    const wanted = isPercentile(leaf)
+      ? recompute(leaf, own.grid, running.layout(layout).raw)
+      : exactly(await askDirectly(running.wholeUrl, leaf, own.grid));
+    const found = differences(points, atStamps(wanted, own), { oracle: "at τ", exact: isExact(leaf) });
+    return { found, cache, count: countPoints({ points }) };
+  };
+
+  test(
+    `has Prometheus' values over its width, at any phase and step, over ${runsOf(750)} random leaves`,
+    { timeout: soakMs },
+    async () => {
+      let points = 0;
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...layouts), randomLeaf(even), async (layout, leaf) => {
+          const { found, count } = await wrong(layout, leaf);
+          points += count;
+          expect(found).toEqual([]);
+        }),
+        { seed, numRuns: runsOf(750) },
+      );
+      expect(points).toBeGreaterThan(runsOf(10_000));
+    },
+  );
+
+  test(
+    `has them from caches too, while its window moves, over ${runsOf(250)} random leaves`,
+    { timeout: soakMs },
+    async () => {
+      const layout = "three stores of two regions";
+      const [api, seen] = [running.caching(layout), { hits: 0, misses: 0 }];
+      const moves = fc.array(fc.constantFrom(0, 60, 60, 77, 300), { minLength: 2, maxLength: 3 });
+      await fc.assert(
+        fc.asyncProperty(randomLeaf(even), moves, async (leaf, seconds) => {
+          for (const later of [0, ...seconds]) {
+            const { found, cache } = await wrong(layout, laterLeaf(leaf, later), api);
+            if (/^answer|hit=[1-9]/u.test(cache)) seen.hits += 1;
+            else seen.misses += 1;
+            expect(found).toEqual([]);
+          }
+        }),
+        { seed, numRuns: runsOf(250) },
+      );
+      await api.stop();
+      expect([seen.hits > runsOf(100), seen.misses > runsOf(100)]).toEqual([true, true]);
     },
   );
 });
@@ -276,7 +330,7 @@ describe("points of a coarser step", () => {
   );
 });
 
-/** Source: design §5 rule 11. */
+/** The statistics of which wide points are exactly their merged narrower points. */
 function additiveStatistics(): readonly Statistic[] {
   const source = { kind: "gauge", name: "", matchers: [] } as const;
   return (["avg", "min", "max", "sum"] as const)

@@ -7,6 +7,7 @@ import {
   keyOf,
   kinds,
   quantiles,
+  widthOf,
   type AskedSeries,
   type MetricId,
   type SeriesPoints,
@@ -15,6 +16,7 @@ import { differences, exactly } from "./oracle/differences.ts";
 import { askDirectly, askRange, bucketQuery } from "./oracle/direct.ts";
 import { boundOf } from "./oracle/generated-series.ts";
 import { layouts, startLayouts, type RunningLayouts } from "./oracle/layouts.ts";
+import { askLeaf, atStamps, pointsOf, randomLeaf } from "./oracle/leaf-points.ts";
 import { randomQuery } from "./oracle/random-query.ts";
 import { recompute, sharedQuantile, type Expected } from "./oracle/recompute.ts";
 
@@ -42,8 +44,8 @@ beforeAll(async () => {
 afterAll(async () => running?.stop());
 
 /** The percentile of the buckets that the store itself answers: of VictoriaMetrics only the increases are taken. */
-async function directQuantile(asked: AskedSeries, { grid }: Answered): Promise<SeriesPoints<Expected>> {
-  const series = await askRange(running.wholeUrl, bucketQuery(asked, grid.stepSeconds), grid);
+async function directQuantile(asked: AskedSeries, { grid }: Pick<Answered, "grid">): Promise<SeriesPoints<Expected>> {
+  const series = await askRange(running.wholeUrl, bucketQuery(asked, widthOf(grid)), grid);
   const groups = Map.groupBy(series, ({ metric }) => keyOf(asked.groupBy, (label) => metric[inStore(label)]));
   const q = quantiles[asked.agg] ?? Number.NaN;
   const points = [...groups].map(([key, own]) => {
@@ -102,6 +104,28 @@ describe("an answer from VictoriaMetrics", () => {
         }),
         { seed, numRuns: runsOf(2_500) },
       );
+    },
+  );
+
+  test(
+    `to a leaf of any width, step and phase is what the store says itself, over ${runsOf(400)} random leaves`,
+    { timeout: soakMs },
+    async () => {
+      let points = 0;
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...layouts), randomLeaf(metrics), async (layout, leaf) => {
+          const own = pointsOf(leaf);
+          const actual = await askLeaf(running.layout(layout).api, leaf);
+          points += countPoints(actual);
+          const direct = isPercentile(leaf)
+            ? await directQuantile(leaf, own)
+            : exactly(await askDirectly(running.wholeUrl, leaf, own.grid));
+          const wanted = atStamps(direct, own);
+          expect(differences(actual.points, wanted, { oracle: "direct", exact: isExact(leaf) })).toEqual([]);
+        }),
+        { seed, numRuns: runsOf(400) },
+      );
+      expect(points).toBeGreaterThan(runsOf(5_000));
     },
   );
 });

@@ -55,7 +55,7 @@ describe("a subject is parsed into the tokens it was built from", () => {
   });
 });
 
-test.each(["", "hg", "hg.evt.acme", "hg.evt.acme.hash.more", "hg.dlq.partner.reason.did", "hg.cache.digest"])(
+test.each(["", "hg", "hg.evt.acme", "hg.evt.acme.hash.more", "hg.dlq.partner.reason.did", "hg.pod.pod-a"])(
   "the subject %j is neither an event's nor a delivery's",
   (subject) => {
     expect([parseEvent(subject), parseDelivery(subject)]).toEqual([undefined, undefined]);

@@ -5,18 +5,16 @@ import { encodeExtents, decodeExtents } from "../../../runtime/metrics/cache/ext
 import type { CachedExtent } from "../../../runtime/metrics/cache/extents.ts";
 import { createReadCache } from "../../../runtime/metrics/cache/read-cache.ts";
 import { nativeHistograms, numbers } from "../../../runtime/metrics/cache/series-kind.ts";
-import { createSharedExtents, type SharedBytes } from "../../../runtime/metrics/cache/shared-extents.ts";
 import { createByteBudget } from "../../../runtime/stores/limits/byte-budget.ts";
 import type { HistogramSeries } from "../../../runtime/stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
 import type { StoreSet } from "../../../runtime/stores/store-set.ts";
-import { waitFor } from "../../support/wait.ts";
 import { podsOfATest } from "../metrics/admission/buckets/pods-of-a-test.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";
 import { readPinned } from "./pinned-text.ts";
 import { nowMs } from "./recording-nats.ts";
 
-/** What pods of different versions find in the cache that they share. */
+/** What pods of different versions send each other of their extents. */
 
 const grid = { startMs: 1_767_323_040_000, stepMs: 15_000, count: 2 };
 const times = { readAtMs: nowMs, settledUntilMs: nowMs - 60_000 };
@@ -72,26 +70,23 @@ function storesOf(): StoreSet {
   return { get: () => store } as unknown as StoreSet;
 }
 
-test("extents are shared under these names, and leases are taken under these", async () => {
-  const names: string[] = [];
-  const bytes: SharedBytes = {
-    get: async (name) => void names.push(`get ${name}`),
-    put: async (name) => void names.push(`put ${name}`),
-    state: () => "ok",
-  };
+test("extents are asked for with these messages, and leases are taken under these names", async () => {
+  const messages: string[] = [];
   const pods = podsOfATest();
   const own = pods.join("pod-a");
-  pods.join("pod-b").serve("lease", () => ({ isFree: true }));
-  pods.join("pod-c").serve("lease", () => ({ isFree: true }));
+  for (const name of ["pod-b", "pod-c"]) pods.join(name).serve("lease", () => ({ isFree: true, holder: "pod-d" }));
+  pods.join("pod-d").serve("extents", () => ({}));
   const noted = {
     ...own,
     live: () => ["pod-b", "pod-c"],
     request: async (pod: string, topic: string, question: object) => {
-      names.push(JSON.stringify(question));
+      messages.push(`${topic} ${JSON.stringify(question)}`);
       return own.request(pod, topic, question);
     },
+    publish: (_pod: string, topic: string, message: object) =>
+      void messages.push(`${topic} ${JSON.stringify(message)}`),
   };
-  const cache = createReadCache(1_000_000, { shared: createSharedExtents(bytes, noted) });
+  const cache = createReadCache(1_000_000, { pods: noted });
   const lifetimes = { settledMs: 30_000, tailMs: 10_000, sharedMs: 120_000 };
   const { client } = cachedStores(storesOf(), cache, { lifetimes, nowMs }).stores.get("eu");
   const call = { signal: new AbortController().signal, tenant: "acme", bytes: createByteBudget() };
@@ -105,9 +100,19 @@ test("extents are shared under these names, and leases are taken under these", a
     ],
     call,
   );
-  await waitFor(() => names.filter((name) => name.startsWith("put")).length === 3, {
-    timeoutMs: 5_000,
-    what: "three values that are shared",
-  });
-  expect({ names: names.toSorted().join("\n") }).toEqual(readPinned("cached-extent-names.txt"));
+  expect({ messages: messages.toSorted().join("\n") }).toEqual(readPinned("cached-extent-messages.txt"));
+});
+
+test("a pod replies with the points that another one lacks", async () => {
+  const pods = podsOfATest();
+  const cache = createReadCache(1_000_000, { pods: pods.join("pod-a") });
+  cache.ranges.add("key", ofNumbers, 1_000);
+  const limits = { settledMs: 30_000, tailMs: 10_000 };
+  const lacking = { startMs: grid.startMs - grid.stepMs, stepMs: grid.stepMs, count: 2 };
+  const question = { kind: "numbers", key: "key", grid: lacking, limits, nowMs };
+  const reply = (await pods.join("pod-b").request("pod-a", "extents", question)) as { readonly extents: string };
+  const point = { ...series, values: Float64Array.of(1.5), present: Uint8Array.of(1) };
+  expect(await decodeExtents(numbers, "key", Buffer.from(reply.extents, "base64"))).toEqual([
+    { ...ofNumbers, count: 1, series: [point] },
+  ]);
 });

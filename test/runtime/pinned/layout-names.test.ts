@@ -21,7 +21,6 @@ const names: Readonly<Record<string, readonly string[]>> = {
   "consumers and version": [routerConsumer, laneConsumer("first", "l0"), laneConsumer("retry", "l0"), layoutVersion],
   subjects: [
     layout.ingestSubject,
-    layout.cached("digest"),
     layout.podSubject("pod-a"),
     layout.event("acme", "hash"),
     layout.attempts("acme", "hash"),
@@ -59,5 +58,5 @@ test("streams, subjects, buckets, consumers and lanes have these names", async (
     "router consumer": router,
     "lane consumer": nats.take(),
   }).toEqual(readPinned("layout-names.txt"));
-  expect(Object.keys(layout.streams)).toHaveLength(7);
+  expect(Object.keys(layout.streams)).toHaveLength(6);
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { pino } from "pino";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
@@ -7,6 +8,9 @@ import { createOperatorMetrics, registerConditionMetrics } from "../../../operat
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/server/request-metrics.ts";
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
+import { OtlpExporter } from "../../../runtime/tracing/otlp-exporter.ts";
+import { PodState } from "../../../runtime/processes/pod-state.ts";
+import { Expirations } from "../../../runtime/program/expirations.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { sourceFiles } from "../../architecture/source-imports.ts";
@@ -34,6 +38,9 @@ function runtimeMetrics(): Registry {
   createInstruments(registry);
   createDeliveryMetrics(registry);
   createPartnerMetrics(registry);
+  void new Expirations(registry);
+  const source = { service: "s", instance: "i", version: "v" };
+  void new OtlpExporter({ endpoint: "http://127.0.0.1:1", source, registry, log: pino({ level: "silent" }) });
   return registry;
 }
 
@@ -45,7 +52,10 @@ function operatorMetrics(): Registry {
   return registry;
 }
 
-const lines = [...linesOf("runtime", runtimeMetrics()), ...linesOf("operator", operatorMetrics())].toSorted();
+/** Those of Node besides. */
+const supervisorLines = linesOf("runtime", new PodState("pod").registry).filter((line) => line.includes("heliograph_"));
+const programLines = [...linesOf("runtime", runtimeMetrics()), ...linesOf("operator", operatorMetrics())];
+const lines = [...programLines, ...supervisorLines].toSorted();
 
 test("metrics and their labels have these names", () => {
   const file = fileURLToPath(new URL("metric-names.txt", import.meta.url));
@@ -56,6 +66,8 @@ test("every metric that is made anywhere is among them", () => {
   const made = sourceFiles(root, ["kube", "operator", "runtime"]).map((file) =>
     readFileSync(`${root}/${file}`, "utf8"),
   );
-  const count = made.flatMap((text) => text.match(/new (?:Counter|Gauge|Histogram|Summary)\(/gu) ?? []).length;
+  const count = made.flatMap(
+    (text) => text.match(/new (?:Counter|Gauge|Histogram|Summary)\(|createTracedHistogram\(/gu) ?? [],
+  ).length;
   expect(lines).toHaveLength(count);
 });

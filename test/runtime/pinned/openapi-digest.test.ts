@@ -5,7 +5,9 @@ import { schemas } from "../../../runtime/http/openapi/schemas.ts";
 import { eventRoutes } from "../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../runtime/http/routes/peers.ts";
+import { prometheusRoutes } from "../../../runtime/http/routes/prometheus.ts";
 import { schemaRoutes } from "../../../runtime/http/routes/schemas.ts";
+import { statusRoutes } from "../../../runtime/http/routes/status.ts";
 import { webhookRoutes } from "../../../runtime/http/routes/webhooks.ts";
 
 /** Everything that routes only reach when they are called. */
@@ -15,6 +17,8 @@ const own = [
   ...eventRoutes(behind as Parameters<typeof eventRoutes>[0]),
   ...webhookRoutes(behind as Parameters<typeof webhookRoutes>[0]),
   ...metricsRoutes(behind as Parameters<typeof metricsRoutes>[0]),
+  ...statusRoutes(behind as Parameters<typeof statusRoutes>[0]),
+  ...prometheusRoutes(behind as Parameters<typeof prometheusRoutes>[0]),
   ...peerRoutes(behind as Parameters<typeof peerRoutes>[0]),
 ];
 const document = openApiOf([...own, ...schemaRoutes(own)], schemas);
@@ -31,7 +35,7 @@ function digestOf(part: unknown): string {
 test("the paths and what they share are the ones that callers know", () => {
   const { schemas: _schemas, ...shared } = document["components"] as Readonly<Record<string, unknown>>;
   expect({ paths: digestOf(document["paths"]), shared: digestOf(shared) }).toEqual({
-    paths: "8df190ba892121ac391560ac28e259a9ced0dff7d2f2a23fe36c60bdd26c2578",
-    shared: "dee1ade270b49b43d5fdc339bfb07a47dbcb1e27c9f969943e9c5c0c606bdcf0",
+    paths: "5c55ab437d90eb7119974cd0ecada3da1f3092517cb8b3dd6a4184d622ea5bdc",
+    shared: "737c40caba12088a78f22bd97c4b5ffc0c55ded64eb6bd1b6843fe8e57ab9293",
   });
 });

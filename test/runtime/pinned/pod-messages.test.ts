@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { expect, test } from "vitest";
 import { ownerOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
@@ -39,10 +40,10 @@ function twoPods() {
   return { own, other: pods.join("pod-b"), lines };
 }
 
-/** The first name of a row that is at home in `pod-b`. */
-function namedAtB(prefix: string): string {
+/** The first name of a row whose digest is at home in `pod-b`. */
+function namedAtB(prefix: string, digestOf: (name: string) => string): string {
   const names = Array.from({ length: 20 }, (_, index) => `${prefix}-${index}`);
-  return names.find((name) => ownerOf(name, ["pod-a", "pod-b"]) === "pod-b") ?? prefix;
+  return names.find((name) => ownerOf(digestOf(name), ["pod-a", "pod-b"]) === "pod-b") ?? prefix;
 }
 
 async function quotaMessages(): Promise<string> {
@@ -70,23 +71,43 @@ async function quotaMessages(): Promise<string> {
 async function leaseMessages(): Promise<string> {
   const { own, other, lines } = twoPods();
   const [here, there] = [createFillLeases(own), createFillLeases(other)];
-  const names = [namedAtB("x"), namedAtB("y")];
-  for (const [index, name] of names.entries()) {
-    const lease = await here.take(name);
+  const key = namedAtB("key", (name) => hash("sha256", name, "base64url"));
+  const failure = new StoreError("unreachable", "down");
+  for (const name of ["x", "y"]) {
+    const lease = await here.take(key, name);
     if (lease.state !== "own") throw new Error("the lease is not free");
-    const waits = there.take(name).then(
-      ({ state }) => lines.push(`other ${state}`),
+    const waits = there.take(key, name).then(
+      ({ state, holder }) => lines.push(`other ${state} ${holder}`),
       (error: unknown) => lines.push(`other ${String(error)}`),
     );
-    lease.end(index === 0 ? undefined : new StoreError("unreachable", "down"));
+    lease.end(name === "x" ? { isHolder: true } : { isHolder: false, failure });
     await waits;
   }
-  const lease = await there.take(names[0] ?? "");
-  const waits = here.take(names[0] ?? "");
-  await new Promise(setImmediate);
-  if (lease.state === "own") lease.end(new StoreError("unreachable", "down"));
-  await expect(waits).rejects.toThrow("down");
+  for (const outcome of [{ isHolder: true }, { isHolder: false, failure }]) {
+    const lease = await there.take(key, "x");
+    const waits = here.take(key, "x").then(
+      ({ state, holder }) => lines.push(`own ${state} ${holder}`),
+      (error: unknown) => lines.push(`own ${String(error)}`),
+    );
+    await new Promise(setImmediate);
+    if (lease.state === "own") lease.end(outcome);
+    await waits;
+  }
   return lines.join("\n");
+}
+
+/** Answers to the messages of a pod whose version names neither queries nor holders. */
+async function oldLeaseMessages(): Promise<string> {
+  const { own, other } = twoPods();
+  createFillLeases(other);
+  const answers = [
+    await own.request("pod-b", "lease", { take: "x" }),
+    await own.request("pod-b", "lease", { take: "x" }),
+    await own.request("pod-b", "lease", { wait: "y" }),
+  ];
+  const waits = own.request("pod-b", "lease", { wait: "x" });
+  own.publish("pod-b", "lease", { end: "x", failure: { kind: "unreachable", message: "down" } });
+  return [...answers, await waits].map((answer) => JSON.stringify(answer)).join("\n");
 }
 
 async function partnerMessages(): Promise<string> {
@@ -129,6 +150,7 @@ test("pods say this to each other", async () => {
   expect({
     "topic quota": await quotaMessages(),
     "topic lease": await leaseMessages(),
+    "topic lease, of a pod that names no query": await oldLeaseMessages(),
     "topic partners": await partnerMessages(),
     ...(await subjects()),
   }).toEqual(readPinned("pod-messages.txt"));

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import type { PeerStoreConfig } from "../../../crds/config.ts";
 import { indexCatalogs } from "../../../runtime/metrics/catalog/catalog-index.ts";
 import { contentId } from "../../../runtime/metrics/response/content-id.ts";
 import { makePlan } from "../../../runtime/metrics/planning/plan.ts";
@@ -14,6 +13,7 @@ import {
   everyone,
   generatedMetrics,
   parameters,
+  peerStore,
   storeConfig,
   wideLimits,
 } from "../metrics/oracle/universe.ts";
@@ -22,22 +22,7 @@ import { nowMs } from "./recording-nats.ts";
 
 /** Digests by which callers and other regions name queries, data and answers. */
 
-const peer: PeerStoreConfig = {
-  name: "us",
-  region: "us",
-  residency: "us",
-  tenancy: "Labelled",
-  labelMap: {},
-  settleSeconds: 60,
-  peer: {
-    url: "https://us.example",
-    timeoutMs: 1_000,
-    increases: "Extrapolated",
-    auth: { kind: "bearer", token: "default/peer/token" },
-    tls: { client: { certificate: "default/peer/cert", key: "default/peer/key" } },
-  },
-};
-const stores = [storeConfig({ name: "eu", region: "eu", url: "http://eu.example:9090" }), peer];
+const stores = [storeConfig({ name: "eu", region: "eu", url: "http://eu.example:9090" }), peerStore];
 
 function query(pairs: Readonly<Record<string, string>>): Query {
   const config = configOf(stores, generatedMetrics(stores));

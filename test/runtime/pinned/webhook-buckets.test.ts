@@ -197,7 +197,7 @@ test("one pod runs the maintenance jobs: the owner of this key", async () => {
     jobs: [{ name: "any", periodMs: 10, begin: () => async () => undefined }],
   };
   const stop = startBackground(parts as unknown as BackgroundParts);
-  await waitFor(() => asked.size > 0, { timeoutMs: 5_000, what: "a run of a job" });
+  await waitFor(() => asked.size > 0, { timeoutMs: 20_000, what: "a run of a job" });
   stop();
   expect([...asked]).toEqual(["duties"]);
 });

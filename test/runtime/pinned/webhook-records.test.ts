@@ -33,7 +33,7 @@ import { settle, type Settlement } from "../../../runtime/webhooks/settlement/se
 import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";
 import { createTakenIds } from "../../../runtime/webhooks/ingest/taken-ids.ts";
 import { readEventIdUse } from "../../../runtime/webhooks/history/event-id-use.ts";
-import { traceparentOf } from "../../../runtime/webhooks/telemetry/traceparent.ts";
+import { createDeliverySpans } from "../../../runtime/webhooks/telemetry/delivery-spans.ts";
 import { configOf, memoryLog, partnerConfig } from "../webhooks/engine-fixture.ts";
 import { readPinned } from "./pinned-text.ts";
 import { nowMs, recordingNats, textsOf } from "./recording-nats.ts";
@@ -215,11 +215,12 @@ async function eventAndMark(): Promise<Readonly<Record<string, string>>> {
     producer: "ledger",
   };
   const message = { tenant: "acme", idhash: eventHash("e-1"), bytes: body };
-  await events.store({ ...message, headers: eventHeaders(envelope, "n-1", delivery.partner) });
+  await events.store({ ...message, headers: eventHeaders(envelope, "n-1", { about: delivery.partner }) });
   const event = nats.take();
   const replays = createReplaysStream(nats.handle, layout);
   for (const mark of ["published", "delivered", "failed"] as const) await replays.mark("r-1", mark, delivery.did);
-  return { event, "replay marks": nats.take(), traceparent: traceparentOf(delivery.did, 7) };
+  const { traceparent } = createDeliverySpans(undefined).attempt(delivery, "default/one");
+  return { event, "replay marks": nats.take(), traceparent };
 }
 
 test("what is written into streams has these bytes", async () => {

@@ -45,6 +45,7 @@ describe("the health of a program", () => {
       { name: "process", ok: true },
       { name: "config", ok: false, detail: "3 of 40 shards applied" },
       { name: "nats", ok: false, detail: "refused" },
+      { name: "streams", ok: true },
       { name: "webhooks", ok: false, detail: "not started" },
     ]);
     start();
@@ -228,12 +229,12 @@ describe("marks", () => {
         };
       },
     });
-    await waitFor(() => answers.length === 2, { timeoutMs: 2000, what: "the first look" });
+    await waitFor(() => answers.length === 2, { timeoutMs: 20_000, what: "the first look" });
     const waiting = reporter.next(reporter.report().version, 60_000, never);
     listener();
     expect((await waiting).marks).toHaveLength(1);
     listener();
-    await waitFor(() => answers.length === 0, { timeoutMs: 2000, what: "the look that fails" });
+    await waitFor(() => answers.length === 0, { timeoutMs: 20_000, what: "the look that fails" });
     expect(reporter.report().marks).toHaveLength(1);
     end();
     expect(reporter.token()).toBe("t");

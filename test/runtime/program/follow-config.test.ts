@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { FolderState } from "../../../runtime/config/folder/folder-source.ts";
+import type { FolderState } from "../../../runtime/config/folder/folder-state.ts";
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { followConfig } from "../../../runtime/program/follow-config.ts";
 import { folderLog } from "../../../runtime/program/config-log.ts";

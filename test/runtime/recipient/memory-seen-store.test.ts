@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
-import { seenKey, type OnceResult, type SeenStore } from "../../../runtime/recipient/seen-store.ts";
+import {
+  parseSeenRecord,
+  readSeenStoreOptions,
+  seenKey,
+  seenRecordText,
+  type OnceResult,
+  type SeenStore,
+} from "../../../runtime/recipient/seen-store.ts";
 
 const hourMs = 3_600_000;
 const nothing = async (): Promise<void> => {};
@@ -105,6 +112,40 @@ describe("the memory store", () => {
     expect(await store.once("e2", "v1", nothing)).toBe("full");
     gate.resolve();
     expect(await first).toBe("processed");
+  });
+});
+
+describe("the record of an event", () => {
+  test("keeps the text that the effect returned, for a repeat", async () => {
+    const store = storeOn({ nowMs: 0 });
+    await store.once("e1", "v1", async () => "42");
+    expect(await store.find("e1")).toMatchObject({ status: "ok", outcome: "42" });
+  });
+
+  test.each([
+    { status: "ok", processedAtMs: 1_767_323_045_678, handlerVersion: "v1" },
+    { status: "error", processedAtMs: 0, handlerVersion: "", outcome: "{}" },
+  ] as const)("has the names of the seed as JSON (Webhook Event Delivery §2.2)", (record) => {
+    const text = seenRecordText(record);
+    expect(JSON.parse(text)).toMatchObject({
+      status: record.status,
+      processed_at: new Date(record.processedAtMs).toISOString(),
+      handler_version: record.handlerVersion,
+    });
+    expect(parseSeenRecord(text)).toEqual(record);
+  });
+
+  test.each(["", "null", "7", "{}", '{"status":"claimed"}', '{"status":"ok","handler_version":"1"}'])(
+    "is not read from the text %j",
+    (text) => {
+      expect(parseSeenRecord(text)).toBeUndefined();
+    },
+  );
+
+  test("has a key of its own for each use of a store", async () => {
+    const { keyOf } = readSeenStoreOptions({ keyPrefix: "idempotency:callback:" });
+    expect(keyOf("a")).toBe("idempotency:callback:a");
+    expect(readSeenStoreOptions({}).keyOf("evt_1")).toBe(seenKey("evt_1"));
   });
 });
 

@@ -2,7 +2,8 @@ import { createServer } from "node:http";
 import { request } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
 import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
-import { createRecipient, deliveryBytesMax } from "../../../runtime/recipient/recipient.ts";
+import { deliveryBytesMax, type EndpointOptions } from "../../../runtime/recipient/endpoints.ts";
+import { createRecipient } from "../../../runtime/recipient/recipient.ts";
 import type { DeliveredEvent } from "../../../runtime/recipient/verify-delivery.ts";
 import { deliveryHeaders } from "../../../runtime/webhooks/signing/delivery-headers.ts";
 import { spliceAttempt } from "../../../runtime/webhooks/events/splice-attempt.ts";
@@ -23,6 +24,7 @@ afterEach(async () => {
 /** A recipient on a port of its own, and what it handled. */
 async function startRecipient(
   handle?: () => Promise<void>,
+  mayReadStatus: EndpointOptions<undefined>["mayReadStatus"] = () => true,
 ): Promise<{ readonly url: string; readonly handled: DeliveredEvent[] }> {
   const handled: DeliveredEvent[] = [];
   const recipient = createRecipient({
@@ -33,6 +35,7 @@ async function startRecipient(
     store: createMemorySeenStore(),
     handle: handle ?? (async (event) => void handled.push(event)),
     handlerVersion: "1.0.0",
+    mayReadStatus,
   });
   const server = await listenOnLoopback(createServer(recipient));
   closers.push(() => server.close());

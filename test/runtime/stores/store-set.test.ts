@@ -82,7 +82,7 @@ describe("the capabilities of a store", () => {
     expect(server.requests).toHaveLength(4);
     nowMs += 2_000;
     await store.capabilities();
-    await waitFor(() => server.requests.length === 8, { timeoutMs: 2_000, what: "the second probe" });
+    await waitFor(() => server.requests.length === 8, { timeoutMs: 20_000, what: "the second probe" });
   });
 
   test("of a store that was down are probed again for the next caller", async () => {
@@ -179,7 +179,7 @@ describe("a set of stores", () => {
     const set = setOf();
     set.apply(new Map([["x/y/a", configFor(url)]]), {});
     const running = set.get("x/y/a").client.single("up", 0, storeCall());
-    await waitFor(() => answer, { timeoutMs: 2_000, what: "the request" });
+    await waitFor(() => answer, { timeoutMs: 20_000, what: "the request" });
     set.apply(new Map(), {});
     answer?.();
     expect(await running).toBe(5);

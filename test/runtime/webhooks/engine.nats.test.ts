@@ -7,7 +7,7 @@ import type { EventHistory } from "../../../runtime/webhooks/history/history.ts"
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
-import { waitFor } from "../../support/wait.ts";
+import { stallMsMax, waitFor } from "../../support/wait.ts";
 import { startWebhookPartner } from "../../support/webhook-partner.ts";
 import { type Cleanup, type EngineCase, engineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
 import {
@@ -30,7 +30,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 
 const engineOf = (
   context: Cleanup,
@@ -314,7 +314,7 @@ describe.concurrent("a change of the configuration", () => {
     expect(partner.of("e-1").map(({ path }) => path)).toEqual(["/webhooks/v1/payout"]);
   });
 
-  test("applies within a second: new events go to the new endpoint", async (context) => {
+  test("applies at once: new events go to the new endpoint", async (context) => {
     const [before, after] = await Promise.all([partnerServer(context), partnerServer(context)]);
     const engine = await engineOf(context, configOf(partnerConfig("one", before.url)));
     await engine.ingest(eventBytes("e-1"));
@@ -323,7 +323,7 @@ describe.concurrent("a change of the configuration", () => {
     engine.engine.apply(configOf(partnerConfig("one", after.url)));
     await engine.ingest(eventBytes("e-2"));
     await waitFor(() => after.of("e-2")[0], { timeoutMs, what: "the delivery to the new endpoint" });
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(performance.now() - startedAt).toBeLessThan(stallMsMax);
     await untilEmpty(engine, timeoutMs);
     expect(before.of("e-2")).toHaveLength(0);
   });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(async () => server.stop());
 
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 const runs = 200;
 
 /** An event as a producer in another language may write it: order, spaces, escapes and digits are its own. */

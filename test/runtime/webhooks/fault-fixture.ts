@@ -6,6 +6,7 @@ import { createEventsStream } from "../../../runtime/nats/streams/events-stream.
 import { ensureTopology } from "../../../runtime/nats/streams/topology.ts";
 import { parseAttempts } from "../../../runtime/webhooks/records/attempt-records.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import { createDeliverySpans } from "../../../runtime/webhooks/telemetry/delivery-spans.ts";
 import { eventHash } from "../../../runtime/webhooks/ids.ts";
 import { createIngest } from "../../../runtime/webhooks/ingest/ingest.ts";
 import { createAttemptsStream } from "../../../runtime/nats/streams/attempts-stream.ts";
@@ -51,6 +52,7 @@ export async function producer(
     isConnected: () => handle.isConnected(),
     nonce: () => `producer.${(count += 1)}`,
     metrics: createDeliveryMetrics(new Registry()),
+    spans: createDeliverySpans(undefined),
   });
   return (eventId) => ingest(eventBytes(eventId), { tenants: ["*"] });
 }

@@ -4,7 +4,7 @@ import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner } from "../../support/webhook-partner.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
 
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 const everyone = { client: "support", tenants: ["*"] };
 const query = { partner: "default/one", afterSeq: 0, limit: 50 };
 

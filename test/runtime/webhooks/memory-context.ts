@@ -13,6 +13,7 @@ import type { PulledMessage } from "../../../runtime/nats/messages/pulled-messag
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
 import type { DeliveryRecord } from "../../../runtime/webhooks/records/delivery-record.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import { createDeliverySpans } from "../../../runtime/webhooks/telemetry/delivery-spans.ts";
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners, type Partner } from "../../../runtime/webhooks/partners/partner.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
@@ -193,6 +194,7 @@ export function memoryContext(): MemoryContext {
     version: "test",
     log,
     metrics: createDeliveryMetrics(registry),
+    spans: createDeliverySpans(undefined),
     partnerMetrics: createPartnerMetrics(registry),
     onStage: () => undefined,
     onSettled: async () => undefined,

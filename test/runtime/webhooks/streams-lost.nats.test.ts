@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { connectNats } from "../../../runtime/nats/connection/connect.ts";
-import { StreamsLost } from "../../../runtime/nats/streams/stream-identities.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
+import { type StreamRecord, StreamsLost } from "../../../runtime/nats/streams/stream-identities.ts";
 import { freePort } from "../../support/free-port.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
@@ -30,8 +31,8 @@ async function serve(...options: Parameters<typeof startNatsServer>): Promise<Na
   return server;
 }
 
-async function start(server: NatsServerHandle): Promise<TestEngine> {
-  const engine = await startEngine(server.url, configOf());
+async function start(server: NatsServerHandle, overrides?: Partial<WebhookEngineDeps>): Promise<TestEngine> {
+  const engine = await startEngine(server.url, configOf(), overrides);
   engines.push(engine);
   return engine;
 }
@@ -81,6 +82,43 @@ describe("a NATS that has not the streams that a pod remembers", () => {
     await cluster(folder.path, single.port);
     await untilLost(pod);
     await expect(start(single)).rejects.toThrow(/^StreamsLost: HG_EVENTS, made /u);
+  });
+
+  test("is refused by the first pod after all others, as long as the record outside NATS says so", async () => {
+    const right = await serve();
+    const recorded = new Map<string, string>();
+    const streamRecord: StreamRecord = {
+      read: () => Promise.resolve(recorded),
+      add: async (found) => found.forEach((made, name) => recorded.set(name, made)),
+    };
+    const pod = await start(right, { streamRecord });
+    await pod.stop();
+    expect([...recorded.keys()]).toEqual(["HG_EVENTS", "HG_ATTEMPTS", "HG_DLQ"]);
+    await right.kill9();
+    const empty = await serve({ port: right.port });
+    await expect(start(empty, { streamRecord })).rejects.toThrow(/^StreamsLost: HG_EVENTS, made .* is gone; HG_ATT/u);
+    const unread = { ...streamRecord, read: () => Promise.resolve(undefined) };
+    await expect(start(empty, { streamRecord: unread })).rejects.toThrow(
+      "StreamsLost: HG_EVENTS, HG_ATTEMPTS, HG_DLQ missing, and the record of the streams cannot be read",
+    );
+    expect(await namesOn(empty)).toEqual([]);
+
+    recorded.clear();
+    const next = await start(empty, { streamRecord });
+    expect(await next.ingest(eventBytes("first"))).toMatchObject({ duplicate: false });
+    await start(empty, { streamRecord: unread, podId: "pod-2" });
+  });
+
+  test("is refused while a stream of it is an unfinished copy", async () => {
+    const server = await serve();
+    const handle = await connectNats({ servers: [server.url] });
+    await handle.manager.streams.add({
+      name: "HG_EVENTS",
+      subjects: ["hg.evt.*.*"],
+      metadata: { heliograph_layout: "1", heliograph_copy_of: "2026-01-01T00:00:00Z" },
+    });
+    await handle.drain();
+    await expect(start(server)).rejects.toThrow("StreamsLost: HG_EVENTS is an unfinished copy");
   });
 
   test("is taken as it is once every pod that remembers has ended", async () => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(async () => server.stop());
 
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 let prefixes = 0;
 interface Cleanup {
   readonly onTestFinished: (cleanup: () => Promise<void>) => void;

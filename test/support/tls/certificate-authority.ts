@@ -5,6 +5,8 @@ import { type Certificate, type DistinguishedName, signCertificate } from "./x50
 export interface CertificateRequest extends DistinguishedName {
   /** Host names and IPv4 addresses, for a server. @default none */
   readonly names?: readonly string[];
+  /** Milliseconds from now until its end. @default a year */
+  readonly validMs?: number;
 }
 
 /** A certificate authority of one's own: its root proves every certificate that it issues. */
@@ -16,7 +18,7 @@ export interface CertificateAuthority {
 }
 
 const hourMs = 3_600_000;
-const validMs = 365 * 24 * hourMs;
+const yearMs = 365 * 24 * hourMs;
 
 /** Makes an authority whose key exists only in this process. What it issues is valid for a year from an hour ago on. */
 export function createCertificateAuthority(commonName: string, nowMs = Date.now()): CertificateAuthority {
@@ -27,16 +29,17 @@ export function createCertificateAuthority(commonName: string, nowMs = Date.now(
     names: readonly string[],
     publicKey: KeyObject,
     isAuthority: boolean,
+    notAfterMs = nowMs - hourMs + yearMs,
   ): string => {
-    const validity = { notBeforeMs: nowMs - hourMs, notAfterMs: nowMs - hourMs + validMs };
+    const validity = { notBeforeMs: nowMs - hourMs, notAfterMs };
     return signCertificate({ subject, issuer, names, publicKey, isAuthority, ...validity }, root.privateKey);
   };
   return {
     cert: certify(issuer, [], root.publicKey, true),
-    issue: ({ names = [], ...subject }) => {
+    issue: ({ names = [], validMs, ...subject }) => {
       const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
       return {
-        cert: certify(subject, names, publicKey, false),
+        cert: certify(subject, names, publicKey, false, validMs === undefined ? undefined : Date.now() + validMs),
         key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
       };
     },

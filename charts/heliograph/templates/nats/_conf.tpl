@@ -7,18 +7,19 @@ tls {
 {{- end -}}
 
 {{- define "heliograph.nats.conf" -}}
-{{- $name := printf "%s-nats" (include "heliograph.fullname" .) -}}
+{{- $name := include "heliograph.nats.name" . -}}
 {{- with .Values.nats -}}
 server_name: $POD_NAME
 port: 4222
-# For probes and Prometheus. The NetworkPolicy closes it for all others.
-http_port: 8222
+# Only the container `monitor` of the pod reads this port. It names every subject and connection.
+http: "127.0.0.1:8222"
 pid_file: "/var/run/nats/nats.pid"
 {{ include "heliograph.nats.tlsBlock" $ }}
 jetstream {
   store_dir: "/data"
-  max_file_store: {{ .maxFileStore }}
-  max_memory_store: {{ .maxMemoryStore }}
+  # Bytes.
+  max_file_store: {{ include "heliograph.nats.fileStore" $ }}
+  max_memory_store: {{ include "heliograph.nats.memoryStore" $ }}
   sync_interval: {{ .syncInterval | quote }}
 }
 # An account of the runtime's own, with subjects that no other account shares.

@@ -13,8 +13,8 @@ export interface QuotaClient extends QueryClassGrant {
 export interface RequestCost {
   /** Request tokens; 0 for a part of a running request. */
   readonly requests: number;
-  /** Request tokens of each metric, for a part of a request. @default `requests` */
-  readonly metricRequests?: number;
+  /** Request tokens of each metric, for a part of a request; by metric id where they differ. @default `requests` */
+  readonly metricRequests?: number | ReadonlyMap<string, number>;
   /** Cost units by metric id. */
   readonly costs: ReadonlyMap<string, number>;
 }
@@ -53,6 +53,8 @@ export function chargesOf(
 ): readonly BucketCharge[] {
   const { limits, perMetric } = client;
   const own = perMetric.filter(({ metric }) => costs.has(metric));
+  const tokensOf = (metric: string): number =>
+    typeof metricRequests === "number" ? metricRequests : (metricRequests.get(metric) ?? requests);
   return [
     requestCharge(client, undefined, { perSecond: limits.requestsPerSecond, burst: limits.burst }, requests),
     costCharge(
@@ -61,7 +63,7 @@ export function chargesOf(
       { perMinute: limits.costUnitsPerMinute, burst: limits.burstCostUnits },
       totalCost(costs),
     ),
-    ...own.flatMap((bounds) => metricCharges(client, bounds, metricRequests, costs.get(bounds.metric) ?? 0)),
+    ...own.flatMap((bounds) => metricCharges(client, bounds, tokensOf(bounds.metric), costs.get(bounds.metric) ?? 0)),
   ];
 }
 

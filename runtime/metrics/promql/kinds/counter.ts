@@ -13,7 +13,7 @@ const meanings: Readonly<Partial<Record<Aggregation, string>>> = {
 
 /**
  * The recipes of a counter. sum is its increase over the width of the point, and avg is that per second. min and max
- * are the extremes of the single series. Source: design §5 rules 5 and 6.
+ * are the extremes of the single series.
  */
 export function counterRecipe(source: CounterSource, aggregation: Aggregation): RecipeOrAdvice {
   const recipe = (merge: ScalarMerge, perSecond: boolean): RecipeOrAdvice => ({

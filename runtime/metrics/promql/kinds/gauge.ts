@@ -7,7 +7,7 @@ type GaugeSource = Extract<SourceConfig, { readonly kind: "gauge" }>;
 
 /**
  * The recipes of a gauge. avg is Σ samples / Σ sample count over series, stores and time; sum adds the averages of the
- * series. Source: design §5 rules 3 and 4.
+ * series.
  */
 export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): RecipeOrAdvice {
   const select = (scope: StoreScope): Selector => scope.select(source);

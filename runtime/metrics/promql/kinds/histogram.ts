@@ -5,7 +5,7 @@ import { increaseNeeds, increaseOf, increaseStatistic } from "./statistics.ts";
 
 type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
 
-/** The recipes of a classic histogram: the increases of its buckets are summed. Source: design §5 rule 9. */
+/** The recipes of a classic histogram: the increases of its buckets are summed. */
 export function histogramRecipe(source: HistogramSource, aggregation: Aggregation): RecipeOrAdvice {
   const { increase } = source;
   return distributionRecipe(

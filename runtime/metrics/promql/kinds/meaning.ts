@@ -21,12 +21,13 @@ const name = (series: SeriesConfig, source: SourceConfig): string => {
 
 /** The definitions of all aggregations of a metric. */
 export function meaningsOf(metric: MetricConfig): Readonly<Partial<Record<Aggregation, Meaning>>> {
-  return Object.fromEntries(metric.aggregations.map((aggregation) => [aggregation, meaningOf(metric, aggregation)]));
+  return Object.fromEntries(
+    metric.aggregations.map((aggregation) => [aggregation, meaningOf(recipeOf(metric, aggregation), metric)]),
+  );
 }
 
-function meaningOf(metric: MetricConfig, aggregation: Aggregation): Meaning {
-  const recipe = recipeOf(metric, aggregation);
-  const { source } = metric;
+/** The definition of one recipe of a metric. */
+export function meaningOf(recipe: Recipe, { source }: Pick<MetricConfig, "source">): Meaning {
   const notes = [boundaryNote, ...increaseNotes(recipe, source), ...quantileNotes(recipe), ...timeNotes(recipe)];
   if (recipe.kind === "quantile") {
     const buckets = { name: "buckets", of_store: printed(recipe.buckets(scopeOf(source))), over_stores: "sum" };
@@ -49,7 +50,12 @@ function partialsOf({ statistics }: ScalarRecipe, source: SourceConfig): Meaning
 
 function scopeOf(source: SourceConfig): StoreScope {
   return {
-    select: (series, suffix = "") => ({ name: `${name(series, source)}${suffix}`, matchers: [] }),
+    select: (series, suffix = "") => ({
+      name: `${name(series, source)}${suffix}`,
+      matchers: series.matchers.some(({ label }) => label === "le")
+        ? [{ label: "le", op: "=", value: "threshold" }]
+        : [],
+    }),
     by: ["g"],
     rangeMs: widthMs,
   };
@@ -59,6 +65,7 @@ function scopeOf(source: SourceConfig): StoreScope {
 function printed(vector: Vector): string {
   return printVector(vector, "LeftOpen")
     .replaceAll(/\{__name__="(\w+)"\}/gu, "$1")
+    .replaceAll(/\{__name__="(\w+)",/gu, "$1{")
     .replaceAll(`${widthMs}ms`, "w")
     .replaceAll("by(g,le)", "by(g, le)");
 }

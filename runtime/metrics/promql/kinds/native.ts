@@ -6,8 +6,7 @@ import type { RecipeOrAdvice, StoreScope } from "./recipe.ts";
 type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
 
 /**
- * The recipes of a native histogram: the increases of whole histograms are summed over stores, not over time. Source:
- * design §5 rule 10.
+ * The recipes of a native histogram: the increases of whole histograms are summed over stores, not over time.
  */
 export function nativeRecipe(source: HistogramSource, aggregation: Aggregation): RecipeOrAdvice {
   const select = (scope: StoreScope): Selector => scope.select(source);

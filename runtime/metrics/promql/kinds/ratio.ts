@@ -4,7 +4,7 @@ import { increaseNeeds, increaseStatistic, quotient } from "./statistics.ts";
 
 type RatioSource = Extract<SourceConfig, { readonly kind: "ratio" }>;
 
-/** The recipe of a ratio: Σ numerator / Σ denominator, its only exact composition. Source: design §5 rule 8. */
+/** The recipe of a ratio: Σ numerator / Σ denominator, its only exact composition. */
 export function ratioRecipe(source: RatioSource, aggregation: Aggregation): RecipeOrAdvice {
   if (aggregation !== "avg") {
     return { kind: "advice", advice: `a ratio has no ${aggregation}, because ratios do not add up; use avg` };

@@ -22,11 +22,11 @@ export interface Statistic {
   readonly merge: ScalarMerge;
   /** Multiplies values by the store's seconds between samples, so that the scrape interval has no weight. */
   readonly weighted: boolean;
-  /** True when adjacent points merge like stores to exactly the point that covers them. Source: design §5 rule 11. */
+  /** True when adjacent points merge like stores to exactly the point that covers them. */
   readonly isAdditiveOverTime: boolean;
 }
 
-/** An aggregation of numbers. Source: design §5 rules 3, 4, 5, 6, 8 and 9. */
+/** An aggregation of numbers. */
 export interface ScalarRecipe {
   readonly kind: "scalar";
   readonly statistics: readonly Statistic[];
@@ -36,7 +36,7 @@ export interface ScalarRecipe {
   readonly finish: (merged: readonly number[], windowSeconds: number) => number;
 }
 
-/** A percentile: buckets are merged, then one quantile is taken. Source: design §5 rules 9 and 10. */
+/** A percentile: buckets are merged, then one quantile is taken. */
 export interface QuantileRecipe {
   readonly kind: "quantile";
   /**
@@ -58,11 +58,11 @@ export type Recipe = (ScalarRecipe | QuantileRecipe) & {
 
 /** The capabilities that stores need. */
 export interface StoreNeeds {
-  /** Increases, which stores compute by different rules. Source: design §5 rule 5. */
+  /** Increases, which stores compute by different rules. */
   readonly increases: boolean;
-  /** Anchored ranges. Source: design §5 rule 6. */
+  /** Anchored ranges. */
   readonly anchored: boolean;
-  /** Native histograms. Source: design §5 rule 10. */
+  /** Native histograms. */
   readonly native: boolean;
 }
 

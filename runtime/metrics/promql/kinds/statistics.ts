@@ -47,7 +47,7 @@ export function quotient(merged: readonly number[]): number {
   return (merged[0] ?? Number.NaN) / (merged[1] ?? Number.NaN);
 }
 
-/** `increase(m[w])`. Source: design §5 rules 5 and 6. */
+/** `increase(m[w])`. */
 export function increaseOf(scope: StoreScope, series: SeriesConfig, increase: IncreaseKind, suffix = ""): Vector {
   const of = scope.select(series, suffix);
   return increase === "Anchored"

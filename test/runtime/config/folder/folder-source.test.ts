@@ -1,7 +1,8 @@
 import { mkdir, rename, rm, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FolderSource, readFolder, type FolderState } from "../../../../runtime/config/folder/folder-source.ts";
+import { FolderSource, readFolder } from "../../../../runtime/config/folder/folder-source.ts";
+import type { FolderState } from "../../../../runtime/config/folder/folder-state.ts";
 import { allowAll } from "../../../../crds/policy.ts";
 import { plainObject } from "../../../crds/valid-objects.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";

@@ -1,3 +1,4 @@
+import { secretType } from "../../../../kube/client/resource.ts";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -5,7 +6,6 @@ import type { RuntimeConfig } from "../../../../crds/config.ts";
 import { createKubeClient } from "../../../../kube/client/client.ts";
 import { openClusterAccess } from "../../../../kube/client/cluster-access.ts";
 import { createKubeMetrics } from "../../../../kube/metrics.ts";
-import { secretType } from "../../../../operator/resource-types.ts";
 import {
   KubernetesSource,
   type KubernetesSourceOptions,

@@ -10,10 +10,13 @@ import type { RequestOutcome } from "../../../../runtime/http/server/request-met
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
+import { prometheusRoutes } from "../../../../runtime/http/routes/prometheus.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
+import { statusRoutes } from "../../../../runtime/http/routes/status.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { createPrometheusApi } from "../../../../runtime/prometheus/create-prometheus-api.ts";
 import { configOf, everyone, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";
 import {
   healthyProbe,
@@ -157,7 +160,7 @@ export function metricsServerOver(
 ): MetricsServer {
   const config = configOver(urls);
   const { log = pino({ level: "silent" }) } = options;
-  const api = createMetricsApi({ config, ...options, log });
+  const api = createMetricsApi({ config, deadlineMs: 10_000, ...options, log });
   const nothing = {
     ingest: async () => ({ eventId: "id", tenant: "-", duplicate: false }),
     history: {
@@ -166,11 +169,17 @@ export function metricsServerOver(
       eventIdUse: async () => undefined,
     },
     replays: { replay: absent, redrive: absent, get: absent, cancel: absent },
+    partnerList: { page: async () => ({ items: [] }) },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },
     deadLetters: { list: async () => ({ items: [] }), ack: absent },
   };
-  const own = [...metricsRoutes(api), ...peerRoutes(api)];
+  const own = [
+    ...metricsRoutes(api),
+    ...prometheusRoutes(createPrometheusApi(api)),
+    ...statusRoutes(api),
+    ...peerRoutes(api),
+  ];
   const described = [...eventRoutes(nothing), ...webhookRoutes(nothing), ...own];
   const app = createPublicServer({
     log,

@@ -2,8 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { simulated, startMetricsServer, type ScriptedMetricsServer } from "./metrics-server.ts";
 
 /**
- * Averages of a store that counts on, where other queries have read one of their two parts before (design §5
- * "Extents").
+ * Averages of a store that counts on, where other queries have read one of their two parts before.
  */
 
 const closing: ScriptedMetricsServer[] = [];

@@ -11,7 +11,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  */
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
-  "2026-11-22": "b184cf99b23a13a4",
+  "2026-11-22": "e421bf0af8980004",
 };
 
 let server: MetricsServer;

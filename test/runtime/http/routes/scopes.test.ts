@@ -3,11 +3,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { Route } from "../../../../runtime/http/server/route.ts";
-import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
-import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
-import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
-import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
-import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
+import { productRoutes } from "../../../pages/product-routes.ts";
 
 const everyScope = [
   "metrics:read",
@@ -19,6 +15,7 @@ const everyScope = [
   "webhooks:replay",
   "webhooks:ack",
   "admin:debug",
+  "admin:preview",
 ];
 
 /** What lets a caller in, by route: one of these scopes, or nothing at all. A new route has to be written down here. */
@@ -33,6 +30,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open">> = {
   "POST /webhooks/dead-letters/redrive": ["webhooks:replay"],
   "GET /webhooks/dead-letters": ["webhooks:read"],
   "POST /webhooks/ack": ["webhooks:ack"],
+  "GET /webhooks/partners": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name/jwks.json": "open",
   "GET /v1/metrics/query": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/instant": ["metrics:read", "metrics:read.public"],
@@ -41,28 +39,29 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open">> = {
   "GET /v1/metrics/slo": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/catalog": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/health": ["metrics:read", "metrics:read.public"],
+  ...Object.fromEntries(
+    ["query", "query_range", "query_exemplars", "format_query", "labels", "series"]
+      .flatMap((name) => [`GET /prometheus/api/v1/${name}`, `POST /prometheus/api/v1/${name}`])
+      .concat(
+        ["label/:name/values", "metadata", "status/buildinfo", "rules", "alerts"].map(
+          (name) => `GET /prometheus/api/v1/${name}`,
+        ),
+      )
+      .map((name) => [name, ["metrics:read", "metrics:read.public"]]),
+  ),
+  "GET /prometheus": "open",
+  "GET /prometheus/": "open",
+  "POST /v1/preview": ["admin:preview"],
+  "GET /v1/preview/:id": ["admin:preview"],
+  "GET /status/:tenant": "open",
+  "GET /v1/status/:tenant": "open",
   "GET /v1/schemas": "open",
   "GET /v1/schemas/:name": "open",
   "GET /v1/openapi.json": "open",
   "GET /v1/changelog": "open",
 };
 
-/** The routes of the product, whose answers are never reached: what is behind them is nothing. */
-const behind = new Proxy(
-  {},
-  {
-    get: () => () => {
-      throw new Refusal("not_found", "There is nothing behind the routes.");
-    },
-  },
-);
-const own: readonly Route[] = [
-  ...eventRoutes(behind as Parameters<typeof eventRoutes>[0]),
-  ...webhookRoutes(behind as Parameters<typeof webhookRoutes>[0]),
-  ...metricsRoutes(behind as Parameters<typeof metricsRoutes>[0]),
-  ...peerRoutes(behind as Parameters<typeof peerRoutes>[0]),
-];
-const routes = [...own, ...schemaRoutes(own)];
+const routes = productRoutes();
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
 
 const app = createPublicServer({

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { StoreReply } from "../../stores/scripted-store.ts";
 import { simulated, startMetricsServer, type HttpAnswer, type ScriptedMetricsServer } from "./metrics-server.ts";
 
-/** A dashboard that polls a settled window for an hour, and pays for its bytes once (wire, "Metrics"). */
+/** A dashboard that polls a settled window for an hour, and pays for its bytes once. */
 
 const startMs = Date.parse("2026-01-01T12:00:00Z");
 const hourMs = 3_600_000;

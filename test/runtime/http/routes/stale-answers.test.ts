@@ -46,7 +46,7 @@ async function start(): Promise<Serving> {
 }
 
 const isRead = (server: Serving, reads: number): Promise<boolean> =>
-  waitFor(() => server.reads() === reads, { timeoutMs: 5_000, pollMs: 1, what: "the store to be asked again" });
+  waitFor(() => server.reads() === reads, { timeoutMs: 20_000, pollMs: 1, what: "the store to be asked again" });
 
 describe("a response whose tail is just too old", () => {
   test("is served at once and marked as stale; it must not be cached; its cost is charged once", async () => {
@@ -72,7 +72,7 @@ describe("a response whose tail is just too old", () => {
         const answer = await server.get(lag);
         return /stale/u.test(answer.headers["x-query-cache"] ?? "") ? false : answer;
       },
-      { timeoutMs: 5_000, pollMs: 1, what: "the new tail" },
+      { timeoutMs: 20_000, pollMs: 1, what: "the new tail" },
     );
     expect(fresh === false ? "" : fresh.text).toContain('["2026-01-01T12:00:00.000Z",100]');
     expect(server.reads()).toBe(reads + 1);

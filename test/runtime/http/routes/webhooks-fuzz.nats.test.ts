@@ -10,7 +10,7 @@ import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
-import { findSchemathesis } from "../../../support/schemathesis.ts";
+import { findPythonProgram } from "../../../support/python-program.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../../support/webhook-partner.ts";
@@ -111,7 +111,7 @@ test(
   `requests made of the OpenAPI document find no 5xx and nothing that it does not say (${examples} to an operation)`,
   { timeout: installMsMax + runMsMax },
   async ({ skip }) => {
-    const found = await findSchemathesis();
+    const found = await findPythonProgram("schemathesis");
     if ("missing" in found) {
       process.stderr.write(`heliograph tests: not run: ${found.missing}\n`);
       skip(found.missing);

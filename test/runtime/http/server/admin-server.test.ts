@@ -26,7 +26,7 @@ afterAll(async () => app.close());
 
 describe("the admin server", () => {
   test("is healthy and ready when every part is healthy", async () => {
-    expect((await app.inject("/healthz")).json()).toEqual({ status: "ok", parts });
+    expect((await app.inject("/healthz")).json()).toEqual({ status: "ok", parts, config_hash: null });
     const ready = await app.inject("/readyz");
     expect([ready.statusCode, ready.json()]).toEqual([200, { ready: true, parts }]);
   });
@@ -34,7 +34,7 @@ describe("the admin server", () => {
   test("is alive, degraded and not ready when a part is not, and reports which and why", async () => {
     parts = [{ name: "config", ok: true }, sick];
     const healthy = await app.inject("/healthz");
-    expect([healthy.statusCode, healthy.json()]).toEqual([200, { status: "degraded", parts }]);
+    expect([healthy.statusCode, healthy.json()]).toEqual([200, { status: "degraded", parts, config_hash: null }]);
     const ready = await app.inject("/readyz");
     expect([ready.statusCode, ready.json()]).toEqual([503, { ready: false, parts }]);
   });

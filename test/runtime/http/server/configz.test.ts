@@ -89,7 +89,7 @@ describe("/configz", () => {
 describe("a long poll of /configz", () => {
   test("answers when the view does, and passes on the parameters", async () => {
     const asked = ask("/configz?wait=60&after=7");
-    await waitFor(() => waits.length === 1, { timeoutMs: 2000, what: "the poll" });
+    await waitFor(() => waits.length === 1, { timeoutMs: 20_000, what: "the poll" });
     expect(waits[0]).toMatchObject({ after: "7", waitMs: 60_000 });
     waits[0]?.end({ ...applied, version: "8" });
     expect((await asked).json()).toEqual({ ...applied, version: "8" });
@@ -112,7 +112,7 @@ describe("a long poll of /configz", () => {
 
   test("is refused beyond a bound, and taken again when one has ended", async () => {
     const asked = Array.from({ length: pollsMax }, () => ask("/configz?wait=60&after=7"));
-    await waitFor(() => waits.length === pollsMax, { timeoutMs: 2000, what: "all polls" });
+    await waitFor(() => waits.length === pollsMax, { timeoutMs: 20_000, what: "all polls" });
     const refused = await ask("/configz?wait=60&after=7");
     expect([refused.statusCode, refused.json().code, refused.headers["retry-after"]]).toEqual([
       429,
@@ -124,7 +124,7 @@ describe("a long poll of /configz", () => {
     for (const { end } of waits.splice(0)) end(applied);
     await Promise.all(asked);
     const again = ask("/configz?wait=60&after=7");
-    await waitFor(() => waits.length === 1, { timeoutMs: 2000, what: "the poll after" });
+    await waitFor(() => waits.length === 1, { timeoutMs: 20_000, what: "the poll after" });
     waits[0]?.end(applied);
     expect((await again).statusCode).toBe(200);
   });

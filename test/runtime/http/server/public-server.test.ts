@@ -30,7 +30,7 @@ const app = createPublicServer({
   log: pino({}, { write: (line: string) => logLines.push(JSON.parse(line) as Record<string, unknown>) }),
   observe: (outcome) => outcomes.push(outcome),
   now: () => 1_767_225_600_000,
-  limits: { responseTimeoutMs: 200 },
+  limits: { responseTimeoutMs: 1_000 },
   authenticate: async (authorization) => {
     if (authorization === undefined) throw new Refusal("token_missing", "Send a token.");
     return authorization === "Bearer narrow" ? { ...caller, scopes: ["other"] } : caller;

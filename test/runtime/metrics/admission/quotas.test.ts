@@ -10,7 +10,12 @@ import type { QuotaClient } from "../../../../runtime/metrics/admission/buckets/
 const hourSeconds = 3_600;
 
 function client(limits: Partial<ClassLimits> = {}, perMetric: readonly MetricLimits[] = []): QuotaClient {
-  return { client: "dashboards", queryClass: "A", limits: { ...classDefaults.A, ...limits }, perMetric };
+  return {
+    client: "dashboards",
+    queryClass: "A",
+    limits: { ...classDefaults.A, burst: 20, maxConcurrent: 20, ...limits },
+    perMetric,
+  };
 }
 
 const costs = (cost: number): ReadonlyMap<string, number> => new Map([["cpu_util", cost]]);

@@ -19,7 +19,7 @@ function series(...buckets: readonly Bounds[]): readonly HistogramSeries[] {
   return [{ labels: {}, histograms: [undefined, { count, sum: 1, buckets: own }] }];
 }
 
-describe("the schema of a bucket (design §5 rule 10)", () => {
+describe("the schema of a bucket", () => {
   test("is inferred from the bounds for every schema and index of positive and negative buckets", () => {
     fc.assert(
       fc.property(

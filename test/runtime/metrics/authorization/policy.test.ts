@@ -6,7 +6,8 @@ import { accessOf } from "../../../../runtime/metrics/authorization/access.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { indexCatalogs, type MetricEntry } from "../../../../runtime/metrics/catalog/catalog-index.ts";
 import { grant, requireReadScope, type Grant } from "../../../../runtime/metrics/authorization/policy.ts";
-import { refused } from "../refused.ts";
+import type { Filters } from "../../../../runtime/metrics/request/parameters.ts";
+import { refusalOf, refused } from "../refused.ts";
 import { configOf, everyone, metricConfig, storeConfig, wideLimits } from "../oracle/universe.ts";
 
 const url = "http://127.0.0.1:9";
@@ -55,13 +56,19 @@ const quotas = { quotas: [], classDefaults: { A: wideLimits, B: wideLimits, C: w
 
 interface Ask {
   readonly ids?: readonly string[];
-  readonly filters?: Readonly<Partial<Record<LabelName, string>>>;
+  readonly filters?: Readonly<Partial<Record<LabelName, string | readonly string[]>>>;
   readonly caller?: Partial<Caller>;
+}
+
+/** Filters as a query has them: lists of values. */
+function filtersOf(filters: Required<Ask>["filters"]): Filters {
+  const listed = Object.entries(filters) as [LabelName, string | readonly string[]][];
+  return new Map(listed.map(([label, values]) => [label, typeof values === "string" ? [values] : values]));
 }
 
 function ask({ ids = ["one_region"], filters = {}, caller = {} }: Ask): Grant {
   const full = { ...everyone, tenants: ["brand-a"], ...caller };
-  const asked = new Map(Object.entries(filters) as [LabelName, string][]);
+  const asked = filtersOf(filters);
   requireReadScope(full);
   return grant(ids.map(entry), asked, full, accessOf(full, quotas));
 }
@@ -135,9 +142,39 @@ describe("a request is refused (Operational Metrics API §5)", () => {
       { ids: ["prod_only"], filters: { environment: "dev" } },
       "invalid_filter filter[environment]",
     ],
+    [
+      "for two tenants, of which each is allowed",
+      { filters: { tenant: ["a", "b"] }, caller: { tenants: ["*"] } },
+      "invalid_filter filter[tenant]",
+    ],
+    [
+      "for two regions, of which one is not in the token",
+      { ids: ["scoped"], filters: { region: ["eu", "latam"] }, caller: { regions: ["eu"] } },
+      "region_forbidden filter[region]",
+    ],
+    [
+      "for two regions without a compliance scope over both",
+      { ids: ["unscoped"], filters: { region: ["eu", "latam"] } },
+      "region_forbidden filter[region]",
+    ],
+    [
+      "for two environments, of which one is not in the token",
+      { filters: { environment: ["dev", "prod"] }, caller: { environments: ["dev"] } },
+      "environment_forbidden filter[environment]",
+    ],
+    [
+      "for regions that do not hold the metric",
+      { filters: { region: ["apac", "latam"] } },
+      "invalid_filter filter[region]",
+    ],
   ];
   test.each(rows)("%s", (_sentence, asked, refusal) => {
     expect(refused(() => ask(asked))).toBe(refusal);
+  });
+
+  test("with the first name that is not allowed", () => {
+    const asked = { filters: { environment: ["dev", "prod", "staging"] }, caller: { environments: ["dev"] } };
+    expect(refusalOf(() => ask(asked)).message).toContain("the environment prod is not allowed");
   });
 });
 
@@ -163,6 +200,19 @@ describe("a request is granted", () => {
 
   test("the regions of the token, without a filter", () => {
     expect(names(ask({ ids: ["unscoped"], caller: { regions: ["eu"] } }))).toEqual(["eu"]);
+  });
+
+  test("the regions that it names, where the compliance scope lists them all", () => {
+    const granted = ask({ ids: ["half_scoped"], filters: { region: ["eu", "latam"] } });
+    expect([names(granted), granted.regions]).toEqual([
+      ["eu", "latam"],
+      ["eu", "latam"],
+    ]);
+  });
+
+  test("the environments that it names", () => {
+    const granted = ask({ filters: { environment: ["dev", "prod"] } });
+    expect([names(granted), granted.environments]).toEqual([["eu", "eu-prod"], new Set(["dev", "prod"])]);
   });
 
   test("only stores of its environments", () => {
@@ -211,8 +261,8 @@ describe("no combination widens access", () => {
   const filters = fc.record(
     {
       tenant: fc.constantFrom(...tenantNames, "*"),
-      region: fc.constantFrom(...regionNames),
-      environment: fc.constantFrom(...environmentNames),
+      region: fc.subarray([...regionNames], { minLength: 1, maxLength: 2 }),
+      environment: fc.subarray([...environmentNames], { minLength: 1, maxLength: 2 }),
     },
     { requiredKeys: [] },
   );
@@ -231,12 +281,7 @@ describe("no combination widens access", () => {
     const own = { ...quotas, quotas: [{ ...origin, class: "A" as const, limits: wideLimits, perMetric: [], clients }] };
     try {
       requireReadScope(caller);
-      return grant(
-        wanted.map(entry),
-        new Map(Object.entries(asked) as [LabelName, string][]),
-        caller,
-        accessOf(caller, own),
-      );
+      return grant(wanted.map(entry), filtersOf(asked), caller, accessOf(caller, own));
     } catch (error) {
       if (error instanceof Refusal) return undefined;
       throw error;
@@ -379,11 +424,10 @@ describe("no combination widens access", () => {
   }
 
   function filtersAsClaims(asked: Asked["filters"]): Pick<Caller, "tenants" | "regions" | "environments" | "metrics"> {
-    const one = (value: string | undefined): readonly string[] => [value ?? "*"];
     return {
-      tenants: one(asked.tenant),
-      regions: one(asked.region),
-      environments: one(asked.environment),
+      tenants: [asked.tenant ?? "*"],
+      regions: asked.region ?? ["*"],
+      environments: asked.environment ?? ["*"],
       metrics: ["*"],
     };
   }

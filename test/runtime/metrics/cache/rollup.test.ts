@@ -122,7 +122,7 @@ function isExplained(shop: Shop, series: readonly StoreSeries[], wide: Wide): re
   });
 }
 
-/** Source: design §5 rule 12. */
+/** Sums may differ by the order of their terms; all else is equal to the last bit. */
 function isEqual(found: number | undefined, wanted: number | undefined, merge: Merge): boolean {
   if (found === undefined || wanted === undefined || Number.isNaN(wanted)) return Object.is(found, wanted);
   return merge === "sum" ? Math.abs(found - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted)) : found === wanted;

@@ -45,7 +45,7 @@ const ask = (
   asked: Omit<Asked, "lifetimes"> = {},
 ) => read(queryContext, stores, cache, grid, { lifetimes: renewing, ...asked });
 const renewed = ({ ended }: Renewing, count = 1): Promise<boolean> =>
-  waitFor(() => ended.length >= count, { timeoutMs: 5_000, pollMs: 1, what: "a renewal" });
+  waitFor(() => ended.length >= count, { timeoutMs: 20_000, pollMs: 1, what: "a renewal" });
 
 describe("a point whose lifetime has just ended", () => {
   test("is served at once and refreshed for the next caller", async () => {
@@ -182,7 +182,7 @@ describe("background refreshes", () => {
     const ended: unknown[] = [];
     const refreshes = createBackgroundRefreshes({ deadlineMs: 5, ended: (failure) => void ended.push(failure) });
     refreshes.begin("read", never);
-    await waitFor(() => ended.length === 1, { timeoutMs: 5_000, pollMs: 1, what: "the deadline" });
+    await waitFor(() => ended.length === 1, { timeoutMs: 20_000, pollMs: 1, what: "the deadline" });
     expect(String(ended[0])).toContain("not refreshed in 5 ms");
     expect(refreshes.begin("read", never)).toBe(true);
     refreshes.stop();

@@ -48,7 +48,17 @@ describe("a question", () => {
       ask: { ...ask, regions: ["eu", "latam"], environments: ["prod", "staging"] },
       over,
     });
+    const filters = { service: ["web", "api", "web"], psp: ["one"], device: "tv" };
+    expect(read({ filters })).toMatchObject({
+      ask: { filters: { service: ["api", "web"], psp: "one", device: "tv" } },
+    });
     expect(readQuestion(bytes({ version: 1, probe: { region: "latam" } }))).toEqual({ kind: "probe", region: "latam" });
+  });
+
+  test("may have a step apart from the width, and has none by default", () => {
+    const points = { ...ask.points, step_ms: 15_000 };
+    expect(read({ points })).toMatchObject({ ask: { points } });
+    expect(JSON.stringify(read())).not.toContain("step_ms");
   });
 
   const rows: readonly (readonly [sentence: string, work: () => unknown, code: string, field: string | undefined])[] = [
@@ -87,12 +97,43 @@ describe("a question", () => {
     ],
     ["groups by a person", () => read({ group_by: ["userId"] }), "forbidden_label", "ask.group_by"],
     ["filters by a NUL", () => read({ filters: { service: "a\u0000b" } }), "invalid_filter", "ask.filters.service"],
-    ["filters by a list", () => read({ filters: { service: ["a"] } }), "invalid_filter", "ask.filters.service"],
+    ["filters by no value", () => read({ filters: { service: [] } }), "invalid_filter", "ask.filters.service"],
+    [
+      "filters by a list in a list",
+      () => read({ filters: { service: [["a"]] } }),
+      "invalid_filter",
+      "ask.filters.service",
+    ],
+    [
+      "filters by too many values",
+      () => read({ filters: { service: Array.from({ length: 51 }, (_, index) => `s${index}`) } }),
+      "invalid_filter",
+      "ask.filters.service",
+    ],
+    [
+      "filters by a card number among others",
+      () => read({ filters: { service: ["a", "4111111111111111"] } }),
+      "invalid_filter",
+      "ask.filters.service",
+    ],
     [
       "has points of half a millisecond",
       () => read({ points: { ...ask.points, width_ms: 1_000.5 } }),
       "invalid_request",
       "ask.points.width_ms",
+    ],
+    [
+      "has points half a millisecond apart",
+      () => read({ points: { ...ask.points, step_ms: 1_000.5 } }),
+      "invalid_request",
+      "ask.points.step_ms",
+    ],
+    // An earlier version does so with a step apart from the width: it would answer for other times.
+    [
+      "has points of a kind that only later versions know",
+      () => read({ points: { ...ask.points, phase_ms: 10_000 } }),
+      "unknown_parameter",
+      "phase_ms",
     ],
     [
       "has points without an interval",

@@ -4,11 +4,13 @@ import type { SloConfig } from "../../../../crds/config.ts";
 import { errorTable, type ErrorCode } from "../../../../runtime/errors/table.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { runsOf } from "../../../support/soak.ts";
+import { questionBytesMax } from "../../../../runtime/metrics/federation/parse-question.ts";
 import { ask, countPoints, isExact, isPercentile, metricIds } from "../oracle/ask.ts";
 import type { MetricId } from "../oracle/asked.ts";
 import { differences, exactly } from "../oracle/differences.ts";
 import { dataStartMs } from "../oracle/generated-series.ts";
 import { nowMs, rawOf, startHolding, type RunningLayout, type Server } from "../oracle/layouts.ts";
+import { askLeaf, atStamps, pointsOf, randomLeaf } from "../oracle/leaf-points.ts";
 import { randomQuery } from "../oracle/random-query.ts";
 import { recompute } from "../oracle/recompute.ts";
 import { everyone, generatedMetrics, parameters, type TestStore } from "../oracle/universe.ts";
@@ -73,6 +75,31 @@ describe("an answer over a peer", () => {
         { seed, numRuns: runsOf(600) },
       );
       expect(points).toBeGreaterThan(runsOf(15_000));
+    },
+  );
+
+  test(
+    `to a leaf of any width, step and phase is that of all stores, over ${runsOf(400)} random leaves`,
+    { timeout: soakMs },
+    async () => {
+      let points = 0;
+      await fc.assert(
+        fc.asyncProperty(randomLeaf(even, ["region"]), async (leaf) => {
+          const own = pointsOf(leaf);
+          const actual = await askLeaf(running.asking, leaf);
+          points += countPoints(actual);
+          // As above. The recomputation has no regions.
+          const isRecomputed = isPercentile(leaf) && !leaf.groupBy.includes("region");
+          const wanted = isRecomputed
+            ? atStamps(recompute(leaf, own.grid, raw), own)
+            : exactly((await askLeaf(running.direct, leaf)).points);
+          expect(differences(actual.points, wanted, { oracle: "direct", exact: isExact(leaf) })).toEqual([]);
+        }),
+        { seed, numRuns: runsOf(400) },
+      );
+      expect(points).toBeGreaterThan(runsOf(5_000));
+      const apart = running.proxy.exchanges().filter(({ request }) => request.body.includes('"step_ms":'));
+      expect(apart.length).toBeGreaterThan(runsOf(100));
     },
   );
 
@@ -275,6 +302,13 @@ describe("a peer answers", () => {
       "ask.points.width_ms",
     ],
     [
+      "points that are too close",
+      {},
+      body({ points: { ...askedPart.points, step_ms: 10_000 } }),
+      "invalid_step",
+      "ask.points.step_ms",
+    ],
+    [
       "increases by another rule",
       {},
       body({ metric: "payments", agg: "sum", part: "increase", points: { ...askedPart.points, increases: "Plain" } }),
@@ -318,7 +352,7 @@ describe("a peer answers", () => {
     [
       "more than a question may hold",
       {},
-      body({ filters: { service: "a".repeat(20_000) } }),
+      body({ filters: { service: "a".repeat(questionBytesMax) } }),
       "body_too_large",
       undefined,
     ],

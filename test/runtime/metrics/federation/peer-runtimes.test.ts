@@ -212,10 +212,10 @@ describe("a query over a peer", () => {
     const leaving = new AbortController();
     const asked = ask(running, [["metric", "lag"], ["agg", "max"], ...latam], leaving.signal);
     const ended = asked.catch((error: unknown) => error);
-    await waitFor(() => rangesOf(running.latam) > 0, { timeoutMs: 10_000, what: "a request at the peer's store" });
+    await waitFor(() => rangesOf(running.latam) > 0, { timeoutMs: 20_000, what: "a request at the peer's store" });
     leaving.abort(new Error("left"));
     expect(await ended).toMatchObject({ message: "left" });
-    await waitFor(() => running.latam[0]?.abandoned() === 1, { timeoutMs: 10_000, what: "a request that is given up" });
+    await waitFor(() => running.latam[0]?.abandoned() === 1, { timeoutMs: 20_000, what: "a request that is given up" });
   });
 
   test("needs the role of a sensitive metric in the peer's token too", async () => {

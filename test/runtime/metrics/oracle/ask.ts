@@ -67,7 +67,7 @@ export function isPercentile({ agg }: AskedSeries): boolean {
 }
 
 /** How many points an answer has. */
-export function countPoints({ points }: Answered): number {
+export function countPoints({ points }: Pick<Answered, "points">): number {
   return points.values().reduce((sum, own) => sum + own.size, 0);
 }
 

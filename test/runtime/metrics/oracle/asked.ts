@@ -16,6 +16,13 @@ export interface ResponseGrid {
   readonly fromMs: number;
   readonly toMs: number;
   readonly stepSeconds: number;
+  /** @default stepSeconds */
+  readonly widthSeconds?: number;
+}
+
+/** The time that each point covers. */
+export function widthOf({ stepSeconds, widthSeconds = stepSeconds }: ResponseGrid): number {
+  return widthSeconds;
 }
 
 /** What the generated metrics are, said a second time and apart from the catalog. */
@@ -44,9 +51,10 @@ export function inStore(label: string): string {
 }
 
 /** End of each point. */
-export function ends({ fromMs, toMs, stepSeconds }: ResponseGrid): readonly number[] {
+export function ends(grid: ResponseGrid): readonly number[] {
+  const { fromMs, toMs, stepSeconds } = grid;
   const times: number[] = [];
-  for (let ms = fromMs + stepSeconds * 1_000; ms <= toMs; ms += stepSeconds * 1_000) times.push(ms);
+  for (let ms = fromMs + widthOf(grid) * 1_000; ms <= toMs; ms += stepSeconds * 1_000) times.push(ms);
   return times;
 }
 

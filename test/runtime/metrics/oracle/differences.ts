@@ -1,7 +1,7 @@
 import type { SeriesPoints } from "./asked.ts";
 import type { Expected } from "./recompute.ts";
 
-/** Source: design §5 rule 12. */
+/** Sums may differ by the order of their terms. */
 const relativeTolerance = 1e-9;
 
 /** How two sets of series differ, in words, point by point; a point that only one of them has is a difference. */

@@ -1,4 +1,13 @@
-import { inStore, keyOf, kinds, quantiles, type ResponseGrid, type AskedSeries, type SeriesPoints } from "./asked.ts";
+import {
+  inStore,
+  keyOf,
+  kinds,
+  quantiles,
+  widthOf,
+  type ResponseGrid,
+  type AskedSeries,
+  type SeriesPoints,
+} from "./asked.ts";
 import type { RawHistogram } from "./native-functions.ts";
 import type { RawSeries } from "./recompute.ts";
 import type { TestStore } from "./universe.ts";
@@ -22,17 +31,17 @@ interface StoredHistogram {
 }
 
 /** The same question in PromQL, finished by Prometheus itself: ratios and quantiles too. */
-function directQuery(asked: AskedSeries, stepSeconds: number): string {
+function directQuery(asked: AskedSeries, widthSeconds: number): string {
   const { kind, name } = kinds[asked.metric];
   const range = (suffix = "", more: readonly string[] = []): string =>
-    `${name}${suffix}{${[...matchersOf(asked), ...more].join(", ")}}[${stepSeconds}s]`;
+    `${name}${suffix}{${[...matchersOf(asked), ...more].join(", ")}}[${widthSeconds}s]`;
   switch (kind) {
     case "gauge":
       return gaugeQuery(asked, range());
     case "counter":
-      return counterQuery(asked, `increase(${range()})`, stepSeconds);
+      return counterQuery(asked, `increase(${range()})`, widthSeconds);
     case "anchored":
-      return counterQuery(asked, `increase(${range()} anchored)`, stepSeconds);
+      return counterQuery(asked, `increase(${range()} anchored)`, widthSeconds);
     case "ratio":
       return `${sumBy(asked, `increase(${range("", ['result="ok"'])})`)} / ${sumBy(asked, `increase(${range()})`)}`;
     case "histogram":
@@ -64,9 +73,11 @@ function gaugeQuery(asked: AskedSeries, range: string): string {
   return `${sumBy(asked, `sum_over_time(${range})`)} / ${sumBy(asked, `count_over_time(${range})`)}`;
 }
 
-function counterQuery(asked: AskedSeries, increase: string, stepSeconds: number): string {
+function counterQuery(asked: AskedSeries, increase: string, widthSeconds: number): string {
   if (asked.agg === "sum") return sumBy(asked, increase);
-  return asked.agg === "avg" ? `${sumBy(asked, increase)} / ${stepSeconds}` : `${asked.agg} ${by(asked)} (${increase})`;
+  return asked.agg === "avg"
+    ? `${sumBy(asked, increase)} / ${widthSeconds}`
+    : `${asked.agg} ${by(asked)} (${increase})`;
 }
 
 function histogramQuery(asked: AskedSeries, increase: (suffix: string) => string): string {
@@ -90,7 +101,7 @@ function nativeQuery({ agg }: AskedSeries, summed: string): string {
 
 /** What a server answers to {@link directQuery}; points that are no finite number are left out. */
 export async function askDirectly(url: string, asked: AskedSeries, grid: ResponseGrid): Promise<SeriesPoints<number>> {
-  const series = await askRange(url, directQuery(asked, grid.stepSeconds), grid);
+  const series = await askRange(url, directQuery(asked, widthOf(grid)), grid);
   const finite = series.map(({ metric, values = [] }) => {
     const points = values.map(([seconds, text]) => [Math.round(seconds * 1_000), Number(text)] as const);
     const key = keyOf(asked.groupBy, (label) => metric[inStore(label)]);
@@ -100,12 +111,9 @@ export async function askDirectly(url: string, asked: AskedSeries, grid: Respons
 }
 
 /** The series of any range query over a grid; what is cached is not looked at. */
-export async function askRange(
-  url: string,
-  query: string,
-  { fromMs, toMs, stepSeconds }: ResponseGrid,
-): Promise<Matrix["data"]["result"]> {
-  const start = String(fromMs / 1_000 + stepSeconds);
+export async function askRange(url: string, query: string, grid: ResponseGrid): Promise<Matrix["data"]["result"]> {
+  const { fromMs, toMs, stepSeconds } = grid;
+  const start = String(fromMs / 1_000 + widthOf(grid));
   const { data } = await post(`${url}/api/v1/query_range`, {
     query,
     start,

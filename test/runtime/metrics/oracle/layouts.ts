@@ -23,8 +23,8 @@ export interface RunningLayouts {
   readonly layout: (name: Layout) => RunningLayout;
   /** The store that holds everything. */
   readonly wholeUrl: string;
-  /** That store behind caches that are empty. */
-  readonly caching: () => MetricsApi;
+  /** A layout behind caches that are empty. @param name by default one store */
+  readonly caching: (name?: Layout) => MetricsApi;
   stop(): Promise<void>;
 }
 
@@ -81,13 +81,10 @@ export async function startLayouts(flavour: Flavour = "Prometheus"): Promise<Run
   const url = (server: ServerName): string => servers.get(server)?.url ?? "";
   const running = new Map<Layout, RunningLayout>();
   const known = new Map<string, Promise<RunningLayout["raw"]>>();
+  const storesIn = (name: Layout): readonly TestStore[] =>
+    serversOf[name].map(([server, region]) => ({ name: server, region, url: url(server), flavour }));
   for (const name of layouts) {
-    const stores = serversOf[name].map(([server, region]): TestStore => ({
-      name: server,
-      region,
-      url: url(server),
-      flavour,
-    }));
+    const stores = storesIn(name);
     const perStore = await Promise.all(stores.map((store) => readOnce(known, store, names)));
     running.set(name, { api: apiOver(stores), raw: (series) => perStore.flatMap((raw) => raw(series)) });
   }
@@ -98,8 +95,7 @@ export async function startLayouts(flavour: Flavour = "Prometheus"): Promise<Run
       return layout;
     },
     wholeUrl: url("whole"),
-    caching: () =>
-      apiOver([{ name: "whole", region: "eu", url: url("whole"), flavour }], { memorySeconds: 60, hotTailSeconds: 60 }),
+    caching: (name = "one store") => apiOver(storesIn(name), { memorySeconds: 60, hotTailSeconds: 60 }),
     async stop() {
       await Promise.all([...running.values()].map(({ api }) => api.stop()));
       await Promise.all([...servers.values()].map((server) => server.stop()));

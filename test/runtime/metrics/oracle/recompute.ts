@@ -4,6 +4,7 @@ import {
   keyOf,
   kinds,
   quantiles,
+  widthOf,
   type ResponseGrid,
   type AskedSeries,
   type SeriesPoints,
@@ -62,7 +63,7 @@ export function recompute(
 ): SeriesPoints<Expected> {
   const selected = selectorsOf(asked).flatMap((name) => raw(name).filter(({ labels }) => matches(asked, labels)));
   const groups = Map.groupBy(selected, ({ labels }) => keyOf(asked.groupBy, (label) => labels[inStore(label)]));
-  const value = valueOf(asked, rulesOf(rules, grid.stepSeconds * 1_000));
+  const value = valueOf(asked, rulesOf(rules, widthOf(grid) * 1_000));
   const series = [...groups].map(([key, own]) => [key, pointsOf(own, grid, value)] as const);
   return new Map(series.filter(([, points]) => points.size > 0));
 }

@@ -3,6 +3,7 @@ import type {
   ClassLimits,
   LabelName,
   MetricConfig,
+  PeerStoreConfig,
   QueriedStoreConfig,
   RuntimeConfig,
   StoreConfig,
@@ -52,6 +53,23 @@ export function storeConfig(
     ...changes,
   };
 }
+
+/** A region that another runtime reads. Pinned digests hold all of its members. */
+export const peerStore: PeerStoreConfig = {
+  name: "us",
+  region: "us",
+  residency: "us",
+  tenancy: "Labelled",
+  labelMap: {},
+  settleSeconds: 60,
+  peer: {
+    url: "https://us.example",
+    timeoutMs: 1_000,
+    increases: "Extrapolated",
+    auth: { kind: "bearer", token: "default/peer/token" },
+    tls: { client: { certificate: "default/peer/cert", key: "default/peer/key" } },
+  },
+};
 
 /** A configuration with one catalog. */
 export function configOf(stores: readonly StoreConfig[], metrics: readonly MetricConfig[]): RuntimeConfig {

@@ -67,6 +67,20 @@ describe("the request to each store contains", () => {
     ]);
   });
 
+  test("every value of a filter, as text", () => {
+    const one = plan([
+      ["metric", "lag"],
+      ["filter[psp]", "acme"],
+    ]);
+    const several = new Map([...one.query.filters, ["psp", ["a.b", "c|d"]] as const]);
+    const made = makePlan({ ...one.query, filters: several }, noonMs);
+    expect(selectors(made).map(([, text]) => text)).toEqual([
+      'max(timestamp({__name__="lag",result!~"x.*",psp=~"a\\\\.b|c\\\\|d",tenant="brand-a"}))',
+      'max(timestamp({__name__="lag",result!~"x.*",provider=~"a\\\\.b|c\\\\|d",tenant="brand-a"}))',
+      'max(timestamp({__name__="lag",result!~"x.*",psp=~"a\\\\.b|c\\\\|d"}))',
+    ]);
+  });
+
   test("the environments of the token, where the store has no environment itself", () => {
     expect(selectors(plan([["metric", "lag"]], ["prod", "dev.1"]))).toEqual([
       ["a", 'max(timestamp({__name__="lag",result!~"x.*",env=~"dev\\\\.1|prod",tenant="brand-a"}))'],
@@ -136,6 +150,17 @@ describe("the request to each store contains", () => {
 const costEstimate = (of: ReturnType<typeof plan>): number => totalCost(expectedCosts(of));
 
 describe("the cost estimate (Operational Metrics API §6)", () => {
+  test.each([
+    ["as wide as their step", 60, 60, 1],
+    ["a little wider", 60, 61, 2],
+    ["five times as wide", 60, 300, 5],
+    ["narrower", 60, 30, 1],
+  ])("is times the steps that a point covers: points %s", (_sentence, stepSeconds, widthSeconds, times) => {
+    const { query } = plan([["metric", "lag"]]);
+    const window = { ...query.window, fromMs: noonMs - 59 * 60_000 - widthSeconds * 1_000, stepSeconds, widthSeconds };
+    expect(costEstimate(makePlan({ ...query, window }, noonMs))).toBe(3 * 2 * 60 * times);
+  });
+
   test("is ranges times series times points", () => {
     expect(costEstimate(plan([["metric", "lag"]]))).toBe(3 * 2 * 60);
     expect(

@@ -167,6 +167,7 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
 describe("an instant", () => {
   test("is a query of one point, as wide as the smallest step of the caller", () => {
     const made = makeInstant(parameters([["metric", "queue_lag"]]), reader, contextOf(), nowMs);
-    expect(made.window).toEqual({ fromMs: nowMs - 60_000, toMs: nowMs, stepSeconds: 60, downsample: undefined });
+    const [fromMs, toMs] = [nowMs - 60_000, nowMs];
+    expect(made.window).toEqual({ fromMs, toMs, stepSeconds: 60, widthSeconds: 60, downsample: undefined });
   });
 });

@@ -13,10 +13,11 @@ const grids: fc.Arbitrary<PointGrid> = fc
   .record({
     stepSeconds: fc.constantFrom(10, 15, 60, 77, 300, 3_600, 3_601, 7_200, 86_400, 172_800),
     first: fc.integer({ min: 1, max: 3_000_000 }),
+    phaseSeconds: fc.constantFrom(0, 5, 40),
     count: fc.integer({ min: 1, max: 3_000 }),
   })
-  .map(({ stepSeconds, first, count }) => ({
-    startMs: first * stepSeconds * 1_000,
+  .map(({ stepSeconds, first, phaseSeconds, count }) => ({
+    startMs: (first * stepSeconds + phaseSeconds) * 1_000,
     stepMs: stepSeconds * 1_000,
     count,
   }));
@@ -28,7 +29,7 @@ describe("the splits of a grid", () => {
   test("contain its points, each once and in order", () => {
     fc.assert(
       fc.property(grids, (grid) => {
-        const splits = splitRange(grid);
+        const splits = splitRange(grid, grid.stepMs);
         expect(splits.flatMap(({ grid: own }) => timesOf(own))).toEqual(timesOf(grid));
         expect(splits.map(({ offset }) => offset)).toEqual(
           splits.map((_, index) => splits.slice(0, index).reduce((sum, { grid: own }) => sum + own.count, 0)),
@@ -39,7 +40,7 @@ describe("the splits of a grid", () => {
 
   test("of two overlapping windows end at the same points", () => {
     const endsInside = ({ startMs, stepMs, count }: PointGrid, from: number, to: number): readonly number[] =>
-      splitRange({ startMs, stepMs, count })
+      splitRange({ startMs, stepMs, count }, stepMs)
         .slice(0, -1)
         .map(({ grid }) => grid.startMs + (grid.count - 1) * grid.stepMs)
         .filter((ms) => ms >= from && ms < to);
@@ -59,14 +60,16 @@ describe("the splits of a grid", () => {
 
   test("are whole days for points of five minutes, and a dozen of them for points of an hour", () => {
     const week = { startMs: Date.parse("2026-01-01T00:05:00Z"), stepMs: 300_000, count: 7 * 288 };
-    expect(splitRange(week).map(({ grid }) => grid.count)).toEqual(Array(7).fill(288));
+    expect(splitRange(week, week.stepMs).map(({ grid }) => grid.count)).toEqual(Array(7).fill(288));
     const quarter = { startMs: Date.parse("2026-01-01T01:00:00Z"), stepMs: 3_600_000, count: 90 * 24 };
-    expect(Math.max(...splitRange(quarter).map(({ grid }) => grid.count))).toBe(288);
-    expect(splitRange(quarter).length).toBeLessThanOrEqual(9);
+    expect(Math.max(...splitRange(quarter, quarter.stepMs).map(({ grid }) => grid.count))).toBe(288);
+    expect(splitRange(quarter, quarter.stepMs).length).toBeLessThanOrEqual(9);
   });
 
   test("are one for a window inside a day", () => {
-    expect(splitRange({ startMs: Date.parse("2026-01-01T10:00:15Z"), stepMs: 15_000, count: 720 })).toHaveLength(1);
+    expect(
+      splitRange({ startMs: Date.parse("2026-01-01T10:00:15Z"), stepMs: 15_000, count: 720 }, 15_000),
+    ).toHaveLength(1);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { oneOf, printExemplified, printVector } from "../../../../runtime/metrics/promql/promql.ts";
 
 describe("PromQL", () => {
-  test("of a range excludes its left end on a store with closed ranges (design §5 rule 2)", () => {
+  test("of a range excludes its left end on a store with closed ranges", () => {
     const vector = { kind: "over", fn: "sum_over_time", of: { name: "m", matchers: [] }, rangeMs: 300_000 } as const;
     expect(printVector(vector, "LeftOpen")).toBe('sum_over_time({__name__="m"}[300000ms])');
     expect(printVector(vector, "LeftClosed")).toBe('sum_over_time({__name__="m"}[299999ms])');

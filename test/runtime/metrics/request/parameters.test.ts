@@ -32,8 +32,8 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
         metrics: ["a", "b"],
         aggregation: "p95",
         filters: new Map([
-          ["psp", "acme"],
-          ["tenant", "brand-a"],
+          ["psp", ["acme"]],
+          ["tenant", ["brand-a"]],
         ]),
         groupBy: ["psp", "service"],
         downsample: "5m",

@@ -9,6 +9,7 @@ import {
   pointTimes,
   resolveInstant,
   resolveWindow,
+  stepWithin,
   type ResolvedWindow,
 } from "../../../../runtime/metrics/request/window.ts";
 import { refusalOf, refused } from "../refused.ts";
@@ -114,7 +115,7 @@ describe("the ends of a window", () => {
   });
 });
 
-describe("the grid (design §5 rule 1)", () => {
+describe("the grid", () => {
   const asked = fc.record({
     fromMs: fc.integer({ min: 0, max: nowMs - 2 }),
     lengthMs: fc.integer({ min: 1, max: 400 * 86_400_000 }),
@@ -153,7 +154,7 @@ describe("the grid (design §5 rule 1)", () => {
   });
 });
 
-describe("an instant (design §5 rule 1)", () => {
+describe("an instant", () => {
   test("is the last whole point at or before its time", () => {
     const window = resolveInstant(Date.parse("2026-01-31T11:30:59Z"), undefined, { nowMs, stepSecondsMin: 60 });
     expect(pointTimes(window)).toEqual([Date.parse("2026-01-31T11:30:00Z")]);
@@ -167,16 +168,32 @@ describe("an instant (design §5 rule 1)", () => {
 });
 
 test("a suggestion is the next coarser step and downsample, if there is one", () => {
-  expect([coarserStep(10, Infinity), coarserStep(61, Infinity), coarserStep(86_400, Infinity)]).toEqual([
-    15,
-    120,
-    undefined,
-  ]);
+  const steps = [10, 61, 86_400].map((stepSeconds) =>
+    coarserStep({ fromMs: 0, toMs: 400 * 86_400_000, stepSeconds, widthSeconds: stepSeconds }),
+  );
+  expect(steps).toEqual([15, 120, undefined]);
   expect([
     coarserDownsample(10, Infinity),
     coarserDownsample(60, Infinity),
     coarserDownsample(3_600, Infinity),
   ]).toEqual(["1m", "5m", undefined]);
+});
+
+describe("a suggestion for points whose width is not their step", () => {
+  const window = { fromMs: 0, toMs: 4 * hour * 1_000, stepSeconds: 20, widthSeconds: 300 };
+
+  test("is a multiple of the step, since another one reads as many points", () => {
+    expect([coarserStep(window), coarserStep({ ...window, widthSeconds: 20 })]).toEqual([60, 30]);
+  });
+
+  test("costs the share at most, width included", () => {
+    const units = (stepSeconds: number): number => ((4 * hour) / stepSeconds + 1) * Math.ceil(300 / stepSeconds);
+    for (const share of [0.9, 0.3, 0.1, 0.02, 0.005]) {
+      const step = stepWithin(window, share) ?? Number.NaN;
+      expect(units(step)).toBeLessThanOrEqual(pointCount(window) * 15 * share);
+    }
+    expect(stepWithin(window, 0.0001)).toBeUndefined();
+  });
 });
 
 describe("a window that is shorter than one point", () => {

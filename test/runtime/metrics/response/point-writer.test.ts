@@ -7,7 +7,7 @@ const times = [0, 60_000, 1_767_225_599_999, 1_767_225_600_000, 253_402_300_799_
 const written = (values: readonly number[], room = 8): string => {
   const writer = createPointWriter(room);
   writer.text('é{"points":[');
-  writer.points(writeTimes(times), Float64Array.from(values));
+  writer.points(Float64Array.from(values), () => writeTimes(times), undefined);
   writer.text("]}");
   return Buffer.from(writer.bytes()).toString();
 };

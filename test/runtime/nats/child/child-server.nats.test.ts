@@ -110,13 +110,14 @@ describe("a child nats-server", () => {
     });
   });
 
-  test("is adopted with its store after its parent was killed", async () => {
+  test("is adopted with its store after its parent was killed, without a search for its program", async () => {
     const parent = fork(new URL("child-server-parent.ts", import.meta.url), [folder.path], { env: { ...environment } });
     const [{ pid }] = (await once(parent, "message")) as [{ pid: number }];
     parent.kill("SIGKILL");
     await once(parent, "exit");
     expect(isRunning(pid)).toBe(true);
-    await stopAfter(await startChildServer(options()), async (server) => {
+    const withoutProgram = { PATH: folder.path, XDG_CACHE_HOME: folder.path };
+    await stopAfter(await startChildServer({ ...options(), environment: withoutProgram }), async (server) => {
       expect(server.pid).toBe(pid);
     });
     expect(isRunning(pid)).toBe(false);
@@ -136,7 +137,7 @@ describe("a child nats-server", () => {
   test("that is not found causes an error with a remedy", async () => {
     await expect(
       startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } }),
-    ).rejects.toThrow("nats-server was not found: put it on PATH");
+    ).rejects.toThrow("nats-server was not found: put version 2.14 or newer on PATH");
   });
 
   test("that is too old causes an error with its version", async () => {

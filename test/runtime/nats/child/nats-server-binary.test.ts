@@ -41,6 +41,12 @@ describe("nats-server is found", () => {
     expect(await findNatsServer(environment())).toBe(onPath);
   });
 
+  test("in the cache of a checkout, when the one on PATH is too old", async () => {
+    await program("bin", "2.10.1");
+    const built = await program(`${cache}/nats-server-0123456789abcdef`, "2.15.2");
+    expect(await findNatsServer(environment())).toBe(built);
+  });
+
   test("in the cache of a checkout, which may hold older ones and an unfinished one", async () => {
     await program(`${cache}/nats-server-0000`, "2.10.1");
     await program(`${cache}/nats-server-1111.making.7`, "2.15.2");
@@ -55,7 +61,7 @@ describe("nats-server is found", () => {
 describe("nats-server is refused", () => {
   test("when there is none", async () => {
     await expect(findNatsServer(environment())).rejects.toThrow(
-      /^nats-server was not found: .*npm run tools -- nats-server/u,
+      /^nats-server was not found: .*https:.*--nats-server .*--nats, .*npm run tools -- nats-server/u,
     );
   });
 

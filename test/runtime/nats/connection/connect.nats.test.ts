@@ -3,7 +3,7 @@ import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
-import { waitFor } from "../../../support/wait.ts";
+import { stallMsMax, waitFor } from "../../../support/wait.ts";
 import { testSettings } from "../../webhooks/engine-fixture.ts";
 
 let server: NatsServerHandle;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const access = () => ({ servers: [server.url], user: "u", password: "secret-of-u" });
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 
 describe("a connection", () => {
   test("that is refused fails at once, without the password in the error", async () => {
@@ -21,7 +21,7 @@ describe("a connection", () => {
     const startedAt = performance.now();
     const error: unknown = await connectNats({ servers: [url] }).catch((cause: unknown) => cause);
     expect(String(error)).toBe(`Error: cannot connect to NATS at ${server.url}: Authorization Violation`);
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(performance.now() - startedAt).toBeLessThan(stallMsMax);
   });
 
   test("without a server fails within its time limit", async () => {
@@ -43,8 +43,9 @@ describe("a connection", () => {
     await server.kill9();
     expect(await lost).toMatchObject({ reason: "disconnected" });
     const startedAt = performance.now();
-    await expect(ask()).rejects.toBeInstanceOf(Unanswered);
-    expect(performance.now() - startedAt).toBeLessThan(100);
+    const late = handle.requests.request("$JS.API.INFO", "", { timeoutMs: 20_000 });
+    await expect(late).rejects.toBeInstanceOf(Unanswered);
+    expect(performance.now() - startedAt).toBeLessThan(stallMsMax);
     expect(handle.isConnected()).toBe(false);
     await server.restart();
     await waitFor(() => reconnects === 1 && handle.isConnected(), { timeoutMs, what: "the connection" });

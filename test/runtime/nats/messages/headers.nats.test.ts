@@ -31,7 +31,7 @@ async function sent(
     const options = { ...(fields.length === 0 ? {} : { headers: own }), ...(reply === undefined ? {} : { reply }) };
     handle.connection.publish(`headers.${index}`, payload, options);
   }
-  await waitFor(() => got.length === messages.length, { timeoutMs: 10_000, what: "every message" });
+  await waitFor(() => got.length === messages.length, { timeoutMs: 20_000, what: "every message" });
   subscription.unsubscribe();
   return got;
 }
@@ -94,7 +94,7 @@ describe("headers of a message", () => {
       callback: (_, message) => void got.push(message),
     });
     handle.connection.publish("encoded", "body", { headers: encodeHeaders(fields) });
-    const message = await waitFor(() => got[0], { timeoutMs: 10_000, what: "the message" });
+    const message = await waitFor(() => got[0], { timeoutMs: 20_000, what: "the message" });
     subscription.unsubscribe();
     expect(readHeaders(message)).toEqual({ "Hg-Event": "evt-1", "Hg-Type": "a.b", "Hg-Accepted": "17" });
   });

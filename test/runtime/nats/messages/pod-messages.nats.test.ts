@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from "vitest";
-import { createCacheStream } from "../../../../runtime/nats/streams/cache-stream.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { serveSubject } from "../../../../runtime/nats/messages/serve-subject.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
@@ -57,14 +56,14 @@ test("pods exchange messages with the rights of the bundled NATS; a request to a
   const told: unknown[] = [];
   other.serve("double", (message) => ({ doubled: 2 * (message as { readonly of: number }).of }));
   other.serve("slow", async (message) => {
-    await waitFor(() => told.length > 0, { timeoutMs: 5_000, what: "something that is told" });
+    await waitFor(() => told.length > 0, { timeoutMs: 20_000, what: "something that is told" });
     return { heard: message };
   });
   other.serve("note", (message) => {
     told.push(message);
     return {};
   });
-  await waitFor(() => one.request("pod-2", "double", { of: 21 }), { timeoutMs: 5_000, what: "a pod that listens" });
+  await waitFor(() => one.request("pod-2", "double", { of: 21 }), { timeoutMs: 20_000, what: "a pod that listens" });
   await expect(one.request("pod-2", "double", { of: 21 })).resolves.toEqual({ doubled: 42 });
   const slow = one.request("pod-2", "slow", { of: 1 }, 5_000);
   one.publish("pod-2", "note", { of: 2 });
@@ -86,7 +85,7 @@ test("a request whose handler fails is reported, and the next one is answered", 
   });
   other.serve("rejects", () => Promise.reject(new Error("later")));
   other.serve("well", () => ({ ok: true }));
-  await waitFor(() => one.request("pod-2", "well", {}), { timeoutMs: 5_000, what: "a pod that listens" });
+  await waitFor(() => one.request("pod-2", "well", {}), { timeoutMs: 20_000, what: "a pod that listens" });
   await expect(one.request("pod-2", "throws", {})).rejects.toMatchObject({ reason: "timeout" });
   await expect(one.request("pod-2", "rejects", {})).rejects.toMatchObject({ reason: "timeout" });
   expect(faults).toEqual([
@@ -96,17 +95,15 @@ test("a request whose handler fails is reported, and the next one is answered", 
   await expect(one.request("pod-2", "well", {})).resolves.toEqual({ ok: true });
 });
 
-test("producers are answered and shared values are stored with the permissions of the bundled NATS", async () => {
+test("producers are answered with the permissions of the bundled NATS", async () => {
   const server = await start();
   const [runtime, producer] = [await connect(server), await connect(server)];
   closing.push(
     serveSubject(runtime, layout.ingestSubject, "ingest", (message) => message.answer({ tenant: message.token })),
   );
   const answer = await waitFor(() => producer.requests.request(`${layout.ingestSubject}.acme`, "{}"), {
-    timeoutMs: 5_000,
+    timeoutMs: 20_000,
     what: "an answer",
   });
   expect(JSON.parse(Buffer.from(answer).toString())).toEqual({ tenant: "acme" });
-  await createCacheStream(runtime, layout).put("a", Buffer.from("kept"));
-  expect(Buffer.from((await createCacheStream(producer, layout).get("a")) ?? []).toString()).toBe("kept");
 });

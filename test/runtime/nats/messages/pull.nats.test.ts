@@ -17,7 +17,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 let count = 0;
 
 interface Case {
@@ -103,7 +103,7 @@ describe("a pull", () => {
     await waitFor(() => got.length === 2, { timeoutMs, what: "both messages" });
     got[0]?.release();
     await waitFor(() => got.some(({ seq, deliveryCount }) => seq === got[0]?.seq && deliveryCount === 2), {
-      timeoutMs: 1_500,
+      timeoutMs: 20_000,
       what: "the released message",
     });
     got.at(-1)?.ack();
@@ -141,7 +141,7 @@ describe("a pull", () => {
       repair: () => Promise.resolve(),
     });
     onTestFinished(() => again.stop());
-    await waitFor(() => other.length === 10, { timeoutMs: 1_500, what: "every message" });
+    await waitFor(() => other.length === 10, { timeoutMs: 20_000, what: "every message" });
     expect(got).toHaveLength(0);
   });
 
@@ -151,7 +151,7 @@ describe("a pull", () => {
     await waitFor(async () => (await info()).num_waiting > 0, { timeoutMs, what: "a standing request" });
     await handle.manager.consumers.delete(consumer.stream, consumer.name);
     await fill(1);
-    expect(await waitFor(() => got[0], { timeoutMs: 5_000, what: "the message" })).toMatchObject({ deliveryCount: 1 });
+    expect(await waitFor(() => got[0], { timeoutMs: 20_000, what: "the message" })).toMatchObject({ deliveryCount: 1 });
   });
 
   test("continues after the server was killed, and reports that it reopened", async () => {
@@ -162,7 +162,7 @@ describe("a pull", () => {
     await server.restart();
     await waitFor(() => handle.isConnected(), { timeoutMs, what: "the connection" });
     await fill(1);
-    await waitFor(() => got.length === 1, { timeoutMs: 5_000, what: "the message" });
+    await waitFor(() => got.length === 1, { timeoutMs: 20_000, what: "the message" });
     expect(opened).toBeGreaterThan(1);
   });
 });

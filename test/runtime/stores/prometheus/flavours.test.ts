@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
 import { afterEach, describe, expect, test } from "vitest";
 import type { PrometheusConfig, StoreFlavour } from "../../../../crds/config.ts";
-import { flavours } from "../../../../runtime/stores/prometheus/flavours.ts";
+import { alignmentOf, flavours } from "../../../../runtime/stores/prometheus/flavours.ts";
 import {
   createPrometheusClient,
   type PrometheusClient,
@@ -47,9 +47,10 @@ async function start(): Promise<ScriptedStore> {
 async function sent(
   changes: Partial<PrometheusConfig>,
   rangeMs = grid.rangeMs,
+  alignedMs = rangeMs,
 ): Promise<Readonly<Record<string, string>>> {
   const store = await start();
-  await clientOf({ url: store.url, ...changes }).range("up", { ...grid, rangeMs }, storeCall());
+  await clientOf({ url: store.url, ...changes }).range("up", { ...grid, rangeMs, alignedMs }, storeCall());
   const usual = ["query", "start", "end", "step", "timeout"];
   return Object.fromEntries([...(store.requests[0]?.form ?? [])].filter(([name]) => !usual.includes(name)));
 }
@@ -86,6 +87,23 @@ describe("a query to", () => {
       });
     },
   );
+});
+
+test("Thanos is asked for raw samples where coarser ones would lie across the edges of points", async () => {
+  const changes = { flavour: "Thanos", maxSourceResolutionSeconds: 3_600 } as const;
+  const resolutions = [3_600_000, 600_000, 30_000].map(
+    async (alignedMs) => (await sent(changes, 3_600_000, alignedMs))["max_source_resolution"],
+  );
+  expect(await Promise.all(resolutions)).toEqual(["3600s", "300s", "0s"]);
+});
+
+test.each([
+  ["whose ends and width are whole hours", { startMs: 7_200_000, stepMs: 3_600_000, rangeMs: 3_600_000 }, 3_600_000],
+  ["at a phase", { startMs: 7_230_000, stepMs: 3_600_000, rangeMs: 3_600_000 }, 30_000],
+  ["closer than they are wide", { startMs: 7_200_000, stepMs: 300_000, rangeMs: 3_600_000 }, 300_000],
+  ["of an odd width", { startMs: 7_200_000, stepMs: 300_000, rangeMs: 77_000 }, 1_000],
+])("the edges of points %s have this in common", (_sentence, edges, alignedMs) => {
+  expect(alignmentOf({ ...edges, count: 3 })).toBe(alignedMs);
 });
 
 test("increases are extrapolated everywhere but in VictoriaMetrics, whose windows are never split", () => {

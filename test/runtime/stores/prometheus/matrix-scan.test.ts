@@ -43,6 +43,29 @@ const plain = (all: readonly StoreSeries[]): unknown =>
   all.map(({ labels, values, present }) => [labels, [...values], [...present]]);
 
 describe("points that are read from the bytes of a response", () => {
+  test("of all series are in one buffer, as long as the points need", () => {
+    const all = Array.from({ length: 3 }, (_, index) => ({
+      metric: { pod: `${index}` },
+      values: [[timeOf(index), "1"]],
+    }));
+    const columns = scanMatrix(answerOf(all), grid)?.columns ?? [];
+    const buffers = new Set(columns.flatMap(({ values, present }) => [values.buffer, present.buffer]));
+    expect([...buffers].map(({ byteLength }) => byteLength)).toEqual([3 * 9 * grid.count]);
+    expect(columns.map(({ values, present }) => [values.length, present.indexOf(1)])).toEqual([
+      [grid.count, 0],
+      [grid.count, 1],
+      [grid.count, 2],
+    ]);
+  });
+
+  test("are refused when few bytes have columns for more than a process can hold", () => {
+    const one = { metric: {}, values: [[timeOf(0), "1"]] };
+    const bytes = answerOf(Array.from({ length: 600 }, () => one));
+    expect(() => scanMatrix(bytes, { ...grid, count: 100_000 })).toThrow(
+      expect.objectContaining({ kind: "too_large", message: expect.stringContaining("600 series of 100000 points") }),
+    );
+  });
+
   test("equal those of the parsed response, whatever the numbers and labels", () => {
     fc.assert(
       fc.property(fc.array(series, { maxLength: 4 }), (all) => {

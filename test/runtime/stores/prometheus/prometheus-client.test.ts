@@ -165,7 +165,7 @@ describe("a store that misbehaves", () => {
       pump();
     });
     expect(await kindOf(range(client))).toBe("too_large");
-    await waitFor(() => store.abandoned() === 1, { timeoutMs: 2_000, what: "the connection to be ended" });
+    await waitFor(() => store.abandoned() === 1, { timeoutMs: 20_000, what: "the connection to be ended" });
   });
 
   test("and does not listen is unreachable", async () => {
@@ -182,10 +182,10 @@ describe("a request to a silent store", () => {
     const controller = new AbortController();
     const running = range(client, controller.signal);
     running.catch(() => undefined);
-    await waitFor(() => store.requests.length === 1, { timeoutMs: 2_000, what: "the request" });
+    await waitFor(() => store.requests.length === 1, { timeoutMs: 20_000, what: "the request" });
     controller.abort(new Error("the caller left"));
     await expect(running).rejects.toThrow("the caller left");
-    await waitFor(() => store.abandoned() === 1, { timeoutMs: 2_000, what: "the connection to be ended" });
+    await waitFor(() => store.abandoned() === 1, { timeoutMs: 20_000, what: "the connection to be ended" });
   });
 });
 

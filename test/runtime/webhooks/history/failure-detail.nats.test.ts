@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(async () => server.stop());
 
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 
 test("an address that the guard refuses is shown only in the log and to administrators", async ({ onTestFinished }) => {
   const partner = partnerConfig("one", "http://localhost:9/webhooks/v1/{domain}", {

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => server.stop());
 
-const timeoutMs = 15_000;
+const timeoutMs = 20_000;
 const everyone = { client: "support", tenants: ["*"] };
 const ofAcme = { client: "acme-support", tenants: ["acme"] };
 const ofOther = { client: "other-support", tenants: ["other"] };

@@ -10,7 +10,7 @@ import { startWebhookPartner } from "../../../support/webhook-partner.ts";
 import { configOf, eventBytes, partnerConfig, startEngine } from "../engine-fixture.ts";
 import { pemOf, rfcEd25519, rfcP256 } from "./key-material.ts";
 
-const timeoutMs = 10_000;
+const timeoutMs = 20_000;
 
 test("a recipient verifies RFC 9421 deliveries with the keys served without a token, old and new side by side", async ({
   onTestFinished,

@@ -103,6 +103,31 @@ describe("the age of the oldest due delivery", () => {
     );
   });
 
+  test("leaves out a partner that is paused", async () => {
+    const registry = new Registry();
+    await createOldestDue({
+      deliveries: { oldest: async () => stored(4_000), size: async () => ({ messages: 1, bytes: 0 }) },
+      own: () => [{ ...partner, config: { ...partner.config, state: "Paused" } }],
+      metrics: createPartnerMetrics(registry),
+      now: () => 10_000,
+    })();
+    const shown = await figures(registry);
+    expect(shown).toContain("oldest_due_seconds 6");
+    expect(shown.filter((line) => line.startsWith("partner_oldest_due_seconds"))).toEqual([]);
+  });
+
+  test("is the largest of all partners without a label of their own", async () => {
+    const registry = new Registry();
+    const metrics = createPartnerMetrics(registry);
+    const others = async () => (await figures(registry)).filter((line) => line.includes('{partner="other"}'));
+    for (let index = 0; index < 200; index += 1) metrics.oldestDue(`ns/${index}`, 0);
+    metrics.oldestDue("ns/a", 7);
+    metrics.oldestDue("ns/b", 3);
+    expect(await others()).toEqual(['partner_oldest_due_seconds{partner="other"} 7']);
+    metrics.oldestDue("ns/a", 0);
+    expect(await others()).toEqual(['partner_oldest_due_seconds{partner="other"} 3']);
+  });
+
   test.each([
     ["the stream is empty", 0, []],
     ["nothing of it is due", 5, ["first *", "retry *"]],

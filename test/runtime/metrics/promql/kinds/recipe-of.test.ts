@@ -34,7 +34,7 @@ function queries(made: Recipe): readonly string[] {
   return vectors.map((vector) => printVector(vector, "LeftOpen"));
 }
 
-describe("the query to a store (design §5 rules 3 to 9) for", () => {
+describe("the query to a store for", () => {
   const rows: readonly (readonly [keyof typeof sources, Aggregation, readonly string[]])[] = [
     [
       "gauge",

@@ -1,0 +1,22 @@
+{{/*
+Container beside nats-server: it makes the server load a renewed certificate, exports metrics and answers the kubelet's probes. It
+starts before the server and ends after it. It sends SIGHUP to the server, which needs a common process namespace and no credentials.
+*/}}
+{{- define "heliograph.nats.monitor" -}}
+{{- $requests := dict "cpu" "10m" "memory" "64Mi" "ephemeral-storage" "16Mi" -}}
+{{- $limits := dict "memory" "128Mi" "ephemeral-storage" "16Mi" -}}
+- name: monitor
+  restartPolicy: Always
+  image: {{ include "heliograph.image" . }}
+  imagePullPolicy: {{ .Values.image.pullPolicy }}
+  command: [node, --max-old-space-size=48, --max-semi-space-size=1, /app/runtime/nats/monitor/nats-monitor.js]
+  ports:
+    - {name: metrics, containerPort: 7777}
+  resources:
+    {{- toYaml (dig "monitor" "resources" (dict "requests" $requests "limits" $limits) .Values.nats) | nindent 4 }}
+  {{- include "heliograph.containerSecurity" . | nindent 2 }}
+  volumeMounts:
+    - {name: tls, mountPath: /etc/nats-tls, readOnly: true}
+    - {name: run, mountPath: /var/run/nats, readOnly: true}
+    - {name: data, mountPath: /data, readOnly: true}
+{{- end -}}

@@ -1,0 +1,68 @@
+// A small endpoint that logs each event once. Usage: HELIOGRAPH_KEY_FILE=FILE go run ./endpoint [ADDRESS]
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	recipient "heliograph-recipient"
+)
+
+const eventsMax = 1_000_000
+
+func main() {
+	address := "127.0.0.1:8091"
+	if len(os.Args) > 1 {
+		address = os.Args[1]
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	server := &http.Server{
+		Handler: &recipient.Recipient{
+			Scheme:  recipient.HmacV1,
+			Secrets: secrets,
+			Store:   recipient.NewMemoryStore(eventsMax),
+			Handle:  book,
+			Version: "1",
+		},
+		ReadTimeout: 30 * time.Second,
+	}
+	log.Fatal(server.Serve(listener))
+}
+
+// secrets reads the files for each delivery, so that a rotation needs no restart.
+func secrets() []recipient.Secret {
+	found := []recipient.Secret{}
+	for _, name := range strings.Split(os.Getenv("HELIOGRAPH_KEY_FILE"), ",") {
+		written, err := os.ReadFile(name)
+		if err != nil {
+			log.Print(err)
+			continue
+		}
+		if key, err := recipient.SharedKey(written); err == nil {
+			found = append(found, recipient.Secret{ID: name, Key: key})
+		}
+	}
+	return found
+}
+
+func book(_ context.Context, event recipient.Event) error {
+	var payout struct {
+		ID string `json:"payout_id"`
+	}
+	if json.Unmarshal(event.Data, &payout) != nil || payout.ID == "" {
+		return &recipient.Refusal{Status: 422, Code: "invalid_state", Description: "A payout has a payout_id"}
+	}
+	log.Printf("booked %s of %s", payout.ID, event.ID)
+	return nil
+}

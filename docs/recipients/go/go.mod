@@ -1,0 +1,3 @@
+module heliograph-recipient
+
+go 1.21

@@ -1,0 +1,204 @@
+package recipient
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// bodyBytesMax is an event of 256 KiB and the attempt that the sender adds.
+const bodyBytesMax = 262_208
+
+// inFlightMax is the number of requests at once; more are answered 429.
+const inFlightMax = 256
+
+const statusPath = "/webhooks/status/"
+
+var traceForm = regexp.MustCompile(`^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}`)
+
+// Recipient is an http.Handler: any POST is a delivery, except POST /webhooks/ack. GET /webhooks/status/ID returns the
+// record of an event. Mount it where deliveries arrive, since the signature covers the unchanged path.
+type Recipient struct {
+	Scheme Scheme
+	// Secrets is called for each delivery, so that a rotation needs no restart.
+	Secrets func() []Secret
+	Store   Store
+	// Handle is the effect of an event, inside the transaction of the store. It returns a *Refusal for a response with
+	// another status. Every other error becomes a 500, which the sender repeats.
+	Handle  func(ctx context.Context, event Event) error
+	Version string
+	// MayReadStatus says who may read the status of events. Without it nobody may.
+	MayReadStatus func(request *http.Request) bool
+
+	inFlight atomic.Int64
+}
+
+func (recipient *Recipient) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	traceID := traceIDOf(request)
+	writer.Header().Set("X-Trace-Id", traceID)
+	answer, err := recipient.answer(writer, request)
+	if err != nil {
+		refuse(writer, traceID, err)
+		return
+	}
+	if answer == nil {
+		writer.WriteHeader(http.StatusOK)
+		return
+	}
+	writeJSON(writer, http.StatusOK, answer)
+}
+
+func (recipient *Recipient) answer(writer http.ResponseWriter, request *http.Request) (any, error) {
+	defer recipient.inFlight.Add(-1)
+	if recipient.inFlight.Add(1) > inFlightMax {
+		return nil, &Refusal{Status: 429, Code: "too_many_requests", Description: "Too many requests are being processed", RetryAfter: 1}
+	}
+	path := request.URL.EscapedPath()
+	switch {
+	case request.Method == http.MethodOptions && request.Header.Get("WebHook-Request-Origin") != "":
+		// Every sender may ask: its deliveries need a signature all the same.
+		writer.Header().Set("WebHook-Allowed-Origin", "*")
+		return nil, nil
+	case request.Method == http.MethodPost:
+		body, err := readBody(writer, request)
+		if err != nil {
+			return nil, err
+		}
+		if path == "/webhooks/ack" {
+			return nil, recipient.acknowledge(request, body)
+		}
+		return nil, recipient.deliver(request, body)
+	case !strings.HasPrefix(path, statusPath) || recipient.MayReadStatus == nil || !recipient.MayReadStatus(request):
+		return nil, &Refusal{Status: 404, Code: "not_found", Description: "No endpoint has this path"}
+	case request.Method != http.MethodGet:
+		return nil, &Refusal{Status: 405, Code: "method_not_allowed", Description: "The status of an event is read with GET"}
+	default:
+		return recipient.status(request.Context(), strings.TrimPrefix(path, statusPath))
+	}
+}
+
+func readBody(writer http.ResponseWriter, request *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(writer, request.Body, bodyBytesMax))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, &Refusal{Status: 413, Code: "body_too_large", Description: "The body of a delivery has at most 262208 bytes"}
+	}
+	return body, err
+}
+
+// deliver verifies, looks, then checks again, acts and marks in one transaction, and only then answers 200.
+func (recipient *Recipient) deliver(request *http.Request, body []byte) error {
+	if err := recipient.verify(request, body); err != nil {
+		return err
+	}
+	event, err := ReadEvent(request.Header, body)
+	if err != nil {
+		return err
+	}
+	record, err := recipient.Store.Find(request.Context(), event.ID)
+	if err != nil || (record != nil && record.Status == "ok") {
+		return err
+	}
+	// A sender that hangs up must not undo half of an effect.
+	ctx := context.WithoutCancel(request.Context())
+	outcome, err := recipient.Store.Once(ctx, event.ID, recipient.Version, func(ctx context.Context) error {
+		return recipient.Handle(ctx, event)
+	})
+	if err != nil {
+		return err
+	}
+	return refusalOf(outcome)
+}
+
+// acknowledge marks an event that an operator of the sender handled by hand, without its effect.
+func (recipient *Recipient) acknowledge(request *http.Request, body []byte) error {
+	if err := recipient.verify(request, body); err != nil {
+		return err
+	}
+	eventID, err := readAcknowledgement(request.Header, body)
+	if err != nil {
+		return err
+	}
+	nothing := func(context.Context) error { return nil }
+	outcome, err := recipient.Store.Once(request.Context(), eventID, recipient.Version, nothing)
+	if err != nil {
+		return err
+	}
+	return refusalOf(outcome)
+}
+
+func (recipient *Recipient) verify(request *http.Request, body []byte) error {
+	_, err := Verify(recipient.Scheme, request.Header, request.Method, request.RequestURI, body, recipient.Secrets(), time.Now())
+	return err
+}
+
+func refusalOf(outcome Outcome) error {
+	switch outcome {
+	case Busy:
+		return &Refusal{Status: 429, Code: "in_progress", Description: "The same event is being processed", RetryAfter: 1}
+	case Full:
+		return &Refusal{Status: 503, Code: "store_full", Description: "The store of seen events is full", RetryAfter: 60}
+	default:
+		return nil
+	}
+}
+
+func (recipient *Recipient) status(ctx context.Context, escaped string) (any, error) {
+	eventID, err := url.PathUnescape(escaped)
+	if err != nil {
+		return nil, &Refusal{Status: 400, Code: "invalid_event_id", Description: "The event id is not valid percent-encoding"}
+	}
+	record, err := recipient.Store.Find(ctx, eventID)
+	if err != nil {
+		return nil, err
+	}
+	if record == nil {
+		return map[string]any{"seen": false}, nil
+	}
+	return map[string]any{
+		"seen":            record.Status == "ok",
+		"processed_at":    record.ProcessedAt.UTC().Format("2006-01-02T15:04:05.000Z"),
+		"handler_version": record.HandlerVersion,
+	}, nil
+}
+
+func refuse(writer http.ResponseWriter, traceID string, err error) {
+	log.Printf("trace %s: %v", traceID, err)
+	var refusal *Refusal
+	if !errors.As(err, &refusal) {
+		refusal = &Refusal{Status: 500, Code: "internal_error", Description: "Failed"}
+	}
+	if refusal.RetryAfter > 0 {
+		writer.Header().Set("Retry-After", strconv.Itoa(refusal.RetryAfter))
+	}
+	body := map[string]string{"error": refusal.Code, "error_description": refusal.Description, "trace_id": traceID}
+	writeJSON(writer, refusal.Status, body)
+}
+
+func writeJSON(writer http.ResponseWriter, status int, body any) {
+	writer.Header().Set("Content-Type", "application/json")
+	writer.WriteHeader(status)
+	// The sender may have hung up; it repeats the delivery then.
+	_ = json.NewEncoder(writer).Encode(body)
+}
+
+// traceIDOf returns the trace that the sender is in, else a new one.
+func traceIDOf(request *http.Request) string {
+	if found := traceForm.FindStringSubmatch(request.Header.Get("Traceparent")); found != nil && strings.Trim(found[1], "0") != "" {
+		return found[1]
+	}
+	id := make([]byte, 16)
+	_, _ = rand.Read(id)
+	return hex.EncodeToString(id)
+}

@@ -1,0 +1,226 @@
+// Package recipient receives signed webhooks of Heliograph: verification, once-only processing and an HTTP handler.
+//
+// It needs the standard library only. It verifies the schemes HmacV1 and StandardWebhooks with shared keys.
+package recipient
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	window        = 300 * time.Second
+	signaturesMax = 8
+)
+
+// Scheme is a signature scheme of the sender.
+type Scheme string
+
+const (
+	HmacV1           Scheme = "HmacV1"
+	StandardWebhooks Scheme = "StandardWebhooks"
+)
+
+// Secret is a shared key in force. A recipient has two of them during a rotation.
+type Secret struct {
+	ID  string
+	Key []byte
+}
+
+// Refusal is a response that is no success. Reason is for logs and never part of the response.
+type Refusal struct {
+	Status      int
+	Code        string
+	Description string
+	RetryAfter  int
+	Reason      string
+}
+
+func (refusal *Refusal) Error() string {
+	return fmt.Sprintf("%s: %s (%s)", refusal.Code, refusal.Description, refusal.Reason)
+}
+
+// unsigned has one text for every fault, since details would help a forger.
+func unsigned(reason string) error {
+	return &Refusal{Status: 401, Code: "invalid_signature", Description: "The signature or its timestamp is not valid", Reason: reason}
+}
+
+func unreadable(reason string) error {
+	return &Refusal{Status: 400, Code: "invalid_event", Description: "The body is not the event in the headers", Reason: reason}
+}
+
+var (
+	timestampForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$`)
+	secondsForm   = regexp.MustCompile(`^\d{1,12}$`)
+	hmacV1Form    = regexp.MustCompile(`^v1=[A-Za-z0-9+/]{43}=$`)
+	standardForm  = regexp.MustCompile(`^v1,[A-Za-z0-9+/]{43}=$`)
+)
+
+// Verify returns the id of the key that signed a request, or a *Refusal. The target is the request target as it was
+// received, and body holds the received bytes.
+func Verify(scheme Scheme, header http.Header, method, target string, body []byte, secrets []Secret, now time.Time) (string, error) {
+	switch scheme {
+	case HmacV1:
+		return verifyHmacV1(header, method, target, body, secrets, now)
+	case StandardWebhooks:
+		return verifyStandard(header, body, secrets, now)
+	default:
+		return "", fmt.Errorf("the scheme %s is not supported", scheme)
+	}
+}
+
+func verifyHmacV1(header http.Header, method, target string, body []byte, secrets []Secret, now time.Time) (string, error) {
+	signature, timestamp := header.Get("X-Signature"), header.Get("X-Timestamp")
+	if signature == "" {
+		return "", unsigned("signature_missing")
+	}
+	if timestamp == "" {
+		return "", unsigned("timestamp_missing")
+	}
+	sentAt, err := time.Parse(time.RFC3339Nano, timestamp)
+	if err != nil || !timestampForm.MatchString(timestamp) {
+		return "", unsigned("timestamp_malformed")
+	}
+	if isOutside(sentAt, now) {
+		return "", unsigned("timestamp_outside_window")
+	}
+	given := strings.Split(signature, ",")
+	for index := range given {
+		given[index] = strings.TrimSpace(given[index])
+	}
+	if len(given) > signaturesMax || len(matching(given, hmacV1Form)) < len(given) {
+		return "", unsigned("signature_malformed")
+	}
+	// The text of the timestamp is signed as it was received, and the path ends before the query.
+	path, _, _ := strings.Cut(target, "?")
+	hash := sha256.Sum256(body)
+	text := strings.Join([]string{timestamp, strings.ToUpper(method), path, hex.EncodeToString(hash[:])}, "\n")
+	return matchingKey(secrets, given, "v1=", []byte(text))
+}
+
+// verifyStandard follows Standard Webhooks 1.0.0.
+func verifyStandard(header http.Header, body []byte, secrets []Secret, now time.Time) (string, error) {
+	id, timestamp, signatures := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp"), header.Get("Webhook-Signature")
+	if id == "" || signatures == "" {
+		return "", unsigned("signature_missing")
+	}
+	if timestamp == "" {
+		return "", unsigned("timestamp_missing")
+	}
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || !secondsForm.MatchString(timestamp) {
+		return "", unsigned("timestamp_malformed")
+	}
+	if isOutside(time.Unix(seconds, 0), now) {
+		return "", unsigned("timestamp_outside_window")
+	}
+	given := strings.Split(signatures, " ")
+	known := matching(given, standardForm)
+	if len(given) > signaturesMax || len(known) == 0 || strings.Contains(id, ".") {
+		return "", unsigned("signature_malformed")
+	}
+	return matchingKey(secrets, known, "v1,", append([]byte(id+"."+timestamp+"."), body...))
+}
+
+func isOutside(sentAt, now time.Time) bool {
+	return now.Sub(sentAt).Truncate(time.Millisecond).Abs() > window
+}
+
+func matching(texts []string, form *regexp.Regexp) []string {
+	found := []string{}
+	for _, text := range texts {
+		if form.MatchString(text) {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+// matchingKey compares every signature with every key in constant time, as text: several texts decode to the same bytes.
+func matchingKey(secrets []Secret, given []string, prefix string, signed []byte) (string, error) {
+	found := []string{}
+	for _, secret := range secrets {
+		mac := hmac.New(sha256.New, secret.Key)
+		mac.Write(signed)
+		expected := []byte(prefix + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		equal := 0
+		for _, one := range given {
+			equal |= subtle.ConstantTimeCompare([]byte(one), expected)
+		}
+		if equal == 1 {
+			found = append(found, secret.ID)
+		}
+	}
+	if len(found) == 0 {
+		return "", unsigned("signature_mismatch")
+	}
+	return found[0], nil
+}
+
+// Event is the envelope of a delivery. Data holds its bytes, so that no number is rounded.
+type Event struct {
+	ID       string          `json:"event_id"`
+	Type     string          `json:"type"`
+	Version  string          `json:"version"`
+	Time     string          `json:"ts"`
+	Attempt  *int64          `json:"attempt"`
+	Producer string          `json:"producer"`
+	Tenant   string          `json:"tenant"`
+	Data     json.RawMessage `json:"data"`
+}
+
+// ReadEvent reads the event of a verified delivery. The id in the signed body counts; a header that differs is refused.
+func ReadEvent(header http.Header, body []byte) (Event, error) {
+	var event Event
+	if !utf8.Valid(body) || json.Unmarshal(body, &event) != nil {
+		return event, unreadable("body_malformed")
+	}
+	if event.ID == "" || event.Type == "" || event.Version == "" || event.Time == "" || event.Attempt == nil {
+		return event, unreadable("body_malformed")
+	}
+	return event, checkID(header, event.ID)
+}
+
+// readAcknowledgement reads the notice that an event was handled by hand, and returns the event's id. A delivery is
+// none, since some schemes do not sign the path.
+func readAcknowledgement(header http.Header, body []byte) (string, error) {
+	var notice struct {
+		ID        string          `json:"event_id"`
+		HandledAt string          `json:"handled_at"`
+		Type      json.RawMessage `json:"type"`
+	}
+	if !utf8.Valid(body) || json.Unmarshal(body, &notice) != nil {
+		return "", unreadable("body_malformed")
+	}
+	if notice.ID == "" || notice.HandledAt == "" || notice.Type != nil {
+		return "", unreadable("body_malformed")
+	}
+	return notice.ID, checkID(header, notice.ID)
+}
+
+func checkID(header http.Header, id string) error {
+	if named := header.Get("X-Event-Id"); named != "" && named != id {
+		return unreadable("event_id_differs")
+	}
+	return nil
+}
+
+// SharedKey returns the bytes of a key: those of a text as they are, or the base64 after whsec_.
+func SharedKey(written []byte) ([]byte, error) {
+	prefixed, isPrefixed := strings.CutPrefix(strings.TrimSpace(string(written)), "whsec_")
+	if !isPrefixed {
+		return written, nil
+	}
+	return base64.StdEncoding.DecodeString(prefixed)
+}

@@ -1,0 +1,173 @@
+"""The HTTP endpoint of a recipient: deliveries, GET /webhooks/status/ID and POST /webhooks/ack."""
+
+import json
+import re
+import secrets as randomness
+import threading
+import time
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+from heliograph_recipient import Refused, read_acknowledgement, read_event, verify
+
+# An event of 256 KiB and the attempt that the sender adds.
+BODY_BYTES_MAX = 262_208
+READ_TIMEOUT_SECONDS = 30
+CONNECTIONS_MAX = 256
+
+_TRACE = re.compile(r"[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}", re.ASCII)
+
+
+class Recipient:
+    """The answers of an endpoint, apart from any HTTP server.
+
+    `handle(event, transaction)` is the effect of an event, inside the transaction of the store. It raises Refused for
+    a response with another status; every other exception becomes a 500, which the sender repeats.
+    `may_read_status(headers)` says who may read the status of events; without it nobody may.
+    """
+
+    def __init__(
+        self, secrets, store, handle, version, scheme="HmacV1", now=time.time, report=None, may_read_status=None
+    ):
+        self._secrets, self._store, self._handle, self._version = secrets, store, handle, version
+        self._may_read_status = may_read_status or (lambda headers: False)
+        self._scheme, self._now, self._report = scheme, now, report or (lambda outcome: None)
+
+    def deliver(self, headers, method, path, body):
+        """Verifies, looks, then checks again, acts and marks in one transaction, and only then returns."""
+        self._verify(headers, method, path, body)
+        event = read_event(headers, body)
+        if (self._store.find(event["event_id"]) or {}).get("status") == "ok":
+            return self._report("duplicate")
+        self._once(event["event_id"], lambda transaction: self._handle(event, transaction))
+
+    def acknowledge(self, headers, method, path, body):
+        """An operator of the sender handled a dead letter by hand: the event is marked without its effect."""
+        self._verify(headers, method, path, body)
+        self._once(read_acknowledgement(headers, body)["event_id"], lambda transaction: None)
+
+    def _once(self, event_id, effect):
+        result = self._store.once(event_id, self._version, effect)
+        self._report("duplicate" if result == "seen" else result)
+        if result == "busy":
+            raise Refused(429, "in_progress", "The same event is being processed", retry_after=1)
+        if result == "full":
+            raise Refused(503, "store_full", "The store of seen events is full", retry_after=60)
+
+    def status(self, headers, event_id):
+        if not self._may_read_status(headers):
+            raise Refused(404, "not_found", "No endpoint has this path")
+        record = self._store.find(event_id)
+        if record is None:
+            return {"seen": False}
+        at = datetime.fromtimestamp(record["processed_at"], timezone.utc).isoformat(timespec="milliseconds")
+        return {
+            "seen": record["status"] == "ok",
+            "processed_at": at.replace("+00:00", "Z"),
+            "handler_version": record["handler_version"],
+        }
+
+    def _verify(self, headers, method, path, body):
+        verify(headers, method, path, body, self._secrets(), self._now(), self._scheme)
+
+
+def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
+    """An HTTP server of the recipient's endpoints; call its `serve_forever`. Port 0 picks a free one.
+
+    It closes connections beyond `connections_max`; the sender repeats their deliveries.
+    """
+    places = threading.BoundedSemaphore(connections_max)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = READ_TIMEOUT_SECONDS
+        # Without the version of Python.
+        server_version, sys_version = "heliograph-recipient", ""
+
+        def do_POST(self):
+            self._answer(self._post)
+
+        def do_GET(self):
+            self._answer(self._get)
+
+        def do_OPTIONS(self):
+            self._answer(self._consent, {"WebHook-Allowed-Origin": "*"})
+
+        def _consent(self):
+            # Every sender may ask: its deliveries need a signature all the same.
+            if "WebHook-Request-Origin" not in self.headers:
+                raise Refused(404, "not_found", "No endpoint has this path")
+
+        def _post(self):
+            body = self._body()
+            is_acknowledgement = self.path.split("?", 1)[0] == "/webhooks/ack"
+            take = recipient.acknowledge if is_acknowledgement else recipient.deliver
+            take(self.headers, self.command, self.path, body)
+
+        def _get(self):
+            prefix, event_id = "/webhooks/status/", self.path.split("?", 1)[0]
+            if not event_id.startswith(prefix):
+                raise Refused(404, "not_found", "No endpoint has this path")
+            return recipient.status(self.headers, unquote(event_id[len(prefix) :]))
+
+        def _body(self):
+            length = self.headers.get("Content-Length", "")
+            if not re.fullmatch(r"[0-9]{1,9}", length):
+                self.close_connection = True
+                raise Refused(411, "length_required", "A delivery has a Content-Length")
+            if int(length) > BODY_BYTES_MAX:
+                self.close_connection = True
+                raise Refused(413, "body_too_large", f"The body of a delivery has at most {BODY_BYTES_MAX} bytes")
+            return self.rfile.read(int(length))
+
+        def _answer(self, answer, headers=()):
+            trace = _TRACE.match(self.headers.get("traceparent", ""))
+            trace_id = trace[1] if trace else randomness.token_hex(16)
+            traced = {"X-Trace-Id": trace_id}
+            try:
+                self._write(200, answer(), {**traced, **dict(headers)})
+            except Refused as refusal:
+                self.log_message("%s", refusal.reason)
+                body = {"error": refusal.error, "error_description": refusal.description, "trace_id": trace_id}
+                retry = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+                self._write(refusal.status, body, {**traced, **retry})
+            except Exception as error:  # The sender repeats a delivery after a 500.
+                self.log_message("%r", error)
+                body = {"error": "internal_error", "error_description": "Failed", "trace_id": trace_id}
+                self._write(500, body, traced)
+
+        def _write(self, status, body, headers):
+            text = b"" if body is None else json.dumps(body).encode()
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            if body is not None:
+                self.send_header("Content-Type", "application/json")
+            if self.close_connection:
+                self.send_header("Connection", "close")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+        def process_request(self, request, address):
+            if not places.acquire(blocking=False):
+                self.shutdown_request(request)
+                return
+            try:
+                super().process_request(request, address)
+            except BaseException:
+                places.release()
+                raise
+
+        def process_request_thread(self, request, address):
+            try:
+                super().process_request_thread(request, address)
+            finally:
+                places.release()
+
+    return Server((host, port), Handler)

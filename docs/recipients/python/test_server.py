@@ -1,0 +1,109 @@
+"""Tests of the HTTP endpoint. Usage: python3 -m unittest"""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import json
+import threading
+import time
+import unittest
+from contextlib import closing
+
+from heliograph_server import BODY_BYTES_MAX, Recipient, serve
+from heliograph_stores import MemoryStore
+
+KEY = b"k" * 32
+DEADLINE_SECONDS = 30
+TIME = "2026-01-01T00:00:00.000Z"
+EVENT = {"event_id": "evt_1", "type": "payout.processed", "version": "1", "ts": TIME, "attempt": 1}
+PATH = "/webhooks/v1/payout"
+
+
+def standard_headers(body):
+    """A signature that does not cover the path."""
+    timestamp = str(int(time.time()))
+    mac = hmac.new(KEY, f"msg_1.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    signature = "v1," + base64.b64encode(mac).decode()
+    return {"webhook-id": "msg_1", "webhook-timestamp": timestamp, "webhook-signature": signature}
+
+
+class Endpoint(unittest.TestCase):
+    def start(self, **options):
+        self.handled = []
+        handle = lambda event, transaction: self.handled.append(event["event_id"])
+        recipient = Recipient(lambda: {"one": KEY}, MemoryStore(), handle, "1", scheme="StandardWebhooks")
+        server = serve(recipient, 0, **options)
+        server.RequestHandlerClass.log_message = lambda *_: None
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        self.addCleanup(server.shutdown)
+        self.port = server.server_port
+
+    def connect(self):
+        return closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_SECONDS))
+
+    def send(self, method, path, body=b"", headers=()):
+        with self.connect() as connection:
+            connection.request(method, path, body, dict(headers))
+            response = connection.getresponse()
+            return response.status, response.headers, response.read()
+
+    def post(self, path, content):
+        body = json.dumps(content).encode()
+        return self.send("POST", path, body, standard_headers(body))[0]
+
+    def test_an_event_has_its_effect_once(self):
+        self.start()
+        self.assertEqual([self.post(PATH, EVENT), self.post(PATH, EVENT)], [200, 200])
+        self.assertEqual(self.handled, ["evt_1"])
+
+    def test_a_delivery_is_no_acknowledgement(self):
+        self.start()
+        self.assertEqual(self.post("/webhooks/ack", EVENT), 400)
+        self.assertEqual((self.post(PATH, EVENT), self.handled), (200, ["evt_1"]))
+        notice = {"event_id": "evt_2", "handled_at": TIME}
+        self.assertEqual([self.post("/webhooks/ack", notice), self.post(PATH, notice)], [200, 400])
+        self.assertEqual((self.post(PATH, {**EVENT, "event_id": "evt_2"}), self.handled), (200, ["evt_1"]))
+
+    def test_a_sender_that_asks_gets_consent(self):
+        self.start()
+        status, headers, _ = self.send("OPTIONS", PATH, headers={"WebHook-Request-Origin": "sender.example"})
+        self.assertEqual((status, headers["WebHook-Allowed-Origin"]), (200, "*"))
+        status, headers, _ = self.send("OPTIONS", PATH)
+        self.assertEqual((status, headers["WebHook-Allowed-Origin"]), (404, None))
+
+    def test_a_refusal_tells_nothing_about_the_signature_or_the_program(self):
+        self.start()
+        status, headers, body = self.send("POST", PATH, b"{}", {**standard_headers(b"{}"), "webhook-id": "msg_2"})
+        answer = json.loads(body)
+        self.assertEqual((status, answer["error"]), (401, "invalid_signature"))
+        self.assertEqual(answer["trace_id"], headers["X-Trace-Id"])
+        self.assertNotIn("mismatch", body.decode())
+        self.assertNotIn("Python", headers["Server"])
+
+    def test_a_large_body_is_refused_before_it_is_read(self):
+        self.start()
+        self.assertEqual(self.send("POST", PATH, headers={"Content-Length": str(BODY_BYTES_MAX + 1)})[0], 413)
+
+    def test_connections_have_a_bound(self):
+        self.start(connections_max=1)
+        with self.connect() as first:
+            first.request("GET", "/")
+            self.assertEqual(first.getresponse().status, 404)
+            with self.assertRaises((http.client.RemoteDisconnected, ConnectionError)):
+                self.send("GET", "/")
+        self.assertEqual(self.until_answered(), 404)
+
+    def until_answered(self):
+        end = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            try:
+                return self.send("GET", "/")[0]
+            except (http.client.RemoteDisconnected, ConnectionError):
+                if time.monotonic() > end:
+                    raise
+
+
+if __name__ == "__main__":
+    unittest.main()

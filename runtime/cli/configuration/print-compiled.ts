@@ -1,0 +1,36 @@
+import { stringify } from "yaml";
+import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
+import { version } from "../../version.ts";
+import type { ExitName } from "../exit-codes.ts";
+import { problemReport } from "./problem-report.ts";
+import { readConfiguration, type Configuration } from "./read-configuration.ts";
+
+export interface CompileArguments {
+  /** A folder, a file, or `-` for the standard input. */
+  readonly place: string;
+  readonly output: "yaml" | "json";
+}
+
+/**
+ * Writes the configuration that the operator makes of these resources, secrets replaced. Problems
+ * go to standard error; their objects are left out.
+ * @throws StartError `folder`
+ */
+export async function printCompiled({ place, output }: CompileArguments): Promise<ExitName> {
+  const configuration = await readConfiguration(place);
+  process.stdout.write(compiledText(configuration, output));
+  process.stderr.write(problemReport("text", configuration, version));
+  return configuration.problems.length === 0 ? "done" : "problems";
+}
+
+/** Equal resources give equal bytes: members are sorted, and no time is in it. */
+export function compiledText({ config, hash }: Configuration, output: CompileArguments["output"]): string {
+  const material = Object.fromEntries(Object.entries(config.material).map(([id, base64]) => [id, hidden(base64)]));
+  const shown: unknown = JSON.parse(canonicalJson({ hash, config: { ...config, material } }));
+  return output === "json" ? `${JSON.stringify(shown, undefined, 2)}\n` : stringify(shown, { lineWidth: 0 });
+}
+
+/** The ids of secrets, which the partners and stores name, tell their versions apart. */
+function hidden(base64: string): string {
+  return `secret of ${Buffer.from(base64, "base64").length} bytes`;
+}

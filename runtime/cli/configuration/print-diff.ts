@@ -1,0 +1,95 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { OfflinePreview } from "../../preview/offline-preview.ts";
+import { previewOffline } from "../../preview/offline-preview.ts";
+import type { PreviewResponse } from "../../preview/preview-job.ts";
+import type { RecordedEvent } from "../../preview/match-changes.ts";
+import type { ApiConnection, Connect } from "../api/connection.ts";
+import { sendForJson } from "../api/request.ts";
+import { createProgress, say } from "../api/terminal.ts";
+import { withApi } from "../api/with-api.ts";
+import { CommandError } from "../command-error.ts";
+import type { ExitName } from "../exit-codes.ts";
+import { diffNotes, diffText, isDifferent } from "./diff-text.ts";
+import { readResources } from "./read-resources.ts";
+
+/** A folder against a server, or against another folder. */
+export type DiffArguments = { readonly output: "text" | "json" | "markdown"; readonly after: string } & (
+  | { readonly before: string; readonly events: string | undefined }
+  | { readonly connect: Connect; readonly prune: boolean; readonly sinceSeconds: number | undefined }
+);
+
+const pollMs = 1_000;
+/** A preview waits for those of other callers, and reads at most a million events. */
+const patienceMs = 30 * 60_000;
+
+/**
+ * Writes the effect of an edit to standard output, and what was not compared to standard error.
+ * @throws StartError `folder`; CommandError `refused`, `unreachable`, `failed`
+ */
+export async function printDiff(args: DiffArguments): Promise<ExitName> {
+  const found = "before" in args ? await offline(args) : await onServer(args);
+  const { output } = args;
+  process.stdout.write(output === "json" ? `${JSON.stringify(found)}\n` : diffText(found, output));
+  for (const note of diffNotes(found)) say(note);
+  return isDifferent(found) ? "problems" : "done";
+}
+
+async function offline(args: Extract<DiffArguments, { before: string }>): Promise<OfflinePreview> {
+  const [before, after] = [await readResources(args.before), await readResources(args.after)];
+  return previewOffline(before, after, args.events === undefined ? undefined : eventsOf(args.events));
+}
+
+async function* eventsOf(file: string): AsyncGenerator<RecordedEvent> {
+  let line = 0;
+  try {
+    for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
+      line += 1;
+      if (text.trim() !== "") yield eventOf(text);
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const place = error instanceof SyntaxError ? `${file}:${line}` : file;
+    throw new CommandError("folder", `the events of ${place} cannot be read: ${reason}`, error);
+  }
+}
+
+/** @throws SyntaxError */
+function eventOf(text: string): RecordedEvent {
+  const event = JSON.parse(text) as { readonly [name: string]: unknown } | null;
+  const { event_id: eventId, type, tenant = "-", producer } = event ?? {};
+  if (typeof eventId !== "string" || typeof type !== "string" || typeof tenant !== "string") {
+    throw new SyntaxError("an event has an event_id, a type and perhaps a tenant, each a text");
+  }
+  return { eventId, type, tenant, ...(typeof producer === "string" ? { producer } : {}) };
+}
+
+type OnServer = Extract<DiffArguments, { connect: Connect }>;
+
+async function onServer({ connect, after, prune, sinceSeconds }: OnServer): Promise<PreviewResponse> {
+  const resources = await readResources(after);
+  const from = sinceSeconds === undefined ? {} : { from: new Date(Date.now() - sinceSeconds * 1_000).toISOString() };
+  return withApi(connect, async (connection) => {
+    const body = { resources, prune, ...from };
+    return untilOver(
+      connection,
+      await sendForJson<PreviewResponse>(connection, { method: "POST", path: "/v1/preview", body }),
+    );
+  });
+}
+
+async function untilOver(connection: ApiConnection, started: PreviewResponse): Promise<PreviewResponse> {
+  const progress = createProgress();
+  const endMs = performance.now() + patienceMs;
+  let preview = started;
+  while (preview.status === "queued" || preview.status === "running") {
+    if (performance.now() > endMs) throw new CommandError("unreachable", "the preview does not end; try again later");
+    progress.show(`${preview.events?.read ?? 0} events compared`);
+    await sleep(pollMs);
+    preview = await sendForJson<PreviewResponse>(connection, { path: `/v1/preview/${started.preview_id}` });
+  }
+  progress.clear();
+  if (preview.status === "completed") return preview;
+  throw new CommandError("refused", `the server ended the preview: ${preview.detail ?? "it gives no reason"}`);
+}

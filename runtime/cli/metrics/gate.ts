@@ -1,0 +1,13 @@
+import { connectionFlags, connectionOf } from "../api/connection.ts";
+import type { Command } from "../command.ts";
+import type { GateArguments } from "./judge-gate.ts";
+import { sloFlags, sloParameters } from "./slo-flags.ts";
+
+/** `heliograph gate` */
+export const gateCommand: Command<GateArguments> = {
+  summary: "Ends with 0 when objectives allow a release, with 1 when they do not, with 13 when that is not known.",
+  operands: [{ name: "NAME", isOptional: true }],
+  flags: [...sloFlags, ...connectionFlags],
+  read: (given, [name]) => ({ connect: connectionOf(given), query: sloParameters(given, name) }),
+  run: async (args) => (await import("./judge-gate.ts")).judgeGate(args),
+};

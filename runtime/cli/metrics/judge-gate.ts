@@ -1,0 +1,53 @@
+import { plain } from "../../../command-line/plain.ts";
+import type { Connect } from "../api/connection.ts";
+import { say } from "../api/terminal.ts";
+import { withApi } from "../api/with-api.ts";
+import type { ExitName } from "../exit-codes.ts";
+import type { QueryParameters } from "./query-flags.ts";
+import { budgetLeft, burnText, percent, readSlos, regionsOf, type SloView } from "./slo-view.ts";
+
+export interface GateArguments {
+  readonly connect: Connect;
+  readonly query: QueryParameters;
+}
+
+/** What an objective says about a release, and why. */
+export interface GateResult {
+  readonly result: "green" | "red" | "undecided";
+  readonly why: string;
+}
+
+/** Prints the result of each objective. Red wins over undecided. @throws CommandError */
+export async function judgeGate({ connect, query }: GateArguments): Promise<ExitName> {
+  const slos = await withApi(connect, async (connection) => readSlos(connection, query));
+  const judged = slos.map((slo) => ({ slo, ...resultOf(slo) }));
+  for (const { slo, result, why } of judged)
+    process.stdout.write(`${plain(`${result} ${slo.tenant}/${slo.name} in ${regionsOf(slo)}: ${why}`)}\n`);
+  if (judged.length === 0) say("undecided: no objective is visible to this caller");
+  if (judged.some(({ result }) => result === "red")) return "problems";
+  return judged.length > 0 && judged.every(({ result }) => result === "green") ? "done" : "undecided";
+}
+
+/** Bad news of some regions is enough for red. Good news of some regions is not enough for green. */
+export function resultOf(slo: SloView): GateResult {
+  const { status, events, minimum_events: minimum, regions } = slo;
+  const missing = regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
+  if (status === "critical" || status === "increasing") return { result: "red", why: reasonOf(slo) };
+  if (status === "insufficient_data") {
+    return { result: "undecided", why: `${Math.round(events?.total ?? 0)} events, of which ${minimum} are needed` };
+  }
+  if (missing.length > 0) return { result: "undecided", why: `data is missing of ${missing.join(", ")}` };
+  return { result: "green", why: `${percent(budgetLeft(slo)) ?? "?"} of the error budget is left` };
+}
+
+function reasonOf(slo: SloView): string {
+  const left = budgetLeft(slo);
+  const fired = slo.tiers.find(({ factor, long, short }) => isAbove(long.rate, factor) && isAbove(short.rate, factor));
+  const burn = fired === undefined ? [] : [`it burns ${burnText(fired.long)}, more than ${fired.factor}`];
+  const spent = left !== undefined && left <= 0 ? ["the error budget is spent"] : [];
+  return [...spent, ...burn, `${percent(left) ?? "?"} of the error budget is left`].join("; ");
+}
+
+function isAbove(rate: number | undefined, factor: number): boolean {
+  return rate !== undefined && rate > factor;
+}

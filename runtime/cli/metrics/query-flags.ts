@@ -1,0 +1,61 @@
+// Commands that read metrics and objectives of a server.
+import type { Flag } from "../../../command-line/flag.ts";
+import { UsageError, type Given } from "../../../command-line/given.ts";
+import { parseDuration } from "../../metrics/request/duration.ts";
+import { formatTime } from "../../metrics/request/time.ts";
+
+/** The parameters of a request, in the form of `ApiRequest`. */
+export type QueryParameters = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export const tenantFlag: Flag = { name: "tenant", value: "TENANT", help: "Only this tenant." };
+
+/** Flags that become parameters of `GET /v1/metrics/query`. */
+export const queryFlags = [
+  { name: "from", value: "TIME", help: "Start, such as 2026-01-31T08:00:00Z; by default three hours before the end." },
+  { name: "to", value: "TIME", help: "End; by default now." },
+  { name: "last", value: "DURATION", help: "The last 30m, 6h or 7d instead of --from and --to." },
+  { name: "step", value: "DURATION", help: "Width of a point; by default the server chooses it." },
+  { name: "agg", value: "AGG", help: "An aggregation such as max or p95; by default that of the metric." },
+  { name: "downsample", value: "WIDTH", help: "Smallest width of a point: 1m, 5m or 1h." },
+  { name: "filter", value: "LABEL=VALUE", help: "Only series whose label has the value.", multiple: true },
+  tenantFlag,
+  { name: "group-by", value: "LABEL", help: "A label to group by.", multiple: true },
+  { name: "complete", help: "Refuses a result without some region." },
+] as const satisfies readonly Flag[];
+
+/** The parameters that the flags and metrics give. The server checks what they mean. @throws UsageError */
+export function queryParameters(given: Given, metrics: readonly string[], nowMs: number): QueryParameters {
+  const groupBy = given.list("group-by");
+  return {
+    metric: metrics,
+    ...timesOf(given, nowMs),
+    step: given.optional("step"),
+    agg: given.optional("agg"),
+    downsample: given.optional("downsample"),
+    group_by: groupBy.length === 0 ? undefined : groupBy.join(","),
+    complete: given.isSet("complete") ? "required" : undefined,
+    ...filtersOf(given),
+  };
+}
+
+function timesOf(given: Given, nowMs: number): QueryParameters {
+  const [from, to, last] = ["from", "to", "last"].map((name) => given.optional(name));
+  if (last === undefined) return { from, to };
+  if (from !== undefined || to !== undefined) throw new UsageError("--last excludes --from and --to.");
+  const seconds = parseDuration(last);
+  if (seconds === undefined) throw new UsageError(`--last is a duration such as 30m, 6h or 7d, not ${last}.`);
+  return { from: formatTime(nowMs - seconds * 1000), to: formatTime(nowMs) };
+}
+
+function filtersOf(given: Given): QueryParameters {
+  const tenant = given.optional("tenant");
+  const filters = given.list("filter").map((text): readonly [string, string] => {
+    const { label, value } = /^(?<label>[^=]+)=(?<value>.+)$/u.exec(text)?.groups ?? {};
+    if (label === undefined || value === undefined) throw new UsageError(`--filter is LABEL=VALUE, not ${text}.`);
+    return [`filter[${label}]`, value];
+  });
+  const all = [...filters, ...(tenant === undefined ? [] : [["filter[tenant]", tenant] as const])];
+  const repeated = all.find(([name], index) => all.findIndex(([other]) => other === name) < index);
+  if (repeated !== undefined) throw new UsageError(`${repeated[0]} is given twice; give it once.`);
+  return Object.fromEntries(all);
+}

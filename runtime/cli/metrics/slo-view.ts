@@ -1,0 +1,83 @@
+import { sendForJson } from "../api/request.ts";
+import type { ApiConnection } from "../api/connection.ts";
+import type { Column } from "../api/output.ts";
+import type { Tone } from "../api/terminal.ts";
+import { shortNumber } from "./series.ts";
+import type { QueryParameters } from "./query-flags.ts";
+
+interface BurnRate {
+  readonly window: string;
+  readonly rate?: number;
+}
+
+/** One objective as the API reports it. */
+export interface SloView {
+  readonly name: string;
+  readonly domain: string;
+  readonly tenant: string;
+  readonly metric: string;
+  readonly objective: number;
+  readonly window_days: number;
+  readonly minimum_events: number;
+  readonly status: "ok" | "increasing" | "critical" | "recovering" | "insufficient_data";
+  readonly sli?: number;
+  readonly events?: { readonly good: number; readonly total: number };
+  readonly error_budget: { readonly total: number; readonly spent?: number; readonly remaining?: number };
+  readonly tiers: readonly {
+    readonly severity: "page" | "ticket";
+    readonly factor: number;
+    readonly long: BurnRate;
+    readonly short: BurnRate;
+  }[];
+  readonly regions: readonly { readonly region: string; readonly state: string }[];
+}
+
+export async function readSlos(connection: ApiConnection, query: QueryParameters): Promise<readonly SloView[]> {
+  const { data } = await sendForJson<{ readonly data: readonly SloView[] }>(connection, {
+    path: "/v1/metrics/slo",
+    query,
+  });
+  return data;
+}
+
+const tones: Readonly<Record<SloView["status"], Tone>> = {
+  ok: "good",
+  recovering: "waiting",
+  increasing: "waiting",
+  critical: "bad",
+  insufficient_data: "waiting",
+};
+
+export const sloColumns: readonly Column<SloView>[] = [
+  { title: "NAME", cell: ({ name }) => name },
+  { title: "TENANT", cell: ({ tenant }) => tenant },
+  { title: "REGIONS", cell: regionsOf },
+  { title: "DOMAIN", cell: ({ domain }) => domain, isWide: true },
+  { title: "METRIC", cell: ({ metric }) => metric, isWide: true },
+  { title: "STATUS", cell: ({ status }) => status, tone: ({ status }) => tones[status] },
+  { title: "OBJECTIVE", cell: ({ objective }) => percent(objective) },
+  { title: "ACTUAL", cell: ({ sli }) => percent(sli) },
+  { title: "BUDGET LEFT", cell: (slo) => percent(budgetLeft(slo)) },
+  { title: "BURN", cell: ({ tiers }) => burnText(tiers[0]?.long) },
+  { title: "DAYS", cell: ({ window_days: days }) => days, isWide: true },
+  { title: "EVENTS", cell: ({ events }) => shortNumber(events && Math.round(events.total)), isWide: true },
+];
+
+/** `eu,latam` */
+export function regionsOf({ regions }: SloView): string {
+  return regions.map(({ region }) => region).join(",");
+}
+
+/** Share of the error budget that is left, negative when overspent. */
+export function budgetLeft({ error_budget: { total, remaining } }: SloView): number | undefined {
+  return remaining === undefined || total === 0 ? undefined : remaining / total;
+}
+
+/** `14.2 over 1h` */
+export function burnText(burn: BurnRate | undefined): string | undefined {
+  return burn?.rate === undefined ? undefined : `${shortNumber(Number(burn.rate.toPrecision(3)))} over ${burn.window}`;
+}
+
+export function percent(share: number | undefined): string | undefined {
+  return share === undefined ? undefined : `${Number((share * 100).toPrecision(6))} %`;
+}

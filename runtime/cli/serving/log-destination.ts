@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino, type DestinationStream } from "pino";
+
+/** Buffered destination of log lines. */
+export interface LogDestination extends DestinationStream {
+  /** Level of the line that is about to be written; set by pino. */
+  lastLevel?: number;
+  /** Resolves when everything is written, or after one second when the reader is stuck; lines are then lost. */
+  flushed(): Promise<void>;
+}
+
+const standardError = 2;
+/** Lines wait so long for others to be written with them; errors do not wait. */
+const gatherMs = 20;
+const gatheredBytes = 8_192;
+/** A system writes so many bytes to a pipe as a whole, beside other processes. Source: POSIX, PIPE_BUF on Linux. */
+const wholeBytesMax = 4_096;
+/** Bound on lines in memory while the reader is stuck; later lines are dropped. */
+const heldBytesMax = 16 * 1024 * 1024;
+const errorLevel = 50;
+const flushedMsMax = 1_000;
+/** A reader is stuck that has taken nothing for so long. */
+const stuckMs = 5_000;
+
+/**
+ * Writes log lines to standard error in batches. A synchronous write per line costs more than making the line, and
+ * would block the program when the reader is stuck. The rest is written when the process exits. `kill -9` loses the
+ * lines of the last {@link gatherMs} milliseconds. With a stuck reader the process ends by SIGKILL, because an exit
+ * would wait for the write.
+ * @param isShared true when other processes write to the same standard error
+ */
+export function createLogDestination(isShared: boolean): LogDestination {
+  const gathered = pino.destination({
+    dest: standardError,
+    sync: false,
+    minLength: gatheredBytes,
+    maxLength: heldBytesMax,
+    ...(isShared ? { minLength: wholeBytesMax / 2, maxWrite: wholeBytesMax } : {}),
+  });
+  let timer: NodeJS.Timeout | undefined;
+  let waitingSinceMs: number | undefined;
+  gathered.on("write", () => (waitingSinceMs = undefined));
+  process.prependListener("exit", () => {
+    if (waitingSinceMs !== undefined && performance.now() - waitingSinceMs > stuckMs)
+      process.kill(process.pid, "SIGKILL");
+  });
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    gathered.flush();
+  };
+  const destination: LogDestination & { readonly [pino.symbols.needsMetadataGsym]: true } = {
+    [pino.symbols.needsMetadataGsym]: true,
+    write: (line) => {
+      gathered.write(line);
+      waitingSinceMs ??= performance.now();
+      if ((destination.lastLevel ?? 0) >= errorLevel) flush();
+      else timer ??= setTimeout(flush, gatherMs).unref();
+    },
+    flushed: async () => {
+      const written = new Promise<true>((resolve) => gathered.flush(() => resolve(true)));
+      const isWritten = await Promise.race([written, sleep(flushedMsMax, false, { ref: false })]);
+      if (!isWritten) waitingSinceMs = Number.NEGATIVE_INFINITY;
+    },
+  };
+  return destination;
+}

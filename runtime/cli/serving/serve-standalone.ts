@@ -1,0 +1,26 @@
+import type { ExitName } from "../exit-codes.ts";
+import { startSized } from "./heap.ts";
+import { serve } from "./serve.ts";
+import type { ServerArguments } from "./server-arguments.ts";
+
+export interface RunArguments extends ServerArguments {
+  readonly folder: string;
+  readonly dataFolder: string;
+  readonly natsUrl?: string;
+  readonly natsServer?: string;
+}
+
+/** `heliograph run`: the whole product on one folder. @throws StartError */
+export async function serveStandalone(args: RunArguments): Promise<ExitName> {
+  return serve(args, {
+    start: (own, stopping) =>
+      startSized(args, own.log, async (caches) => {
+        const { startStandalone } = await import("../../standalone.ts");
+        return startStandalone({ ...args, ...own, caches }, stopping);
+      }),
+    open: async (log, shutdown) => {
+      const { openStandalonePod } = await import("../../open-pod.ts");
+      return openStandalonePod({ ...args, log }, shutdown);
+    },
+  });
+}

@@ -1,0 +1,95 @@
+// Commands of events, deliveries, dead letters and partners. They ask the API of a server and load no runtime.
+import type { Column } from "../api/output.ts";
+import type { Tone } from "../api/terminal.ts";
+
+/** An item of `GET /webhooks/events`. */
+export interface EventSummary {
+  readonly event_id: string;
+  readonly type: string;
+  readonly tenant: string;
+  readonly accepted_at: string;
+  readonly deliveries: readonly DeliverySummary[];
+}
+
+interface DeliverySummary {
+  readonly partner: string;
+  readonly state: string;
+  readonly reason: string | null;
+}
+
+/** The response to `GET /webhooks/events/:id`. */
+export interface EventHistory {
+  readonly event: Readonly<Record<string, unknown>>;
+  readonly routed_at: string | null;
+  readonly deliveries: readonly DeliveryHistory[];
+}
+
+export interface DeliveryHistory extends DeliverySummary {
+  readonly next_attempt_at: string | null;
+  readonly attempts: readonly Attempt[];
+}
+
+export interface Attempt {
+  readonly attempt: number;
+  readonly at: string;
+  readonly status: number | null;
+  readonly duration_ms: number;
+  readonly error: { readonly reason: string; readonly detail: string } | null;
+  readonly replay_id: string | null;
+  readonly pod?: string;
+}
+
+const tones: Readonly<Record<string, Tone>> = {
+  delivered: "good",
+  dead: "bad",
+  rejected: "bad",
+  held: "waiting",
+  in_delivery: "waiting",
+};
+
+/** Colour of a delivery's state. */
+export function stateTone(state: string): Tone | undefined {
+  return tones[state];
+}
+
+/** The path of one event. */
+export function eventPath(eventId: string): string {
+  return `/webhooks/events/${encodeURIComponent(eventId)}`;
+}
+
+export const eventColumns: readonly Column<EventSummary>[] = [
+  { title: "EVENT", cell: ({ event_id: id }) => id },
+  { title: "TYPE", cell: ({ type }) => type },
+  { title: "TENANT", cell: ({ tenant }) => tenant },
+  { title: "ACCEPTED", cell: ({ accepted_at: at }) => at },
+  {
+    title: "DELIVERIES",
+    cell: ({ deliveries }) => countsOf(deliveries),
+    tone: ({ deliveries }) => worstTone(deliveries),
+  },
+  {
+    title: "PARTNERS",
+    cell: ({ deliveries }) => deliveries.map(({ partner, state }) => `${partner}=${state}`).join(","),
+    isWide: true,
+  },
+];
+
+export const deliveryColumns: readonly Column<DeliveryHistory>[] = [
+  { title: "PARTNER", cell: ({ partner }) => partner },
+  { title: "STATE", cell: ({ state }) => state, tone: ({ state }) => stateTone(state) },
+  { title: "ATTEMPTS", cell: ({ attempts }) => attempts.length },
+  { title: "STATUS", cell: ({ attempts }) => attempts.at(-1)?.status },
+  { title: "REASON", cell: ({ reason }) => reason },
+  { title: "NEXT", cell: ({ next_attempt_at: at }) => at },
+];
+
+/** `2 delivered, 1 dead` */
+function countsOf(deliveries: readonly DeliverySummary[]): string {
+  const byState = Map.groupBy(deliveries, ({ state }) => state);
+  return byState.size === 0 ? "none" : [...byState].map(([state, { length }]) => `${length} ${state}`).join(", ");
+}
+
+function worstTone(deliveries: readonly DeliverySummary[]): Tone | undefined {
+  const found = deliveries.map(({ state }) => stateTone(state));
+  return (["bad", "waiting", "good"] as const).find((tone) => found.includes(tone));
+}

@@ -1,0 +1,54 @@
+import type { Command } from "../command.ts";
+import { createOutput } from "../api/output.ts";
+import { pagesOf } from "../api/pages.ts";
+import type { ApiRequest } from "../api/request.ts";
+import { say } from "../api/terminal.ts";
+import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
+import {
+  limitFlag,
+  limitOf,
+  partnerFlag,
+  selectionOf,
+  sinceFlag,
+  timeOf,
+  typeFlag,
+  untilFlag,
+} from "./event-filter.ts";
+import { eventColumns, type EventSummary } from "./event-forms.ts";
+
+interface ListArguments extends ApiArguments {
+  readonly query: NonNullable<ApiRequest["query"]>;
+  readonly limit: number;
+}
+
+/** `heliograph events list` */
+export const listEventsCommand: Command<ListArguments> = {
+  summary: "Lists events with the states of their deliveries, oldest first; without `--since` those of a day.",
+  flags: [
+    sinceFlag,
+    untilFlag,
+    typeFlag,
+    partnerFlag,
+    { name: "state", value: "STATE", help: "Only events with a delivery in this state, for example dead." },
+    limitFlag,
+    ...apiFlags,
+  ],
+  read: (given) => ({
+    ...apiArguments(given),
+    query: {
+      from: timeOf(given, "since", Date.now()),
+      to: timeOf(given, "until", Date.now()),
+      ...selectionOf(given),
+      state: given.optional("state"),
+    },
+    limit: limitOf(given),
+  }),
+  run: ({ connect, format, query, limit }, { environment }) =>
+    withApi(connect, async (connection) => {
+      const onMore = (): void => say(`There are more than ${limit}; see --limit.`);
+      const pages = pagesOf<EventSummary>(connection, { path: "/webhooks/events", query }, { limit, onMore });
+      const count = await createOutput(format, environment).list(eventColumns, pages);
+      if (count === 0) say("No event was found.");
+      return "done";
+    }),
+};

@@ -1,0 +1,145 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { UsageError, type Given } from "../../../command-line/given.ts";
+import { parseDuration } from "../../metrics/request/duration.ts";
+import { CommandError } from "../command-error.ts";
+import type { Command } from "../command.ts";
+import type { ApiConnection } from "../api/connection.ts";
+import { createOutput, type Output } from "../api/output.ts";
+import { send } from "../api/request.ts";
+import { createProgress, say } from "../api/terminal.ts";
+import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
+import type { ExitName } from "../exit-codes.ts";
+import { deliveriesText } from "./get-event.ts";
+import { hasFailed, waitForDeliveries } from "./wait-for-deliveries.ts";
+
+interface SendArguments extends ApiArguments {
+  readonly type: string;
+  /** The event's data; otherwise a file. */
+  readonly json?: string;
+  /** `-` is the standard input. */
+  readonly file?: string;
+  readonly eventId: string;
+  readonly version: string;
+  readonly tenant?: string;
+  /** Undefined: not at all. */
+  readonly waitMs?: number;
+}
+
+const waitSecondsMax = 86_400;
+
+/** `heliograph send` */
+export const sendCommand: Command<SendArguments> = {
+  summary: "Sends an event; with `--wait` until each of its deliveries has ended, and with 1 when one has failed.",
+  operands: [{ name: "TYPE" }],
+  flags: [
+    { name: "body", short: "d", value: "JSON", help: "The event's data, one JSON object." },
+    { name: "file", short: "f", value: "FILE", help: "File with the event's data; `-` reads the standard input." },
+    {
+      name: "id",
+      value: "ID",
+      help: "Id of the event; without it a new one. A repetition with the same id is one event.",
+    },
+    {
+      name: "tenant",
+      value: "TENANT",
+      help: "Tenant of the event; without it the event has none, for which the token needs the tenant `-` or `*`.",
+    },
+    { name: "event-version", value: "DATE", help: "Version of the event's form; without it today's date." },
+    { name: "wait", help: "Waits until every delivery has ended." },
+    {
+      name: "timeout",
+      value: "DURATION",
+      help: "Longest wait of `--wait`; then the command ends with 13.",
+      standard: "1m",
+    },
+    ...apiFlags,
+  ],
+  read: sendArguments,
+  run: (args, { environment }) =>
+    withApi(args.connect, async (connection) => {
+      const body = await eventOf(args);
+      const accepted = await send(connection, { method: "POST", path: "/events", body }).catch((error: unknown) => {
+        const isUnknown = error instanceof CommandError && error.exit === "unreachable";
+        if (isUnknown) say(`The event may be accepted; repeat with --id ${args.eventId}, so that it is one event.`);
+        throw error;
+      });
+      const output = createOutput(args.format, environment);
+      if (args.waitMs !== undefined) return waitAndPrint(connection, args.eventId, args.waitMs, output);
+      await output.one(accepted.body, () => acceptedText(accepted.body));
+      return "done";
+    }),
+};
+
+function sendArguments(given: Given, [type = ""]: readonly string[]): SendArguments {
+  const [json, file, tenant] = ["body", "file", "tenant"].map((flag) => given.optional(flag));
+  if ((json === undefined) === (file === undefined)) throw new UsageError("send needs --body or --file, and only one.");
+  const waitMs = waitMsOf(given);
+  return {
+    ...apiArguments(given),
+    type,
+    eventId: given.optional("id") ?? `evt-${randomUUID()}`,
+    version: given.optional("event-version") ?? new Date().toISOString().slice(0, 10),
+    ...(json === undefined ? {} : { json }),
+    ...(file === undefined ? {} : { file }),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(given.isSet("wait") ? { waitMs } : {}),
+  };
+}
+
+/** @throws UsageError */
+function waitMsOf(given: Given): number {
+  const seconds = parseDuration(given.text("timeout")) ?? Number.NaN;
+  if (seconds <= waitSecondsMax) return seconds * 1000;
+  throw new UsageError("--timeout is a duration such as 30s or 5m, at most 1d.");
+}
+
+/** The bytes of the envelope. The text of the data stays as written, so that long numbers keep their digits. */
+async function eventOf({ type, json, file, eventId, version, tenant }: SendArguments): Promise<Uint8Array> {
+  const data = (json ?? (await readData(file ?? "-"))).trim();
+  const name = file === undefined ? "--body" : "the file of --file";
+  try {
+    if (!data.startsWith("{")) throw new SyntaxError("it begins with no {");
+    JSON.parse(data);
+  } catch (error) {
+    throw new UsageError(`${name} is not one JSON object: ${(error as Error).message}`, { cause: error });
+  }
+  const rest = {
+    event_id: eventId,
+    type,
+    version,
+    ts: new Date().toISOString(),
+    ...(tenant === undefined ? {} : { tenant }),
+  };
+  return Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"data":${data}}`);
+}
+
+async function readData(file: string): Promise<string> {
+  try {
+    return file === "-" ? await text(process.stdin) : await readFile(file, "utf8");
+  } catch (error) {
+    throw new CommandError("usage", `the file ${file} cannot be read: ${(error as Error).message}`, error);
+  }
+}
+
+function acceptedText(body: Buffer): string {
+  const { event_id: id, tenant, duplicate } = JSON.parse(body.toString()) as Readonly<Record<string, unknown>>;
+  const note = duplicate === true ? "was accepted before" : "accepted";
+  return `${String(id)} ${note}, tenant ${String(tenant)}`;
+}
+
+async function waitAndPrint(
+  connection: ApiConnection,
+  eventId: string,
+  timeoutMs: number,
+  output: Output,
+): Promise<ExitName> {
+  const progress = createProgress();
+  const { history, body, isSettled } = await waitForDeliveries(connection, eventId, { timeoutMs, progress });
+  await output.one(body, () => `${eventId}\n\n${deliveriesText(history.deliveries, output)}`);
+  if (hasFailed(history)) return "problems";
+  if (isSettled) return "done";
+  say(`${eventId} has deliveries that are not at their end; heliograph attempts ${eventId} lists their attempts.`);
+  return "undecided";
+}

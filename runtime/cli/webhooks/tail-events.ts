@@ -1,0 +1,32 @@
+import type { Command } from "../command.ts";
+import { createOutput } from "../api/output.ts";
+import type { ApiRequest } from "../api/request.ts";
+import { say } from "../api/terminal.ts";
+import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
+import { partnerFlag, selectionOf, sinceFlag, timeOf, typeFlag } from "./event-filter.ts";
+import { eventColumns } from "./event-forms.ts";
+import { followEvents } from "./follow-events.ts";
+
+interface TailArguments extends ApiArguments {
+  readonly query: NonNullable<ApiRequest["query"]>;
+  readonly from: string;
+}
+
+/** `heliograph events tail` */
+export const tailEventsCommand: Command<TailArguments> = {
+  summary: "Prints events as they are accepted, until it is interrupted; a lost connection is resumed.",
+  flags: [{ ...sinceFlag, standard: "10s" }, typeFlag, partnerFlag, ...apiFlags],
+  read: (given) => ({
+    ...apiArguments(given),
+    query: selectionOf(given),
+    from: timeOf(given, "since", Date.now()) ?? "",
+  }),
+  run: ({ connect, format, query, from }, { environment }) =>
+    withApi(connect, async (connection) => {
+      // Only the end of the program ends it.
+      const { signal } = new AbortController();
+      const pages = followEvents(connection, { query, start: { from }, signal, onNote: say });
+      await createOutput(format, environment).list(eventColumns, pages);
+      return "done";
+    }),
+};

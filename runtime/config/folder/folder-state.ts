@@ -1,0 +1,75 @@
+import { compile, configDigest } from "../../../crds/compile/compile.ts";
+import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
+import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
+import type { InstallationPolicy } from "../../../crds/policy.ts";
+import type { ConfigState } from "../config-source.ts";
+import type { SourceProblem } from "../yaml/yaml-documents.ts";
+import { noObjects, objectKey, readObjects, type FolderFile, type FolderObjects } from "./folder-objects.ts";
+
+/** The present state of a folder. */
+export interface FolderState extends ConfigState {
+  /** Result of each object that is valid by itself. */
+  readonly results: readonly ResourceResult[];
+  /** All faults of files and objects, by file and line. */
+  readonly problems: readonly SourceProblem[];
+  /** What works but is probably not meant, at the object's first line. */
+  readonly warnings: readonly SourceProblem[];
+  /** `Kind/namespace/name` of objects that stay in force in an earlier version. */
+  readonly kept: readonly string[];
+}
+
+/** Compiles files that were read otherwise. */
+export function compileFiles(files: readonly FolderFile[], policy: InstallationPolicy): FolderState {
+  const before: Before = { partOf: () => undefined, nowMs: Date.now(), lastGoodMs: lastGoodMsDefault };
+  return stateOf(readObjects(files, noObjects), policy, before, []).state;
+}
+
+/** Compiles the objects of a folder. `againMs` is the time at which time alone makes another state. */
+export function stateOf(
+  { objects, problems, kept }: FolderObjects,
+  policy: InstallationPolicy,
+  before: Before,
+  folderProblems: readonly SourceProblem[],
+): { readonly state: FolderState; readonly againMs: number } {
+  const all = [...objects];
+  const { config, results, againMs } = compile({
+    resources: all.flatMap(([, { resource }]) => resource ?? []),
+    secrets: new Map(
+      all.flatMap(([key, { secret }]) => (secret === undefined ? [] : [[key.slice("Secret/".length), secret]])),
+    ),
+    policy,
+    before,
+  });
+  const state = {
+    config,
+    hash: configDigest(config),
+    results,
+    problems: [...folderProblems, ...problems, ...results.flatMap((result) => resultProblems(result, objects))],
+    warnings: results.flatMap((result) => resultWarnings(result, objects)),
+    kept: [...kept, ...results.flatMap((result) => lastGoodKey(result) ?? [])],
+  };
+  return { state, againMs };
+}
+
+function lastGoodKey({ kind, namespace, name, lastGood }: ResourceResult): string | undefined {
+  return lastGood === undefined ? undefined : objectKey(kind, namespace, name);
+}
+
+function resultProblems(result: ResourceResult, objects: FolderObjects["objects"]): readonly SourceProblem[] {
+  const object = objects.get(objectKey(result.kind, result.namespace, result.name));
+  if (object === undefined) return [];
+  return result.problems.map((problem) => ({ ...problem, file: object.file, line: object.lineOf(problem.field) }));
+}
+
+function resultWarnings(result: ResourceResult, objects: FolderObjects["objects"]): readonly SourceProblem[] {
+  const { kind, namespace, name, warnings } = result;
+  const object = objects.get(objectKey(kind, namespace, name));
+  if (object === undefined) return [];
+  return warnings.map((message) => ({
+    file: object.file,
+    line: object.lineOf(""),
+    field: "",
+    reason: "Warning",
+    message: `${kind} ${namespace}/${name}: ${message}`,
+  }));
+}

@@ -1,0 +1,67 @@
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { isKubeError } from "../../../kube/client/kube-error.ts";
+import type { KubeObject, ResourceType } from "../../../kube/client/resource.ts";
+
+/** Creation times by stream name. */
+type Times = ReadonlyMap<string, string>;
+
+interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** The record of an installation's streams outside NATS: the entries of one ConfigMap, which the chart makes. */
+export interface ConfigMapRecord {
+  /**
+   * Reads the record; empty without a ConfigMap, or without the right to read it.
+   *
+   * @returns undefined when the API server does not answer
+   */
+  read(): Promise<Times | undefined>;
+  /** Adds what the record lacks; an entry that exists stays. @throws KubeError */
+  add(found: Times): Promise<void>;
+  /** Replaces the record. `servers` names the NATS servers that hold the streams. @throws KubeError */
+  replace(streams: Times, servers: string): Promise<void>;
+}
+
+const configMapType: ResourceType = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
+/** The chart reads it before it gives the runtime other servers. */
+const serversAnnotation = "heliograph.dev/nats-servers";
+
+/** Name of the ConfigMap. @param prefix first part of the names of the installation's Secrets */
+export function streamRecordName(prefix: string): string {
+  return `${prefix}-streams`;
+}
+
+export function createStreamRecord(client: KubeClient, namespace: string, prefix: string): ConfigMapRecord {
+  const ref = { namespace, name: streamRecordName(prefix) };
+  const get = (): Promise<ConfigMap> => client.get<ConfigMap>(configMapType, ref);
+  const put = (object: ConfigMap): Promise<ConfigMap> => client.replace(configMapType, object);
+  return {
+    read: async () => {
+      try {
+        return new Map(Object.entries((await get()).data ?? {}));
+      } catch (error) {
+        if (isKubeError(error, "notFound", "forbidden")) return new Map();
+        if (isKubeError(error)) return undefined;
+        throw error;
+      }
+    },
+    add: async (found) => {
+      const object = await get().catch(absent);
+      if (object === undefined || [...found.keys()].every((name) => object.data?.[name] !== undefined)) return;
+      // The resource version of the read object makes a concurrent write a conflict.
+      await put({ ...object, data: { ...Object.fromEntries(found), ...object.data } });
+    },
+    replace: async (streams, servers) => {
+      const object = await get();
+      const annotations = { ...object.metadata.annotations, [serversAnnotation]: servers };
+      await put({ ...object, metadata: { ...object.metadata, annotations }, data: Object.fromEntries(streams) });
+    },
+  };
+}
+
+/** An older chart has neither the ConfigMap nor the right to it. */
+function absent(error: unknown): undefined {
+  if (!isKubeError(error, "notFound", "forbidden")) throw error;
+  return undefined;
+}

@@ -1,0 +1,71 @@
+// The bundle for the report of a problem: its sources, masking and archive. The command is in `cli/`.
+import { hasCardNumber } from "../webhooks/events/card-numbers.ts";
+
+/** Patterns of secrets and personal data, and what replaces them. The order matters: whole forms come before parts. */
+const rules: readonly (readonly [RegExp, string])[] = [
+  [/-----BEGIN [^-]+-----[^]*?(?:-----END [^-]+-----|$)/gu, "[pem]"],
+  [/\beyJ[\w-]+(?:\.[\w-]*)*/gu, "[token]"],
+  [/\b(?:bearer|basic|dpop) +[^\s",]+/giu, "[credentials]"],
+  [/(?<=:\/\/)[^\s/@"]{1,512}@/gu, "[credentials]@"],
+  [/(?<=\w:\/\/[^\s?"]{1,2048})\?[^\s"]*/gu, "?[query]"],
+  [
+    /(?<=(?:passw(?:or)?d|secret|token|api[_-]?key|signature|authorization|cookie)["']?\s*[=:]\s*["']?)[^\s"',;}]+/giu,
+    "[secret]",
+  ],
+  [/[^\s@"<>()]{1,64}@[^\s@"<>()]{1,255}\.[a-z]{2,}/giu, "[mail]"],
+  [/\b(?!127\.)(?:\d{1,3}\.){3}\d{1,3}\b/gu, "[address]"],
+  [/\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b/giu, "[address]"],
+];
+/** Keys and tokens are long and look random. UUIDs and words joined by `-`, `_`, `.` or `/` are not secret. */
+const longText = /[\w+/=-]{20,}/gu;
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
+const words = /^[-_/]*(?:[a-z]{1,20}\d{0,3}|\d{1,6})(?:[-_/]+(?:[a-z]{1,20}\d{0,3}|\d{1,6}))+$/iu;
+const digits = /\d(?:[ -]?\d){12,18}/gu;
+
+/** The text without secrets, card numbers and addresses of people and machines. */
+export function maskText(text: string): string {
+  const masked = rules.reduce((rest, [pattern, replacement]) => rest.replaceAll(pattern, replacement), text);
+  return masked
+    .replaceAll(longText, (found) => (uuid.test(found) || words.test(found) ? found : "[long]"))
+    .replaceAll(digits, (found) => (hasCardNumber(found.replaceAll(/[ -]/gu, "")) ? "[card]" : found));
+}
+
+/** Fields whose texts are hashes and versions of configurations. */
+const hashFields: ReadonlySet<string> = new Set([
+  "configHash",
+  "config_hash",
+  "content_hash",
+  "hash",
+  "sha256",
+  "version",
+]);
+const hashText = /^[0-9a-f]{12,64}$/u;
+/** Fields that are left out wherever they occur: people, machines, and what callers send. */
+const privateFields =
+  /^(?:client|address|ip|headers?|body|data|payload|cookie|authorization|token|secret|password|key)$/iu;
+const depthMax = 8;
+
+/** The value with every text masked and every private field left out. */
+export function maskValue(value: unknown, field = "", depth = 0): unknown {
+  if (typeof value === "string") return isHash(field, value) ? value : maskText(value);
+  if (typeof value === "number") return hasCardNumber(String(value)) ? "[card]" : value;
+  return typeof value !== "object" || value === null ? value : maskMembers(value, field, depth + 1);
+}
+
+function maskMembers(value: object, field: string, depth: number): unknown {
+  if (depth > depthMax) return "[deep]";
+  return Array.isArray(value) ? value.map((item) => maskValue(item, field, depth)) : maskFields(value, depth);
+}
+
+function isHash(field: string, text: string): boolean {
+  return hashFields.has(field) && hashText.test(text);
+}
+
+function maskFields(value: object, depth: number): object {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      maskText(name),
+      privateFields.test(name) ? "[left out]" : maskValue(inner, name, depth),
+    ]),
+  );
+}

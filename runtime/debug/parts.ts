@@ -1,0 +1,90 @@
+import { open } from "node:fs/promises";
+import { request } from "undici";
+import { connectNats, type NatsAccess } from "../nats/connection/connect.ts";
+import { readStreamStates } from "../nats/streams/stream-states.ts";
+import { partBytesMax, type Part } from "./collect.ts";
+import { maskLogLines, maskMetrics } from "./mask-lines.ts";
+import { maskValue } from "./mask-text.ts";
+
+const logBytesMax = 1024 * 1024;
+const natsMsMax = 5_000;
+
+/** Health, configuration and metrics of one admin port. */
+export function adminParts(url: string, folder: string): readonly Part[] {
+  const json = (path: string): Part => ({
+    name: `${folder}/${path}.json`,
+    read: async (signal) => prettyJson(maskValue(JSON.parse(await get(`${url}/${path}`, signal)))),
+  });
+  const metrics: Part = {
+    name: `${folder}/metrics.txt`,
+    read: async (signal) => maskMetrics(await get(`${url}/metrics`, signal)),
+  };
+  return [json("healthz"), json("readyz"), json("configz"), metrics];
+}
+
+/** A 503 of `/readyz` is a result like another. */
+async function get(url: string, signal: AbortSignal): Promise<string> {
+  const { statusCode, body } = await request(url, { signal });
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > partBytesMax) throw new Error(`${url} sends more than ${partBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  if (statusCode >= 400 && statusCode !== 503) throw new Error(`${url} answers ${statusCode}`);
+  return Buffer.concat(chunks).toString();
+}
+
+/** State of all streams and their consumers, without a message. */
+export function natsPart(access: NatsAccess): Part {
+  return {
+    name: "nats.json",
+    read: async () => {
+      const nats = await connectNats({ ...access, firstConnectionTimeoutMs: natsMsMax });
+      try {
+        return prettyJson(await readStreamStates(nats));
+      } finally {
+        await nats.drain();
+      }
+    },
+  };
+}
+
+/** The last lines of a log. @param file `-` is the standard input */
+export function logPart(file: string, name: string): Part {
+  return { name, read: async (signal) => maskLogLines(await lastLines(file, signal)) };
+}
+
+async function lastLines(file: string, signal: AbortSignal): Promise<string> {
+  const text = file === "-" ? await standardInput(signal) : await endOf(file);
+  const whole = text.length > logBytesMax;
+  const end = whole ? text.subarray(-logBytesMax) : text;
+  // The first line of the rest is cut.
+  return end.toString().slice(whole ? end.indexOf("\n") + 1 : 0);
+}
+
+async function endOf(file: string): Promise<Buffer> {
+  const handle = await open(file);
+  try {
+    const { size } = await handle.stat();
+    const bytes = Buffer.alloc(Math.min(size, logBytesMax + 1));
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, size - bytes.length);
+    return bytes.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function standardInput(signal: AbortSignal): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes = Buffer.concat([bytes, chunk]).subarray(-logBytesMax - 1);
+    if (signal.aborted) break;
+  }
+  return bytes;
+}
+
+export function prettyJson(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}

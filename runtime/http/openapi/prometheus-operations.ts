@@ -1,0 +1,126 @@
+import { text, type JsonSchema } from "./json-schema.ts";
+import type { Operation, OperationParameter } from "./operation.ts";
+
+function parameter(
+  name: string,
+  description: string,
+  schema: JsonSchema,
+  more: Partial<OperationParameter> = {},
+): OperationParameter {
+  return { name, in: "query", description, schema, ...more };
+}
+
+const time = text({ description: "Unix seconds with decimals, or RFC 3339" });
+const expression = parameter("query", "An expression of the closed subset of PromQL", text());
+const start = parameter("start", "Start of the range", time);
+const end = parameter("end", "End of the range. Default: now", time);
+const limit = parameter("limit", "Most items; 0 sets no limit", { type: "integer", minimum: 0 });
+const selectors = parameter("match[]", "Metrics with matchers; repeatable. Default: all metrics of the caller", {
+  type: "array",
+  items: text(),
+  maxItems: 10,
+});
+const complete = parameter(
+  "partial_response",
+  "`false`: a response without some region is an error. Default: a partial response has warnings",
+  text(),
+);
+
+interface Described {
+  readonly id: string;
+  readonly summary: string;
+  readonly parameters: readonly OperationParameter[];
+  readonly schema: string;
+}
+
+function read({ id, summary, parameters, schema }: Described): Operation {
+  return {
+    id: `prometheus${id}`,
+    tag: "prometheus",
+    summary,
+    parameters,
+    answers: { "200": { description: "In the form of Prometheus", schema } },
+  };
+}
+
+/** The operations below `/prometheus/api/v1/`, by their paths. */
+export const prometheusOperations = {
+  query: read({
+    id: "Query",
+    summary: "An expression at one time",
+    parameters: [expression, parameter("time", "Time of the result. Default: now", time), limit, complete],
+    schema: "PrometheusResult",
+  }),
+  query_range: read({
+    id: "QueryRange",
+    summary: "An expression over a range of times",
+    parameters: [
+      expression,
+      start,
+      end,
+      parameter("step", "Distance of the points: seconds, or a duration such as `5m`", text()),
+      limit,
+      complete,
+    ],
+    schema: "PrometheusResult",
+  }),
+  query_exemplars: read({
+    id: "QueryExemplars",
+    summary: "Exemplars of the metrics of an expression",
+    parameters: [expression, start, end],
+    schema: "PrometheusExemplars",
+  }),
+  format_query: read({
+    id: "FormatQuery",
+    summary: "The canonical text of an expression",
+    parameters: [expression],
+    schema: "PrometheusText",
+  }),
+  labels: read({
+    id: "Labels",
+    summary: "Names of the labels of metrics",
+    parameters: [selectors, start, end, limit],
+    schema: "PrometheusNames",
+  }),
+  "label/:name/values": read({
+    id: "LabelValues",
+    summary: "Values of one label",
+    parameters: [parameter("name", "A label, or `__name__`", text(), { in: "path" }), selectors, start, end, limit],
+    schema: "PrometheusNames",
+  }),
+  series: read({
+    id: "Series",
+    summary: "Label sets of metrics",
+    parameters: [{ ...selectors, required: true }, start, end, limit],
+    schema: "PrometheusSeries",
+  }),
+  metadata: read({
+    id: "Metadata",
+    summary: "Types, help and units of metrics",
+    parameters: [parameter("metric", "Only this metric", text()), limit],
+    schema: "PrometheusMetadata",
+  }),
+  "status/buildinfo": read({
+    id: "BuildInfo",
+    summary: "The version of Prometheus whose API these operations follow",
+    parameters: [],
+    schema: "PrometheusObject",
+  }),
+  rules: read({
+    id: "Rules",
+    summary: "No rules: other programs evaluate them",
+    parameters: [],
+    schema: "PrometheusObject",
+  }),
+  alerts: read({
+    id: "Alerts",
+    summary: "No alerts: other programs evaluate rules",
+    parameters: [],
+    schema: "PrometheusObject",
+  }),
+} as const satisfies Readonly<Record<string, Operation>>;
+
+/** The same operation with its parameters in a form. */
+export function inForm(operation: Operation): Operation {
+  return { ...operation, id: `${operation.id}Form`, bodySchema: "PrometheusForm" };
+}

@@ -1,0 +1,129 @@
+import { hash } from "node:crypto";
+
+/** State of an objective, and of all objectives of a tenant together. */
+export type StatusWord = "ok" | "increasing" | "critical" | "recovering" | "insufficient_data";
+
+/** One public objective. */
+export interface PublicObjective {
+  readonly name: string;
+  readonly title: string;
+  readonly domain: string;
+  /** Share of good events that is promised. */
+  readonly objective: number;
+  readonly window_days: number;
+  /** End of the window, ISO 8601. */
+  readonly at: string;
+  readonly status: StatusWord;
+  /** Regions with data. */
+  readonly regions: readonly string[];
+  readonly missing_regions: readonly string[];
+  /** Share of good events; absent: unknown. */
+  readonly sli?: number;
+  /** Share of the error budget that is left, negative once it is overspent; absent: unknown. */
+  readonly budget_remaining?: number;
+}
+
+/** The public objectives of one tenant. */
+export interface PublicStatus {
+  readonly tenant: string;
+  /** The gravest state of all objectives. */
+  readonly status: StatusWord;
+  readonly data: readonly PublicObjective[];
+}
+
+const words: Readonly<Record<StatusWord, string>> = {
+  ok: "Within its objective",
+  increasing: "More errors than usual",
+  critical: "Disrupted",
+  recovering: "Recovering",
+  insufficient_data: "Too few events to tell",
+};
+
+const summaries: Readonly<Record<StatusWord, string>> = {
+  ok: "All services are within their objectives.",
+  increasing: "Some services have more errors than usual.",
+  critical: "Some services are disrupted.",
+  recovering: "Some services are recovering.",
+  insufficient_data: "Some services had too few events to tell.",
+};
+
+const style = [
+  ":root{color-scheme:light dark;font:100%/1.5 system-ui,sans-serif}",
+  "body{margin:0 auto;max-width:44rem;padding:1rem}",
+  "h1{font-size:1.5rem;margin:.5rem 0}h2{font-size:1.1rem;margin:0}",
+  "p{margin:.25rem 0}ul{list-style:none;margin:1.5rem 0;padding:0}",
+  "li{border:1px solid #8888;border-inline-start:.4rem solid #767676;border-radius:.4rem}",
+  "li{margin:.75rem 0;padding:.75rem}",
+  ".summary{font-size:1.1rem}.state{font-weight:600}meter{width:100%;height:1rem}",
+  ".ok{border-inline-start-color:#2e7d32}.critical{border-inline-start-color:#c62828}",
+  ".increasing,.recovering{border-inline-start-color:#b26a00}",
+].join("");
+
+/** Allows this page's own style and nothing else: no script, no frame, no request. */
+export const statusPagePolicy = [
+  "default-src 'none'",
+  `style-src 'sha256-${hash("sha256", style, "base64")}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** The status page of a tenant. It needs no script. */
+export function statusPage({ tenant, status, data }: PublicStatus): string {
+  const latest =
+    data
+      .map(({ at }) => at)
+      .sort()
+      .at(-1) ?? "";
+  return pageOf(`Status of ${tenant}`, [
+    `<p class="summary">${summaries[status]}</p>`,
+    `<ul>${data.map(objectiveItem).join("")}</ul>`,
+    `<p>As of <time datetime="${latest}">${latest.replace("T", " ").replace(/(?:\.\d+)?Z$/u, " UTC")}</time>. `,
+    `<a href="/v1/status/${encodeURIComponent(tenant)}">The same as JSON</a></p>`,
+  ]);
+}
+
+/** A page with one sentence. */
+export function sentencePage(title: string, sentence: string): string {
+  return pageOf(title, [`<p>${escaped(sentence)}</p>`]);
+}
+
+function objectiveItem(objective: PublicObjective): string {
+  const { title, status, window_days: days, missing_regions: missing } = objective;
+  const promised = percent(objective.objective);
+  const reached = objective.sli === undefined ? "" : `${percent(objective.sli)} of events were good. `;
+  return [
+    `<li class="${status}"><h2>${escaped(title)}</h2>`,
+    `<p class="state">${words[status]}</p>`,
+    `<p>${reached}The objective is ${promised} over ${days} ${days === 1 ? "day" : "days"}.</p>`,
+    budget(objective.budget_remaining),
+    missing.length === 0 ? "" : `<p>Data of ${escaped(missing.join(", "))} is missing.</p>`,
+    "</li>",
+  ].join("");
+}
+
+function budget(remaining: number | undefined): string {
+  if (remaining === undefined) return "";
+  const left = remaining <= 0 ? "The error budget is spent." : `${percent(remaining)} of the error budget is left.`;
+  const shown = Math.min(1, Math.max(0, remaining));
+  return `<p><meter min="0" max="1" low="0.1" optimum="1" value="${shown}" aria-hidden="true"></meter>${left}</p>`;
+}
+
+/** At most three decimals, rounded down: 99.9996 % is never shown as 100 %. */
+function percent(share: number): string {
+  const thousandths = Math.floor(share * 100_000 + 1e-6);
+  return `${thousandths / 1_000} %`;
+}
+
+function pageOf(title: string, content: readonly string[]): string {
+  return [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    `<title>${escaped(title)}</title><style>${style}</style></head>`,
+    `<body><main><h1>${escaped(title)}</h1>${content.join("")}</main></body></html>`,
+  ].join("");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/gu, (char) => `&#${char.charCodeAt(0)};`);
+}

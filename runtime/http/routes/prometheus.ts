@@ -1,0 +1,99 @@
+import { refuseField } from "../../errors/refusal.ts";
+import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
+import { buildInfo, noAlerts, noRules } from "../../prometheus/fixed-answers.ts";
+import type { PrometheusAnswer, PrometheusApi, PrometheusRequest } from "../../prometheus/prometheus-api.ts";
+import { inForm, prometheusOperations } from "../openapi/prometheus-operations.ts";
+import { chooseCoding } from "../representation/content-coding.ts";
+import { createRepresentations, type Representations } from "../representation/representations.ts";
+import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
+
+/** Forms of Grafana hold one expression; a target holds 8 KiB. */
+const formBytesMax = 65_536;
+const root = "/prometheus";
+const scopes = [readScope, publicReadScope];
+/** One tenant. Several, which Mimir joins with `|`, are not one. */
+const tenantPattern = /^[^\s|,]{1,200}$/u;
+
+type Name = keyof typeof prometheusOperations;
+type Answering = (request: PrometheusRequest, path: ApiRequest["path"]) => Promise<PrometheusAnswer>;
+
+/** `/prometheus/api/v1/…`. Source: Prometheus, "HTTP API". */
+export function prometheusRoutes(api: PrometheusApi): readonly Route[] {
+  const representations = createRepresentations();
+  const both = (name: Name, answer: Answering): readonly Route[] => [
+    route("GET", name, { answer, representations }),
+    {
+      ...route("POST", name, { answer, representations }),
+      operation: inForm(prometheusOperations[name]),
+      bodyBytesMax: formBytesMax,
+      takesForms: true,
+    },
+  ];
+  const get = (name: Name, answer: Answering): Route => route("GET", name, { answer, representations });
+  return [
+    ...both("query", (request) => api.query(request)),
+    ...both("query_range", (request) => api.queryRange(request)),
+    ...both("query_exemplars", (request) => api.exemplars(request)),
+    ...both("format_query", (request) => api.formatQuery(request)),
+    ...both("labels", (request) => api.labels(request)),
+    get("label/:name/values", (request, path) => api.labelValues(request, path["name"] ?? "")),
+    ...both("series", (request) => api.series(request)),
+    get("metadata", (request) => api.metadata(request)),
+    get("status/buildinfo", async () => buildInfo),
+    get("rules", async () => noRules),
+    get("alerts", async () => noAlerts),
+    ...[root, `${root}/`].map(greeting),
+  ];
+}
+
+interface Serving {
+  readonly answer: Answering;
+  readonly representations: Representations;
+}
+
+function route(method: "GET" | "POST", name: Name, { answer, representations }: Serving): Route {
+  return {
+    method,
+    path: `${root}/api/v1/${name}`,
+    scopes,
+    operation: prometheusOperations[name],
+    answer: async (request) => {
+      const { headers, body, again } = await answer(prometheusRequest(request), request.path);
+      return represented(request, { headers, body, again }, representations);
+    },
+  };
+}
+
+function prometheusRequest({ query, caller, tenant, signal, ...request }: ApiRequest): PrometheusRequest {
+  const { correlationId, nowMs, traceparent } = request;
+  return { params: query, caller, tenant: oneTenant(tenant), signal, context: { correlationId, nowMs, traceparent } };
+}
+
+function oneTenant(header: string | undefined): string | undefined {
+  if (header === undefined || header === "" || tenantPattern.test(header)) return header === "" ? undefined : header;
+  throw refuseField("invalid_request", "X-Scope-OrgID", "X-Scope-OrgID must name one tenant of at most 200 characters");
+}
+
+async function represented(
+  { acceptEncoding }: ApiRequest,
+  { headers, body, again }: PrometheusAnswer,
+  representations: Representations,
+): Promise<ApiResponse> {
+  const coding = chooseCoding(acceptEncoding);
+  const write = (): Uint8Array => (body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body)));
+  const { bytes, etag, coding: used } = await representations.of(body, "application/json", coding, write);
+  const own = {
+    Vary: "Authorization, Accept-Encoding, X-Scope-OrgID",
+    ETag: etag,
+    ...(used === "identity" ? {} : { "Content-Encoding": used }),
+    "Content-Type": "application/json",
+  };
+  return { status: 200, headers: { ...headers, ...own }, body: bytes, again };
+}
+
+/** Some clients require a response at the address of the server before they send a query. */
+function greeting(path: string): Route {
+  const body = Buffer.from("Prometheus' HTTP API over governed metrics: /prometheus/api/v1/query\n");
+  const headers = { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "public, max-age=300" };
+  return { method: "GET", path, scopes: [], isOpen: true, answer: async () => ({ status: 200, headers, body }) };
+}

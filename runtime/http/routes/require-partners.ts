@@ -1,0 +1,13 @@
+import { Refusal } from "../../errors/refusal.ts";
+import type { Route } from "../server/route.ts";
+
+/** The route for tokens with a claim of partners only. */
+export function requirePartners(route: Route): Route {
+  return {
+    ...route,
+    answer: async (request) => {
+      if (request.caller.partners !== undefined) return route.answer(request);
+      throw new Refusal("partners_required", "The token names no partners. Use * in its claim for every partner.");
+    },
+  };
+}

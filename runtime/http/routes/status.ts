@@ -1,0 +1,160 @@
+import { Refusal } from "../../errors/refusal.ts";
+import type { MetricsApi } from "../../metrics/metrics-api.ts";
+import { refuseUnknown } from "../../metrics/request/parameters.ts";
+import { statusOperation } from "../openapi/metrics-operations.ts";
+import { chooseCoding } from "../representation/content-coding.ts";
+import { chooseMediaType } from "../representation/media-type.ts";
+import { createRepresentations, type Representations } from "../representation/representations.ts";
+import {
+  sentencePage,
+  statusPage,
+  statusPagePolicy,
+  type PublicObjective,
+  type PublicStatus,
+  type StatusWord,
+} from "../representation/status-page.ts";
+import { problemMediaType, problemOf } from "../server/problem.ts";
+import { anonymous, type ApiRequest, type ApiResponse, type Route } from "../server/route.ts";
+
+const json = "application/json";
+const html = "text/html";
+/** The gravest first. */
+const gravestFirst: readonly StatusWord[] = ["critical", "increasing", "recovering", "insufficient_data", "ok"];
+
+const pageHeaders = {
+  "Content-Type": `${html}; charset=utf-8`,
+  "Content-Security-Policy": statusPagePolicy,
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+};
+/** A wrong address is stored for a short time, so that a new public objective shows soon. */
+const absentHeaders = { "Cache-Control": "public, max-age=30, s-maxage=30", Vary: "Accept-Encoding" };
+const unavailableHeaders = { "Cache-Control": "no-store" };
+
+const absent = new Refusal("not_found", "There is no public status here.");
+/** The same bytes for every name: nobody learns which tenants exist. */
+const absentPage = Buffer.from(sentencePage("Not found", absent.message));
+const absentProblem = Buffer.from(JSON.stringify(problemOf(absent, "no-public-status")));
+const unavailablePage = Buffer.from(
+  sentencePage("Status unknown", "The status cannot be read now. Load this page again in a minute."),
+);
+
+/**
+ * `/status/:tenant` and `/v1/status/:tenant`: the public objectives of a tenant, as a page and as JSON. They need no
+ * token. Source: seed "Operational Metrics API" §4.5 and §8.
+ */
+export function statusRoutes(metrics: Pick<MetricsApi, "slo">): readonly Route[] {
+  const representations = createRepresentations();
+  return [pageRoute(metrics, representations), jsonRoute(metrics, representations)];
+}
+
+const open = { method: "GET", scopes: [], isOpen: true } as const;
+
+function pageRoute(metrics: Pick<MetricsApi, "slo">, representations: Representations): Route {
+  return {
+    ...open,
+    path: "/status/:tenant",
+    answer: async (request) => {
+      chooseMediaType(request.accept, [html]);
+      try {
+        const read = await readStatus(metrics, request);
+        if (read === undefined) return { status: 404, headers: { ...pageHeaders, ...absentHeaders }, body: absentPage };
+        return await tagged(
+          request,
+          { ...read, headers: { ...pageHeaders, ...read.headers } },
+          representations,
+          (status) => Buffer.from(statusPage(status)),
+        );
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.status < 500) throw error;
+        return {
+          status: 503,
+          headers: { ...pageHeaders, ...unavailableHeaders, "Retry-After": "60" },
+          body: unavailablePage,
+        };
+      }
+    },
+  };
+}
+
+function jsonRoute(metrics: Pick<MetricsApi, "slo">, representations: Representations): Route {
+  return {
+    ...open,
+    path: "/v1/status/:tenant",
+    operation: statusOperation,
+    answer: async (request) => {
+      chooseMediaType(request.accept, [json]);
+      refuseUnknown(request.query, () => false);
+      const read = await readStatus(metrics, request);
+      if (read === undefined) {
+        return { status: 404, headers: { "Content-Type": problemMediaType, ...absentHeaders }, body: absentProblem };
+      }
+      const headers = { "Content-Type": `${json}; charset=utf-8`, ...read.headers };
+      return tagged(request, { ...read, headers }, representations, (status) => Buffer.from(JSON.stringify(status)));
+    },
+  };
+}
+
+interface ReadStatus {
+  readonly status: PublicStatus;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The public objectives of the tenant in the path; undefined where it has none, or is no name of a tenant. */
+async function readStatus(
+  metrics: Pick<MetricsApi, "slo">,
+  { path: { tenant = "" }, signal, address, correlationId, nowMs, traceparent }: ApiRequest,
+): Promise<ReadStatus | undefined> {
+  const context = { correlationId, nowMs, traceparent, address };
+  try {
+    const { headers, body } = await metrics.slo(new Map([["tenant", [tenant]]]), anonymous, signal, context);
+    const data = (body as { readonly data: readonly SloItem[] }).data.map(objectiveOf);
+    if (data.length === 0) return undefined;
+    const status = gravestFirst.find((word) => data.some((objective) => objective.status === word)) ?? "ok";
+    const cacheControl = headers["Cache-Control"] ?? "no-store";
+    return { status: { tenant, status, data }, headers: { "Cache-Control": cacheControl, Vary: "Accept-Encoding" } };
+  } catch (error) {
+    if (error instanceof Refusal && [400, 403].includes(error.status)) return undefined;
+    throw error;
+  }
+}
+
+/** An item of `GET /v1/metrics/slo`. */
+interface SloItem extends Pick<
+  PublicObjective,
+  "name" | "domain" | "objective" | "window_days" | "at" | "status" | "sli"
+> {
+  readonly title?: string;
+  readonly regions: readonly { readonly region: string; readonly state: string }[];
+  readonly error_budget: { readonly total: number; readonly remaining?: number };
+}
+
+function objectiveOf(item: SloItem): PublicObjective {
+  const { name, title = name, domain, objective, window_days, at, status, sli, regions, error_budget: budget } = item;
+  const named = (isOk: boolean): readonly string[] =>
+    regions.filter(({ state }) => (state === "ok") === isOk).map(({ region }) => region);
+  return {
+    name,
+    title,
+    domain,
+    objective,
+    window_days,
+    at,
+    status,
+    regions: named(true),
+    missing_regions: named(false),
+    ...(sli === undefined ? {} : { sli }),
+    ...(budget.remaining === undefined ? {} : { budget_remaining: budget.remaining / budget.total }),
+  };
+}
+
+async function tagged(
+  { acceptEncoding }: ApiRequest,
+  { status, headers }: ReadStatus,
+  representations: Representations,
+  write: (status: PublicStatus) => Uint8Array,
+): Promise<ApiResponse> {
+  const made = await representations.of(status, "status", chooseCoding(acceptEncoding), () => write(status));
+  const coded = made.coding === "identity" ? {} : { "Content-Encoding": made.coding };
+  return { status: 200, headers: { ...headers, ...coded, ETag: made.etag }, body: made.bytes };
+}

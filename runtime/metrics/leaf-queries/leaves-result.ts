@@ -1,0 +1,91 @@
+import { deprecationHeaders } from "../catalog/deprecation.ts";
+import type { RegionReport, RegionState } from "../execution/region-status.ts";
+import type { LeafQuery } from "../planning/leaf-query.ts";
+import { freshnessHeader, freshnessOf, noStore, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
+import type { Stamps } from "../request/leaf-times.ts";
+import type { LeafSeries, LeavesResult } from "../leaves/leaf.ts";
+import type { LeafAnswer, LeafData } from "./leaf-answer.ts";
+import type { ReadLeaves } from "./read-leaves.ts";
+
+/** The read leaves of one request. */
+interface AnsweredLeaves extends ReadLeaves {
+  readonly stamps: Stamps;
+  readonly leaves: readonly LeafQuery[];
+  readonly durationMs: number;
+}
+
+/** Puts the points of every leaf at the stamps of the request, and unites states and headers. */
+export function leavesResult(answered: AnsweredLeaves): LeavesResult {
+  const { stamps, leaves, answers } = answered;
+  const data = answers.map((answer) => answer.data);
+  return {
+    stamps,
+    leaves: leaves.map((leaf, index) => ({ series: placed(leaf, data[index]?.series ?? []) })),
+    isPartial: data.some(({ isPartial }) => isPartial),
+    regions: regionsOf(data),
+    headers: headersOf(answered, data),
+  };
+}
+
+/** Puts each value at its stamps. Where the stamps are the points themselves, it copies nothing. */
+function placed({ places }: LeafQuery, series: readonly LeafSeries[]): readonly LeafSeries[] {
+  if (places.every((place, stamp) => place === stamp)) return series;
+  return series
+    .map(({ labels, values }) => ({
+      labels,
+      values: Float64Array.from(places, (place) => values[place] ?? Number.NaN),
+    }))
+    .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
+}
+
+/** The state of each region over all leaves: that of every leaf, or partial where leaves differ. */
+function regionsOf(data: readonly LeafData[]): readonly RegionReport[] {
+  const states = new Map<string, RegionState>();
+  for (const { region, state } of data.flatMap(({ regions }) => regions)) {
+    const known = states.get(region);
+    states.set(region, known === undefined || known === state ? state : "partial");
+  }
+  return [...states].map(([region, state]) => ({ region, state })).sort((a, b) => (a.region < b.region ? -1 : 1));
+}
+
+function headersOf(
+  { leaves, answers, reads, durationMs }: AnsweredLeaves,
+  data: readonly LeafData[],
+): LeavesResult["headers"] {
+  const sum = (of: keyof LeafData["shards"]): number => data.reduce((total, { shards }) => total + shards[of], 0);
+  const metrics = new Set(leaves.flatMap(({ query }) => query.metrics.map(({ entry }) => entry.metric)));
+  const isCached = answers.every(({ found }) => found !== undefined);
+  return {
+    ...responseHeaders({
+      freshness: [],
+      downsample: oneOrMixed(leaves.map(({ query }) => query.window.downsample ?? "none")),
+      partial: data.some(({ isPartial }) => isPartial),
+      plan:
+        `class=${leaves[0]?.query.quota.queryClass ?? ""}, leaves=${leaves.length}, ` +
+        `reads=${reads.wanted}, sent=${reads.sent}`,
+      cache: "",
+      shards: { asked: sum("asked"), answered: sum("answered") },
+    }),
+    ...unitedHeaders(answers.map(({ headers }) => headers)),
+    ...deprecationHeaders([...metrics]),
+    "Server-Timing": isCached ? "cache;desc=answer" : `total;dur=${durationMs.toFixed(1)}`,
+  };
+}
+
+/** The headers of all leaves that depend on the time: the shortest lifetime, the greatest age. */
+export function unitedHeaders(leaves: readonly LeafAnswer["headers"][]): Readonly<Record<string, string>> {
+  const lifetimes = leaves.map((headers) => lifetimeSeconds(headers["Cache-Control"]));
+  return {
+    ...(lifetimes.includes(undefined)
+      ? noStore
+      : { "Cache-Control": `private, max-age=${Math.min(...lifetimes.map((seconds = 0) => seconds))}` }),
+    ...freshnessHeader(leaves.map(freshnessOf)),
+    "X-Query-Cache": oneOrMixed(leaves.map((headers) => headers["X-Query-Cache"] ?? "off")),
+  };
+}
+
+/** The lifetime in `Cache-Control`, in seconds; undefined where no cache may store the response. */
+function lifetimeSeconds(text = ""): number | undefined {
+  const seconds = /max-age=(\d+)/u.exec(text)?.[1];
+  return seconds === undefined ? undefined : Number.parseInt(seconds, 10);
+}

@@ -1,0 +1,135 @@
+import { Refusal } from "../../errors/refusal.ts";
+import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
+import { startReadDeadline, type ReadDeadline } from "../../stores/limits/read-deadline.ts";
+import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
+import type { LeafReads } from "../admission/admit-leaves.ts";
+import { explainScope, type Caller } from "../authorization/caller.ts";
+import { computedShare } from "../cache/cached-stores.ts";
+import { runPlan } from "../execution/run-plan.ts";
+import { queryStores } from "../execution/store-middleware.ts";
+import type { RequestContext } from "../metrics-api.ts";
+import type { Plan } from "../planning/plan.ts";
+import type { QuerySources } from "../query-sources.ts";
+import { pointsOf } from "../repeat-query.ts";
+import { findResponse, newResponseHeaders, storeResponse } from "../response/cached-response.ts";
+import { cacheHeader } from "../response/response-headers.ts";
+import { foundAnswer, leafResponse, leafRoute, type LeafAnswer } from "./leaf-answer.ts";
+
+/** Most points of all leaves of one request, since they are in memory together. */
+export const leavesPointsMax = 1_000_000;
+/** Most bytes that the stores may send for all leaves of one request. */
+const leavesStoreBytesMax = 2 * queryBytesMax;
+
+/** The leaves of one admitted request. */
+export interface LeavesReading {
+  readonly plans: readonly Plan[];
+  /** The number of stamps. */
+  readonly stamps: number;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+  readonly sources: QuerySources;
+  /** Receives the reads of each leaf, by the index of its plan, also of one that is then refused. */
+  readonly noteReads: (index: number, reads: LeafReads) => void;
+}
+
+/** The answers to all leaves. */
+export interface ReadLeaves {
+  /** In the order of the plans. */
+  readonly answers: readonly LeafAnswer[];
+  /** The store reads of all leaves, and those that were sent. */
+  readonly reads: ReturnType<ReadMemo["counts"]>;
+}
+
+/** What the leaves of one request share. */
+interface Shared extends LeavesReading {
+  readonly memo: ReadMemo;
+  readonly deadline: ReadDeadline;
+  /** Points that remain for the next leaves. */
+  readonly points: { left: number };
+}
+
+/**
+ * Answers all leaves, from the cache of responses or by reads at the same time. Equal reads are sent once, and one
+ * deadline bounds them. The first refused leaf ends the others.
+ *
+ * @throws Refusal as a query does, and `result_too_large` for too many points; the signal's reason
+ */
+export async function readLeaves(reading: LeavesReading): Promise<ReadLeaves> {
+  const { plans, context, sources, noteReads } = reading;
+  const cached = plans.map((plan, index) => {
+    const found = findResponse(sources.responses, leafRoute, plan, context.nowMs);
+    if (found === undefined) return undefined;
+    const answer = foundAnswer(found);
+    noteReads(index, answer.reads);
+    sources.countPoints(pointsOf(plan));
+    return answer;
+  });
+  const points = { left: leavesPointsMax };
+  for (const [index, answer] of cached.entries()) {
+    if (answer !== undefined) takePoints(plans[index] as Plan, answer, reading.stamps, points);
+  }
+  const found = cached.filter((answer) => answer !== undefined);
+  if (found.length === plans.length) return { answers: found, reads: { wanted: 0, sent: 0 } };
+  return readOthers(cached, { ...reading, points });
+}
+
+async function readOthers(
+  cached: readonly (LeafAnswer | undefined)[],
+  reading: LeavesReading & Pick<Shared, "points">,
+): Promise<ReadLeaves> {
+  const { sources, context, plans } = reading;
+  const failure = new AbortController();
+  const signal = AbortSignal.any([reading.signal, failure.signal]);
+  const deadline = startReadDeadline(sources.deadlineMs);
+  const memo = memoizeReads({
+    signal: AbortSignal.any([signal, deadline.signal]),
+    bytesMax: leavesStoreBytesMax,
+    origin: { correlationId: context.correlationId, endsAtMs: performance.now() + sources.deadlineMs },
+  });
+  const shared: Shared = { ...reading, signal, memo, deadline };
+  try {
+    const answers = await Promise.all(plans.map(async (plan, index) => cached[index] ?? readNew(plan, index, shared)));
+    return { answers, reads: memo.counts() };
+  } catch (error) {
+    failure.abort(error);
+    throw error;
+  } finally {
+    deadline.end();
+  }
+}
+
+async function readNew(plan: Plan, index: number, shared: Shared): Promise<LeafAnswer> {
+  const { sources, context, caller, signal, deadline, memo, noteReads } = shared;
+  const { nowMs, span } = context;
+  const stores = queryStores(plan.query, { ...sources, share: memo.share }, { nowMs, explain: false, span });
+  let reads: LeafReads = { outcomes: [], share: 0 };
+  const observe: QuerySources["observe"] = (outcomes) => {
+    reads = { outcomes, share: computedShare(stores.counts()) };
+    noteReads(index, reads);
+    sources.observe(outcomes);
+  };
+  const { slices, finished } = sources;
+  const showsRefusals = caller.scopes.includes(explainScope);
+  const options = { ...context, deadlineMs: deadline.leftMs(), slices, finished, signal, showsRefusals, observe };
+  const result = await runPlan(plan, stores.stores, options);
+  const counts = stores.counts();
+  sources.countPoints(counts);
+  const response = leafResponse(result, cacheHeader("store", counts, plan));
+  const age = { nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
+  storeResponse(sources.responses, leafRoute, plan, { ...age, response, series: result.series });
+  const headers = { ...response.headers, ...newResponseHeaders(plan, { ...age, response }) };
+  const answer = { data: response.body, headers, reads, found: undefined };
+  takePoints(plan, answer, shared.stamps, shared.points);
+  return answer;
+}
+
+/** Takes the points of one leaf. @throws Refusal when too few remain */
+function takePoints({ grid }: Plan, { data }: LeafAnswer, stamps: number, points: Shared["points"]): void {
+  points.left -= data.series.length * Math.max(grid.count, stamps);
+  if (points.left >= 0) return;
+  const detail =
+    `the parts of the expression have more than ${leavesPointsMax} points together; ` +
+    "use a greater step, a shorter range or fewer groups";
+  throw new Refusal("result_too_large", detail);
+}

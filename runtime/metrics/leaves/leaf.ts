@@ -1,0 +1,71 @@
+// The form of leaves: several governed queries that are asked and answered as one request.
+import type { Aggregation, LabelName } from "../../../crds/config.ts";
+import type { LeafTimes, Stamps } from "../request/leaf-times.ts";
+
+export type { LeafTimes } from "../request/leaf-times.ts";
+
+/**
+ * What a leaf computes: an aggregation as in `GET /v1/metrics/query`; the number of events, which are the observations
+ * of a histogram and the denominator of a ratio; or the share of a histogram's observations up to the threshold of an
+ * SLO.
+ */
+export type Measure =
+  | { readonly kind: "aggregation"; readonly aggregation: Aggregation }
+  | { readonly kind: "count" }
+  | { readonly kind: "fraction"; readonly threshold: number };
+
+/** One query over one metric, without its times. No name in it is checked against a catalog or rights. */
+export interface Leaf {
+  readonly metric: string;
+  readonly measure: Measure;
+  /** The values of each label are sorted and without duplicates; the tenant has one. */
+  readonly filters: ReadonlyMap<LabelName, readonly string[]>;
+  /** Sorted, without duplicates. */
+  readonly groupBy: readonly LabelName[];
+  /**
+   * The time that each point covers.
+   *
+   * @default the greater of the smallest step and the step; in an instant the smallest step
+   */
+  readonly widthSeconds: number | undefined;
+}
+
+/** Most leaves of one request. */
+export const leavesMax = 10;
+
+/** One request for several leaves. */
+export interface LeavesRequest {
+  /** 1 to {@link leavesMax}. */
+  readonly leaves: readonly Leaf[];
+  readonly times: LeafTimes;
+  /** The tenant that a header names. @default none */
+  readonly tenant: string | undefined;
+  /** Makes a response with missing data an error. */
+  readonly isCompleteRequired: boolean;
+}
+
+/** One series of a leaf. */
+export interface LeafSeries {
+  readonly labels: Readonly<Partial<Record<LabelName, string>>>;
+  /** One value for each stamp; NaN where there is no point. */
+  readonly values: Float64Array;
+}
+
+/** The response to a request for leaves. */
+export interface LeavesResult {
+  /** The stamps as requested, without those in the future. */
+  readonly stamps: Stamps;
+  /** In the order of the request; the series of each leaf are sorted by labels. */
+  readonly leaves: readonly { readonly series: readonly LeafSeries[] }[];
+  /** Some data is missing. */
+  readonly isPartial: boolean;
+  readonly regions: readonly { readonly region: string; readonly state: string }[];
+  /** Quota, cost, cache and freshness. Source: seed "Operational Metrics API" §6. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * As `again` of `MetricsResponse`; the series are the same objects.
+   *
+   * @default the request is handled like a new one
+   */
+  readonly again?: ((nowMs: number) => Readonly<Record<string, string>> | undefined) | undefined;
+}

@@ -1,0 +1,72 @@
+// The recipes of events: their number, and the share of a histogram's observations up to a bound.
+import type { MetricConfig, SourceConfig } from "../../../../crds/config.ts";
+import { refuseField } from "../../../errors/refusal.ts";
+import { boundPattern } from "./bound-spellings.ts";
+import { recipeOf } from "./recipe-of.ts";
+import type { Recipe, ScalarRecipe, Statistic } from "./recipe.ts";
+import { increaseStatistic } from "./statistics.ts";
+
+/** A recipe whose last statistic is the number of all events. */
+type EventsRecipe = Recipe & ScalarRecipe;
+
+/** What is said of a source without events. */
+const noEvents = {
+  gauge: "a gauge has no events to count; use avg, sum, min or max",
+  counter: "the number of events of a counter is its sum; use sum",
+} as const;
+
+/**
+ * Counts the observations of a histogram or the events of the denominator of a ratio. The statistic is the last one of
+ * avg, so that a peer reads it as a part of that.
+ *
+ * @throws Refusal `invalid_aggregation` for other metrics
+ */
+export function countRecipe(metric: MetricConfig): EventsRecipe {
+  const average = averageOf(metric);
+  return {
+    ...average,
+    statistics: average.statistics.slice(-1),
+    value: metric.source.kind === "ratio" ? "the increase of the denominator" : "the number of observations",
+    finish: (merged) => merged[0] ?? Number.NaN,
+  };
+}
+
+/**
+ * The share of a classic histogram's observations up to a bound of its buckets. Its two statistics are those that an
+ * objective with this threshold counts.
+ *
+ * @throws Refusal `invalid_aggregation` for other metrics
+ */
+export function fractionRecipe(metric: MetricConfig, threshold: number): EventsRecipe {
+  const { id, source } = metric;
+  const average = averageOf(metric);
+  if (source.kind !== "histogram") throw refuseMeasure(id, "a ratio is a share itself; use avg");
+  if (source.type === "Native")
+    throw refuseMeasure(id, "a native histogram has no bucket with this bound; use a percentile");
+  return {
+    ...average,
+    statistics: [upTo(source, threshold), ...average.statistics.slice(-1)],
+    value: "observations up to the threshold / all observations; where nothing happened there is no point",
+  };
+}
+
+/** Refuses a measure that a metric does not have. */
+export function refuseMeasure(id: string, advice: string): Error {
+  return refuseField("invalid_aggregation", "agg", `${id}: ${advice}`);
+}
+
+function averageOf(metric: MetricConfig): EventsRecipe {
+  const { kind } = metric.source;
+  if (kind === "gauge" || kind === "counter") throw refuseMeasure(metric.id, noEvents[kind]);
+  const recipe = recipeOf(metric, "avg");
+  if (recipe.kind === "scalar") return recipe;
+  throw new TypeError(`${metric.id} has an average that is no number`);
+}
+
+type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
+
+function upTo(source: HistogramSource, threshold: number): Statistic {
+  const le = { label: "le", op: "Matches" as const, value: boundPattern(threshold) };
+  const bucket = { ...source, matchers: [...source.matchers, le] };
+  return increaseStatistic(bucket, source.increase, { name: "up to the threshold", merge: "sum", suffix: "_bucket" });
+}

@@ -1,0 +1,185 @@
+// Copies all streams of one NATS to another. The source is read only; an interrupted copy is continued.
+import { setTimeout as sleep } from "node:timers/promises";
+import type { StreamInfo } from "@nats-io/jetstream";
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { Unanswered } from "../connection/requests.ts";
+import { copyMark, identityEntry } from "../layout.ts";
+import { differenceOf, type StreamCount, suspects } from "./compare-streams.ts";
+import { copyStream } from "./copy-stream.ts";
+import {
+  callJetStream,
+  countMatching,
+  durableConsumers,
+  JetStreamRefusal,
+  streamInfo,
+  streamNames,
+} from "./jetstream-api.ts";
+
+/** Source and target of a copy. */
+export interface StreamsCopy {
+  readonly from: NatsConnectionHandle;
+  readonly to: NatsConnectionHandle;
+  /** Copies of each message on the target: the number of its servers. */
+  readonly replicas: number;
+  /** Called after each step with one sentence. */
+  readonly onStep: (sentence: string) => void;
+  /** Bound on the wait for JetStream, for followers and for equal counts. @default 20 s */
+  readonly waitMsMax?: number;
+}
+
+/** The copy cannot be made or is not equal to its source. The message says what to do. */
+export class CopyFailed extends Error {
+  override readonly name = "CopyFailed";
+}
+
+const waitMsMaxDefault = 20_000;
+/** Servers that just started drop requests until they have a leader, so that a request is soon made again. */
+const firstAnswerMsMax = 60_000;
+const firstRequestMs = 3_000;
+const copyTriesMax = 3;
+const pauseMs = 250;
+
+/**
+ * Copies every stream that the target lacks, compares each with its source, and then lifts the marks of all copies. A
+ * marked stream is an unfinished copy, so a second run continues an interrupted first one.
+ *
+ * @returns the copies by name, as the target counts them
+ * @throws CopyFailed when the target holds other streams, or a copy differs from its source
+ */
+export async function copyStreams(copy: StreamsCopy): Promise<readonly StreamInfo[]> {
+  const names = inOrder(await firstNames(copy.from));
+  if (names.length === 0) throw new CopyFailed("the source has no stream; check that it is the right NATS");
+  await firstNames(copy.to);
+  for (const name of names) await ensureCopy(copy, name);
+  const strangers = (await streamNames(copy.to)).filter((name) => !names.includes(name));
+  if (strangers.length > 0) throw new CopyFailed(`the target also holds ${strangers.join(", ")}, which no copy made`);
+  // A second look at all: whatever was written meanwhile shows here.
+  for (const name of names) await untilEqual(copy, name);
+  for (const name of names) await liftMark(copy.to, name);
+  copy.onStep(`${names.length} streams copied and compared`);
+  return Promise.all(names.map((name) => streamInfo(copy.to, name)));
+}
+
+/** @throws Unanswered and JetStreamRefusal when JetStream is not there within a minute */
+function firstNames(handle: NatsConnectionHandle): Promise<readonly string[]> {
+  return repeated({ waitMsMax: firstAnswerMsMax }, () => streamNames(handle, firstRequestMs));
+}
+
+/** The stream of events comes last: a runtime makes no stream where the others are and this one is not. */
+function inOrder(names: readonly string[]): readonly string[] {
+  const isLast = (name: string): number => Number(name.endsWith("_EVENTS"));
+  return names.toSorted((one, other) => isLast(one) - isLast(other) || one.localeCompare(other));
+}
+
+async function ensureCopy(copy: StreamsCopy, name: string): Promise<void> {
+  const { from, to, onStep } = copy;
+  const mark = (await streamInfo(from, name)).created;
+  const before = await findStream(to, name);
+  if (before !== undefined) {
+    const difference = await differenceNow(copy, name);
+    if (difference === undefined) {
+      onStep(`${name}: copied before`);
+      return;
+    }
+    const found = before.config.metadata?.[copyMark];
+    if (found !== mark) {
+      throw new CopyFailed(
+        `the target holds another stream ${name} (${difference}); empty the target before the copy: delete its volumes`,
+      );
+    }
+    await callJetStream(to, `STREAM.DELETE.${name}`);
+    onStep(`${name}: unfinished copy removed`);
+  }
+  await copyUntilEqual(copy, name, mark);
+  const { state } = await streamInfo(to, name);
+  onStep(`${name}: ${state.messages} messages, last sequence ${state.last_seq}, ${state.consumer_count} consumers`);
+}
+
+/** Copies again after a difference: a follower of the source that is behind gives an older state of the consumers. */
+async function copyUntilEqual(copy: StreamsCopy, name: string, mark: string): Promise<void> {
+  for (let triesLeft = copyTriesMax - 1; ; triesLeft -= 1) {
+    await repeated(copy, () => copyStream({ ...copy, stream: name, mark }));
+    try {
+      return await untilEqual(copy, name);
+    } catch (error) {
+      if (!(error instanceof CopyFailed) || triesLeft === 0) throw error;
+    }
+    await callJetStream(copy.to, `STREAM.DELETE.${name}`);
+  }
+}
+
+/** Waits until followers have everything and both sides count the same. @throws CopyFailed with the difference */
+async function untilEqual(copy: StreamsCopy, name: string): Promise<void> {
+  const deadlineMs = performance.now() + (copy.waitMsMax ?? waitMsMaxDefault);
+  for (;;) {
+    const difference = await differenceNow(copy, name);
+    if (difference === undefined) return;
+    if (performance.now() >= deadlineMs) {
+      throw new CopyFailed(
+        `the copy of ${name} differs: ${difference}. Nothing was removed. End every program that uses the source, ` +
+          "and run the command again",
+      );
+    }
+    await sleep(pauseMs);
+  }
+}
+
+async function differenceNow({ from, to }: StreamsCopy, name: string): Promise<string | undefined> {
+  const copied = await countOf(to, name);
+  const behind = copied.info.cluster?.replicas?.find(({ current }) => !current);
+  if (behind !== undefined) return `the server ${behind.name} has not everything yet`;
+  const source = await countOf(from, name);
+  const difference = differenceOf(copied, source);
+  if (difference !== undefined) return difference;
+  for (const suspect of suspects(copied, source)) {
+    const { num_pending: pending, num_ack_pending: unsettled } = suspect;
+    const stored = await countMatching(to, name, suspect.config.filter_subject ?? ">");
+    if (stored > pending + unsettled) {
+      return `consumer ${suspect.name}: hands out ${pending + unsettled} of ${stored} messages`;
+    }
+  }
+  return undefined;
+}
+
+async function countOf(handle: NatsConnectionHandle, name: string): Promise<StreamCount> {
+  const [info, consumers] = await Promise.all([streamInfo(handle, name), durableConsumers(handle, name)]);
+  return { info, consumers };
+}
+
+async function liftMark(to: NatsConnectionHandle, name: string): Promise<void> {
+  const { config, created } = await streamInfo(to, name);
+  const { [copyMark]: mark, ...before } = config.metadata ?? {};
+  const metadata = { ...before, [identityEntry]: created };
+  if (mark !== undefined) await callJetStream(to, `STREAM.UPDATE.${name}`, { ...config, metadata });
+}
+
+const streamNotFound = 10059;
+
+async function findStream(handle: NatsConnectionHandle, name: string): Promise<StreamInfo | undefined> {
+  try {
+    return await streamInfo(handle, name);
+  } catch (error) {
+    if (error instanceof JetStreamRefusal && error.code === streamNotFound) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Repeats a step that JetStream refuses. Servers that just started have no leader yet, and a server drops the rest of
+ * an interrupted restore after seconds.
+ */
+async function repeated<T>(
+  { waitMsMax = waitMsMaxDefault }: Pick<StreamsCopy, "waitMsMax">,
+  step: () => Promise<T>,
+): Promise<T> {
+  const deadlineMs = performance.now() + waitMsMax;
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      const isPassing = error instanceof JetStreamRefusal || error instanceof Unanswered;
+      if (!isPassing || performance.now() >= deadlineMs) throw error;
+    }
+    await sleep(pauseMs);
+  }
+}

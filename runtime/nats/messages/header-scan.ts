@@ -1,0 +1,96 @@
+import { AckPolicy, DeliverPolicy, type ConsumerConfig } from "@nats-io/jetstream";
+import { createInbox, nanos, type Msg } from "@nats-io/transport-node";
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { pulledMessage } from "./pulled-message.ts";
+import type { StoredMessage } from "./stored-messages.ts";
+
+/** Reads subjects and headers of a stream in order. Bodies stay on the server, so it costs a fraction of a batch. */
+export interface HeaderScan {
+  /** Reads the next messages; fewer than `countMax` mean the end of the stream for now. @throws Error when late */
+  next(countMax: number): Promise<readonly StoredMessage[]>;
+  /** Removes the consumer. Never rejects: the server removes an unused one itself. */
+  close(): Promise<void>;
+}
+
+/** Start of a scan. */
+export interface ScanStart {
+  /** Subjects, which may hold wildcards and do not overlap. */
+  readonly subjects: readonly string[];
+  /** First sequence, or first time in Unix milliseconds. */
+  readonly from: { readonly seq: number } | { readonly atMs: number };
+  /** True to read bodies too. @default headers only */
+  readonly withBodies?: boolean;
+}
+
+/** The server removes the consumer of a scan that stopped for this long, as after the end of its pod. */
+const unusedMs = 60_000;
+const answerTimeoutMs = 10_000;
+
+/** Opens a scan with a consumer of its own, in memory and without acknowledgements. @throws JetStreamApiError */
+export async function openHeaderScan(
+  handle: NatsConnectionHandle,
+  stream: string,
+  start: ScanStart,
+): Promise<HeaderScan> {
+  const { name } = await handle.manager.consumers.add(stream, consumerConfig(start));
+  const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
+  return {
+    next: (countMax) => readNext(handle, subject, countMax),
+    close: async () => {
+      await handle.manager.consumers.delete(stream, name).catch(() => undefined);
+    },
+  };
+}
+
+function consumerConfig({ subjects, from, withBodies = false }: ScanStart): Partial<ConsumerConfig> {
+  const start =
+    "seq" in from
+      ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(1, from.seq) }
+      : { deliver_policy: DeliverPolicy.StartTime, opt_start_time: new Date(from.atMs).toISOString() };
+  return {
+    ...start,
+    ack_policy: AckPolicy.None,
+    filter_subjects: [...subjects],
+    headers_only: !withBodies,
+    mem_storage: true,
+    num_replicas: 1,
+    inactive_threshold: nanos(unusedMs),
+  };
+}
+
+/** One request that does not wait for later messages. The server ends it with a status when none is left. */
+function readNext(handle: NatsConnectionHandle, subject: string, countMax: number): Promise<readonly StoredMessage[]> {
+  const inbox = createInbox();
+  const messages: StoredMessage[] = [];
+  return new Promise((resolve, reject) => {
+    const end = (done: () => void): void => {
+      clearTimeout(timer);
+      subscription.unsubscribe();
+      done();
+    };
+    const late = new Error(`no answer to ${subject} within ${answerTimeoutMs} ms`);
+    const timer = setTimeout(() => end(() => reject(late)), answerTimeoutMs);
+    const receive = (error: Error | null, message: Msg): void => {
+      if (error !== null) end(() => reject(error));
+      else if (message.subject === inbox) end(() => endOf(message, messages, resolve, reject));
+      else if (messages.push(pulledMessage(handle, message)) === countMax) end(() => resolve(messages));
+    };
+    const subscription = handle.connection.subscribe(inbox, { callback: receive });
+    handle.outbox.publish(subject, JSON.stringify({ batch: countMax, no_wait: true }), { reply: inbox });
+  });
+}
+
+const noneStatus = 404;
+const timeoutStatus = 408;
+
+/** Source: NATS ADR-13. */
+function endOf(
+  status: Msg,
+  messages: readonly StoredMessage[],
+  resolve: (messages: readonly StoredMessage[]) => void,
+  reject: (error: Error) => void,
+): void {
+  const code = status.headers?.code;
+  if (code === noneStatus || code === timeoutStatus) resolve(messages);
+  else reject(new Error(`the scan ended with ${String(code)} ${status.headers?.description ?? "no responders"}`));
+}

@@ -1,0 +1,72 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expositionType } from "./exposition.ts";
+import { readMonitor } from "./monitor-client.ts";
+
+/** What the port serves. */
+interface MonitorServerOptions {
+  /** Monitoring port of nats-server. */
+  readonly monitor: string;
+  /** The text of `/metrics`. */
+  readonly metrics: () => Promise<string>;
+  /** 0 picks a free one. */
+  readonly port: number;
+  /** @default every address */
+  readonly host?: string;
+}
+
+/** A port that is open. */
+interface MonitorServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+const requestTimeoutMs = 5_000;
+const connectionsMax = 32;
+/** The probes of the chart. The rest of the monitoring port stays closed to other pods. */
+const healthPaths: readonly string[] = ["/healthz", "/healthz?js-enabled-only=true", "/healthz?js-server-only=true"];
+
+/**
+ * Opens the port: `/metrics` in Prometheus's text format, and `/healthz` of nats-server for the kubelet. The monitoring
+ * port itself listens on the pod's loopback address, which the kubelet does not reach.
+ * @throws Error of the operating system when the port cannot be opened
+ */
+export async function startMonitorServer(options: MonitorServerOptions): Promise<MonitorServer> {
+  const server = createServer((request, response) => {
+    const url = request.method === "GET" ? (request.url ?? "") : "";
+    void answered(url, response, options);
+  });
+  server.requestTimeout = requestTimeoutMs;
+  server.maxConnections = connectionsMax;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { port, host } = options;
+  server.once("error", reject).listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
+  await promise;
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((done) => {
+        server.close(done);
+      });
+    },
+  };
+}
+
+/** Never rejects. An unreachable nats-server is not healthy. */
+async function answered(
+  url: string,
+  response: ServerResponse,
+  { monitor, metrics }: MonitorServerOptions,
+): Promise<void> {
+  try {
+    if (url === "/metrics") response.writeHead(200, { "content-type": expositionType }).end(await metrics());
+    else if (healthPaths.includes(url)) {
+      const { status, body } = await readMonitor(monitor, url);
+      response.writeHead(status, { "content-type": "application/json" }).end(body);
+    } else response.writeHead(404).end();
+  } catch (error) {
+    if (!response.headersSent) response.writeHead(503, { "content-type": "text/plain" });
+    response.end(`${error instanceof Error ? error.message : String(error)}\n`);
+  }
+}

@@ -1,0 +1,68 @@
+// The program beside each nats-server of the chart. It makes the server load renewed certificates, exports its metrics
+// and answers its probes. It holds no credentials of NATS and reads no message.
+import { statfs } from "node:fs/promises";
+import type { Logger } from "pino";
+import { runPeriodically } from "../../bounds/periodic.ts";
+import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { createCertificateReload } from "./certificate-reload.ts";
+import { readDocument } from "./monitor-client.ts";
+import { startMonitorServer } from "./monitor-server.ts";
+import { serverMetrics, type ServerReading } from "./server-metrics.ts";
+
+/** Places of the pod of one nats-server. */
+export interface MonitorOptions {
+  /** Monitoring port of nats-server, such as `http://127.0.0.1:8222`. */
+  readonly monitor: string;
+  /** Folder of the mounted certificate. */
+  readonly tlsFolder: string;
+  readonly pidFile: string;
+  /** Folder on the volume of JetStream. */
+  readonly dataFolder: string;
+  /** Port of metrics and probes; 0 picks a free one. */
+  readonly port: number;
+  readonly host?: string;
+  /** Period at which the files are compared, in milliseconds. @default 5000 */
+  readonly checkMs?: number;
+}
+
+/** A running monitor. */
+interface Monitor {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+const checkMsDefault = 5_000;
+
+/** Starts the monitor. @throws Error when its port cannot be opened */
+export async function startMonitor(options: MonitorOptions, log: Logger): Promise<Monitor> {
+  const reload = createCertificateReload(options, log);
+  const read = async (): Promise<string> => {
+    const [varz, jsz, volume] = await Promise.all([
+      orAbsent(readDocument(options.monitor, "/varz")),
+      orAbsent(readDocument(options.monitor, "/jsz?streams=true&config=true")),
+      orAbsent(volumeOf(options.dataFolder)),
+    ]);
+    const own = { isReloadPending: reload.isPending(), reloadSignals: reload.signals() };
+    return serverMetrics({ ...own, ...(volume === undefined ? {} : { volume }), varz, jsz });
+  };
+  // Concurrent scrapes share one read.
+  const flight = createSingleFlight<string>();
+  const server = await startMonitorServer({ ...options, metrics: () => flight("metrics", read) });
+  const stopChecks = runPeriodically(options.checkMs ?? checkMsDefault, () => reload.check());
+  return {
+    port: server.port,
+    stop: async () => {
+      stopChecks();
+      await server.stop();
+    },
+  };
+}
+
+async function volumeOf(folder: string): Promise<NonNullable<ServerReading["volume"]>> {
+  const { bsize, blocks, bavail } = await statfs(folder);
+  return { sizeBytes: bsize * blocks, availableBytes: bsize * bavail };
+}
+
+async function orAbsent<T>(value: Promise<T>): Promise<T | undefined> {
+  return value.catch(() => undefined);
+}

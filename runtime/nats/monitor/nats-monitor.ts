@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+import { parseArgs } from "node:util";
+import { pino } from "pino";
+import { startMonitor } from "./monitor.ts";
+
+const { values } = parseArgs({
+  options: {
+    monitor: { type: "string", default: "http://127.0.0.1:8222" },
+    tls: { type: "string", default: "/etc/nats-tls" },
+    "pid-file": { type: "string", default: "/var/run/nats/nats.pid" },
+    data: { type: "string", default: "/data" },
+    port: { type: "string", default: "7777" },
+  },
+});
+const log = pino({ name: "nats-monitor" }, pino.destination({ dest: 2, sync: true }));
+const monitor = await startMonitor(
+  {
+    monitor: values.monitor,
+    tlsFolder: values.tls,
+    pidFile: values["pid-file"],
+    dataFolder: values.data,
+    port: Number(values.port),
+  },
+  log,
+);
+log.info({ port: monitor.port }, "monitor started");
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => void monitor.stop());

@@ -1,0 +1,65 @@
+import { digestOf } from "../../crds/compile/canonical-json.ts";
+import type { RuntimeConfig } from "../../crds/config.ts";
+import type { MetricsApi } from "../metrics/metrics-api.ts";
+import { anyTenant } from "../webhooks/events/tenants.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
+import type { EditedConfig } from "./edited-config.ts";
+import type { PreviewCaller, PreviewJob, ResourceEffect } from "./preview-job.ts";
+import { resourceChanges, type FieldChange } from "./resource-changes.ts";
+
+/** Digest that changes with every applied spec, and with what stands in for one. Generations do not count. */
+export function configIdentity({ partners, catalogs, quotas }: RuntimeConfig): string {
+  const parts = [...partners, ...catalogs, ...quotas].map(({ uid, specDigest, ...rest }) => {
+    const { held, lastGoodSinceMs } = rest as { readonly held?: unknown; readonly lastGoodSinceMs?: unknown };
+    return [uid, specDigest, held ?? null, lastGoodSinceMs ?? null];
+  });
+  return digestOf(parts);
+}
+
+/** What effects are computed with. */
+export interface EffectDeps {
+  /** @default no queries are recorded */
+  readonly judgeEdit?: MetricsApi["judgeEdit"] | undefined;
+}
+
+/** The effects of an edit that need no events. A caller that is narrowed to partners sees none on queries. */
+export async function effectsOf(
+  { judgeEdit }: EffectDeps,
+  base: RuntimeConfig,
+  edited: EditedConfig,
+  caller: PreviewCaller,
+): Promise<Pick<PreviewJob, "effect" | "queries">> {
+  const effect = resourceEffect(base, edited, caller);
+  const { tenants, metrics } = caller;
+  if (judgeEdit === undefined || metrics === undefined || isNarrowed(caller)) return { effect };
+  return { effect, queries: await judgeEdit(base, edited.config, { tenants, metrics }) };
+}
+
+interface Access extends PartnerAccess {
+  readonly tenants: readonly string[];
+}
+
+const partnerPrefix = "WebhookPartner/";
+
+/**
+ * The differences of resources that a caller may see. A caller of some tenants sees which fields differ, without their
+ * values before the edit, since these may name other tenants.
+ */
+export function resourceEffect(base: RuntimeConfig, edited: EditedConfig, access: Access): ResourceEffect {
+  const { added, removed, changed, unchanged } = resourceChanges(base, edited.config);
+  const isVisible = (object: string): boolean =>
+    !isNarrowed(access) ||
+    (object.startsWith(partnerPrefix) && mayNamePartner(access, object.slice(partnerPrefix.length)));
+  const isWhole = access.tenants.includes(anyTenant);
+  const shown = ({ field, after }: FieldChange): FieldChange => (after === undefined ? { field } : { field, after });
+  return {
+    added: added.filter(isVisible),
+    removed: removed.filter(isVisible),
+    changed: changed
+      .filter(({ object }) => isVisible(object))
+      .map(({ object, fields }) => ({ object, fields: isWhole ? fields : fields.map(shown) })),
+    unchanged: isNarrowed(access) ? 0 : unchanged,
+    refused: edited.refused.filter(({ object }) => isVisible(object)),
+    unnamed: edited.unnamed.filter(isVisible),
+  };
+}

@@ -1,0 +1,200 @@
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
+import type { QueryEffect } from "../metrics/query-effect.ts";
+import { includesTenant } from "../webhooks/events/tenants.ts";
+import type { RefusedResource } from "./edited-config.ts";
+import type { AttemptTally, PartnerAttempts } from "./attempt-changes.ts";
+import type { MatchTally, PartnerTally } from "./match-changes.ts";
+import type { ResourceChanges } from "./resource-changes.ts";
+import type { SimulatedEffect } from "./simulated-effect.ts";
+
+/** The caller of a preview, with its access. */
+export interface PreviewCaller extends PartnerAccess {
+  readonly client: string;
+  /** `*`: all tenants. */
+  readonly tenants: readonly string[];
+  /** Metrics of which recorded queries are shown; `*`: all. @default none */
+  readonly metrics?: readonly string[];
+}
+
+/** The differences of resources, which need no events. */
+export interface ResourceEffect extends ResourceChanges {
+  readonly refused: readonly RefusedResource[];
+  /** Objects of the configuration that the edit does not name. */
+  readonly unnamed: readonly string[];
+}
+
+/** The events of a preview. */
+export interface PreviewWindow {
+  readonly fromMs: number;
+  /** Exclusive. @default only {@link lastSeq} ends it */
+  readonly toMs?: number;
+  /** Sequence of the last event that was stored at the start of the preview. */
+  readonly lastSeq: number;
+}
+
+/** A stored preview with its progress. Its members are a stored form. */
+export interface PreviewJob extends PreviewCaller {
+  readonly id: string;
+  /** ISO 8601 UTC. */
+  readonly createdAt: string;
+  readonly status: "queued" | "running" | "completed" | "failed";
+  /** Digest of the configuration that the edit is compared with. */
+  readonly base: string;
+  readonly prune: boolean;
+  readonly effect: ResourceEffect;
+  /** Absent for a caller who may see no queries. */
+  readonly queries?: QueryEffect;
+  /** Absent without a window: only resources are compared. Unix milliseconds by JetStream's clock. */
+  readonly window?: PreviewWindow;
+  /** Sequence of the next event; 0 before the first. */
+  readonly cursor: number;
+  readonly tally: MatchTally;
+  readonly attempts: AttemptTally;
+  /** Absent before the end, and in previews of an earlier version. */
+  readonly simulated?: SimulatedEffect;
+  /** Time of the oldest stored event, Unix milliseconds; absent without events. */
+  readonly oldestEventMs?: number;
+  /** The same of the oldest stored attempt. */
+  readonly oldestAttemptMs?: number;
+  /** True when the limit of events ended the count. */
+  readonly isCut?: boolean;
+  /** How often the configuration changed during the count, which began again each time. */
+  readonly restarts: number;
+  /** Why the preview failed. */
+  readonly detail?: string;
+}
+
+/** The progress and result of a preview, for callers. */
+export interface PreviewResponse {
+  readonly preview_id: string;
+  readonly status: PreviewJob["status"];
+  readonly created_at: string;
+  /** Digest of the configuration that the edit is compared with. */
+  readonly base: string;
+  readonly resources: ResourceEffect;
+  /** Null without a window. */
+  readonly events: EventEffect | null;
+  /** Null for a caller that is narrowed to partners. */
+  readonly queries: QueryEffect | null;
+  readonly detail: string | null;
+}
+
+/** The effect on events of a window. */
+export interface EventEffect extends MatchEffect {
+  readonly from: string;
+  readonly to: string;
+  /** Time of the oldest event that is still stored: nothing before it was compared. */
+  readonly oldest_event: string | null;
+  /** False when the limit of events ended the count before `to`. */
+  readonly complete: boolean;
+  /** Recorded attempts for these events. */
+  readonly attempts: AttemptEffect;
+  /** An estimate of what follows the first difference; null before the end. */
+  readonly simulated: SimulatedEffect | null;
+}
+
+interface AttemptEffect {
+  /** Time of the oldest stored attempt: those before it are gone, perhaps before their events. */
+  readonly oldest_attempt: string | null;
+  /** Events whose attempts were read. */
+  readonly events: number;
+  /** Further affected events, beyond the limit of a preview. */
+  readonly skipped: number;
+  readonly partners: readonly PartnerAttemptEffect[];
+}
+
+interface PartnerAttemptEffect extends Pick<PartnerAttempts, "exact" | "moved" | "gone"> {
+  readonly partner: string;
+  readonly would_retry: number;
+  readonly would_end: number;
+}
+
+/** The effect on some events. */
+export interface MatchEffect {
+  readonly read: number;
+  readonly deliveries: { readonly before: number; readonly after: number };
+  readonly unrouted: { readonly before: number; readonly after: number };
+  /** Partners whose events differ. */
+  readonly partners: readonly PartnerEffect[];
+}
+
+interface PartnerEffect extends Pick<PartnerTally, "before" | "after" | "gained" | "lost"> {
+  readonly partner: string;
+  readonly gained_ids: readonly string[];
+  readonly lost_ids: readonly string[];
+}
+
+/** True when the preview has ended. */
+export function isOver({ status }: Pick<PreviewJob, "status">): boolean {
+  return status === "completed" || status === "failed";
+}
+
+/** True when a caller may read a preview, which requires access to all its tenants and partners. */
+export function mayReadPreview(job: PreviewJob, caller: PreviewCaller): boolean {
+  const mayReadTenants = job.tenants.every((tenant) => includesTenant(caller.tenants, tenant));
+  if (!mayReadMetrics(job, caller)) return false;
+  if (!isNarrowed(caller)) return mayReadTenants;
+  return mayReadTenants && isNarrowed(job) && job.partners.every((label) => mayNamePartner(caller, label));
+}
+
+function mayReadMetrics({ queries, metrics = [] }: PreviewJob, caller: PreviewCaller): boolean {
+  const own = caller.metrics ?? [];
+  return queries === undefined || own.includes("*") || metrics.every((id) => own.includes(id));
+}
+
+/** The response for a caller. */
+export function previewResponse(job: PreviewJob): PreviewResponse {
+  const { id, status, createdAt, base, effect, queries = null, detail = null } = job;
+  const events = eventEffect(job);
+  return { preview_id: id, status, created_at: createdAt, base, resources: effect, events, queries, detail };
+}
+
+function eventEffect(job: PreviewJob): EventEffect | null {
+  const { window, tally, oldestEventMs } = job;
+  if (window === undefined) return null;
+  return {
+    from: new Date(window.fromMs).toISOString(),
+    to: window.toMs === undefined ? job.createdAt : new Date(window.toMs).toISOString(),
+    oldest_event: oldestEventMs === undefined ? null : new Date(oldestEventMs).toISOString(),
+    complete: job.status === "completed" && job.isCut !== true,
+    attempts: attemptEffect(job),
+    simulated: job.simulated ?? null,
+    ...matchEffect(tally),
+  };
+}
+
+function attemptEffect({ attempts: { events, skipped, partners }, oldestAttemptMs }: PreviewJob): AttemptEffect {
+  const sorted = Object.entries(partners).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    oldest_attempt: oldestAttemptMs === undefined ? null : new Date(oldestAttemptMs).toISOString(),
+    events,
+    skipped,
+    partners: sorted.map(([partner, { exact, moved, gone, wouldRetry, wouldEnd }]) => {
+      return { partner, exact, moved, gone, would_retry: wouldRetry, would_end: wouldEnd };
+    }),
+  };
+}
+
+/** A tally in the form for callers. */
+export function matchEffect({
+  events,
+  before,
+  after,
+  unroutedBefore,
+  unroutedAfter,
+  partners,
+}: MatchTally): MatchEffect {
+  return {
+    read: events,
+    deliveries: { before, after },
+    unrouted: { before: unroutedBefore, after: unroutedAfter },
+    partners: Object.entries(partners)
+      .filter(([, { gained, lost }]) => gained + lost > 0)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(([partner, tallied]) => partnerEffect(partner, tallied)),
+  };
+}
+
+function partnerEffect(partner: string, { before, after, gained, lost, gainedIds, lostIds }: PartnerTally) {
+  return { partner, before, after, gained, lost, gained_ids: gainedIds, lost_ids: lostIds };
+}

@@ -1,0 +1,108 @@
+import { setImmediate } from "node:timers/promises";
+import type { Resource } from "../../crds/resource.ts";
+import { validateResource } from "../../crds/validate.ts";
+import { Refusal, type FieldError } from "../errors/refusal.ts";
+import { parseJson } from "../json/json-body.ts";
+import { isTime } from "../webhooks/replay/request-forms.ts";
+import { objectName, type Edit } from "./edited-config.ts";
+
+/** The valid body of `POST /v1/preview`. */
+export interface PreviewRequest extends Edit {
+  /** Start and end of the window of events, Unix milliseconds; without a start only resources are compared. */
+  readonly fromMs?: number;
+  readonly toMs?: number;
+}
+
+/** Most resources of one edit. */
+export const resourcesMax = 2_048;
+const problemsMax = 20;
+/** Validations between two breaks for other requests, about five milliseconds of work. */
+const validationsAtOnce = 16;
+const moment = "a time like 2026-01-31T12:00:00.000Z";
+
+/** Members of the body, with what each must be. */
+const members = {
+  resources: {
+    mustBe: `a list of at most ${resourcesMax} WebhookPartner, MetricCatalog and QueryClassQuota objects`,
+    accepts: (value: unknown) => Array.isArray(value) && value.length <= resourcesMax,
+  },
+  prune: { mustBe: "true or false", accepts: (value: unknown) => typeof value === "boolean" },
+  from: { mustBe: moment, accepts: isTime },
+  to: { mustBe: moment, accepts: isTime },
+} as const;
+
+interface Body {
+  readonly resources: readonly unknown[];
+  readonly prune?: boolean;
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** @throws Refusal `invalid_utf8`, `invalid_json`, or `invalid_request` with every invalid field */
+export async function parsePreviewRequest(bytes: Uint8Array): Promise<PreviewRequest> {
+  const value = parseJson(bytes);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Refusal("invalid_request", "The body is a JSON object with resources.");
+  }
+  refuseProblems(memberProblems(value));
+  const { resources, prune = false, from, to } = value as Body;
+  return {
+    resources: await validResources(resources),
+    prune,
+    ...(from === undefined ? {} : { fromMs: Date.parse(from) }),
+    ...(to === undefined ? {} : { toMs: Date.parse(to) }),
+  };
+}
+
+function memberProblems(value: object): readonly FieldError[] {
+  const given = Object.entries(value);
+  const unknown = given
+    .filter(([field]) => !Object.hasOwn(members, field))
+    .map(([field]) => ({ field, code: "unknown", detail: `${field} is no member of this request; remove it` }));
+  const invalid = Object.entries(members).flatMap(([field, { accepts, mustBe }]): FieldError[] => {
+    const member: unknown = Reflect.get(value, field);
+    if (member === undefined && field !== "resources") return [];
+    return accepts(member) ? [] : [{ field, code: "invalid", detail: `${field} must be ${mustBe}` }];
+  });
+  const { from, to } = value as Partial<Body>;
+  const isReversed = isTime(from) && isTime(to) && Date.parse(from) >= Date.parse(to);
+  const order = isReversed ? [{ field: "to", code: "invalid", detail: "to must be later than from" }] : [];
+  return [...unknown, ...invalid, ...order];
+}
+
+/** The resources with every default. The wait between some of them lets other requests proceed. */
+async function validResources(values: readonly unknown[]): Promise<readonly Resource[]> {
+  const resources: Resource[] = [];
+  const problems: FieldError[] = [];
+  const names = new Set<string>();
+  for (const [index, value] of values.entries()) {
+    if (index % validationsAtOnce === 0) await setImmediate();
+    const at = `resources[${index}]`;
+    const { resource, problems: found } = validateResource(namespaced(value));
+    problems.push(...found.map(({ field, message }) => problemAt(field === "" ? at : `${at}.${field}`, message)));
+    if (resource === undefined) continue;
+    const name = objectName(resource.kind, resource.metadata);
+    if (names.has(name)) problems.push(problemAt(`${at}.metadata.name`, `${name} is given twice; give it once`));
+    names.add(name);
+    resources.push(resource);
+  }
+  refuseProblems(problems);
+  return resources;
+}
+
+/** An object without a namespace is in `default`, as in a folder. */
+function namespaced(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const metadata: unknown = Reflect.get(value, "metadata");
+  if (typeof metadata !== "object" || metadata === null) return value;
+  return { ...value, metadata: { ...metadata, namespace: Reflect.get(metadata, "namespace") ?? "default" } };
+}
+
+function problemAt(field: string, message: string): FieldError {
+  return { field, code: "invalid", detail: `${field}: ${message}` };
+}
+
+function refuseProblems(errors: readonly FieldError[]): void {
+  if (errors.length === 0) return;
+  throw new Refusal("invalid_request", "The edit is not valid", { errors: errors.slice(0, problemsMax) });
+}

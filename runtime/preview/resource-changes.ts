@@ -1,0 +1,114 @@
+import { canonicalJson } from "../../crds/compile/canonical-json.ts";
+import type { RuntimeConfig } from "../../crds/config.ts";
+import { partsOf, type ConfigPart } from "../../crds/part.ts";
+import { objectName } from "./edited-config.ts";
+
+/** One field that differs. Values that may hold a credential are left out, and so are absent ones. */
+export interface FieldChange {
+  /** Path in the compiled resource, such as `retry.scheduleSeconds` or `subscriptions[all].types`. */
+  readonly field: string;
+  /** JSON, cut to 200 characters. */
+  readonly before?: string;
+  readonly after?: string;
+}
+
+/** One resource that differs. */
+export interface ResourceChange {
+  /** `Kind/namespace/name` */
+  readonly object: string;
+  readonly fields: readonly FieldChange[];
+}
+
+/** Differences of the resources of two configurations. */
+export interface ResourceChanges {
+  /** `Kind/namespace/name` */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly ResourceChange[];
+  readonly unchanged: number;
+}
+
+const fieldsMax = 32;
+const valueCharactersMax = 200;
+/** Members that name an entry of a list. */
+const namingMembers = ["name", "id", "metric", "clientId", "scope"] as const;
+/** Fields whose values may hold a credential, such as a token in a header or in the path of a URL. */
+const hidden = /(?:^|\.)(?:headers\.|url$|tokenUrl$|ackUrl$)/u;
+/** Stands for references to Secrets, whose compiled form depends on bytes that a preview does not have. */
+const references = "references";
+
+/** The differences between two configurations that have an effect. Bytes of Secrets are not compared. */
+export function resourceChanges(before: RuntimeConfig, after: RuntimeConfig): ResourceChanges {
+  const [old, edited] = [byObject(before), byObject(after)];
+  const added = [...edited.keys()].filter((object) => !old.has(object));
+  const removed = [...old.keys()].filter((object) => !edited.has(object));
+  const both = [...edited].flatMap(([object, part]) => {
+    const last = old.get(object);
+    return last === undefined ? [] : [{ object, fields: last === part ? [] : fieldChanges(last, part) }];
+  });
+  const changed = both.filter(({ fields }) => fields.length > 0);
+  return { added, removed, changed, unchanged: both.length - changed.length };
+}
+
+/** True when two configurations have no difference. */
+export function isUnchanged({ added, removed, changed }: ResourceChanges): boolean {
+  return added.length + removed.length + changed.length === 0;
+}
+
+function byObject(config: RuntimeConfig): ReadonlyMap<string, ConfigPart["config"]> {
+  return new Map([...partsOf(config).values()].map((part) => [objectName(part.kind, part.config), part.config]));
+}
+
+function fieldChanges(before: ConfigPart["config"], after: ConfigPart["config"]): readonly FieldChange[] {
+  const [old, edited] = [flattened(before), flattened(after)];
+  const names = [...new Set([...old.keys(), ...edited.keys()])].filter((name) => old.get(name) !== edited.get(name));
+  const fields = names.toSorted().map((field) => fieldChange(field, old.get(field), edited.get(field)));
+  // A spec that differs and compiles to the same differs in its references.
+  const isOther = before.specDigest !== after.specDigest;
+  return fields.length === 0 && isOther ? [{ field: references }] : fields.slice(0, fieldsMax);
+}
+
+function fieldChange(field: string, before: string | undefined, after: string | undefined): FieldChange {
+  if (hidden.test(field)) return { field };
+  return {
+    field,
+    ...(before === undefined ? {} : { before: before.slice(0, valueCharactersMax) }),
+    ...(after === undefined ? {} : { after: after.slice(0, valueCharactersMax) }),
+  };
+}
+
+/** The members that have an effect, without identities and the names of Secret bytes. */
+function flattened(config: ConfigPart["config"]): ReadonlyMap<string, string> {
+  const {
+    uid: _uid,
+    namespace: _namespace,
+    name: _name,
+    generation: _generation,
+    specDigest: _digest,
+    ...rest
+  } = config;
+  const found = new Map<string, string>();
+  walk("", rest, found);
+  return found;
+}
+
+/** Members that hold the names of Secret bytes. */
+const unseen = new Set(["material", "tls", "secret", "auth", "lastGoodSinceMs"]);
+
+function walk(path: string, value: unknown, found: Map<string, string>): void {
+  if (Array.isArray(value) && value.every((item) => nameOf(item) !== undefined)) {
+    for (const item of value) walk(`${path}[${nameOf(item)}]`, item, found);
+  } else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    for (const [name, member] of Object.entries(value)) {
+      if (!unseen.has(name)) walk(path === "" ? name : `${path}.${name}`, member, found);
+    }
+  } else {
+    found.set(path, canonicalJson(value));
+  }
+}
+
+function nameOf(item: unknown): string | undefined {
+  if (typeof item !== "object" || item === null) return undefined;
+  const values = namingMembers.map((name): unknown => Reflect.get(item, name));
+  return values.find((value) => typeof value === "string");
+}

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { RuntimeConfig } from "../../crds/config.ts";
+import type { HeaderScan, ScanStart } from "../nats/messages/header-scan.ts";
+import { includesTenant } from "../webhooks/events/tenants.ts";
+import { mayNamePartner } from "../webhooks/history/partner-access.ts";
+import { anyTenant } from "../webhooks/events/tenants.ts";
+import type { AttemptRecord } from "../webhooks/records/attempt-records.ts";
+import { createAttemptChanges, noAttempts, type AttemptChanges } from "./attempt-changes.ts";
+import { readEvent, type StoredEvent } from "../webhooks/records/event-record.ts";
+import { editedConfig, type Edit } from "./edited-config.ts";
+import { createMatchChanges, noMatches, type MatchChanges } from "./match-changes.ts";
+import type { PreviewJob } from "./preview-job.ts";
+import { configIdentity, effectsOf, type EffectDeps } from "./preview-effect.ts";
+import { createSample, type Sample } from "./simulated-effect.ts";
+
+/** What a run needs. */
+export interface RunDeps extends EffectDeps {
+  /** The configuration that this pod applies. */
+  readonly config: () => RuntimeConfig;
+  /** Opens a scan of the events of these tenants. */
+  readonly scan: (tenants: readonly string[], from: ScanStart["from"]) => Promise<HeaderScan>;
+  /** Reads the recorded attempts for an event. */
+  readonly attempts: (event: StoredEvent) => Promise<readonly AttemptRecord[]>;
+  readonly save: (job: PreviewJob) => Promise<void>;
+  /** False when another pod runs previews now. */
+  readonly isOwner: () => boolean;
+  readonly ending: AbortSignal;
+}
+
+/** Events of one step. */
+export const stepEventsMax = 3_000;
+/** Time of one step with its pause. At 100,000 events in 17 seconds, the steps take a few percent of a core. */
+const stepMs = 500;
+const saveMs = 1_000;
+const restartsMax = 3;
+/** Events of one preview whose attempts are read, and of one read. Each is a request. */
+const attemptEventsMax = 2_000;
+const attemptsAtOnce = 25;
+const attemptsPauseMs = 50;
+const simulationPauseMs = 10;
+/** Events of one preview. */
+export const eventsMax = 1_000_000;
+/** Subjects of one consumer. A caller of more tenants reads all events and drops those of others. */
+const subjectsMax = 32;
+
+/**
+ * Counts the effect on recorded events until the end of the window, in steps with pauses. Resolves with the last state:
+ * an unfinished one when this pod has to stop. A stored state continues where it ended. A changed configuration begins
+ * the count again. The end of the count is simulated with the attempts that this pod read.
+ */
+export async function runPreview(deps: RunDeps, stored: PreviewJob, edit: Edit): Promise<PreviewJob> {
+  let job: PreviewJob = { ...stored, status: "running" };
+  const sample = createSample();
+  let isWhole = job.attempts.events === 0;
+  while (isRunning(deps, job)) {
+    job = await onPresentBase(deps, job, edit);
+    if (job.cursor === 0) {
+      sample.clear();
+      isWhole = true;
+    }
+    if (job.status === "running") job = await count(deps, job, edit, sample);
+  }
+  if (job.status !== "completed") return job;
+  const simulated = await sample.effect(Date.parse(job.createdAt), () => pause(deps, simulationPauseMs));
+  return { ...job, simulated: { ...simulated, complete: simulated.complete && isWhole } };
+}
+
+function isRunning({ isOwner, ending }: RunDeps, { status }: PreviewJob): boolean {
+  return status === "running" && isOwner() && !ending.aborted;
+}
+
+/** The job on the configuration of now. */
+async function onPresentBase(deps: RunDeps, job: PreviewJob, edit: Edit): Promise<PreviewJob> {
+  const base = deps.config();
+  const identity = configIdentity(base);
+  if (identity === job.base) return job;
+  const restarts = job.restarts + Number(job.cursor > 0);
+  const detail = "The configuration changed again and again during the preview; start it again later.";
+  if (restarts > restartsMax) return { ...job, status: "failed", detail };
+  const effects = await effectsOf(deps, base, editedConfig(base, edit), job);
+  return { ...job, base: identity, restarts, ...effects, cursor: 0, tally: noMatches(), attempts: noAttempts() };
+}
+
+async function count(deps: RunDeps, job: PreviewJob, edit: Edit, sample: Sample): Promise<PreviewJob> {
+  const base = deps.config();
+  const isVisible = (label: string): boolean => mayNamePartner(job, label);
+  const edited = editedConfig(base, edit).config;
+  const changes = createMatchChanges(base, edited, isVisible);
+  const attempts = createAttemptChanges(base, edited, (delivery) => sample.add(delivery));
+  const scan = await deps.scan(scanned(job.tenants), startOf(job));
+  try {
+    return await countSteps(deps, job, base, { scan, changes, attempts });
+  } finally {
+    await scan.close();
+  }
+}
+
+/** The tenants that the consumer selects. */
+function scanned(tenants: readonly string[]): readonly string[] {
+  return tenants.includes(anyTenant) || tenants.length > subjectsMax ? [anyTenant] : tenants;
+}
+
+function startOf({ cursor, window }: PreviewJob): ScanStart["from"] {
+  return cursor > 0 ? { seq: cursor } : { atMs: window?.fromMs ?? 0 };
+}
+
+interface Count {
+  readonly scan: HeaderScan;
+  readonly changes: MatchChanges;
+  readonly attempts: AttemptChanges;
+}
+
+/** Ends with the window, the limit, this pod, or the configuration. */
+async function countSteps(deps: RunDeps, begun: PreviewJob, base: RuntimeConfig, one: Count): Promise<PreviewJob> {
+  let job: PreviewJob = { ...begun, tally: structuredClone(begun.tally), attempts: structuredClone(begun.attempts) };
+  let savedMs = performance.now();
+  while (isRunning(deps, job) && deps.config() === base) {
+    const startedMs = performance.now();
+    const { cursor, isEnd, affected } = await step(job, one);
+    await readAttempts(deps, job, one, affected);
+    const isCut = !isEnd && job.tally.events >= eventsMax;
+    job = { ...job, cursor, status: isEnd || isCut ? "completed" : "running", ...(isCut ? { isCut } : {}) };
+    if (job.status === "completed") break;
+    if (performance.now() - savedMs >= saveMs) {
+      await deps.save(job);
+      savedMs = performance.now();
+    }
+    await pause(deps, Math.max(stepMs / 2, stepMs - (performance.now() - startedMs)));
+  }
+  return job;
+}
+
+async function pause({ ending }: RunDeps, pauseMs: number): Promise<void> {
+  await sleep(pauseMs, undefined, { signal: ending }).catch(() => undefined);
+}
+
+/** Judges the attempts for affected events, up to the limit of a preview. */
+async function readAttempts(
+  deps: RunDeps,
+  { attempts: tally }: PreviewJob,
+  { changes, attempts }: Count,
+  affected: readonly StoredEvent[],
+): Promise<void> {
+  const wanted = affected.slice(0, Math.max(0, attemptEventsMax - tally.events));
+  tally.skipped += affected.length - wanted.length;
+  for (let start = 0; start < wanted.length; start += attemptsAtOnce) {
+    if (start > 0) await pause(deps, attemptsPauseMs);
+    const some = wanted.slice(start, start + attemptsAtOnce);
+    const records = await Promise.all(some.map((event) => deps.attempts(event)));
+    for (const [index, event] of some.entries()) {
+      attempts.add(tally, changes.of(event), records[index] ?? [], event.acceptedAtMs);
+      tally.events += 1;
+    }
+  }
+}
+
+async function step({ tenants, window, cursor, tally }: PreviewJob, { scan, changes, attempts }: Count) {
+  const messages = await scan.next(stepEventsMax);
+  const { toMs = Number.POSITIVE_INFINITY, lastSeq = 0 } = window ?? {};
+  let isEnd = messages.length < stepEventsMax;
+  let next = cursor;
+  const affected: StoredEvent[] = [];
+  for (const message of messages) {
+    if (message.storedAtMs >= toMs || message.seq > lastSeq) {
+      isEnd = true;
+      break;
+    }
+    next = message.seq + 1;
+    const event = readEvent(message);
+    if (event === undefined || !includesTenant(tenants, event.tenant)) continue;
+    if (attempts.isAffected(changes.take(event))) affected.push(event);
+  }
+  changes.addTo(tally);
+  return { cursor: next, isEnd, affected };
+}

@@ -1,0 +1,23 @@
+// What an expression computes over its leaves.
+import type { Leaf } from "../../metrics/leaves/leaf.ts";
+import type { BinaryOp } from "../language/expression.ts";
+
+/** The computation of an expression. A leaf is named by its index. Its depth is that of the expression. */
+export type Program =
+  | { readonly kind: "number"; readonly value: number }
+  | { readonly kind: "leaf"; readonly index: number }
+  | { readonly kind: "negate"; readonly of: Program }
+  | {
+      readonly kind: "binary";
+      readonly op: BinaryOp;
+      readonly isBool: boolean;
+      readonly left: Program;
+      readonly right: Program;
+    };
+
+/** An expression as governed queries and the computation over their series. */
+export interface CompiledExpression {
+  /** Without duplicates, in the order of the text. An expression of numbers has none. */
+  readonly leaves: readonly Leaf[];
+  readonly program: Program;
+}

@@ -1,0 +1,39 @@
+// Wires Prometheus' HTTP API over the metrics API. The rooms of `prometheus/` do its work.
+import { createTimeSlices } from "../bounds/time-slices.ts";
+import type { MetricsApi } from "../metrics/metrics-api.ts";
+import { answerExemplars } from "./exemplars.ts";
+import { answerFormat } from "./format-query.ts";
+import { answerLabels, answerNames, nameLabel } from "./labels.ts";
+import { answerSeries, answerValues } from "./look-ups.ts";
+import { answerMetadata } from "./metadata.ts";
+import type { PrometheusApi, PrometheusRequest } from "./prometheus-api.ts";
+import { answerInstant, answerRange, type ExpressionSources } from "./query.ts";
+import { callerCatalog, readableOf } from "./request/caller-catalog.ts";
+import { readSelected, type SelectedMetric } from "./request/selectors.ts";
+
+/** The metrics API as this one uses it. */
+export type MetricsReads = Pick<
+  MetricsApi,
+  "describe" | "readable" | "admitEmpty" | "query" | "leaves" | "labelValues" | "seriesLabels"
+>;
+
+/** Creates the API. It holds no data of its own. */
+export function createPrometheusApi(metrics: MetricsReads): PrometheusApi {
+  const { describe, readable, admitEmpty, query, leaves } = metrics;
+  const sources: ExpressionSources = { describe, readable, admitEmpty, leaves, slices: createTimeSlices() };
+  const selectedBy = (request: PrometheusRequest): readonly SelectedMetric[] =>
+    readSelected(request.params, callerCatalog(metrics, request), readableOf(metrics, request));
+  return {
+    query: (request) => answerInstant(sources, request),
+    queryRange: (request) => answerRange(sources, request),
+    exemplars: (request) => answerExemplars({ describe, readable, query }, request),
+    formatQuery: async (request) => answerFormat(request),
+    metadata: async (request) => answerMetadata(readableOf(metrics, request), request),
+    labels: async (request) => answerLabels(selectedBy(request), request),
+    async labelValues(request, label) {
+      const selected = selectedBy(request);
+      return label === nameLabel ? answerNames(selected, request) : answerValues(metrics, selected, request, label);
+    },
+    series: async (request) => answerSeries(metrics, selectedBy(request), request),
+  };
+}

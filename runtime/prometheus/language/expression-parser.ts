@@ -1,0 +1,223 @@
+import type { BinaryOp, Expression } from "./expression.ts";
+import { type Edit, Fault, shorten } from "./fault.ts";
+import { parseBy, parseLabels } from "./parse-by.ts";
+import { parseSelector } from "./parse-selector.ts";
+import type { Token, TokenReader } from "./token-reader.ts";
+import { adviceFor, aggregates, functions, isAggregate, isComparison, nearestName, precedences } from "./vocabulary.ts";
+
+/** The largest number of parts inside of each other. */
+const depthMax = 100;
+
+/** Parses the tokens of one expression. Operators bind as in Prometheus. */
+export class ExpressionParser {
+  readonly #reader: TokenReader;
+  /** Open parentheses, calls and signs around the next token. */
+  #depth = 0;
+  /** Depth of the tree that was parsed last. */
+  #height = 0;
+
+  constructor(reader: TokenReader) {
+    this.#reader = reader;
+  }
+
+  /** @throws Fault where the text is no expression of the subset */
+  parse(): Expression {
+    if (this.#reader.isAtEnd()) throw new Fault("the expression is empty", 0);
+    const expression = this.#parseBinary(1);
+    if (!this.#reader.isAtEnd()) throw this.#refuseRest(expression, "an operator");
+    return expression;
+  }
+
+  /** Reads operands between operators that bind at least this tightly. */
+  #parseBinary(precedenceMin: number): Expression {
+    let left = this.#parseSigned();
+    let height = this.#height;
+    for (;;) {
+      const precedence = precedences.get(this.#reader.next.text.toLowerCase());
+      if (precedence === undefined || precedence < precedenceMin || this.#reader.next.kind === "string") break;
+      const operator = this.#reader.take();
+      const op = operator.text.toLowerCase() as BinaryOp;
+      const isBool = this.#acceptBool(op);
+      this.#refuseMatching();
+      const right = this.#parseBinary(precedence + 1);
+      height = this.#grow(Math.max(height, this.#height), operator.start);
+      const span = { start: left.span.start, end: right.span.end };
+      left = { kind: "binary", op, isBool, left, right, span };
+    }
+    this.#height = height;
+    return left;
+  }
+
+  #acceptBool(op: BinaryOp): boolean {
+    if (!this.#reader.isAtKeyword("bool")) return false;
+    const { start, end } = this.#reader.take();
+    if (isComparison(op)) return true;
+    throw new Fault(`bool stands only behind comparisons, not behind ${op}`, start, { start, end, text: "" });
+  }
+
+  #refuseMatching(): void {
+    const keyword = this.#reader.next;
+    if (!this.#reader.isAtKeyword("on") && !this.#reader.isAtKeyword("ignoring")) return;
+    const problem = `${keyword.text} is not supported, since both sides match by all their labels`;
+    const labels = this.#try(() => {
+      this.#reader.take();
+      return parseLabels(this.#reader);
+    });
+    const isGrouped = this.#reader.isAtKeyword("group_left") || this.#reader.isAtKeyword("group_right");
+    const { start } = keyword;
+    const edit = labels instanceof Fault || isGrouped ? undefined : { start, end: labels.end, text: "" };
+    throw new Fault(`${problem}; aggregate both sides by the same labels`, start, edit);
+  }
+
+  /** Reads an operand with signs. A sign before a number is a part of the number. */
+  #parseSigned(): Expression {
+    const sign = this.#reader.next;
+    if (this.#reader.isAt("+")) {
+      throw new Fault("a plus sign has no effect; leave it out", sign.start, {
+        start: sign.start,
+        end: sign.end,
+        text: "",
+      });
+    }
+    if (!this.#reader.accept("-")) return this.#parseOperand();
+    const of = this.#nest(sign, () => this.#parseSigned());
+    const span = { start: sign.start, end: of.span.end };
+    return of.kind === "number" ? { kind: "number", value: -of.value, span } : { kind: "negate", of, span };
+  }
+
+  #parseOperand(): Expression {
+    const token = this.#reader.next;
+    const { kind, value, start, end } = token;
+    this.#height = 1;
+    if (kind === "number") {
+      this.#reader.take();
+      return { kind, value, span: { start, end } };
+    }
+    if (kind === "string") throw new Fault("a string is no value of an expression; write a number or a metric", start);
+    if (kind === "name") return this.#parseNamed(this.#reader.take());
+    if (this.#reader.isAt("(")) return this.#parseGroup(token);
+    if (this.#reader.isAt("{")) return parseSelector(this.#reader, undefined);
+    throw this.#reader.unexpected("a metric, a number or a function");
+  }
+
+  #parseGroup(open: Token): Expression {
+    this.#reader.take();
+    const of = this.#nest(open, () => this.#parseBinary(1));
+    if (!this.#reader.isAt(")")) throw this.#refuseRest(of, 'an operator or ")"');
+    return { kind: "group", of, span: { start: open.start, end: this.#reader.take().end } };
+  }
+
+  /** Reads what begins with a name: a number, an aggregation, a call or a selector. */
+  #parseNamed(name: Token): Expression {
+    const lower = name.text.toLowerCase();
+    const { start, end } = name;
+    if (lower === "inf") return { kind: "number", value: Infinity, span: { start, end } };
+    if (lower === "nan") return { kind: "number", value: Number.NaN, span: { start, end } };
+    const isClause = this.#reader.isAtKeyword("by") || this.#reader.isAtKeyword("without");
+    if (isAggregate(lower) && (isClause || this.#reader.isAt("("))) return this.#parseAggregate(name, lower);
+    return this.#reader.isAt("(") ? this.#parseCall(name) : parseSelector(this.#reader, name);
+  }
+
+  #parseAggregate(name: Token, op: string): Expression {
+    if (!aggregates.has(op)) throw this.#refuseName(name, op);
+    const before = parseBy(this.#reader);
+    const { args, end } = this.#parseArguments(name);
+    const after = before === undefined ? parseBy(this.#reader) : undefined;
+    const [of, second] = args;
+    if (of === undefined) throw new Fault(`${op} has nothing to aggregate`, name.start);
+    if (second !== undefined) throw new Fault(`${op} takes one argument`, second.span.start);
+    const span = { start: name.start, end: after?.end ?? end };
+    return { kind: "aggregate", op, by: (before ?? after)?.labels, of, span };
+  }
+
+  #parseCall(name: Token): Expression {
+    if (!functions.has(name.text)) throw this.#refuseName(name, name.text);
+    const { args, end } = this.#parseArguments(name);
+    return { kind: "call", fn: name.text, args, span: { start: name.start, end } };
+  }
+
+  #parseArguments(name: Token): { readonly args: readonly Expression[]; readonly end: number } {
+    this.#reader.expect("(");
+    const args: Expression[] = [];
+    let height = 0;
+    while (!this.#reader.isAt(")")) {
+      args.push(this.#nest(name, () => this.#parseBinary(1)));
+      height = Math.max(height, this.#height);
+      if (this.#reader.isAt(")")) break;
+      if (!this.#reader.isAt(",")) throw this.#refuseRest(args.at(-1), 'an operator, "," or ")"');
+      this.#reader.take();
+      if (this.#reader.isAt(")")) throw this.#reader.unexpected("an argument");
+    }
+    this.#height = height;
+    return { args, end: this.#reader.expect(")").end };
+  }
+
+  /** The refusal of a function or an aggregation, with what the subset has instead. */
+  #refuseName(name: Token, known: string): Fault {
+    const { start, end } = name;
+    const advice = adviceFor(known);
+    const near = nearestName(known);
+    const why = advice?.why ?? `the functions are ${[...functions.keys()].join(", ")}`;
+    const text = advice === undefined ? near : advice.instead;
+    const edit = text === "argument" ? this.#lastArgument(name) : text && { start, end, text };
+    return new Fault(`${shorten(name.text)} is not supported; ${why}`, start, edit === "" ? undefined : edit);
+  }
+
+  /** Puts the last argument of a call in the place of the call. Faults inside of the call come first. */
+  #lastArgument(name: Token): Edit | undefined {
+    const { start } = name;
+    const found = this.#try(() => {
+      const before = parseBy(this.#reader);
+      const { args, end } = this.#parseArguments(name);
+      const after = before === undefined ? parseBy(this.#reader) : undefined;
+      return { end: after?.end ?? end, span: args.at(-1)?.span };
+    });
+    if (found instanceof Fault) return found.edit;
+    const { end, span } = found;
+    return span && { start, end, text: this.#reader.text.slice(span.start, span.end) };
+  }
+
+  /** What an attempt gives, or its fault. */
+  #try<T>(attempt: () => T): T | Fault {
+    try {
+      return attempt();
+    } catch (error) {
+      if (error instanceof Fault) return error;
+      throw error;
+    }
+  }
+
+  /** The refusal of what stands behind a whole expression. */
+  #refuseRest(expression: Expression | undefined, wanted: string): Fault {
+    const { text, kind, start } = this.#reader.next;
+    if (kind === "string") return this.#reader.unexpected(wanted);
+    const lower = text.toLowerCase();
+    if (lower === "offset" || lower === "@") {
+      return new Fault(`${lower} is not supported; ask for other times in the request`, start);
+    }
+    if (["%", "^", "atan2"].includes(lower)) return new Fault(`the operator ${lower} is not supported`, start);
+    if (lower === "[" && expression?.kind !== "selector") {
+      return new Fault("subqueries are not supported; only a metric takes a window, before any function", start);
+    }
+    return this.#reader.unexpected(wanted);
+  }
+
+  /** Parses a part inside of another one. @throws Fault where the parts are too deep */
+  #nest(outer: Token, parse: () => Expression): Expression {
+    this.#depth += 1;
+    if (this.#depth > depthMax) throw tooDeep(outer.start);
+    const part = parse();
+    this.#depth -= 1;
+    this.#height = this.#grow(this.#height, outer.start);
+    return part;
+  }
+
+  #grow(height: number, start: number): number {
+    if (height >= depthMax) throw tooDeep(start);
+    return height + 1;
+  }
+}
+
+function tooDeep(start: number): Fault {
+  return new Fault(`more than ${depthMax} parts stand inside of each other; split the expression`, start);
+}

@@ -1,0 +1,143 @@
+import { readAlternatives, guessAlternatives, writeAlternatives } from "./alternatives.ts";
+import type { LabelMatcher, Selector, Span } from "./expression.ts";
+import { Fault, shorten } from "./fault.ts";
+import { durationMsMax } from "./number-literal.ts";
+import { writeString } from "./string-literal.ts";
+import type { Token, TokenReader } from "./token-reader.ts";
+import { isPlainLabel, isReserved } from "./vocabulary.ts";
+
+const nameLabel = "__name__";
+const windowPrecisionMs = 1e-6;
+
+/**
+ * Reads a selector: a metric, matchers in braces, and a window in brackets.
+ *
+ * @param metric the name before the braces, which is taken already
+ * @throws Fault where it is outside of the subset
+ */
+export function parseSelector(reader: TokenReader, metric: Token | undefined): Selector {
+  const start = metric?.start ?? reader.next.start;
+  if (metric !== undefined && isReserved(metric.text)) throw reservedMetric(metric);
+  let end = metric?.end ?? start;
+  let written: readonly LabelMatcher[] = [];
+  if (reader.isAt("{")) ({ matchers: written, end } = parseMatchers(reader));
+  const matchers = written.filter(({ label }) => label !== nameLabel);
+  const name = nameOf(metric, written, start);
+  refuseTwice(matchers);
+  if (!reader.isAt("[")) return { kind: "selector", metric: name, matchers, span: { start, end } };
+  const window = parseWindow(reader);
+  return { kind: "selector", metric: name, matchers, rangeMs: window.rangeMs, span: { start, end: window.end } };
+}
+
+function reservedMetric({ text, start, end }: Token): Fault {
+  const edit = { start, end, text: `{${nameLabel}=${writeString(text)}}` };
+  return new Fault(`${text} is a word of the language; a metric of this name stands in braces`, start, edit);
+}
+
+function nameOf(metric: Token | undefined, matchers: readonly LabelMatcher[], start: number): string {
+  const names = matchers.filter(({ label }) => label === nameLabel);
+  const [first, second] = names;
+  const extra = metric === undefined ? second : first;
+  if (extra !== undefined) throw new Fault("the selector names its metric twice", extra.span.start);
+  const name = metric?.text ?? first?.values[0] ?? "";
+  if (name === "") throw new Fault("the selector has no name of a metric", start);
+  if (first?.op === "=~") {
+    const edit = { ...first.span, text: `${nameLabel}=${writeString(name)}` };
+    throw new Fault("a selector names one metric with =", first.span.start, edit);
+  }
+  return name;
+}
+
+function refuseTwice(matchers: readonly LabelMatcher[]): void {
+  const labels = new Set<string>();
+  for (const { label, span } of matchers) {
+    if (labels.has(label)) throw new Fault(`the label ${shorten(label)} has two matchers; write one`, span.start);
+    labels.add(label);
+  }
+}
+
+function parseMatchers(reader: TokenReader): { readonly matchers: readonly LabelMatcher[]; readonly end: number } {
+  reader.expect("{");
+  const matchers: LabelMatcher[] = [];
+  while (!reader.isAt("}")) {
+    matchers.push(parseMatcher(reader));
+    if (!reader.accept(",")) break;
+  }
+  return { matchers, end: reader.expect("}").end };
+}
+
+function parseMatcher(reader: TokenReader): LabelMatcher {
+  const label = reader.next;
+  if (label.kind !== "string" && !(label.kind === "name" && isPlainLabel(label.text))) {
+    throw reader.unexpected('a label or "}"');
+  }
+  reader.take();
+  const op = reader.next;
+  const isNameAlone = label.kind === "string" && (reader.isAt(",") || reader.isAt("}"));
+  if (isNameAlone) {
+    const { start, end } = label;
+    return { label: nameLabel, op: "=", values: [nonEmpty(label)], span: { start, end } };
+  }
+  refuseOperator(reader, op);
+  reader.take();
+  const value = reader.next;
+  if (value.kind !== "string") throw reader.unexpected("a value in quotes");
+  reader.take();
+  const span = { start: label.start, end: value.end };
+  if (op.text === "=") return { label: nonEmpty(label), op: "=", values: [nonEmpty(value)], span };
+  return { label: nonEmpty(label), op: "=~", values: alternativesOf(reader, label, value, span), span };
+}
+
+function refuseOperator(reader: TokenReader, { kind, text, start }: Token): void {
+  if (kind === "symbol" && (text === "=" || text === "=~")) return;
+  if (text !== "!=" && text !== "!~") throw reader.unexpected('"=" or "=~"');
+  throw new Fault(`the matcher ${text} is not supported; name the values to keep, as in =~"a|b"`, start);
+}
+
+function nonEmpty({ kind, text, start }: Token): string {
+  if (text !== "" || kind !== "string") return text;
+  throw new Fault("an empty string matches nothing here; write a value or leave the matcher out", start);
+}
+
+/** The values of a regular expression, or its refusal. */
+function alternativesOf(reader: TokenReader, label: Token, value: Token, span: Span): readonly string[] {
+  const pattern = value.text;
+  const values = readAlternatives(pattern);
+  if (values !== undefined) return values;
+  if (pattern === ".*") {
+    const after = /^\s*,?\s*/u.exec(reader.text.slice(span.end))?.[0] ?? "";
+    const edit = { start: span.start, end: span.end + after.length, text: "" };
+    throw new Fault(`=~".*" matches every value; leave the matcher of ${shorten(label.text)} out`, value.start, edit);
+  }
+  const guess = guessAlternatives(pattern);
+  const { start, end } = value;
+  const edit = guess === undefined ? undefined : { start, end, text: writeString(writeAlternatives(guess)) };
+  const problem = `${shorten(writeString(pattern))} is no list of values`;
+  throw new Fault(`${problem}; write them as "a|b" with a backslash before special characters`, start, edit);
+}
+
+function parseWindow(reader: TokenReader): { readonly rangeMs: number; readonly end: number } {
+  reader.expect("[");
+  const length = reader.next;
+  if (length.kind !== "number") throw reader.unexpected("a duration such as 5m");
+  reader.take();
+  if (reader.next.kind === "name" && reader.next.text.startsWith(":")) throw subquery(reader, length);
+  const { end } = reader.expect("]");
+  return { rangeMs: windowMs(reader, length), end };
+}
+
+function windowMs(reader: TokenReader, { value, start, end }: Token): number {
+  const ms = Math.round(value * 1_000);
+  const isWhole = Math.abs(ms - value * 1_000) < windowPrecisionMs;
+  if (isWhole && ms >= 1 && ms <= durationMsMax) return ms;
+  const written = shorten(reader.text.slice(start, end));
+  throw new Fault(`the window ${written} is no whole number of milliseconds from 1ms to 292y`, start);
+}
+
+/** The refusal of a window with steps of its own. Over a plain selector the window alone has the same meaning. */
+function subquery(reader: TokenReader, length: Token): Fault {
+  const { text } = reader;
+  const close = text.indexOf("]", length.end);
+  const edit = close < 0 ? undefined : { start: length.end, end: close, text: "" };
+  return new Fault("subqueries are not supported; a window of a metric has no steps", reader.next.start, edit);
+}

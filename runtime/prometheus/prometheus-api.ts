@@ -1,0 +1,44 @@
+// Prometheus' HTTP API over the metrics API: expressions, look-ups and their answers. It has neither HTTP nor stores.
+import type { Caller } from "../metrics/authorization/caller.ts";
+import type { Again, RequestContext } from "../metrics/metrics-api.ts";
+import type { Parameters } from "../metrics/request/parameters.ts";
+
+/** One request of a client of Prometheus. */
+export interface PrometheusRequest {
+  /** Parameters of the form stand before those of the target. Unknown ones are ignored, as Prometheus does. */
+  readonly params: Parameters;
+  readonly caller: Caller;
+  /** The `X-Scope-OrgID` header. @default no tenant is named */
+  readonly tenant: string | undefined;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** One response with status 200. */
+export interface PrometheusAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON, or its bytes. */
+  readonly body: object;
+  /** Handles a repeat request of the same caller. @default the request is handled like a new one */
+  readonly again?: Again | undefined;
+}
+
+/** The operations of one request each. Every method throws `Refusal`. Source: Prometheus, "HTTP API". */
+export interface PrometheusApi {
+  /** `query`: an expression at one time. */
+  query(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  /** `query_range`: an expression over a range of times. */
+  queryRange(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  /** `query_exemplars`: exemplars of the metrics of an expression. */
+  exemplars(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  /** `format_query`: the canonical text of an expression. */
+  formatQuery(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  /** `labels`: names of the labels of metrics. */
+  labels(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  /** `label/<name>/values`: values of one label. */
+  labelValues(request: PrometheusRequest, label: string): Promise<PrometheusAnswer>;
+  /** `series`: label sets of metrics. */
+  series(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  /** `metadata`: types and help of metrics. */
+  metadata(request: PrometheusRequest): Promise<PrometheusAnswer>;
+}

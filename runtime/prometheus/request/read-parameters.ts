@@ -1,0 +1,115 @@
+// Parameters of requests as Prometheus reads them: the first value counts, an empty one is none.
+import { refuseField } from "../../errors/refusal.ts";
+import { shown, type Parameters } from "../../metrics/request/parameters.ts";
+
+/** Times of a range of evaluations, in Unix milliseconds. */
+export interface RangeTimes {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly stepMs: number;
+}
+
+/** Points of one series. Source: Prometheus, `web/api/v1`. */
+const pointsMax = 11_000;
+/** The year 9999. Times of exemplars in milliseconds, which Grafana sends, end here too. */
+const latestMs = 253_402_300_799_000;
+
+/** The first value of a parameter; undefined without one and for an empty one. */
+export function firstOf(params: Parameters, name: string): string | undefined {
+  const [value = ""] = params.get(name) ?? [];
+  return value === "" ? undefined : value;
+}
+
+/** The time of an instant query. @throws Refusal `invalid_time` */
+export function readInstantTime(params: Parameters, nowMs: number): number {
+  return readTime(params, "time") ?? nowMs;
+}
+
+/** The times of a range query. @throws Refusal `invalid_time`, `invalid_window`, `invalid_step` */
+export function readRange(params: Parameters): RangeTimes {
+  const [startMs, endMs] = [requiredTime(params, "start"), requiredTime(params, "end")];
+  if (endMs < startMs) {
+    throw refuseField("invalid_window", "end", 'invalid parameter "end": end timestamp must not be before start time');
+  }
+  const stepMs = readStep(params);
+  if (Math.floor((endMs - startMs) / stepMs) + 1 > pointsMax + 1) throw tooManyPoints(startMs, endMs);
+  return { startMs, endMs, stepMs };
+}
+
+/** The times of a look-up, within the past and the present. @throws Refusal `invalid_time` */
+export function readLookUpTimes(params: Parameters, nowMs: number): Omit<RangeTimes, "stepMs"> {
+  const endMs = Math.min(readTime(params, "end") ?? nowMs, nowMs);
+  const startMs = Math.min(readTime(params, "start") ?? endMs - lookUpMs, endMs - 1_000);
+  return { startMs, endMs };
+}
+
+/** Span of a look-up that names no start. */
+const lookUpMs = 3_600_000;
+
+/** A time of seconds or RFC 3339 as Unix milliseconds; undefined without one. @throws Refusal `invalid_time` */
+function readTime(params: Parameters, name: string): number | undefined {
+  const text = firstOf(params, name);
+  if (text === undefined) return undefined;
+  const ms = decimal.test(text) ? Math.round(Number(text) * 1_000) : ofRfc3339(text);
+  if (ms !== undefined && Number.isFinite(ms)) return Math.min(Math.max(ms, 0), latestMs);
+  const detail = `invalid parameter "${name}": cannot parse "${shown(text)}" to a valid timestamp`;
+  throw refuseField("invalid_time", name, detail);
+}
+
+const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?$/u;
+const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/u;
+
+function ofRfc3339(text: string): number | undefined {
+  const ms = rfc3339.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+function requiredTime(params: Parameters, name: string): number {
+  const ms = readTime(params, name);
+  if (ms !== undefined) return ms;
+  throw refuseField("invalid_time", name, `invalid parameter "${name}": the request names no ${name}; name one`);
+}
+
+const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
+const duration = /^(?:\d{1,9}(?:ms|[ywdhms]))+$/u;
+
+/** Seconds, or a duration such as `1h30m`. @throws Refusal `invalid_step` */
+function readStep(params: Parameters): number {
+  const text = firstOf(params, "step");
+  const ms = text === undefined ? undefined : stepOf(text);
+  if (ms !== undefined && ms >= 1 && ms <= latestMs) return ms;
+  const fault =
+    text === undefined
+      ? "the request names no step; name one such as 60s"
+      : ms !== undefined && ms < 1
+        ? "zero or negative query resolution step widths are not accepted. Try a positive integer"
+        : `cannot parse "${shown(text)}" to a valid duration`;
+  throw refuseField("invalid_step", "step", `invalid parameter "step": ${fault}`);
+}
+
+function stepOf(text: string): number | undefined {
+  if (decimal.test(text)) return Math.round(Number(text) * 1_000);
+  if (!duration.test(text)) return undefined;
+  const parts = [...text.matchAll(/(\d+)(ms|[ywdhms])/gu)];
+  return parts.reduce((sum, [, digits, unit]) => sum + Number(digits) * units[unit as keyof typeof units], 0);
+}
+
+function tooManyPoints(startMs: number, endMs: number): Error {
+  const seconds = Math.ceil((endMs - startMs) / pointsMax / 1_000);
+  const advice = `Try decreasing the query resolution (?step=${seconds})`;
+  return refuseField("invalid_step", "step", `exceeded maximum resolution of 11,000 points per timeseries. ${advice}`);
+}
+
+/** The bound on the items of a list; undefined without one and for 0. @throws Refusal `invalid_limit` */
+export function readLimit(params: Parameters): number | undefined {
+  const text = firstOf(params, "limit");
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/u.test(text)) return Number(text) === 0 ? undefined : Number(text);
+  const detail = `invalid parameter "limit": "${shown(text)}" is no whole number from 0`;
+  throw refuseField("invalid_limit", "limit", detail);
+}
+
+/** True for a request that wants an error in place of a part of the data. */
+export function isCompleteRequired(params: Parameters): boolean {
+  return firstOf(params, "partial_response") === "false" || firstOf(params, "complete") === "required";
+}

@@ -1,0 +1,16 @@
+import type { PrometheusAnswer } from "./prometheus-api.ts";
+
+/** Members of an answer that says that a part of its data is missing, or cut off. */
+interface Reservations {
+  readonly warnings?: readonly string[];
+  readonly isPartial?: true;
+}
+
+/** The answer of a look-up. @param headers of the quotas. @default none */
+export function success(
+  data: unknown,
+  headers: PrometheusAnswer["headers"] = {},
+  reservations: Reservations = {},
+): PrometheusAnswer {
+  return { headers, body: { status: "success", data, ...reservations } };
+}

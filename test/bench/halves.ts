@@ -1,0 +1,72 @@
+import { severalProcesses, type Half, type Stage } from "./harness/bench.ts";
+import { bulk } from "./metrics/bulk.ts";
+import { expressions } from "./metrics/expressions.ts";
+import { facade, rules } from "./metrics/facade.ts";
+import { queryMemory } from "./metrics/memory.ts";
+import { fairness } from "./metrics/fairness.ts";
+import { miss, step, week } from "./metrics/reads.ts";
+import { hot, hotProcesses, panels, resident as residentAfterReads } from "./metrics/repeats.ts";
+import { openMetrics, type MetricsStage } from "./metrics/stage.ts";
+import { sweepPoints } from "./metrics/sweeps.ts";
+import { operator } from "./operator/operator.ts";
+import { dead, lookup, partners } from "./webhooks/growth.ts";
+import { validate } from "./webhooks/validate.ts";
+import { verify } from "./webhooks/verify.ts";
+import { worker } from "./webhooks/worker.ts";
+import { preview } from "./webhooks/preview.ts";
+import { kill, slow } from "./webhooks/faults.ts";
+import { pods, processes, rate, resident, throughput } from "./webhooks/rates.ts";
+import { openWebhooks, type WebhookStage } from "./webhooks/stage.ts";
+import { sweepPartners, sweepRate, sweepRetries } from "./webhooks/sweeps.ts";
+
+const webhooks: Half<WebhookStage> = {
+  name: "webhooks",
+  processes: 1,
+  open: openWebhooks,
+  parts: {
+    throughput,
+    rate,
+    "webhooks-resident": resident,
+    kill,
+    slow,
+    processes,
+    pods,
+    worker,
+    verify,
+    validate,
+    partners,
+    dead,
+    lookup,
+    preview,
+    "sweep-rate": sweepRate,
+    "sweep-partners": sweepPartners,
+    "sweep-retries": sweepRetries,
+  },
+};
+
+/** All of them load one program, whose memory is looked at last. */
+const metrics: Half<MetricsStage> = {
+  name: "metrics",
+  processes: severalProcesses,
+  open: openMetrics,
+  parts: {
+    hot,
+    panels,
+    facade,
+    rules,
+    step,
+    miss,
+    week,
+    bulk,
+    "metrics-resident": residentAfterReads,
+    "hot-processes": hotProcesses,
+    "query-memory": queryMemory,
+    "sweep-points": sweepPoints,
+  },
+};
+
+/** A half whose stage only its own parts know. */
+export type AnyHalf = Half<Stage>;
+
+/** Everything that `make bench` runs, in this order. */
+export const halves = [webhooks, metrics, expressions, fairness, operator] as unknown as readonly AnyHalf[];

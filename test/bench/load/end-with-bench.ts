@@ -1,0 +1,2 @@
+// Ends a process of the load when the bench ends, however that came.
+process.once("disconnect", () => process.exit());

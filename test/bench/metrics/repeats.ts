@@ -1,0 +1,110 @@
+import { request } from "undici";
+import { processFlags, rate, rounds, times, withUsage, type Bench } from "../harness/bench.ts";
+import type { Measured } from "../harness/figures.ts";
+import { makeSite } from "../harness/program.ts";
+import { startBareServer } from "../load/children.ts";
+import { endMs } from "./long-store.ts";
+import { panelPath, writeMetrics } from "./requests.ts";
+import { ask, type Asker, type MetricsStage } from "./stage.ts";
+
+const hotSeconds = 4;
+
+const same = (path: string, clients: number): readonly (readonly string[])[] =>
+  Array.from({ length: clients }, () => [path]);
+
+interface Hot {
+  readonly rate: number;
+  readonly cpuMs: number;
+}
+
+async function askHot(stage: Asker, paths: readonly (readonly string[])[], seconds: number): Promise<Hot> {
+  const [result, { cpuSeconds }] = await withUsage(stage.subject, () => ask(stage, paths, seconds));
+  return { rate: rate(result), cpuMs: (cpuSeconds * 1_000) / times(result).length };
+}
+
+/** One response of ten series and 180 points again and again, beside a bare server that sends as many bytes. */
+export async function hot(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
+  const path = panelPath(0, endMs);
+  const seconds = bench.isSmall ? 0.2 : hotSeconds;
+  const bytes = await bodyBytes(stage, path);
+  const { processes } = bench;
+  const bare = await startBareServer({ bytes, processes });
+  const bareRate = async (connections: number): Promise<number> => {
+    const clients = Array.from({ length: connections }, () => ["GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"]);
+    return rate(await stage.load.run({ port: bare.port, clients, seconds, perSecond: 0 }));
+  };
+  await ask(stage, same(path, 50), seconds);
+  await bareRate(50);
+  const found: Measured[] = [];
+  for (const [connections, atLeast] of [
+    [1, 6_000],
+    [10, 20_000],
+    [50, 30_000],
+  ] as const) {
+    const turns = await rounds(bench.rounds, async () => ({
+      bare: await bareRate(connections),
+      ...(await askHot(stage, same(path, connections), seconds)),
+    }));
+    const reference = { name: "bare Node server", values: turns.map((turn) => turn.bare) };
+    const name = `hot, ${(bytes / 1_000).toFixed(0)} KB, ${connections} connections, ${processes} processes`;
+    const bar = { atLeast, cores: 4 };
+    found.push({ name, unit: "req/s", values: turns.map((turn) => turn.rate), reference, bar });
+    found.push({ name: `${name}: CPU`, unit: "ms", values: turns.map((turn) => turn.cpuMs) });
+  }
+  await bare.stop();
+  return found;
+}
+
+async function bodyBytes({ subject, tokens }: MetricsStage, path: string): Promise<number> {
+  const headers = { authorization: `Bearer ${tokens[0] ?? ""}` };
+  const response = await request(`${subject.urls[0] ?? ""}${path}`, { headers });
+  const body = await response.body.arrayBuffer();
+  if (response.statusCode !== 200) throw new Error(`${response.statusCode} ${Buffer.from(body).toString()}`);
+  return body.byteLength;
+}
+
+export async function panels(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
+  const paths = Array.from({ length: 20 }, (_, place) => {
+    return panelPath(place % stage.size.gaugeTenants, endMs, ["max", "min", "avg"][place % 3]);
+  });
+  const clients = Array.from({ length: 10 }, () => paths);
+  const seconds = bench.isSmall ? 0.2 : hotSeconds;
+  await ask(stage, clients, seconds);
+  const turns = await rounds(bench.rounds, () => askHot(stage, clients, seconds));
+  const name = `20 panels, 10 connections, ${bench.processes} processes`;
+  return [
+    { name, unit: "req/s", values: turns.map((turn) => turn.rate), bar: { atLeast: 20_000, cores: 4 } },
+    { name: `${name}: CPU`, unit: "ms", values: turns.map((turn) => turn.cpuMs) },
+  ];
+}
+
+/** What more processes are worth, each number of them in a program of its own. */
+export async function hotProcesses(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
+  const [path, seconds] = [panelPath(0, endMs), bench.isSmall ? 0.2 : hotSeconds];
+  const found: Measured[] = [];
+  let one: readonly number[] = [];
+  for (const processes of bench.isSmall ? [1] : [1, 2, 4]) {
+    const site = await makeSite(bench.program);
+    await writeMetrics(site, stage.store.url);
+    const subject = await site.run(...processFlags(processes));
+    const tokens = await Promise.all(stage.tokens.map((_, place) => site.token(`bench-${place}`)));
+    const own = { subject, load: stage.load, tokens };
+    await ask(own, same(path, 50), seconds);
+    const values = (await rounds(bench.rounds, () => askHot(own, same(path, 50), seconds))).map((turn) => turn.rate);
+    if (processes === 1) one = values;
+    const name = `hot, 50 connections, ${processes} processes`;
+    found.push({ name, unit: "req/s", values, reference: { name: "one process", values: one } });
+    await subject.stop();
+    await site.remove();
+  }
+  return found;
+}
+
+export async function resident({ subject }: MetricsStage, { processes }: Bench): Promise<readonly Measured[]> {
+  const { largest, all, nats } = subject.resident();
+  const after = `after the parts of metrics that ran, ${processes} processes`;
+  return [
+    { name: `resident ${after}: the largest process`, unit: "MiB", values: [largest], bar: { atMost: 300 } },
+    { name: `resident ${after}: all of them`, unit: "MiB", values: [all], note: `nats-server ${nats.toFixed(0)} MiB` },
+  ];
+}

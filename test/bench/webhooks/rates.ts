@@ -1,0 +1,131 @@
+import { processFlags, rounds, type Bench } from "../harness/bench.ts";
+import { quantile, type Measured } from "../harness/figures.ts";
+import type { Site, Subject, Usage } from "../harness/program.ts";
+import { startBareServer } from "../load/children.ts";
+import {
+  bareLoop,
+  deliver,
+  endpointCount,
+  eventBytes,
+  fastEndpoints,
+  publisherCount,
+  withProgram,
+  type Delivered,
+  type Running,
+  type WebhookStage,
+} from "./stage.ts";
+
+const bareName = "bare POST loop";
+
+/** CPU seconds of a thousand deliveries: of the program, of its nats-server, and their sum. */
+function cpuFigures(name: string, turns: readonly Delivered[], count: number, atMost: number): readonly Measured[] {
+  const of = (cpu: (usage: Usage) => number) => turns.map(({ usage }) => (cpu(usage) * 1_000) / count);
+  const unit = "s per 1,000";
+  return [
+    {
+      name: `${name}: CPU of the program and its nats-server`,
+      unit,
+      values: of(({ cpuSeconds, natsCpuSeconds }) => cpuSeconds + natsCpuSeconds),
+      bar: { atMost },
+    },
+    { name: `${name}: CPU of the program`, unit, values: of(({ cpuSeconds }) => cpuSeconds) },
+    { name: `${name}: CPU of nats-server`, unit, values: of(({ natsCpuSeconds }) => natsCpuSeconds) },
+  ];
+}
+
+export async function throughput(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
+  const count = bench.isSmall ? 100 : 15_000;
+  return withProgram(stage, bench, fastEndpoints, async (running) => {
+    await deliver(running, bench.isSmall ? 50 : 5_000);
+    const turns = await rounds(bench.rounds, async () => ({
+      bare: await bareLoop(stage, count),
+      ...(await deliver(running, count)),
+    }));
+    const name = `${eventBytes} B to ${endpointCount} endpoints, ${publisherCount} publishers, ${bench.processes} processes`;
+    const note = `doubled ${turns.map(({ doubled }) => doubled).join(", ")}`;
+    const reference = { name: bareName, values: turns.map(({ bare }) => bare.rate) };
+    return [
+      { name, unit: "deliveries/s", values: turns.map((turn) => turn.rate), reference, note },
+      ...cpuFigures(name, turns, count, 0.45),
+    ];
+  });
+}
+
+export async function rate(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
+  const [count, perSecond] = [bench.isSmall ? 40 : 2_000, 200];
+  return withProgram(stage, bench, fastEndpoints, async (running) => {
+    await deliver(running, bench.isSmall ? 20 : 1_000, perSecond);
+    const turns = await rounds(bench.rounds, async () => ({
+      bare: await bareLoop(stage, count, perSecond),
+      ...(await deliver(running, count, perSecond)),
+    }));
+    const name = `${perSecond} events a second, ${bench.processes} processes`;
+    const waits = (what: string, rank: number, bar: Pick<Measured, "bar">): Measured => ({
+      name: `${name}: publish to arrival, ${what}`,
+      unit: "ms",
+      values: turns.map((turn) => quantile(turn.waitsMs, rank)),
+      ...bar,
+    });
+    const reference = { name: bareName, values: turns.map(({ bare }) => bare.p50) };
+    return [
+      { ...waits("p50", 0.5, {}), reference },
+      waits("p95", 0.95, { bar: { atMost: 4 } }),
+      waits("p99", 0.99, {}),
+      ...cpuFigures(name, turns, count, 2.5),
+    ];
+  });
+}
+
+export async function resident(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
+  const [seconds, perSecond] = [bench.isSmall ? 0.2 : 80, 200];
+  const bare = await startBareServer({ bytes: 100, processes: 1 });
+  const reference = { name: "bare Node server", values: [bare.residentMebibytes()] };
+  await bare.stop();
+  return withProgram(stage, bench, fastEndpoints, async (running) => {
+    const idle = running.subject.resident();
+    await deliver(running, seconds * perSecond, perSecond);
+    const { largest, nats } = running.subject.resident();
+    const name = `${bench.processes} processes: the largest`;
+    const note = `nats-server ${nats.toFixed(0)} MiB, ${seconds * perSecond} events stored`;
+    const after = `resident after ${seconds} s at ${perSecond} events a second, ${name}`;
+    return [
+      { name: `resident when idle, ${name}`, unit: "MiB", values: [idle.largest], reference },
+      { name: after, unit: "MiB", values: [largest], reference, bar: { atMost: 150 }, note },
+    ];
+  });
+}
+
+/** What more of something is worth, each number of them on data of its own. */
+async function scaled(
+  stage: WebhookStage,
+  bench: Bench,
+  what: string,
+  start: (site: Site, count: number) => Promise<Subject>,
+): Promise<readonly Measured[]> {
+  const count = bench.isSmall ? 100 : 15_000;
+  const found: Measured[] = [];
+  let one: readonly number[] = [];
+  for (const number of bench.isSmall ? [1] : [1, 2, 4]) {
+    const work = async (running: Running): Promise<readonly Delivered[]> => {
+      await deliver(running, bench.isSmall ? 50 : 5_000);
+      return rounds(bench.rounds, () => deliver(running, count));
+    };
+    const turns = await withProgram(stage, bench, fastEndpoints, work, (site) => start(site, number));
+    const values = turns.map((turn) => turn.rate);
+    if (number === 1) one = values;
+    const name = `${number} ${what}`;
+    const bar = number === 4 ? { bar: { atLeast: 4_800, cores: 4 } } : {};
+    found.push({ name, unit: "deliveries/s", values, reference: { name: `1 ${what}`, values: one }, ...bar });
+    const sum = turns.map(({ usage }) => ((usage.cpuSeconds + usage.natsCpuSeconds) * 1_000) / count);
+    found.push({ name: `${name}: CPU of the program and its nats-server`, unit: "s per 1,000", values: sum });
+  }
+  return found;
+}
+
+export function processes(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
+  return scaled(stage, bench, "processes", (site, count) => site.run(...processFlags(count)));
+}
+
+export function pods(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
+  return scaled(stage, bench, "pods over one NATS", (site, count) => site.pods(count));
+}

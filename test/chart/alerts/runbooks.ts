@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** A page that says what to do about an alert. */
+interface Runbook {
+  readonly name: string;
+  readonly text: string;
+  readonly alerts: readonly string[];
+  /** Lines of its shell blocks. */
+  readonly commands: readonly string[];
+  /** Lines of its PromQL blocks. */
+  readonly queries: readonly string[];
+}
+
+const folder = fileURLToPath(new URL("../../../docs/runbooks", import.meta.url));
+
+/** Every page of docs/runbooks/. */
+export function runbooks(): readonly Runbook[] {
+  return readdirSync(folder).map((name) => {
+    const text = readFileSync(join(folder, name), "utf8");
+    const [, alerts = ""] = /^Alerts: (.*)$/mu.exec(text) ?? [];
+    return {
+      name,
+      text,
+      alerts: [...alerts.matchAll(/`(\w+)`/gu)].map(([, alert = ""]) => alert),
+      commands: linesOf(text, "sh"),
+      queries: linesOf(text, "promql"),
+    };
+  });
+}
+
+function linesOf(text: string, language: string): readonly string[] {
+  const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "gmu"))];
+  return blocks.flatMap(([, block = ""]) => block.trim().split("\n"));
+}

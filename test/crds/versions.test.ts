@@ -1,0 +1,91 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { unpackPreviousRelease } from "../e2e/previous-release.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temp-folder.ts";
+import type { Schema } from "../tools/definition-schema.ts";
+import { definitionsIn, type VersionedDefinition } from "./api-versions.ts";
+import { narrowings } from "./narrowings.ts";
+
+let folder: TemporaryFolder;
+let previous: readonly VersionedDefinition[];
+
+beforeAll(async () => {
+  folder = await temporaryFolder("definitions");
+  previous = definitionsIn((await unpackPreviousRelease(join(folder.path, "release"))).definitions);
+});
+
+afterAll(async () => {
+  await folder?.remove();
+});
+
+const schemaOf = ({ spec }: VersionedDefinition, version: string): Schema => {
+  const { schema } = spec.versions.find(({ name }) => name === version) ?? {};
+  if (schema === undefined) throw new Error(`${spec.names.kind} has no ${version}`);
+  return (schema as { readonly openAPIV3Schema: Schema }).openAPIV3Schema;
+};
+
+describe("definitions, beside those of the release before", () => {
+  test.each(definitionsIn())("only gain: $metadata.name", (today) => {
+    const before = previous.find(({ metadata }) => metadata.name === today.metadata.name);
+    if (before === undefined) throw new Error(`${today.metadata.name} was not in the release before`);
+    for (const { name, served } of before.spec.versions) {
+      const lost = served ? narrowings(schemaOf(before, name), schemaOf(today, name), today.spec.names.kind) : [];
+      expect(lost).toEqual([]);
+    }
+  });
+
+  test.each(definitionsIn())("store v1alpha1: $metadata.name", ({ spec }) => {
+    expect(spec.versions.filter(({ storage }) => storage).map(({ name }) => name)).toEqual(["v1alpha1"]);
+  });
+});
+
+describe("the comparison of schemas", () => {
+  const text: Schema = { type: "string", maxLength: 10, enum: ["a", "b"] };
+  const object = (properties: Readonly<Record<string, Schema>>, more: Partial<Schema> = {}): Schema => ({
+    type: "object",
+    properties,
+    ...more,
+  });
+  const rule = { rule: "self.a == self.b", message: "both are equal" };
+
+  test.each<readonly [says: string, earlier: Schema, later: Schema, found: readonly string[]]>([
+    ["a new optional field", object({}), object({ a: text }), []],
+    ["a wider bound", text, { ...text, maxLength: 11 }, []],
+    ["a new word", text, { ...text, enum: ["a", "b", "c"] }, []],
+    ["a field without its rule", object({}, { "x-kubernetes-validations": [rule] }), object({}), []],
+    [
+      "a new field with a default",
+      object({}),
+      object({ a: { ...text, default: "a" } }),
+      ["X.a is new and has a default"],
+    ],
+    ["a field that is gone", object({ a: text }), object({}), ["X.a is gone"]],
+    ["a narrower bound", text, { ...text, maxLength: 9 }, ["X has a narrower maxLength"]],
+    ["a new bound", text, { ...text, minLength: 1 }, ["X has a narrower minLength"]],
+    ["a word that is gone", text, { ...text, enum: ["a"] }, ["X no longer takes b"]],
+    ["a list of words that ends", text, { type: "string", maxLength: 10 }, []],
+    ["a list of words that is new", { type: "string", maxLength: 10 }, text, ["X no longer takes other words"]],
+    ["another type", text, { ...text, type: "integer" }, ["X has another type"]],
+    ["another default", text, { ...text, default: "b" }, ["X has another default"]],
+    [
+      "a field that is required now",
+      object({ a: text }),
+      object({ a: text }, { required: ["a"] }),
+      ["X now requires a"],
+    ],
+    [
+      "a new rule",
+      object({}),
+      object({}, { "x-kubernetes-validations": [rule] }),
+      ["X has a new rule: both are equal"],
+    ],
+    [
+      "a change inside a list",
+      { type: "array", items: text },
+      { type: "array", items: { ...text, enum: ["a"] } },
+      ["X[] no longer takes b"],
+    ],
+  ])("finds in %s what it narrows", (_says, earlier, later, found) => {
+    expect(narrowings(earlier, later, "X")).toEqual(found);
+  });
+});

@@ -1,0 +1,66 @@
+import { waitFor } from "../support/wait.ts";
+import { run } from "../tools/run.ts";
+
+/** A block of commands of a page, and what the page says that they print. */
+export interface PageStep {
+  /** Heading of its section. */
+  readonly section: string;
+  readonly commands: string;
+  /** Lines that follow as ```text; empty when the page shows none. */
+  readonly prints: readonly string[];
+}
+
+/** Where a page's commands run. */
+export interface Shell {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const stepMsMax = 4 * 60_000;
+const printMsMax = 60_000;
+const blocks = /^## (?<section>.+)$|^```sh\n(?<commands>[\s\S]*?)^```$(?:\n+^```text\n(?<prints>[\s\S]*?)^```$)?/gmu;
+
+/** Reads the blocks of commands of a page, in their order. */
+export function pageSteps(page: string): readonly PageStep[] {
+  let section = "";
+  return [...page.matchAll(blocks)].flatMap(({ groups = {} }) => {
+    const { section: heading, commands, prints = "" } = groups;
+    section = heading ?? section;
+    const lines = prints.split("\n").filter((line) => line.trim() !== "");
+    return commands === undefined ? [] : [{ section, commands, prints: lines }];
+  });
+}
+
+/**
+ * Types a block into a shell that ends with the first failure. A block that prints something is typed again until it
+ * prints it, for a minute at most.
+ *
+ * @throws Error with the commands and what they said
+ */
+export async function typeStep({ commands, prints }: PageStep, { cwd, env }: Shell): Promise<void> {
+  const type = async (): Promise<boolean> => {
+    const { code, stdout, stderr } = await run("bash", ["-euo", "pipefail", "-c", commands], {
+      cwd,
+      env,
+      timeoutMs: stepMsMax,
+    });
+    if (code !== 0) throw new Error(`${commands}ended with ${code}: ${stdout}${stderr}`);
+    const missing = prints.filter((line) => !isPrinted(line, stdout));
+    if (missing.length > 0) throw new Error(`${commands}printed no line "${missing[0]}" but: ${stdout}`);
+    return true;
+  };
+  if (prints.length === 0) await type();
+  else await waitFor(type, { timeoutMs: printMsMax, pollMs: 500, what: "the text of the page" });
+}
+
+/** Words of a line in their order, within one line. `…` stands for any text. */
+function isPrinted(line: string, output: string): boolean {
+  const words = line.split("…").map((part) =>
+    part
+      .trim()
+      .split(/\s+/u)
+      .map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`))
+      .join(String.raw`\s+`),
+  );
+  return new RegExp(words.join(".*"), "u").test(output);
+}

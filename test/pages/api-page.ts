@@ -1,0 +1,127 @@
+import { schemas } from "../../runtime/http/openapi/schemas.ts";
+import type { Operation, OperationAnswer, OperationHeader } from "../../runtime/http/openapi/operation.ts";
+import type { JsonSchema } from "../../runtime/http/openapi/json-schema.ts";
+import type { Route } from "../../runtime/http/server/route.ts";
+import { productRoutes } from "./product-routes.ts";
+import type { GeneratedFile } from "../tools/resource-types.ts";
+import { anchorOf, cell, descriptionOf, memberRows, typeText } from "./schema-text.ts";
+
+type DocumentedRoute = Route & { readonly operation: Operation };
+
+const intro = `# API reference
+
+\`npm run generate\` writes this page from the tables that \`GET /v1/openapi.json\` is made of. Each running
+installation serves that document, and each schema alone at \`/v1/schemas/{name}\`, without a token.
+
+Requests carry \`Authorization: Bearer TOKEN\`, or \`DPoP TOKEN\` with a proof
+([tokens](tokens.md)). Any one of the scopes of an operation is enough. A request that fails gets a [Problem](#problem)
+as \`application/problem+json\`, whose \`code\` is a row of [Errors](errors.md). Every response has
+\`X-Correlation-Id\`, which the log has too.
+
+[Query metrics](query-metrics.md) explains the reads of metrics.
+`;
+
+/** The reference of both APIs, as it should be. */
+export function apiPage(): GeneratedFile {
+  const routes = productRoutes().filter((route): route is DocumentedRoute => route.operation !== undefined);
+  const text = [
+    intro,
+    ...(["metrics", "prometheus", "webhooks", "schemas"] as const).flatMap((tag) => index(tag, routes)),
+    ...routes.map(operationText),
+    headersText(routes),
+    "## Schemas\n",
+    "Responses may have more members than these: a later version only adds. Requests may not.\n",
+    ...Object.keys(schemas).toSorted().map(schemaText),
+  ].join("\n");
+  return { path: "docs/api.md", text };
+}
+
+const titleOf = ({ method, path }: Route): string => `${method} ${path.replaceAll(/:(\w+)/gu, "{$1}")}`;
+
+function index(tag: Operation["tag"], routes: readonly DocumentedRoute[]): readonly string[] {
+  const own = routes.filter(({ operation }) => operation.tag === tag);
+  const rows = own.map(
+    (route) => `| [${titleOf(route)}](#${anchorOf(titleOf(route))}) | ${cell(route.operation.summary)} |`,
+  );
+  return [`**${tag}**\n`, "| Operation | What it does |", "| --- | --- |", ...rows, ""];
+}
+
+function operationText(route: DocumentedRoute): string {
+  const { operation } = route;
+  return [
+    `## ${titleOf(route)}\n`,
+    `${operation.summary}. ${accessOf(route)}\n`,
+    ...parametersText(operation),
+    ...bodyText(route),
+    "| Status | Response |",
+    "| --- | --- |",
+    ...Object.entries(operation.answers).map(([status, answer]) => `| ${status} | ${cell(answerText(answer))} |`),
+    "",
+    ...headerNames(operation),
+  ].join("\n");
+}
+
+function accessOf({ scopes, isOpen, allowsAnonymous }: Route): string {
+  if (isOpen === true) return "It needs no token.";
+  const anonymous = allowsAnonymous === true ? ", or no token" : "";
+  return `Scope: ${scopes.map((scope) => `\`${scope}\``).join(" or ")}${anonymous}.`;
+}
+
+function parametersText({ parameters = [] }: Operation): readonly string[] {
+  if (parameters.length === 0) return [];
+  const rows = parameters.map((parameter) => {
+    const { name, in: place, schema, required = place === "path", isJoined, description } = parameter;
+    const form = schema["type"] === "array" ? (isJoined === true ? "; with commas between" : "; repeated") : "";
+    const cells = [`\`${name}\``, place, `${typeText(schema)}${form}`, required ? "yes" : "no", description];
+    return `| ${cells.map(cell).join(" | ")} |`;
+  });
+  return ["| Parameter | In | Type | Required | Meaning |", "| --- | --- | --- | --- | --- |", ...rows, ""];
+}
+
+function bodyText({
+  operation: { bodySchema, bodyExample },
+  bodyBytesMax,
+  takesForms,
+}: DocumentedRoute): readonly string[] {
+  if (bodySchema === undefined) return [];
+  const bound = bodyBytesMax === undefined ? "" : `, at most ${bodyBytesMax} bytes`;
+  const example = bodyExample === undefined ? [] : [`\`\`\`json\n${JSON.stringify(bodyExample, null, 2)}\n\`\`\`\n`];
+  const type = takesForms === true ? "application/x-www-form-urlencoded" : "application/json";
+  return [`Body: ${typeText({ $ref: bodySchema })} as \`${type}\`${bound}.\n`, ...example];
+}
+
+function answerText({ description, schema, alsoAs = [] }: OperationAnswer): string {
+  const others = alsoAs.length === 0 ? "" : `; also as ${alsoAs.map((type) => `\`${type}\``).join(", ")}`;
+  return `${description}: ${typeText({ $ref: schema })}${others}`;
+}
+
+function headersOf({ answers }: Operation): Readonly<Record<string, OperationHeader>> {
+  return Object.assign({}, ...Object.values(answers).map(({ headers = {} }) => headers)) as ReturnType<
+    typeof headersOf
+  >;
+}
+
+function headerNames(operation: Operation): readonly string[] {
+  const names = Object.keys(headersOf(operation)).map((name) => `\`${name}\``);
+  return names.length === 0 ? [] : [`[Headers](#headers): ${names.join(", ")}.\n`];
+}
+
+function headersText(routes: readonly DocumentedRoute[]): string {
+  const headers = Object.assign({}, ...routes.map(({ operation }) => headersOf(operation)).toReversed()) as ReturnType<
+    typeof headersOf
+  >;
+  const rows = Object.entries(headers).map(
+    ([name, { description, schema }]) => `| \`${name}\` | ${cell(typeText(schema))} | ${cell(description)} |`,
+  );
+  return ["## Headers\n", "| Header | Type | Meaning |", "| --- | --- | --- |", ...rows, ""].join("\n");
+}
+
+function schemaText(name: string): string {
+  const schema: JsonSchema = schemas[name] ?? {};
+  const rows = memberRows(schema);
+  const said = descriptionOf(schema) === "" ? [] : [`${descriptionOf(schema)}.\n`];
+  const table = ["| Member | Type | Required | Meaning |", "| --- | --- | --- | --- |", ...rows, ""];
+  return [`### ${name}\n`, ...said, ...(rows.length === 0 ? [`${upper(typeText(schema))}.\n`] : table)].join("\n");
+}
+
+const upper = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

@@ -1,0 +1,90 @@
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { partnerRoles, startPartner } from "../../runtime/demo/partners.ts";
+import { openMetrics } from "../../runtime/demo/series.ts";
+import type { DemoStoreName } from "../../runtime/demo/series-catalog.ts";
+import { freePort } from "../support/free-port.ts";
+import { startProgram } from "../support/heliograph-process.ts";
+import { startPrometheus } from "../support/prometheus.ts";
+import { temporaryFolder } from "../support/temp-folder.ts";
+import { resolveTool } from "../tools/resolve.ts";
+
+/** The product with the resources of docs/examples and stores that hold some hours of their series. */
+export interface DemoInstallation {
+  readonly url: string;
+  /** Folder of stored data, which holds the key of the development issuer. */
+  readonly data: string;
+  stop(): Promise<void>;
+}
+
+const examples = fileURLToPath(new URL("../../docs/examples", import.meta.url));
+const hourMs = 3_600_000;
+/** Longer than the two hours that are counted in points; storing an hour of series takes seconds. */
+const pastMs = 2.25 * hourMs;
+/** For as long as a slow machine may take. */
+const aheadMs = hourMs / 4;
+/** Where docs/examples looks for its stores. */
+const documentedStores = { eu: "http://127.0.0.1:19091", latam: "http://127.0.0.1:19092" } as const;
+
+/** Addresses in docs/examples, and those of this installation in their place. */
+type Moved = ReadonlyMap<string, string>;
+
+/** Starts it on free ports. */
+export async function startDemoInstallation(): Promise<DemoInstallation> {
+  const folder = await temporaryFolder("page");
+  const stops: (() => Promise<unknown>)[] = [() => folder.remove()];
+  const stop = async (): Promise<void> => {
+    for (const end of stops.toReversed()) await end();
+  };
+  try {
+    const moved: Moved = new Map([...(await startStores(stops)), ...(await startPartners(stops))]);
+    const resources = join(folder.path, "resources");
+    const data = join(folder.path, "data");
+    await copyExamples(resources, moved);
+    const natsServer = await resolveTool("nats-server");
+    const flags = ["--port=0", "--admin-port=0", "--data", data, "--nats-server", natsServer];
+    const program = startProgram(["run", resources, ...flags]);
+    stops.push(async () => {
+      program.signal("SIGTERM");
+      await program.ended();
+    });
+    return { url: (await program.ready()).url, data, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startStores(stops: (() => Promise<unknown>)[]): Promise<Moved> {
+  const nowMs = Date.now();
+  const stores = Object.entries(documentedStores) as [DemoStoreName, string][];
+  const started = stores.map(async ([store, documented]) => {
+    const samples = openMetrics({ store, startMs: nowMs - pastMs, endMs: nowMs + aheadMs });
+    const prometheus = await startPrometheus({ openMetrics: samples });
+    stops.push(() => prometheus.stop());
+    return [documented, prometheus.url] as const;
+  });
+  // A store that starts beside one that fails has to be known to `stops` first.
+  await Promise.allSettled(started);
+  return new Map(await Promise.all(started));
+}
+
+async function startPartners(stops: (() => Promise<unknown>)[]): Promise<Moved> {
+  const moved = new Map<string, string>();
+  for (const role of partnerRoles) {
+    const partner = await startPartner({ ...role, port: await freePort() });
+    stops.push(() => partner.stop());
+    moved.set(`http://127.0.0.1:${role.port}`, partner.url);
+  }
+  return moved;
+}
+
+async function copyExamples(folder: string, moved: Moved): Promise<void> {
+  await mkdir(folder);
+  for (const name of (await readdir(examples)).filter((file) => file.endsWith(".yaml"))) {
+    const text = await readFile(join(examples, name), "utf8");
+    const here = [...moved].reduce((known, [documented, url]) => known.replace(documented, url), text);
+    await writeFile(join(folder, name), here);
+  }
+}

@@ -1,0 +1,19 @@
+import { fileURLToPath } from "node:url";
+import { run } from "../tools/run.ts";
+
+const versionMsMax = 30_000;
+
+/** Uses the Go of the machine, and the compiled standard library that builds of tools leave. */
+export const goEnvironment = { CGO_ENABLED: "0", GOWORK: "off", GOTOOLCHAIN: "local" } as const;
+
+/** The folder of the verifiers of a language. */
+export function recipientsFolder(language: "go" | "python"): string {
+  return fileURLToPath(new URL(`../../docs/recipients/${language}`, import.meta.url));
+}
+
+/** The command of Python 3.9 or newer; undefined on a machine without. */
+export async function python(): Promise<string | undefined> {
+  const isNewEnough = "import sys; sys.exit(sys.version_info < (3, 9))";
+  const { code } = await run("python3", ["-c", isNewEnough], { timeoutMs: versionMsMax });
+  return code === 0 ? "python3" : undefined;
+}

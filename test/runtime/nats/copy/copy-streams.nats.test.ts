@@ -1,0 +1,223 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
+import { copyStreams } from "../../../../runtime/nats/copy/copy-streams.ts";
+import { createLayout } from "../../../../runtime/nats/layout.ts";
+import { readIdentities } from "../../../../runtime/nats/streams/stream-identities.ts";
+import { startNatsCluster } from "../../../support/nats-cluster.ts";
+import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { waitFor } from "../../../support/wait.ts";
+import {
+  type PartnerAnswer,
+  type ReceivedDelivery,
+  startWebhookPartner,
+  type WebhookPartnerServer,
+} from "../../../support/webhook-partner.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  startEngine,
+  testSettings,
+  type TestEngine,
+} from "../../webhooks/engine-fixture.ts";
+
+const eventCount = 500;
+const timeoutMs = 60_000;
+/** Of one partner, in the engine's fixture. */
+const inFlightMax = 64;
+const ids = Array.from({ length: eventCount }, (_, index) => `event-${index}`);
+
+let cleanups: (() => Promise<unknown>)[];
+
+beforeEach(() => {
+  cleanups = [];
+});
+
+afterEach(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup();
+});
+
+function kept<T>(value: T, end: (value: T) => Promise<unknown>): T {
+  cleanups.push(() => end(value));
+  return value;
+}
+
+const server = async (): Promise<NatsServerHandle> => kept(await startNatsServer(), (each) => each.stop());
+const handleOf = async ({ url }: { readonly url: string }): Promise<NatsConnectionHandle> =>
+  kept(await connectNats({ servers: [url] }), (each) => each.drain());
+
+async function cluster(): Promise<{ readonly url: string }> {
+  const { nodes } = kept(await startNatsCluster(), (each) => each.stop());
+  return { url: nodes[0]?.url ?? "" };
+}
+
+async function copied(source: { readonly url: string }, target: { readonly url: string }, replicas: number) {
+  const [from, to] = [await handleOf(source), await handleOf(target)];
+  return copyStreams({ from, to, replicas, onStep: () => undefined });
+}
+
+/** Two partners: one is paused, the other answers 503 until it is mended. */
+interface Scene {
+  readonly start: (nats: { readonly url: string }, replicas: number, paused?: boolean) => Promise<TestEngine>;
+  readonly partner: WebhookPartnerServer;
+  /** Events that the mended partner took. */
+  readonly taken: ReadonlySet<string>;
+  readonly mend: () => void;
+}
+
+async function scene(): Promise<Scene> {
+  let status = 503;
+  const taken = new Set<string>();
+  const answer = ({ path, eventId }: ReceivedDelivery): PartnerAnswer => {
+    if (!path.includes("failing")) return {};
+    if (status === 200) taken.add(eventId);
+    return { status };
+  };
+  const partner = kept(await startWebhookPartner(answer), (each) => each.close());
+  const retry = { scheduleSeconds: [3, 3, 3, 3, 3, 3, 3, 3, 3, 3], maxAgeSeconds: 3_600, jitterPercent: 0 };
+  const config = (paused: boolean) =>
+    configOf(
+      partnerConfig("paused", partner.url, paused ? { state: "Paused" } : {}),
+      partnerConfig("failing", partner.url.replace("webhooks/v1", "failing"), { retry }),
+    );
+  return {
+    start: (nats, replicas, paused = true) =>
+      startEngine(nats.url, config(paused), {
+        settings: { ...testSettings, streams: { ...testSettings.streams, replicas } },
+      }),
+    partner,
+    taken,
+    mend: () => (status = 200),
+  };
+}
+
+describe("500 events that wait for two partners", () => {
+  test("all arrive once after a move from one server to three and back", { timeout: 120_000 }, async () => {
+    const { start, partner, taken, mend } = await scene();
+    const one = await server();
+    const first = await start(one, 1);
+    await Promise.all(ids.map((id) => first.ingest(eventBytes(id))));
+    const attempts = (): number => partner.received.filter(({ path }) => path.includes("failing")).length;
+    await waitFor(() => attempts() > 20, { timeoutMs, what: "failed attempts, whose retries are on a schedule" });
+    await first.stop();
+
+    const three = await cluster();
+    const streams = await copied(one, three, 3);
+    expect(streams.map(({ config }) => config.num_replicas)).toEqual(streams.map(() => 3));
+    const cluster3 = await handleOf(three);
+    const identities = await readIdentities(cluster3, createLayout("hg"));
+    for (const name of identities.keys()) {
+      await cluster3.requests.request(`$JS.API.STREAM.LEADER.STEPDOWN.${name}`, "");
+    }
+    const isSame = async (): Promise<boolean> => {
+      expect(await readIdentities(cluster3, createLayout("hg"))).toEqual(identities);
+      return true;
+    };
+    await waitFor(isSame, { timeoutMs, what: "the identities with other leaders" });
+    const second = await start(three, 3);
+    const before = attempts();
+    await waitFor(() => attempts() > before, { timeoutMs, what: "retries on three servers" });
+    expect(await second.ingest(eventBytes(ids[0] ?? ""))).toMatchObject({ duplicate: true });
+    await second.stop();
+
+    const back = await server();
+    await copied(three, back, 1);
+    mend();
+    const third = await start(back, 1, false);
+    cleanups.push(() => third.stop());
+    const delivered = (): ReadonlyMap<string, number> => countsOf(partner, "webhooks/v1");
+    await waitFor(() => delivered().size === eventCount, { timeoutMs, what: "all events of the paused partner" });
+    await waitFor(() => taken.size === eventCount, { timeoutMs, what: "all events of the other" });
+    // On a starved machine, an attempt outlasts the time after which JetStream takes its pod for dead.
+    expect([...delivered().values()].filter((count) => count !== 1).length).toBeLessThanOrEqual(inFlightMax);
+  });
+});
+
+function countsOf({ received }: WebhookPartnerServer, path: string): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const delivery of received) {
+    if (delivery.path.includes(path)) counts.set(delivery.eventId, (counts.get(delivery.eventId) ?? 0) + 1);
+  }
+  return counts;
+}
+
+const copyProcess = fileURLToPath(new URL("copy-process.ts", import.meta.url));
+
+/** Runs a copy that ends before the n-th request that matches. Answers its exit code; null after the kill. */
+async function copyProcessEnd(from: string, to: string, pattern: string, count: number): Promise<number | null> {
+  const child = spawn(process.execPath, [copyProcess, from, to, "1", pattern, String(count)], { stdio: "ignore" });
+  await once(child, "close");
+  return child.exitCode;
+}
+
+describe("a copy that is killed", () => {
+  test("is continued by the next run, from whatever step", async () => {
+    const { start } = await scene();
+    const one = await server();
+    const engine = await start(one, 1);
+    await Promise.all(ids.slice(0, 50).map((id) => engine.ingest(eventBytes(id))));
+    await engine.stop();
+    const target = await server();
+    const kills = [
+      ["STREAM\\.RESTORE", 1],
+      ["SNAPSHOT\\.RESTORE", 2],
+      ["STREAM\\.RESTORE", 4],
+      ["STREAM\\.UPDATE", 1],
+      ["STREAM\\.UPDATE", 3],
+    ] as const;
+    for (const [pattern, count] of kills) {
+      const code = await copyProcessEnd(one.url, target.url, pattern, count);
+      expect({ pattern, code }).toEqual({ pattern, code: null });
+    }
+    expect(await copyProcessEnd(one.url, target.url, "none", 0)).toBe(0);
+    const [from, to] = [await handleOf(one), await handleOf(target)];
+    const state = async (handle: NatsConnectionHandle) =>
+      Object.fromEntries(
+        await Promise.all(
+          ["HG_EVENTS", "HG_DELIVERIES", "HG_ATTEMPTS"].map(async (name) => {
+            const { state: found, config } = await handle.manager.streams.info(name);
+            return [name, { messages: found.messages, marks: config.metadata?.["heliograph_copy_of"] }] as const;
+          }),
+        ),
+      );
+    expect(await state(to)).toEqual(await state(from));
+  });
+});
+
+describe("a copy", () => {
+  test("never replaces a stream that it did not make", async () => {
+    const [one, other] = [await server(), await server()];
+    for (const each of [one, other]) {
+      const { manager } = await handleOf(each);
+      await manager.streams.add({ name: "HG_EVENTS", subjects: ["hg.evt.*.*"] });
+    }
+    const { connection } = await handleOf(other);
+    await connection.request("hg.evt.a.b", "live");
+    await expect(copied(one, other, 1)).rejects.toThrow("the target holds another stream HG_EVENTS (messages 1");
+    expect((await (await handleOf(other)).manager.streams.info("HG_EVENTS")).state.messages).toBe(1);
+  });
+
+  test("is refused while the source still changes", async () => {
+    const [one, other] = [await server(), await server()];
+    const from = await handleOf(one);
+    await from.manager.streams.add({ name: "HG_EVENTS", subjects: ["hg.evt.*.*"] });
+    await from.connection.request("hg.evt.a.b", "first");
+    const to = await handleOf(other);
+    const writing = { ...from, requests: { ...from.requests, request: writes(from) } };
+    await expect(
+      copyStreams({ from: writing, to, replicas: 1, onStep: () => undefined, waitMsMax: 200 }),
+    ).rejects.toThrow(/^the copy of HG_EVENTS differs: messages \d+ instead of \d+\. Nothing was removed\./u);
+  });
+});
+
+/** Stores another message after the backup began. */
+function writes({ requests, connection }: NatsConnectionHandle): NatsConnectionHandle["requests"]["request"] {
+  return async (subject, payload, options) => {
+    const answer = await requests.request(subject, payload, options);
+    if (subject.includes("STREAM.SNAPSHOT")) await connection.request("hg.evt.a.c", "late");
+    return answer;
+  };
+}

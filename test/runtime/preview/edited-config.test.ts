@@ -1,0 +1,107 @@
+import { expect, test } from "vitest";
+import { compile } from "../../../crds/compile/compile.ts";
+import { allowAll } from "../../../crds/policy.ts";
+import type { Resource } from "../../../crds/resource.ts";
+import { validateResource } from "../../../crds/validate.ts";
+import { editedConfig } from "../../../runtime/preview/edited-config.ts";
+import { configIdentity } from "../../../runtime/preview/preview-effect.ts";
+import { isUnchanged, resourceChanges } from "../../../runtime/preview/resource-changes.ts";
+
+/** Secrets of the installation, which no preview has. */
+const secrets = new Map(
+  ["one", "two"].map((name) => [
+    `default/${name}`,
+    { key: Buffer.from(`the signing key of ${name}, thirty-two bytes`).toString("base64") },
+  ]),
+);
+
+interface Spec {
+  readonly types?: readonly string[];
+  readonly retry?: object;
+  readonly headers?: readonly object[];
+  readonly secret?: string;
+}
+
+function partner(name: string, { types = ["payout.*"], retry, headers = [], secret = name }: Spec = {}): Resource {
+  const { resource, problems } = validateResource({
+    apiVersion: "heliograph.dev/v1alpha1",
+    kind: "WebhookPartner",
+    metadata: { namespace: "default", name },
+    spec: {
+      endpoint: { url: `https://${name}.example/hooks/v1`, headers },
+      signing: { keys: [{ id: "k1", secretRef: { name: secret, key: "key" } }] },
+      subscriptions: [{ name: "all", types, tenants: ["acme"] }],
+      ...(retry === undefined ? {} : { retry }),
+    },
+  });
+  if (resource === undefined) throw new Error(JSON.stringify(problems));
+  return resource;
+}
+
+const applied = (...resources: readonly Resource[]) => compile({ resources, secrets, policy: allowAll }).config;
+const base = applied(partner("one"), partner("two"));
+const edit = (...resources: readonly Resource[]) => editedConfig(base, { resources, prune: false });
+
+test("the same resources change nothing, without the Secrets", () => {
+  const { config, refused, unnamed } = edit(partner("one"), partner("two"));
+  expect(resourceChanges(base, config)).toEqual({ added: [], removed: [], changed: [], unchanged: 2 });
+  expect(configIdentity(config)).toBe(configIdentity(base));
+  expect([refused, unnamed]).toEqual([[], []]);
+});
+
+test("an object that the edit does not name stays, and goes with prune", () => {
+  const resources = [partner("one")];
+  const kept = editedConfig(base, { resources, prune: false });
+  expect(kept.unnamed).toEqual(["WebhookPartner/default/two"]);
+  expect(isUnchanged(resourceChanges(base, kept.config))).toBe(true);
+  const pruned = editedConfig(base, { resources, prune: true });
+  expect(resourceChanges(base, pruned.config).removed).toEqual(["WebhookPartner/default/two"]);
+});
+
+test("changed fields are named with both values, in the order of their names", () => {
+  const { config } = edit(partner("one", { types: ["payout.*", "kyc.**"], retry: { scheduleSeconds: [1, 2] } }));
+  const [change] = resourceChanges(base, config).changed;
+  expect(change?.object).toBe("WebhookPartner/default/one");
+  expect(change?.fields.map(({ field, after }) => [field, after])).toEqual([
+    ["retry.scheduleSeconds", "[1,2]"],
+    ["subscriptions[all].types", '["kyc.**","payout.*"]'],
+  ]);
+});
+
+test("a header is named without its value, which may be a credential", () => {
+  const { config } = edit(partner("one", { headers: [{ name: "X-Api-Key", value: "hush" }] }));
+  const { changed } = resourceChanges(base, config);
+  expect(changed[0]?.fields).toEqual([{ field: "endpoint.headers.x-api-key" }]);
+  expect(JSON.stringify(changed)).not.toContain("hush");
+});
+
+test("another reference to a Secret is a change", () => {
+  const { config } = edit(partner("one", { secret: "another" }));
+  expect(resourceChanges(base, config).changed).toEqual([
+    { object: "WebhookPartner/default/one", fields: [{ field: "references" }] },
+  ]);
+});
+
+test("a new partner is added and permitted, whatever its key", () => {
+  const { config, refused } = edit(partner("three"), partner("four"));
+  expect(resourceChanges(base, config).added).toEqual(["WebhookPartner/default/four", "WebhookPartner/default/three"]);
+  expect(refused).toEqual([]);
+});
+
+test("a quota for a client of another quota is refused, as the operator refuses it", () => {
+  const quota = (name: string): Resource => {
+    const { resource, problems } = validateResource({
+      apiVersion: "heliograph.dev/v1alpha1",
+      kind: "QueryClassQuota",
+      metadata: { namespace: "default", name },
+      spec: { class: "A", clients: [{ clientId: "grafana" }] },
+    });
+    if (resource === undefined) throw new Error(JSON.stringify(problems));
+    return resource;
+  };
+  const { refused, config } = editedConfig(applied(quota("old")), { resources: [quota("new")], prune: false });
+  expect(refused.map(({ object, reason }) => [object, reason])).toEqual([
+    ["QueryClassQuota/default/new", "Conflicted"],
+  ]);
+  expect(config.quotas.map(({ name }) => name)).toEqual(["old"]);
+});

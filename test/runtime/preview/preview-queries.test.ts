@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import type { QueryEffect } from "../../../runtime/metrics/query-effect.ts";
+import { noAttempts } from "../../../runtime/preview/attempt-changes.ts";
+import { editedConfig } from "../../../runtime/preview/edited-config.ts";
+import { noMatches } from "../../../runtime/preview/match-changes.ts";
+import { effectsOf } from "../../../runtime/preview/preview-effect.ts";
+import { mayReadPreview, type PreviewCaller, type PreviewJob } from "../../../runtime/preview/preview-job.ts";
+import { configOf } from "../webhooks/engine-fixture.ts";
+
+const base = configOf();
+const edited = editedConfig(base, { resources: [], prune: false });
+const everyone: PreviewCaller = { client: "platform", tenants: ["*"], metrics: ["*"] };
+const queries: QueryEffect = {
+  since: "2026-01-01T00:00:00.000Z",
+  pods: { live: 1, answered: 1 },
+  seen: 1,
+  judged: 1,
+  refused: 0,
+  allowed: 0,
+  dearer: 0,
+  cheaper: 0,
+  shapes: [],
+};
+
+const job = (caller: PreviewCaller): PreviewJob => ({
+  ...caller,
+  id: "1",
+  createdAt: "2026-01-01T00:00:00.000Z",
+  status: "completed",
+  base: "digest",
+  prune: false,
+  effect: { added: [], removed: [], changed: [], unchanged: 0, refused: [], unnamed: [] },
+  queries,
+  cursor: 0,
+  tally: noMatches(),
+  attempts: noAttempts(),
+  restarts: 0,
+});
+
+test("a preview judges queries with the rights of its caller", async () => {
+  const asked: object[] = [];
+  const judgeEdit = async (_before: object, _after: object, reader: object): Promise<QueryEffect> => {
+    asked.push(reader);
+    return queries;
+  };
+  const judgedFor = async (caller: PreviewCaller) => (await effectsOf({ judgeEdit }, base, edited, caller)).queries;
+  expect(await judgedFor({ ...everyone, tenants: ["acme"], metrics: ["lag"] })).toBe(queries);
+  expect(asked).toEqual([{ tenants: ["acme"], metrics: ["lag"] }]);
+  expect(await judgedFor({ ...everyone, partners: ["default/acme"] })).toBeUndefined();
+  expect(asked).toHaveLength(1);
+});
+
+test("a preview with queries is visible to callers with all its metrics only", () => {
+  const stored = job({ ...everyone, metrics: ["lag"] });
+  expect(mayReadPreview(stored, everyone)).toBe(true);
+  expect(mayReadPreview(stored, { ...everyone, metrics: ["lag", "cpu"] })).toBe(true);
+  expect(mayReadPreview(stored, { ...everyone, metrics: ["cpu"] })).toBe(false);
+  expect(mayReadPreview(job(everyone), { ...everyone, metrics: ["lag"] })).toBe(false);
+});

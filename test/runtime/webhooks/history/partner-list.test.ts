@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import type { PartnerConfig } from "../../../../crds/config.ts";
+import { createPartnerList } from "../../../../runtime/webhooks/history/partner-list.ts";
+import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
+import type { DisabledMark } from "../../../../runtime/webhooks/partners/disabled-partners.ts";
+import { configOf, partnerConfig } from "../engine-fixture.ts";
+
+const subscription = (...tenants: string[]) => ({ name: tenants.join("-"), types: ["**"], tenants, producers: [] });
+const partner = (name: string, changes: Partial<PartnerConfig> = {}): PartnerConfig => ({
+  ...partnerConfig(name, "http://127.0.0.1/"),
+  ...changes,
+});
+const configured = compilePartners(
+  configOf(
+    partner("zeta", { subscriptions: [subscription("*")], state: "Paused" }),
+    partner("acme", { subscriptions: [subscription("a", "b"), subscription("c")] }),
+    partner("held", { subscriptions: [subscription("a")], state: "Paused", held: "unresolved" }),
+    partner("gone", { subscriptions: [subscription("a")] }),
+  ),
+  [],
+);
+const gone = configured.find(({ config }) => config.name === "gone")?.config;
+const marks = gone === undefined ? [] : [{ ...gone, at: "" } as DisabledMark];
+const list = createPartnerList({ partners: () => configured, disabled: { list: async () => marks } });
+const all = { tenants: ["*"], skipped: 0, limit: 10 };
+
+const shown = async (query: Parameters<typeof list.page>[0]) => {
+  const { items, next } = await list.page(query);
+  const rows = items.map(({ partner: label, state, subscriptions }) => [
+    label.split("/")[1],
+    state,
+    subscriptions.map(({ tenants }) => tenants.join(",")).join(";"),
+  ]);
+  return { rows, next };
+};
+
+test("partners are listed by name with their state", async () => {
+  expect((await shown(all)).rows).toEqual([
+    ["acme", "active", "a,b;c"],
+    ["gone", "disabled", "a"],
+    ["held", "held", "a"],
+    ["zeta", "paused", "*"],
+  ]);
+});
+
+test("a caller sees the subscriptions to its tenants only, and no partner without one", async () => {
+  expect((await shown({ ...all, tenants: ["b"] })).rows).toEqual([
+    ["acme", "active", "b"],
+    ["zeta", "paused", "*"],
+  ]);
+});
+
+test("a caller that is narrowed to partners sees no others", async () => {
+  const [first] = configured;
+  const label = first?.label ?? "";
+  expect((await list.page({ ...all, partners: [label] })).items.map((one) => one.partner)).toEqual([label]);
+});
+
+test("pages follow each other", async () => {
+  const first = await shown({ ...all, limit: 3 });
+  expect([first.rows.length, first.next]).toEqual([3, 3]);
+  expect(await shown({ ...all, skipped: 3, limit: 3 })).toMatchObject({
+    rows: [["zeta", "paused", "*"]],
+    next: undefined,
+  });
+});
+
+test("a store that does not answer is a refusal", async () => {
+  const silent = createPartnerList({ partners: () => [], disabled: { list: () => Promise.reject(new Error("no")) } });
+  await expect(silent.page(all)).rejects.toMatchObject({ code: "events_unavailable" });
+});
