@@ -118,12 +118,16 @@ const specOf = ({ resources }: Seen, name: string) =>
   resources.find((one): one is WebhookPartner => one.kind === "WebhookPartner" && one.metadata.name === name)?.spec;
 
 /** Holds something to be so at each moment of any history. */
-function always(holds: (seen: Seen, before: Seen | undefined) => void): void {
+function always(
+  holds: (seen: Seen, before: Seen | undefined) => void,
+  parameters: fc.Parameters<[readonly Moment[]]> = {},
+): void {
   fc.assert(
     fc.property(moments, (list) => {
       const all = history(list);
       for (const [index, seen] of all.entries()) holds(seen, all[index - 1]);
     }),
+    parameters,
   );
 }
 
@@ -203,12 +207,14 @@ describe("whatever becomes of specs, Secrets and the policy,", () => {
 
 test("histories reach every way in which something stands in", () => {
   const reached = new Set<string>();
-  always(({ result }) => {
+  const note = ({ result }: Seen): void => {
     for (const { held, lastGoodSinceMs, withdrawn } of result.config.partners) {
       reached.add(held ?? (lastGoodSinceMs === undefined ? "as it says" : "last good"));
       if (withdrawn !== undefined) reached.add("withdrawn");
     }
-  });
+  };
+  // The seed is fixed, since random histories now and then miss the rarest way.
+  always(note, { seed: 1, numRuns: 200 });
   expect([...reached].toSorted()).toEqual([
     "as it says",
     "conflicted",
