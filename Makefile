@@ -10,7 +10,7 @@ RUN := npm run --silent
 NODE := $(firstword $(wildcard node_modules/.bin/node) node)
 ARGS ?=
 
-.PHONY: help install check quick test e2e default-requests soak image api-up api-down cluster-up cluster-load cluster-test cluster-down demo bench generate clean
+.PHONY: help install check quick test e2e default-requests soak console image api-up api-down cluster-up cluster-load cluster-test cluster-down demo bench generate clean
 .PHONY: manifests sbom kit release release-check release-login release-push release-sign release-verify release-npm release-page
 .PHONY: node-ready go-ready
 
@@ -49,6 +49,9 @@ soak: test ## test with all runs of the random tests, an hour of the probe and h
 	@echo "== suites of the program, with four processes in each pod" && \
 		HELIOGRAPH_TEST_PROCESSES=4 $(RUN) test -- --project nats --project store --project kube \
 			test/runtime/cli test/seams
+
+console: install ## Build the page of /console into dist/console
+	@$(RUN) console
 
 image: install ## Build the image into dist/image.tar: make image ARGS="--tag NAME --base IMAGE"
 	@$(RUN) image -- $(ARGS)

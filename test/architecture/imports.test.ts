@@ -5,7 +5,7 @@ import { rooms, roomOf } from "./rooms.ts";
 import { findRing, importsOf, readImports, sourceFiles } from "./source-imports.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folders = ["command-line", "crds", "kube", "operator", "runtime"];
+const folders = ["command-line", "console", "crds", "kube", "operator", "runtime"];
 const imports = readImports(root, folders);
 
 /** The only folders that may import each outside technology. */
@@ -17,6 +17,10 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "@nats-io/kv": ["runtime/nats/"],
   "@nats-io/nats-core": ["runtime/nats/"],
   jose: ["runtime/http/", "runtime/cli/", "runtime/webhooks/"],
+  oauth4webapi: ["console/"],
+  preact: ["console/"],
+  uplot: ["console/"],
+  vite: ["console/"],
 };
 
 /** Imports that leave a room, once each. */
@@ -88,6 +92,15 @@ describe("imports", () => {
     expect(allowed.filter((name) => governed.test(name))).toEqual([]);
   });
 
+  test("join the console and the rest nowhere", () => {
+    const isConsole = (file: string): boolean => /^console\/(?!vite\.config\.ts$)/u.test(file);
+    const own = imports.filter(({ from }) => isConsole(from));
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.filter(({ to }) => to.startsWith("node:"))).toEqual([]);
+    const project = imports.filter(({ isPackage }) => !isPackage);
+    expect(project.filter(({ from, to }) => isConsole(from) !== isConsole(to))).toEqual([]);
+  });
+
   test("form no ring", () => {
     expect(findRing(imports)).toBeUndefined();
   });
@@ -104,7 +117,7 @@ describe("files", () => {
   });
 
   test("carry no barrel and no junk-drawer name", () => {
-    const forbidden = /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.ts$/u;
+    const forbidden = /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.tsx?$/u;
     expect(sourceFiles(root, [...folders, "test"]).filter((file) => forbidden.test(file))).toEqual([]);
   });
 });

@@ -64,6 +64,7 @@ const table = `
   operator/cli/ <
       command-line/ kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts
       operator/main.ts
+  console/
   runtime/bounds/
   runtime/tracing/
   runtime/pods/

@@ -12,12 +12,12 @@ interface SourceImport {
 
 const specifierPattern = /^\s*(?:import|export)\s(?:[^"';]*?\sfrom\s+)?"([^"]+)"|\bimport\(\s*"([^"]+)"\s*\)/gmu;
 
-/** Every TypeScript file below the folders, relative to the root. */
+/** Every TypeScript file, with JSX or without, below the folders, relative to the root. */
 export function sourceFiles(root: string, folders: readonly string[]): readonly string[] {
   return folders
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+        .filter((entry) => entry.isFile() && /\.tsx?$/u.test(entry.name))
         .map((entry) => relative(root, join(entry.parentPath, entry.name))),
     )
     .sort();

@@ -51,7 +51,7 @@ const foreign: Readonly<Record<string, readonly string[]>> = {
   "test/runtime/recipient/verify-delivery.test.ts": ["verdict"],
 };
 
-const files = keptFiles.filter((path) => /^(?:crds|kube|operator|runtime|test)\/.*\.ts$/u.test(path));
+const files = keptFiles.filter((path) => /^(?:console|crds|kube|operator|runtime|test)\/.*\.tsx?$/u.test(path));
 
 /** Names of all identifiers below a node of a syntax tree. */
 function* namesIn(node: unknown): Iterable<string> {
@@ -70,7 +70,7 @@ const anyWord = new RegExp([...standardWords.keys()].join("|"), "iu");
 function faultsOf(file: string): readonly string[] {
   const text = textOf(file);
   if (!anyWord.test(text)) return [];
-  const names = [...new Set(namesIn(parseAst(text, { lang: "ts" })))];
+  const names = [...new Set(namesIn(parseAst(text, { lang: file.endsWith(".tsx") ? "tsx" : "ts" })))];
   return names.flatMap((name) =>
     wordsOf(name)
       .filter((word) => standardWords.has(word) && !(foreign[file] ?? []).includes(word))
