@@ -22,6 +22,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     changes: [
       {
         kind: "added",
+        surface: "webhooks",
+        what: "GET /webhooks/replay: the replays and redrives that a token may see, with who asked for what",
+      },
+      {
+        kind: "added",
         surface: "metrics",
         what: "query, query_range and look-ups below /prometheus/api/v1, for clients of Prometheus",
       },

@@ -20,15 +20,15 @@ const replayId = {
   description: "Replay id",
   schema: { type: "string", minLength: 1 },
 } as const;
-const paging: readonly OperationParameter[] = [
-  text("cursor", "`meta.cursor` of the page before", undefined, { pattern: "^[0-9]{1,16}$" }),
-  {
-    name: "limit",
-    in: "query",
-    description: "Items of a page",
-    schema: { type: "integer", minimum: 1, maximum: 200, default: 50 },
-  },
-];
+const limit: OperationParameter = {
+  name: "limit",
+  in: "query",
+  description: "Items of a page",
+  schema: { type: "integer", minimum: 1, maximum: 200, default: 50 },
+};
+const cursor = (pattern: string): OperationParameter =>
+  text("cursor", "`meta.cursor` of the page before", undefined, { pattern });
+const paging: readonly OperationParameter[] = [cursor("^[0-9]{1,16}$"), limit];
 
 /** `POST /events` */
 export const ingestOperation: Operation = {
@@ -104,6 +104,15 @@ export const replayOperation: Operation = {
     "200": { description: "Counts of a dry run", schema: "DryRun" },
     "202": { description: "The replay is accepted", schema: "Replay" },
   },
+};
+
+/** `GET /webhooks/replay` */
+export const listReplaysOperation: Operation = {
+  id: "listReplays",
+  tag: "webhooks",
+  summary: "Replays and redrives that the caller may see, with who asked for what, newest first",
+  parameters: [cursor("^[0-9]{1,15}-[A-Za-z0-9_-]{1,64}$"), limit],
+  answers: { "200": { description: "Replays", schema: "ReplayPage" } },
 };
 
 /** `GET /webhooks/replay/:id` */

@@ -9,6 +9,17 @@ const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 
 const duration: JsonSchema = { type: "number", minimum: 0 };
 const met = { matched: count, in_progress: count, too_old: count, missing: count };
 
+const progress = {
+  replay_id: text(),
+  status: words(["queued", "running", "completed", "cancelled", "failed"]),
+  created_at: ref("Time"),
+  ...met,
+  published: count,
+  delivered: count,
+  failed: count,
+  detail: nullable(text({ description: "Why it failed or does not go on now" })),
+};
+
 /** Requests and responses of the webhook API. Source: seed "Webhook Event Delivery" §2 and §4.2. */
 export const eventSchemas: SchemaSet = {
   EventEnvelope: {
@@ -104,15 +115,15 @@ export const eventSchemas: SchemaSet = {
     ],
   },
   RedriveRequest: requestForms.redrive,
-  Replay: object({
-    replay_id: text(),
-    status: words(["queued", "running", "completed", "cancelled", "failed"]),
-    created_at: ref("Time"),
-    ...met,
-    published: count,
-    delivered: count,
-    failed: count,
-    detail: nullable(text({ description: "Why it failed or does not go on now" })),
+  Replay: object(progress),
+  ReplayPage: object({ data: list(ref("ReplaySummary")), meta: ref("CursorMeta") }),
+  ReplaySummary: object({
+    ...progress,
+    kind: words(["replay", "redrive"]),
+    requested_by: nullable(text({ description: "Client of the token; null for a replay of an earlier version" })),
+    filter: object({ partners: list(text()), types: list(text()), only_failed: flag }),
+    window: nullable(object({ from: nullable(ref("Time")), to: ref("Time") })),
+    event_ids: nullable({ ...count, description: "How many ids were asked for; null without ids" }),
   }),
   DryRun: object({ dry_run: flag, ...met, complete: flag }),
   DeadLetterPage: object({ data: list(ref("DeadLetter")), meta: ref("CursorMeta") }),

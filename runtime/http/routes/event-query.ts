@@ -89,5 +89,10 @@ function placeOf(query: Parameters): { readonly afterSeq: number; readonly limit
   const cursor = readOne(query, "cursor") ?? "0";
   if (!cursorForm.test(cursor))
     throw refuseField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");
-  return { afterSeq: Number(cursor), limit: readCount(query, "limit", pageMax) ?? pageDefault };
+  return { afterSeq: Number(cursor), limit: readPageLimit(query) };
+}
+
+/** Reads the number of items of a page. @throws Refusal 400 `invalid_limit` */
+export function readPageLimit(query: Parameters): number {
+  return readCount(query, "limit", pageMax) ?? pageDefault;
 }

@@ -15,6 +15,7 @@ import { idempotent } from "./idempotent.ts";
 import type { Route } from "../server/route.ts";
 import { requirePartners } from "./require-partners.ts";
 import { readEventQuery, readDeadLetterQuery, readPartnerPlace } from "./event-query.ts";
+import { readReplayQuery, replayCursor } from "./replay-query.ts";
 
 /** The part of the webhook engine that the routes use. */
 interface WebhookService {
@@ -138,6 +139,16 @@ function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Ro
       bodyBytesMax: replayBytesMax,
       answer: async ({ body, caller }) => taken(await replays.replay(body, caller)),
     }),
+    {
+      method: "GET",
+      path: "/webhooks/replay",
+      scopes: [...scopes, "webhooks:read"],
+      operation: operations.listReplaysOperation,
+      answer: async ({ query, caller }) => {
+        const { items, next } = await replays.list(readReplayQuery(query), caller);
+        return { status: 200, body: { data: items, meta: { cursor: next === undefined ? null : replayCursor(next) } } };
+      },
+    },
     {
       method: "GET",
       path: "/webhooks/replay/:id",

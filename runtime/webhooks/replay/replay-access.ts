@@ -10,7 +10,7 @@ export interface ReplayCaller extends PartnerAccess {
 }
 
 /** A label that no partner has, for a filter that matches none. An empty filter would match all. */
-const noPartner = "/";
+export const noPartner = "/";
 
 /** True when a caller may read and cancel a replay, which requires access to all its tenants and partners. */
 export function mayReadReplay(job: ReplayJob, caller: ReplayCaller): boolean {

@@ -50,6 +50,10 @@ export interface ReplaySpec {
   readonly tenants: readonly string[];
   /** Partners that the caller is narrowed to; the filter names no others. @default all */
   readonly partners?: readonly string[];
+  /** Client of the token that requested it. @default unknown, as in replays of earlier versions */
+  readonly requestedBy?: string;
+  /** For dead letters: `namespace/name` of their partner. @default unknown, as in redrives of earlier versions */
+  readonly redriven?: string;
 }
 
 /** The deliveries read so far. */

@@ -1,34 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { visibleSeq, type HistoryDeps } from "../history/history.ts";
-import { isNarrowed, mayNamePartner, type PartnerAccess } from "../history/partner-access.ts";
+import { mayNamePartner, type PartnerAccess } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
+import { replaysOfPage, requestOf, type ReplayPage, type ReplayQuery, type ReplaySummary } from "./list-replays.ts";
 import { readChunk } from "./read-chunk.ts";
 import { accessOf, mayReadReplay, type ReplayCaller } from "./replay-access.ts";
 import { isOver, noTally, sumOf, type ReplayJob, type ReplaySource, type ReplaySpec } from "./replay-job.ts";
 import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./replay-request.ts";
+import { createCountMarks, responseOf, type CountMarks, type ReplayResponse } from "./replay-response.ts";
 import type { ReplayStore } from "./replay-store.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
-
-/** The progress of a replay. */
-export interface ReplayResponse {
-  readonly replay_id: string;
-  readonly status: ReplayJob["status"];
-  readonly created_at: string;
-  /** Deliveries that the request selects; grows during the replay. */
-  readonly matched: number;
-  /** Of these, skipped because they are in progress. */
-  readonly in_progress: number;
-  /** Of these, skipped because they are too old without `force`. */
-  readonly too_old: number;
-  /** Requested event ids that are not stored. */
-  readonly missing: number;
-  readonly published: number;
-  readonly delivered: number;
-  readonly failed: number;
-  /** Why the replay failed or waits; null otherwise. */
-  readonly detail: string | null;
-}
 
 /** The numbers of a replay that is not run. */
 export interface DryRunResponse extends Pick<ReplayResponse, "matched" | "in_progress" | "too_old" | "missing"> {
@@ -43,6 +25,8 @@ export interface Replays {
   replay(body: Uint8Array, caller: ReplayCaller): Promise<ReplayResponse | DryRunResponse>;
   /** The same for dead letters of one partner. @throws Refusal */
   redrive(body: Uint8Array, caller: ReplayCaller): Promise<ReplayResponse | DryRunResponse>;
+  /** The stored replays that the caller may read, the newest first. @throws Refusal `events_unavailable` */
+  list(query: ReplayQuery, caller: ReplayCaller): Promise<ReplayPage>;
   /** @throws Refusal `replay_not_found` */
   get(id: string, caller: ReplayCaller): Promise<ReplayResponse>;
   /** Ends a replay. Deliveries that it has published continue. @throws Refusal `replay_not_found` */
@@ -53,24 +37,29 @@ export interface Replays {
 const openReplaysMax = 64;
 /** Stored replays. Together with their cancellations they fit into one list. */
 const storedReplaysMax = 400;
+/** Replays of a page whose marks are counted concurrently. */
+const countedAtOnceMax = 16;
 const dryRunMs = 10_000;
 const dryRunEventsMax = 256;
 const busySeconds = 30;
-const hiddenDetail = "An internal error stops the replay.";
 const idForm = /^[\w-]{1,64}$/u;
-const replayMarks = ["published", "delivered", "failed"] as const;
 
 export type ReplaysDeps = ReplayDeps & HistoryDeps;
 
 export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
-  const take = async (spec: ReplaySpec, isDryRun: boolean): Promise<ReplayResponse | DryRunResponse> => {
+  const countMarks = createCountMarks(deps);
+  const take = async (
+    spec: ReplaySpec,
+    isDryRun: boolean,
+    caller: ReplayCaller,
+  ): Promise<ReplayResponse | DryRunResponse> => {
     const job = newJob(spec, deps.now());
     if (isDryRun) {
       return count(deps, job);
     }
     await makeSpace(store);
     await store.save(job);
-    return responseOf(deps, job);
+    return responseOf(countMarks, job, caller);
   };
   const visible = async (id: string, caller: ReplayCaller): Promise<ReplayJob> => {
     const job = idForm.test(id) ? await store.get(id) : undefined;
@@ -84,7 +73,7 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
       const request = parseReplayRequest(body);
       for (const label of request.partners) partnerNamed(deps.partners(), label, caller);
       const source = await sourceOf(deps, request, caller);
-      return take(specOf(request, source, caller), request.dryRun);
+      return take(specOf(request, source, caller), request.dryRun, caller);
     },
     redrive: async (body, caller) => {
       const request = parseRedriveRequest(body);
@@ -94,18 +83,46 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
       const ids = eventIds === undefined ? {} : { eventIds };
       const source = { kind: "dead_letters", partner: partner.key, reason, lastSeq, ...ids } as const;
       const spec = specOf({ ...request, partners: [], onlyFailed: false, force: true }, source, caller);
-      return take(spec, request.dryRun);
+      return take({ ...spec, redriven: partner.label }, request.dryRun, caller);
     },
-    get: async (id, caller) => shownTo(caller, await responseOf(deps, await visible(id, caller))),
+    list: (query, caller) => listReplays(deps, store, countMarks, query, caller),
+    get: async (id, caller) => responseOf(countMarks, await visible(id, caller), caller),
     cancel: async (id, caller) => {
       const job = await visible(id, caller);
       if (isOver(job)) {
-        return shownTo(caller, await responseOf(deps, job));
+        return responseOf(countMarks, job, caller);
       }
       await store.cancel(id);
-      return shownTo(caller, await responseOf(deps, { ...job, status: "cancelled" }));
+      return responseOf(countMarks, { ...job, status: "cancelled" }, caller);
     },
   };
+}
+
+async function listReplays(
+  deps: ReplaysDeps,
+  store: ReplayStore,
+  countMarks: CountMarks,
+  query: ReplayQuery,
+  caller: ReplayCaller,
+): Promise<ReplayPage> {
+  const labels = new Map(deps.partners().map(({ key, label }) => [key, label]));
+  try {
+    const { jobs, cancelled } = await store.list();
+    const current = jobs.map((job): ReplayJob => {
+      return !isOver(job) && cancelled.has(job.id) ? { ...job, status: "cancelled" } : job;
+    });
+    const { jobs: page, next } = replaysOfPage(current, query, caller);
+    const items: ReplaySummary[] = [];
+    for (let start = 0; start < page.length; start += countedAtOnceMax) {
+      const some = page.slice(start, start + countedAtOnceMax).map(async (job) => {
+        return { ...(await responseOf(countMarks, job, caller)), ...requestOf(job, labels) };
+      });
+      items.push(...(await Promise.all(some)));
+    }
+    return next === undefined ? { items } : { items, next };
+  } catch (cause) {
+    throw new Refusal("events_unavailable", "The store of replays does not answer", { cause, retryAfterSeconds: 1 });
+  }
 }
 
 /** Finds a partner by name. One that the caller may not see counts as absent. @throws Refusal `partner_not_found` */
@@ -134,7 +151,8 @@ function specOf(
   source: ReplaySource,
   caller: ReplayCaller,
 ): ReplaySpec {
-  return { source, ratePerSecond, force, ...accessOf(caller, { partners, types, onlyFailed }) };
+  const access = accessOf(caller, { partners, types, onlyFailed });
+  return { source, ratePerSecond, force, ...access, requestedBy: caller.client };
 }
 
 async function sourceOf(deps: ReplaysDeps, request: ReplayRequest, caller: ReplayCaller): Promise<ReplaySource> {
@@ -195,30 +213,4 @@ async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunResponse> 
   }
   const { matched, inProgress, tooOld, missing } = tally;
   return { dry_run: true, matched, in_progress: inProgress, too_old: tooOld, missing, complete: isEnd };
-}
-
-async function responseOf(
-  { replays }: ReplayDeps,
-  { id, status, createdAt, tally, detail }: ReplayJob,
-): Promise<ReplayResponse> {
-  // A queued replay has no counts. Reading them would only add requests that can fail.
-  const counted = status === "queued" ? [] : replayMarks;
-  const [published = 0, delivered = 0, failed = 0] = await Promise.all(counted.map((mark) => replays.count(id, mark)));
-  const { matched, inProgress, tooOld, missing } = tally;
-  const read = { matched, in_progress: inProgress, too_old: tooOld, missing };
-  return {
-    replay_id: id,
-    status,
-    created_at: createdAt,
-    ...read,
-    published,
-    delivered,
-    failed,
-    detail: detail ?? null,
-  };
-}
-
-/** Hides the detail from callers that are narrowed to partners. */
-function shownTo(caller: ReplayCaller, response: ReplayResponse): ReplayResponse {
-  return response.detail === null || !isNarrowed(caller) ? response : { ...response, detail: hiddenDetail };
 }

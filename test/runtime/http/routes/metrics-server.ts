@@ -168,7 +168,7 @@ export function metricsServerOver(
       events: async () => ({ items: [] }),
       eventIdUse: async () => undefined,
     },
-    replays: { replay: absent, redrive: absent, get: absent, cancel: absent },
+    replays: { replay: absent, redrive: absent, list: async () => ({ items: [] }), get: absent, cancel: absent },
     partnerList: { page: async () => ({ items: [] }) },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },

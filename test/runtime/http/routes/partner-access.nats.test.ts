@@ -201,6 +201,32 @@ const ack = fc.record({ id: eventId, partner: label }).map(({ id, partner }): Ch
     : likeNone(claims, asked(id, partner), asked(nothing, partner));
 });
 
+/** The replays that a token lists, over all pages. */
+async function listedReplays(claims: Claims): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let place: string | undefined = ""; place !== undefined;) {
+    const { body } = await setup.ask(claims, { path: `/webhooks/replay?limit=7${place}` });
+    ids.push(...(body["data"] as Items).map((item) => String(item["replay_id"])));
+    const { cursor } = body["meta"] as { readonly cursor: string | null };
+    place = cursor === null ? undefined : `&cursor=${cursor}`;
+  }
+  return ids;
+}
+
+async function expectListed(claims: Claims, id: string, isExpected: boolean): Promise<void> {
+  expect((await listedReplays(claims)).includes(id)).toBe(isExpected);
+}
+
+/** A token lists exactly the replays that it may read by their ids. */
+async function expectReadable(claims: Claims): Promise<void> {
+  const all = await listedReplays({ tenants: ["*"] });
+  const statuses = await Promise.all(
+    all.map(async (id) => [id, (await setup.ask(claims, { path: `/webhooks/replay/${id}` })).status] as const),
+  );
+  const readable = statuses.filter(([, status]) => status === 200).map(([id]) => id);
+  expect(await listedReplays(claims)).toEqual(readable);
+}
+
 describe("a token that names partners", () => {
   const checks = { history, list, deadLetters, replayByIds, replayOfWindow, redrive, ack };
 
@@ -264,6 +290,7 @@ describe("a token that names partners", () => {
         });
         expect(sent().filter((pair) => !expected.includes(pair))).toEqual([]);
         expect(Number(body["matched"])).toBe(expected.length);
+        await expectListed(claims, id, true);
         const stranger = {
           tenants: ["*"],
           partners: labels.filter((name) => !claims.partners.includes(name)).slice(0, 1),
@@ -277,7 +304,11 @@ describe("a token that names partners", () => {
           );
           expect(shown).toEqual(none);
         }
+        if (claims.partners.length > 0) await expectListed(stranger, id, false);
       }
+      await expectReadable({ tenants: ["*"], partners: ["bank/one"] });
+      await expectReadable({ tenants: ["vega"] });
+      await expectReadable({ tenants: ["*"] });
     },
   );
 

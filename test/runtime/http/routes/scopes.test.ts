@@ -25,6 +25,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open">> = {
   "GET /webhooks/event-ids/:id": ["admin:debug"],
   "GET /webhooks/events": ["webhooks:read"],
   "POST /webhooks/replay": ["webhooks:replay"],
+  "GET /webhooks/replay": ["webhooks:replay", "webhooks:read"],
   "GET /webhooks/replay/:id": ["webhooks:replay", "webhooks:read"],
   "DELETE /webhooks/replay/:id": ["webhooks:replay"],
   "POST /webhooks/dead-letters/redrive": ["webhooks:replay"],

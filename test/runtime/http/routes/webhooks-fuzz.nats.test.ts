@@ -146,6 +146,7 @@ test(
       "POST /events 202",
       "GET /webhooks/events/:id 200",
       "GET /webhooks/events 200",
+      "GET /webhooks/replay 200",
       "GET /webhooks/replay/:id 200",
       "DELETE /webhooks/replay/:id 200",
     ];

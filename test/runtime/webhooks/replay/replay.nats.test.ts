@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letters-api.ts";
-import type { DryRunResponse, ReplayResponse } from "../../../../runtime/webhooks/replay/replays.ts";
+import type { ReplayResponse } from "../../../../runtime/webhooks/replay/replay-response.ts";
+import type { DryRunResponse } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import {
@@ -102,6 +103,30 @@ describe.concurrent("a replay by ids", () => {
       [1, null],
       [2, id],
     ]);
+  });
+
+  test("is listed with who asked for what, beside the redrives, the newest first", async (context) => {
+    const it = await caseOf(context, () => ({ status: 404 }));
+    await it.ingest(eventBytes("e-1"));
+    await untilLetters(it, 1);
+    const first = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"], types: ["payout.*"] }), ofAcme));
+    await untilReplay(it, first.replay_id, { status: "completed", failed: 1 });
+    const second = replayed(await it.engine.replays.redrive(json({ partner: "default/one" }), everyone));
+    await untilReplay(it, second.replay_id, { status: "completed", failed: 1 });
+    const listed = await it.engine.replays.list({ limit: 50 }, everyone);
+    expect(listed.items).toMatchObject([
+      { replay_id: second.replay_id, kind: "redrive", requested_by: "support", filter: { partners: ["default/one"] } },
+      {
+        ...(await it.engine.replays.get(first.replay_id, everyone)),
+        kind: "replay",
+        requested_by: "acme-support",
+        filter: { partners: [], types: ["payout.*"], only_failed: false },
+        window: null,
+        event_ids: 1,
+      },
+    ]);
+    expect((await it.engine.replays.list({ limit: 50 }, ofAcme)).items).toMatchObject([{ replay_id: first.replay_id }]);
+    expect(await it.engine.replays.list({ limit: 50 }, ofOther)).toEqual({ items: [] });
   });
 
   test("is never dropped as a duplicate, also when repeated", async (context) => {

@@ -1,0 +1,96 @@
+import { mayReadReplay, noPartner, type ReplayCaller } from "./replay-access.ts";
+import type { ReplayJob } from "./replay-job.ts";
+import type { ReplayResponse } from "./replay-response.ts";
+
+/** Parameters of a list of replays. */
+export interface ReplayQuery {
+  /** The last replay of the previous page. @default the first page */
+  readonly after?: ReplayPlace;
+  readonly limit: number;
+}
+
+/** The place of a replay in the list. */
+export interface ReplayPlace {
+  /** Unix milliseconds. */
+  readonly createdAtMs: number;
+  readonly id: string;
+}
+
+/** A replay with what was asked for. */
+export interface ReplaySummary extends ReplayResponse {
+  /** `redrive`: of the dead letters of one partner. */
+  readonly kind: "replay" | "redrive";
+  /** Client of the token that requested it; null when it is unknown. */
+  readonly requested_by: string | null;
+  /** An empty list selects all. */
+  readonly filter: {
+    /** `namespace/name`. */
+    readonly partners: readonly string[];
+    readonly types: readonly string[];
+    readonly only_failed: boolean;
+  };
+  /** ISO 8601 UTC; `from` is null when the replay begins at an event or at the oldest one. Null without a window. */
+  readonly window: { readonly from: string | null; readonly to: string } | null;
+  /** The number of requested event ids; null without ids. */
+  readonly event_ids: number | null;
+}
+
+export interface ReplayPage {
+  readonly items: readonly ReplaySummary[];
+  /** The place after which the next page begins; undefined at the end. */
+  readonly next?: ReplayPlace;
+}
+
+/** The replays of one page that the caller may read, the newest first, and the place of the next page. */
+export function replaysOfPage(
+  jobs: readonly ReplayJob[],
+  { after, limit }: ReplayQuery,
+  caller: ReplayCaller,
+): { readonly jobs: readonly ReplayJob[]; readonly next?: ReplayPlace } {
+  const placed = jobs
+    .filter((job) => mayReadReplay(job, caller))
+    .map((job) => ({ job, place: placeOf(job) }))
+    .filter(({ place }) => after === undefined || byNewest(after, place) < 0)
+    .toSorted((a, b) => byNewest(a.place, b.place));
+  const page = placed.slice(0, limit);
+  const next = placed.length > limit ? page.at(-1)?.place : undefined;
+  return { jobs: page.map(({ job }) => job), ...(next === undefined ? {} : { next }) };
+}
+
+/**
+ * What a replay was asked to do, for a caller that may read it.
+ *
+ * @param labels names of the configured partners by partner key
+ */
+export function requestOf(
+  { source, filter, requestedBy, redriven }: ReplayJob,
+  labels: ReadonlyMap<string, string>,
+): Omit<ReplaySummary, keyof ReplayResponse> {
+  const own = redriven ?? (source.kind === "dead_letters" ? labels.get(source.partner) : undefined);
+  const named = own === undefined ? filter.partners : [own];
+  return {
+    kind: source.kind === "dead_letters" ? "redrive" : "replay",
+    requested_by: requestedBy ?? null,
+    filter: {
+      partners: named.filter((label) => label !== noPartner),
+      types: filter.types,
+      only_failed: filter.onlyFailed,
+    },
+    window: source.kind === "window" ? windowOf(source) : null,
+    event_ids: source.kind === "window" ? null : (source.eventIds?.length ?? null),
+  };
+}
+
+function windowOf({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }): ReplaySummary["window"] {
+  return { from: fromMs === 0 ? null : new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
+}
+
+function placeOf({ createdAt, id }: ReplayJob): ReplayPlace {
+  return { createdAtMs: Date.parse(createdAt), id };
+}
+
+function byNewest(a: ReplayPlace, b: ReplayPlace): number {
+  if (a.createdAtMs !== b.createdAtMs) return b.createdAtMs - a.createdAtMs;
+  if (a.id === b.id) return 0;
+  return a.id < b.id ? 1 : -1;
+}
