@@ -6,11 +6,15 @@ import { withLock } from "./lock.ts";
 import { cacheRoot, type ResolveOptions } from "./resolve.ts";
 
 const lockWaitMs = 10 * 60_000;
+/** Chromium needs libpulse, whose other half is in a folder of its own. */
+const libraryFolders = ["usr/lib/*-linux-*", "lib/*-linux-*", "usr/lib/*-linux-*/pulseaudio"];
 
 /** Servers that come from Debian's packages: no module of Go or Node builds them, or not in that old a version. */
 export const debianServers = {
   postgres: { package: "postgresql", program: "usr/lib/postgresql/*/bin/postgres", variable: "HELIOGRAPH_POSTGRES" },
   vmalert: { package: "victoria-metrics", program: "usr/bin/vmalert", variable: "HELIOGRAPH_VMALERT" },
+  /** The browser of the console's tests; no server, but unpacked in the same way. */
+  chromium: { package: "chromium", program: "usr/lib/chromium/chromium", variable: "HELIOGRAPH_CHROMIUM" },
   "redis-server": { package: "redis-server", program: "usr/bin/redis-server", variable: "HELIOGRAPH_REDIS" },
 } as const;
 
@@ -71,6 +75,6 @@ async function unpackOnce(
 export function inTree(name: DebianServerName, tree: string): DebianServer {
   const [program] = globSync(debianServers[name].program, { cwd: tree });
   if (program === undefined) return { missing: `${name} is not in ${tree}: remove that folder and try again.` };
-  const libraries = globSync(["usr/lib/*-linux-*", "lib/*-linux-*"], { cwd: tree }).map((path) => join(tree, path));
+  const libraries = globSync(libraryFolders, { cwd: tree }).map((path) => join(tree, path));
   return { command: join(tree, program), tree, env: { LD_LIBRARY_PATH: libraries.join(":") } };
 }

@@ -10,8 +10,8 @@ const notFound = 127;
 /** Libraries need libraries; such chains are shorter. */
 const levelsMax = 8;
 
-/** Packages without which a server does not start: the one behind a name without a version, and libraries. */
-const needed = /^(?:lib|postgresql-\d+$|redis-tools$)/u;
+/** Packages without which a program does not start: the one behind a name without a version, and libraries. */
+const needed = /^(?:lib|postgresql-\d+$|redis-tools$|chromium-common$)/u;
 /** Libraries that a server names and does not load here, such as the compiler of queries. */
 const unused = /^lib(?:c6|c-bin|llvm|perl|z3)/u;
 

@@ -1,0 +1,108 @@
+/** A cheaper question in place of a refused one. */
+export interface Suggestion {
+  readonly step?: string;
+  readonly downsample?: string;
+  readonly query?: string;
+}
+
+/** What the server says of a request that failed, as it writes it (RFC 9457); or what the browser knows. */
+export interface Problem {
+  readonly title: string;
+  readonly detail: string;
+  /** HTTP status; 0 without an answer. */
+  readonly status: number;
+  /** Row of docs/errors.md; empty without an answer of the API. */
+  readonly code: string;
+  readonly correlationId: string | undefined;
+  readonly errors: readonly { readonly field: string; readonly detail: string }[];
+  readonly suggestion: Suggestion | undefined;
+  /** Scopes of which the request needs one; empty when no scope is missing. */
+  readonly scopes: readonly string[];
+  /** Time to wait before the same request, when the server says so. */
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** A request that failed. */
+export class ProblemError extends Error {
+  override readonly name = "ProblemError";
+  readonly problem: Problem;
+
+  constructor(problem: Problem, options?: ErrorOptions) {
+    super(`${problem.title}: ${problem.detail}`, options);
+    this.problem = problem;
+  }
+}
+
+/** Longest part of a foreign text that is shown. */
+const shownLengthMax = 2_000;
+
+/** The problem of an answer that is no success. Proxies answer in other forms: then the status speaks alone. */
+export function problemOf(status: number, headers: Headers, body: unknown): Problem {
+  const members = membersOf(body);
+  return {
+    title: textOf(members["title"]) ?? `The server answers ${status}`,
+    detail: textOf(members["detail"]) ?? "The answer has no explanation. It may come from a proxy before the server.",
+    status,
+    code: textOf(members["code"]) ?? "",
+    errors: fieldErrorsOf(members["errors"]),
+    scopes: status === 403 ? scopesOf(headers.get("www-authenticate") ?? "") : [],
+    correlationId: textOf(members["correlation_id"]) ?? textOf(headers.get("x-correlation-id")),
+    suggestion: suggestionOf(members["suggestion"]),
+    retryAfterSeconds: secondsOf(headers.get("retry-after")),
+  };
+}
+
+/** The problem of anything that was thrown while a request was made. */
+export function problemOfError(error: unknown): Problem {
+  if (error instanceof ProblemError) return error.problem;
+  const isTimeout = error instanceof DOMException && error.name === "TimeoutError";
+  return {
+    title: isTimeout ? "The server did not answer in time" : "The server cannot be reached",
+    detail: isTimeout ? "Try again." : "Look at the network and at the server, then try again.",
+    status: 0,
+    code: "",
+    correlationId: undefined,
+    errors: [],
+    suggestion: undefined,
+    scopes: [],
+    retryAfterSeconds: undefined,
+  };
+}
+
+/** True for a request that nobody waits for any more. */
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+function membersOf(body: unknown): Readonly<Record<string, unknown>> {
+  return typeof body === "object" && body !== null ? (body as Readonly<Record<string, unknown>>) : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value.slice(0, shownLengthMax) : undefined;
+}
+
+function secondsOf(header: string | null): number | undefined {
+  const seconds = Number.parseInt(header ?? "", 10);
+  return Number.isNaN(seconds) ? undefined : seconds;
+}
+
+function fieldErrorsOf(value: unknown): Problem["errors"] {
+  if (!Array.isArray(value)) return [];
+  return (value as readonly Readonly<Record<string, unknown>>[]).flatMap(({ field, detail }) => {
+    return typeof field === "string" && typeof detail === "string" ? [{ field, detail }] : [];
+  });
+}
+
+function suggestionOf(value: unknown): Suggestion | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { step, downsample, query } = value as Readonly<Record<string, unknown>>;
+  const known = Object.entries({ step, downsample, query }).filter(([, one]) => typeof one === "string");
+  return known.length === 0 ? undefined : (Object.fromEntries(known) as Suggestion);
+}
+
+/** The scopes of a challenge. Source: RFC 6750 §3. */
+function scopesOf(challenge: string): readonly string[] {
+  const [, scopes = ""] = /scope="([^"]*)"/u.exec(challenge) ?? [];
+  return scopes.split(" ").filter((scope) => scope !== "");
+}

@@ -1,0 +1,73 @@
+// Draws by uPlot. Loaded with the first chart that is seen.
+import Plot from "uplot";
+import type { ChartColumns, ChartSeries } from "./chart-data.ts";
+
+/** Where and how a chart is drawn. */
+export interface DrawOptions {
+  readonly target: HTMLElement;
+  readonly series: readonly ChartSeries[];
+  readonly columns: ChartColumns;
+  readonly heightPx: number;
+  readonly format: (value: number) => string;
+  /** Index of the time under the pointer; null when it leaves. */
+  readonly onPoint: (index: number | null) => void;
+}
+
+/** A drawn chart. */
+export interface Drawing {
+  resize(widthPx: number): void;
+  remove(): void;
+}
+
+/** Number of colours `--series-N` of the style sheet. */
+export const seriesColors = 8;
+const axisPx = 64;
+const barShare = 0.7;
+
+/** Draws a chart in the colours of the style sheet. */
+export function drawChart({ target, series, columns, heightPx, format, onPoint }: DrawOptions): Drawing {
+  const style = getComputedStyle(target);
+  const color = (name: string): string => style.getPropertyValue(name).trim();
+  const axis = {
+    stroke: color("--quiet"),
+    grid: { stroke: color("--line"), width: 1 },
+    ticks: { stroke: color("--line") },
+  };
+  const plot = new Plot(
+    {
+      width: Math.max(target.clientWidth, 1),
+      height: heightPx,
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false }, points: { show: series.length <= seriesColors } },
+      tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1_000), "Etc/UTC"),
+      scales: { y: { range: rangeOf } },
+      axes: [axis, { ...axis, size: axisPx, values: (_plot, ticks) => ticks.map((tick) => format(tick)) }],
+      series: [{}, ...series.map((one, index) => lineOf(one, color(`--series-${(index % seriesColors) + 1}`)))],
+      hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
+    },
+    [columns.timesMs.map((ms) => ms / 1_000), ...columns.values.map((column) => [...column])],
+    target,
+  );
+  return {
+    resize: (widthPx) => plot.setSize({ width: Math.max(widthPx, 1), height: heightPx }),
+    remove: () => plot.destroy(),
+  };
+}
+
+function lineOf({ label, kind = "line" }: ChartSeries, stroke: string): Plot.Series {
+  const bars = Plot.paths.bars?.({ size: [barShare, Number.POSITIVE_INFINITY] });
+  return {
+    label,
+    stroke,
+    width: 2,
+    points: { show: false },
+    ...(kind === "line" ? {} : { fill: kind === "bars" ? stroke : `color-mix(in srgb, ${stroke} 20%, transparent)` }),
+    ...(kind === "bars" && bars !== undefined ? { paths: bars } : {}),
+  };
+}
+
+/** From zero, unless there is less; with room above the greatest value. */
+function rangeOf(_plot: Plot, least: number | null, most: number | null): [number, number] {
+  const [low, high] = [Math.min(least ?? 0, 0), Math.max(most ?? 0, 0)];
+  return high === low ? [low, low + 1] : [low, high + (high - low) * 0.05];
+}

@@ -1,0 +1,64 @@
+import type { JSX } from "preact";
+import type { MetricsHealth } from "../api/types.ts";
+import { useRead } from "../api/use-read.ts";
+import { Badge } from "../parts/badge.tsx";
+import { DataTable } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { formatMs, formatNumber, formatSeconds, formatShare } from "../parts/format.ts";
+import { Section } from "../parts/page.tsx";
+import { Reading } from "../parts/reading.tsx";
+
+const everySeconds = 30;
+
+/** `GET /v1/metrics/health`: requests, caches and stores of the pod that answers. */
+export function MetricsSection(): JSX.Element {
+  const health = useRead<MetricsHealth>("/v1/metrics/health", { everySeconds });
+  return (
+    <Section title="Metrics">
+      <Reading read={health} what="the health of metrics" lines={9}>
+        {(data) => <Health health={data} />}
+      </Reading>
+    </Section>
+  );
+}
+
+function Health({ health }: { readonly health: MetricsHealth }): JSX.Element {
+  const figures = [
+    ["State", <Badge key="state" state={health.status} />],
+    [`Requests in ${formatSeconds(health.window_seconds)}`, formatNumber(health.requests)],
+    ["Latency p95", formatMs(health.latency_p95_ms)],
+    ["Errors", formatShare(health.error_rate)],
+    ["Cache hits", formatShare(health.cache_hit_ratio)],
+    ["Partial answers", formatShare(health.partial_response_rate)],
+  ] as const;
+  return (
+    <>
+      <ul class="plain cards">
+        {figures.map(([name, figure]) => (
+          <li class="card" key={name}>
+            <h3>{name}</h3>
+            <div class="figure">{figure}</div>
+          </li>
+        ))}
+      </ul>
+      <DataTable
+        caption="Stores"
+        showsCaption
+        rows={health.stores}
+        rowKey={({ region, name }) => `${region} ${name}`}
+        columns={[
+          { header: "Store", cell: ({ name }) => name },
+          { header: "Region", cell: ({ region }) => region },
+          { header: "State", cell: ({ state }) => <Badge state={state} /> },
+        ]}
+        empty={
+          <Empty
+            title="No stores"
+            why="No metric catalog is in force."
+            next="Apply a MetricCatalog, or look at its conditions with kubectl."
+          />
+        }
+      />
+    </>
+  );
+}

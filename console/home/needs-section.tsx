@@ -1,0 +1,138 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Problem } from "../api/problem.ts";
+import type { DeadLetterCount, ListPage } from "../api/types.ts";
+import { useRead, type Read } from "../api/use-read.ts";
+import { Badge } from "../parts/badge.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { formatNumber } from "../parts/format.ts";
+import { Section } from "../parts/page.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Link } from "../router/router.tsx";
+import { breakerNeeds, deadLetterNeeds, partnerNeeds, type Need } from "./needs.ts";
+import { usePartners, type Partners } from "./use-partners.ts";
+
+const everySeconds = 30;
+const needsShownMax = 20;
+
+type Counts = ListPage<DeadLetterCount, { readonly complete: boolean }>;
+
+/** Webhooks: how many partners there are in which state, and what needs a person. */
+export function NeedsSection(): JSX.Element {
+  const [turn, setTurn] = useState(0);
+  const partners = usePartners(turn);
+  const counts = useRead<Counts>("/webhooks/dead-letters/counts", { everySeconds });
+  const read = readOfPartners(partners, () => {
+    setTurn(turn + 1);
+    counts.refresh();
+  });
+  return (
+    <>
+      <Section
+        title="What needs a person"
+        actions={
+          <button type="button" class="small" onClick={read.refresh}>
+            Refresh
+          </button>
+        }
+      >
+        <Reading read={read} what="the partners" lines={4}>
+          {({ all, details }) => (
+            <Needs needs={[...partnerNeeds(all), ...breakerNeeds(details), ...lettersOf(counts)]} />
+          )}
+        </Reading>
+        {counts.problem === undefined || isAbsent(counts.problem) || read.problem !== undefined ? null : (
+          <Reading read={counts} what="the counts of dead letters">
+            {() => null}
+          </Reading>
+        )}
+      </Section>
+      <Section title="Webhooks">
+        {read.problem === undefined ? (
+          <Reading read={read} what="the partners" lines={3}>
+            {(data) => <PartnerCounts partners={data} />}
+          </Reading>
+        ) : (
+          <p class="lead">Nothing is known without the partners.</p>
+        )}
+      </Section>
+    </>
+  );
+}
+
+type Known = Partners & { readonly all: NonNullable<Partners["all"]> };
+
+function readOfPartners(partners: Partners, refresh: () => void): Read<Known> {
+  const { all, problem } = partners;
+  return {
+    data: all === undefined ? undefined : { ...partners, all },
+    problem,
+    isReading: all === undefined && problem === undefined,
+    isStale: all !== undefined && problem !== undefined,
+    atMs: undefined,
+    headers: undefined,
+    missing: [],
+    refresh,
+  };
+}
+
+/** A server without this question, as during an update: the rest of the page is of use without it. */
+function isAbsent({ status }: Problem): boolean {
+  return status === 404;
+}
+
+function lettersOf({ data }: Read<Counts>): readonly Need[] {
+  return data === undefined ? [] : deadLetterNeeds(data.data);
+}
+
+function Needs({ needs }: { readonly needs: readonly Need[] }): JSX.Element {
+  if (needs.length === 0) {
+    return (
+      <Empty
+        title="Nothing needs a person now"
+        why="No partner is held, paused or disabled, no breaker is open, and there are no dead letters."
+      />
+    );
+  }
+  const more = needs.length - needsShownMax;
+  return (
+    <>
+      <ul class="plain needs">
+        {needs.slice(0, needsShownMax).map(({ key, state, text, to }) => (
+          <li key={key}>
+            <Badge state={state} /> <Link to={to}>{text}</Link>
+          </li>
+        ))}
+      </ul>
+      {more > 0 ? <p class="lead">And {formatNumber(more)} more.</p> : null}
+    </>
+  );
+}
+
+function PartnerCounts({ partners: { all, isComplete } }: { readonly partners: Known }): JSX.Element {
+  if (all.length === 0) {
+    return (
+      <Empty
+        title="No partners"
+        why="No WebhookPartner that your token may see is in force."
+        next="Apply one with kubectl, or ask for a token with its tenants."
+      />
+    );
+  }
+  const states = ["active", "held", "paused", "disabled"] as const;
+  return (
+    <>
+      <ul class="plain cards">
+        {states.map((state) => (
+          <li class="card" key={state}>
+            <h3>
+              <Badge state={state} /> partners
+            </h3>
+            <div class="figure">{formatNumber(all.filter((partner) => partner.state === state).length)}</div>
+          </li>
+        ))}
+      </ul>
+      {isComplete ? null : <p class="lead">Counted in the first {formatNumber(all.length)} partners.</p>}
+    </>
+  );
+}

@@ -1,0 +1,74 @@
+import type { JSX } from "preact";
+import { Link, useQueryState } from "../router/router.tsx";
+
+/** A filter of a list: a parameter of the address. */
+export interface FilterField {
+  readonly name: string;
+  readonly label: string;
+  /** `time`: a point in time, UTC, stored as ISO 8601. @default "text" */
+  readonly kind?: "text" | "select" | "time" | "number";
+  /** Of a `select`; the first choice is always "any". */
+  readonly options?: readonly (string | { readonly value: string; readonly label: string })[];
+  readonly placeholder?: string;
+}
+
+interface FilterFormProps {
+  readonly fields: readonly FilterField[];
+  /** Text of the button. @default "Apply" */
+  readonly action?: string;
+}
+
+const valueLengthMax = 512;
+
+/** Filters of a list. They become the address, so that a filtered list can be shared; the list begins anew. */
+export function FilterForm({ fields, action = "Apply" }: FilterFormProps): JSX.Element {
+  const state = useQueryState();
+  const apply = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const values = new FormData(event.currentTarget as HTMLFormElement);
+    const change = fields.map((field) => [field.name, storedValue(field, values.get(field.name))] as const);
+    state.set({ ...Object.fromEntries(change), cursor: null });
+  };
+  const isFiltered = fields.some(({ name }) => state.get(name) !== "");
+  const none = Object.fromEntries(["cursor", ...fields.map(({ name }) => name)].map((name) => [name, null]));
+  return (
+    // A new form for each address, so that it shows what the address says.
+    <form class="filters" key={state.query.toString()} onSubmit={apply}>
+      {fields.map((field) => (
+        <label key={field.name}>
+          <span>{field.label}</span>
+          {inputOf(field, state.get(field.name))}
+        </label>
+      ))}
+      <button type="submit">{action}</button>
+      {isFiltered ? <Link to={state.to(none)}>Clear</Link> : null}
+    </form>
+  );
+}
+
+function inputOf({ name, kind = "text", options = [], placeholder = "" }: FilterField, value: string): JSX.Element {
+  if (kind === "select") {
+    return (
+      <select name={name} value={value}>
+        <option value="">any</option>
+        {options.map((option) => {
+          const one = typeof option === "string" ? { value: option, label: option.replaceAll("_", " ") } : option;
+          return (
+            <option key={one.value} value={one.value}>
+              {one.label}
+            </option>
+          );
+        })}
+      </select>
+    );
+  }
+  const shown = kind === "time" ? value.replace(/(?::\d{2}(?:\.\d+)?)?Z$/u, "") : value;
+  const props = { name, value: shown, placeholder, maxLength: valueLengthMax };
+  if (kind === "time") return <input {...props} type="datetime-local" />;
+  return kind === "number" ? <input {...props} type="number" /> : <input {...props} type="text" />;
+}
+
+function storedValue({ kind }: FilterField, value: FormDataEntryValue | null): string | null {
+  if (typeof value !== "string" || value.trim() === "") return null;
+  return kind === "time" && !value.endsWith("Z") ? `${value}${value.length === 16 ? ":00" : ""}Z` : value.trim();
+}

@@ -1,0 +1,64 @@
+const numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+const shares = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
+
+/** A number with at most two decimals and groups of three; a dash for none. */
+export function formatNumber(value: number | null | undefined): string {
+  return value === null || value === undefined || Number.isNaN(value) ? "–" : numbers.format(value);
+}
+
+/** A share from 0 to 1 as percent; a dash for none. */
+export function formatShare(value: number | null | undefined): string {
+  return value === null || value === undefined || Number.isNaN(value) ? "–" : shares.format(value);
+}
+
+/** Milliseconds as `840 ms` or `1.2 s`; longer times as {@link formatSeconds}. A dash for none. */
+export function formatMs(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined || Number.isNaN(ms)) return "–";
+  if (Math.abs(ms) < 1_000) return `${numbers.format(ms < 10 ? ms : Math.round(ms))} ms`;
+  if (Math.abs(ms) < 60_000) return `${numbers.format(Math.round(ms / 100) / 10)} s`;
+  return formatSeconds(ms / 1_000);
+}
+
+const units = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["min", 60],
+  ["s", 1],
+] as const;
+
+/** Seconds in their two largest units: `2 h 5 min`, `3 d`, `42 s`. */
+export function formatSeconds(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const first = units.findIndex(([, size]) => whole >= size);
+  if (first < 0) return "0 s";
+  let rest = whole;
+  const parts = units.slice(first, first + 2).flatMap(([unit, size]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return count === 0 ? [] : [`${count} ${unit}`];
+  });
+  return parts.join(" ");
+}
+
+/** ISO 8601 as `2026-01-31 14:05:09 UTC`; the text itself when it is no time. */
+export function formatTime(at: string): string {
+  const ms = Date.parse(at);
+  return Number.isNaN(ms) ? at : `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** How far a time is from now: `3 min ago`, `in 20 s`, `now`. */
+export function formatDistance(atMs: number, nowMs: number): string {
+  const seconds = Math.round((atMs - nowMs) / 1_000);
+  if (Math.abs(seconds) < 1) return "now";
+  return seconds < 0 ? `${largestUnit(-seconds)} ago` : `in ${largestUnit(seconds)}`;
+}
+
+function largestUnit(seconds: number): string {
+  const [unit, size] = units.find(([, least]) => seconds >= least) ?? ["s", 1];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+/** A word of the API for readers: `half_open` as `half open`. */
+export function formatWord(word: string): string {
+  return word.replaceAll("_", " ");
+}

@@ -1,0 +1,53 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { Problem, Suggestion } from "../api/problem.ts";
+import { CopyButton } from "./copy-button.tsx";
+import { formatSeconds } from "./format.ts";
+
+interface ProblemNoticeProps {
+  readonly problem: Problem;
+  /** Asks again. */
+  readonly onRetry?: (() => void) | undefined;
+  /** What takes the suggestion, such as a button. @default its parameters are named */
+  readonly suggestion?: ((suggestion: Suggestion) => ComponentChildren) | undefined;
+}
+
+/** Says what failed, in the words of the server, and what to do. */
+export function ProblemNotice({ problem, onRetry, suggestion }: ProblemNoticeProps): JSX.Element {
+  const { title, detail, correlationId, retryAfterSeconds, errors } = problem;
+  const own = errors.filter((error) => error.detail !== detail);
+  return (
+    <div class="notice bad" role="alert">
+      <p class="notice-title">{title}</p>
+      <p>{detail}</p>
+      {problem.scopes.length === 0 ? null : <p>Ask for a token with the scope {problem.scopes.join(" or ")}.</p>}
+      {own.length === 0 ? null : (
+        <ul>
+          {own.map((error) => (
+            <li key={error.field}>
+              <code>{error.field}</code>: {error.detail}
+            </li>
+          ))}
+        </ul>
+      )}
+      {problem.suggestion === undefined ? null : (
+        <p>{suggestion === undefined ? namedSuggestion(problem.suggestion) : suggestion(problem.suggestion)}</p>
+      )}
+      {retryAfterSeconds === undefined ? null : <p>The server asks to wait {formatSeconds(retryAfterSeconds)}.</p>}
+      {correlationId === undefined ? null : (
+        <p class="correlation">
+          Correlation id <code>{correlationId}</code> <CopyButton text={correlationId} what="the correlation id" />
+        </p>
+      )}
+      {onRetry === undefined ? null : (
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+function namedSuggestion(suggestion: Suggestion): string {
+  const parts = Object.entries(suggestion).map(([name, value]) => `${name}=${value}`);
+  return `The server suggests ${parts.join(", ")}.`;
+}

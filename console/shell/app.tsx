@@ -1,0 +1,101 @@
+// The frame around the pages: sign-in or session, header, navigation. It reads nothing but the rights of the token.
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { createApiClient } from "../api/client.ts";
+import { isAbort } from "../api/problem.ts";
+import { SessionContext } from "../api/session-context.ts";
+import type { Me } from "../api/types.ts";
+import { pages } from "../pages.ts";
+import { Announcer } from "../parts/announcer.tsx";
+import { ThemeProvider } from "../parts/theme.tsx";
+import { RouterProvider } from "../router/router.tsx";
+import { takeFragmentToken } from "../sign-in/fragment-token.ts";
+import { createTokenSession, type Session } from "../sign-in/session.ts";
+import { SignInPage } from "../sign-in/sign-in-page.tsx";
+import type { SignedOut, Start } from "../sign-in/start-session.ts";
+import { Frame } from "./frame.tsx";
+import { Outlet } from "./outlet.tsx";
+
+/** The console from its start: sign-in, then the pages. */
+export function App({ start }: { readonly start: Start }): JSX.Element {
+  const [current, setCurrent] = useState<{ readonly start: Start; readonly hasLeft: boolean }>({
+    start,
+    hasLeft: false,
+  });
+  useNewToken(start, (session, again) => setCurrent({ start: { kind: "signed-in", session, again }, hasLeft: false }));
+  return (
+    <ThemeProvider>
+      <Announcer>
+        <RouterProvider>
+          {current.start.kind === "signed-in" ? (
+            <SignedIn
+              key={sessionKey(current.start.session)}
+              session={current.start.session}
+              again={current.start.again}
+              onLeave={(again) => setCurrent({ start: again, hasLeft: true })}
+            />
+          ) : (
+            <SignInPage state={current.start} hasLeft={current.hasLeft} />
+          )}
+        </RouterProvider>
+      </Announcer>
+    </ThemeProvider>
+  );
+}
+
+/** Takes a token that is put into the address of an open page, as `heliograph open` does in a tab that is open. */
+function useNewToken(start: Start, onSession: (session: Session, again: SignedOut) => void): void {
+  const local = start.kind === "signed-in" ? start.again : start;
+  useEffect(() => {
+    const take = (): void => {
+      const token = takeFragmentToken(location, history);
+      if (token !== undefined && local.kind === "local") onSession(createTokenSession(token), local);
+    };
+    window.addEventListener("hashchange", take);
+    return () => window.removeEventListener("hashchange", take);
+  }, [local, onSession]);
+}
+
+const keys = new WeakMap<Session, string>();
+
+/** Another session is another tree: nothing of the one before is kept. */
+function sessionKey(session: Session): string {
+  const key = keys.get(session) ?? crypto.randomUUID();
+  keys.set(session, key);
+  return key;
+}
+
+interface SignedInProps {
+  readonly session: Session;
+  readonly again: SignedOut;
+  readonly onLeave: (again: SignedOut) => void;
+}
+
+function SignedIn({ session, again, onLeave }: SignedInProps): JSX.Element {
+  const [hasEnded, setEnded] = useState(false);
+  const [me, setMe] = useState<Me | undefined>(undefined);
+  const api = useMemo(() => createApiClient(session.send, () => setEnded(true)), [session]);
+  useEffect(() => {
+    const abort = new AbortController();
+    api.read<Me>("/v1/me", abort.signal).then(
+      ({ body }) => setMe(body),
+      (error: unknown) => {
+        // Without an answer everything is shown, and each part says for itself what is refused.
+        if (!isAbort(error)) setMe(undefined);
+      },
+    );
+    return () => abort.abort();
+  }, [api]);
+  const view = useMemo(() => ({ api, me }), [api, me]);
+  const leave = (): void => {
+    void session.end();
+    onLeave(again);
+  };
+  return (
+    <SessionContext.Provider value={view}>
+      <Frame pages={pages} me={me} onSignOut={leave} ended={hasEnded ? again : undefined}>
+        <Outlet pages={pages} />
+      </Frame>
+    </SessionContext.Provider>
+  );
+}

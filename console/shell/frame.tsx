@@ -1,0 +1,89 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { mayUse } from "../api/session-context.ts";
+import type { Me } from "../api/types.ts";
+import type { PageEntry } from "../page-entry.ts";
+import { ThemeSwitch } from "../parts/theme.tsx";
+import { matchPath } from "../router/place.ts";
+import { Link, useRouter } from "../router/router.tsx";
+import { SignInAgain } from "../sign-in/sign-in-page.tsx";
+import type { SignedOut } from "../sign-in/start-session.ts";
+
+interface FrameProps {
+  readonly pages: readonly PageEntry[];
+  readonly me: Me | undefined;
+  readonly onSignOut: () => void;
+  /** Set once the server refused the token: what is shown stays. */
+  readonly ended: SignedOut | undefined;
+  readonly children: ComponentChildren;
+}
+
+/** Header, navigation and the place of the page. */
+export function Frame({ pages, me, onSignOut, ended, children }: FrameProps): JSX.Element {
+  const { place } = useRouter();
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [place.path]);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skipToMain}>
+        Skip to the content
+      </a>
+      <header class="top">
+        <Link to="/" class="brand">
+          Heliograph
+        </Link>
+        <button
+          type="button"
+          class="small menu-button"
+          aria-expanded={isOpen}
+          aria-controls="navigation"
+          onClick={() => setOpen(!isOpen)}
+        >
+          Menu
+        </button>
+        <div class="top-end">
+          {me === undefined ? null : (
+            <span class="who" title={`Tenants: ${me.tenants.join(", ")}`}>
+              {me.client}
+            </span>
+          )}
+          <ThemeSwitch />
+          <button type="button" class="small" onClick={onSignOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <nav id="navigation" class={isOpen ? "side open" : "side"} aria-label="Pages of the console">
+        <ul class="plain">{pages.map((page) => navigationItem(page, pages, me, place.path))}</ul>
+      </nav>
+      <main id="main" tabIndex={-1}>
+        {ended === undefined ? null : <SignInAgain state={ended} />}
+        {children}
+      </main>
+    </>
+  );
+}
+
+function navigationItem(
+  { path, label, scopes }: PageEntry,
+  pages: readonly PageEntry[],
+  me: Me | undefined,
+  at: string,
+): JSX.Element | null {
+  if (label === undefined || !mayUse(me, scopes)) return null;
+  const shown = pages.find((page) => matchPath(page.path, at) !== undefined);
+  const isHere = shown !== undefined && (shown.below ?? shown.path) === path;
+  return (
+    <li key={path}>
+      <Link to={path} isCurrent={isHere}>
+        {label}
+      </Link>
+    </li>
+  );
+}
+
+/** The fragment of the address stays free: it may hold a token only. */
+function skipToMain(event: MouseEvent): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>("#main")?.focus();
+}

@@ -1,0 +1,80 @@
+import type { ComponentType, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { PageEntry, PageProps } from "../page-entry.ts";
+import { Empty } from "../parts/empty.tsx";
+import { Page } from "../parts/page.tsx";
+import { Skeleton } from "../parts/reading.tsx";
+import { matchPath, type PathParameters } from "../router/place.ts";
+import { Link, useRouter } from "../router/router.tsx";
+
+interface Found {
+  readonly entry: PageEntry;
+  readonly parameters: PathParameters;
+}
+
+const loaded = new WeakMap<PageEntry, ComponentType<PageProps>>();
+
+/** Shows the page of the address. Each page is loaded when it is first shown. */
+export function Outlet({ pages }: { readonly pages: readonly PageEntry[] }): JSX.Element {
+  const { place } = useRouter();
+  const found = findPage(pages, place.path);
+  const [failed, setFailed] = useState<PageEntry | undefined>(undefined);
+  const [, setLoaded] = useState(0);
+  const entry = found?.entry;
+  useEffect(() => {
+    if (entry === undefined || loaded.has(entry)) return undefined;
+    let isHere = true;
+    entry.load().then(
+      (component) => {
+        loaded.set(entry, component);
+        if (isHere) setLoaded((before) => before + 1);
+      },
+      () => isHere && setFailed(entry),
+    );
+    return () => {
+      isHere = false;
+    };
+  }, [entry]);
+  if (found === undefined) return <UnknownPage />;
+  const Shown = loaded.get(found.entry);
+  if (Shown !== undefined) return <Shown key={place.path} parameters={found.parameters} />;
+  if (failed === found.entry) return <LostPage />;
+  return <Skeleton what="the page" lines={8} />;
+}
+
+function findPage(pages: readonly PageEntry[], path: string): Found | undefined {
+  for (const entry of pages) {
+    const parameters = matchPath(entry.path, path);
+    if (parameters !== undefined) return { entry, parameters };
+  }
+  return undefined;
+}
+
+function UnknownPage(): JSX.Element {
+  return (
+    <Page title="There is no such page">
+      <Empty
+        title="This address belongs to no page"
+        why="It may be mistyped, or from another version of the console."
+        next={<Link to="/">Go to Home</Link>}
+      />
+    </Page>
+  );
+}
+
+/** Its file is gone since the server was updated, or the network is. */
+function LostPage(): JSX.Element {
+  return (
+    <Page title="The page cannot be loaded">
+      <Empty
+        title="The server does not give the code of this page"
+        why="The network failed, or the server was updated since the console was opened."
+        next={
+          <button type="button" onClick={() => location.reload()}>
+            Load the console again
+          </button>
+        }
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,77 @@
+import type { ConsoleConfig } from "../api/types.ts";
+import { basePath } from "../router/place.ts";
+import { takeFragmentToken } from "./fragment-token.ts";
+import type { IssuerClient } from "./issuer-sign-in.ts";
+import { takePendingSignIn } from "./pending-sign-in.ts";
+import { createTokenSession, type Session } from "./session.ts";
+
+/** Where a reader stands before the first page. */
+export type Start = { readonly kind: "signed-in"; readonly session: Session; readonly again: SignedOut } | SignedOut;
+
+/** How a reader without a session gets one. */
+export type SignedOut =
+  /** There is an issuer to go to. `reason` says why the way there is not taken without a click. */
+  | { readonly kind: "issuer"; readonly reason?: string; readonly signIn: (returnTo: string) => Promise<void> }
+  /** The program on this machine: a command makes the token. */
+  | { readonly kind: "local" }
+  /** The installation names no issuer for the console. */
+  | { readonly kind: "unset" };
+
+const configMsMax = 15_000;
+/** A smaller difference is the time that the answer took. */
+const skewSecondsMin = 5;
+
+/** Reads what the server says of sign-in, and signs in with what the address holds. @throws Error without a server */
+export async function startSession(): Promise<Start> {
+  const token = takeFragmentToken(location, history);
+  const { config, skewSeconds } = await readConfig();
+  if (config.is_local) {
+    const local = { kind: "local" } as const;
+    return token === undefined ? local : { kind: "signed-in", session: createTokenSession(token), again: local };
+  }
+  if (config.issuer === null || config.client_id === null) return { kind: "unset" };
+  return startAtIssuer({
+    issuer: config.issuer,
+    clientId: config.client_id,
+    scopes: config.scopes ?? "",
+    clockSkewSeconds: skewSeconds,
+  });
+}
+
+async function startAtIssuer(client: IssuerClient): Promise<Start> {
+  const { finishSignIn, goToIssuer, returnPath } = await import("./issuer-sign-in.ts");
+  const again = { kind: "issuer", signIn: (returnTo: string) => goToIssuer(client, returnTo) } as const;
+  if (location.pathname !== returnPath) return again;
+  const returned = new URLSearchParams(location.search);
+  const pending = takePendingSignIn(sessionStorage);
+  history.replaceState(null, "", pending?.returnTo ?? `${basePath}/`);
+  if (pending === undefined) {
+    return { ...again, reason: "The issuer answered a sign-in that this tab did not begin." };
+  }
+  try {
+    return { kind: "signed-in", session: await finishSignIn(client, pending, returned), again };
+  } catch (error) {
+    return { ...again, reason: reasonOf(error) };
+  }
+}
+
+/** The issuer's own words, where it has some. */
+function reasonOf(error: unknown): string {
+  const { error_description: description, message } = error as { error_description?: unknown; message?: unknown };
+  const text = typeof description === "string" && description !== "" ? description : String(message ?? error);
+  return `The issuer did not sign you in: ${text.slice(0, 300)}`;
+}
+
+async function readConfig(): Promise<{ readonly config: ConsoleConfig; readonly skewSeconds: number }> {
+  const signal = AbortSignal.timeout(configMsMax);
+  const response = await fetch(`${basePath}/config.json`, { credentials: "omit", cache: "no-store", signal });
+  if (!response.ok) throw new Error(`The server answers ${response.status} to the console's configuration.`);
+  const config = (await response.json()) as ConsoleConfig;
+  return { config, skewSeconds: skewOf(response.headers.get("date"), Date.now()) };
+}
+
+/** Lead of the server's clock, seconds; 0 when it is small or unknown. */
+export function skewOf(date: string | null, nowMs: number): number {
+  const seconds = Math.round((Date.parse(date ?? "") - nowMs) / 1_000);
+  return Math.abs(seconds) >= skewSecondsMin ? seconds : 0;
+}
