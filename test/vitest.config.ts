@@ -27,8 +27,8 @@ export default defineConfig({
           isolate: false,
           // Two at least: most of what a unit test takes is waiting, not computing.
           maxWorkers: "100%",
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       ...serverSuites.map((suite, index) => ({
@@ -39,8 +39,9 @@ export default defineConfig({
           maxWorkers: filesAtOnce[suite],
           sequence: { groupOrder: index + 1 },
           globalSetup: ["test/support/suite-tools.ts"],
-          testTimeout: suite === "cluster" ? 180_000 : 120_000,
-          hookTimeout: suite === "cluster" ? 300_000 : 120_000,
+          // They only end what hangs: a busy host may slow a machine to a fourth of its speed.
+          testTimeout: suite === "cluster" ? 600_000 : 360_000,
+          hookTimeout: suite === "cluster" ? 900_000 : 360_000,
         },
       })),
     ],

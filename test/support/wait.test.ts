@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { waitFor } from "./wait.ts";
+import { ownMs, parseStolenTicks, waitFor } from "./wait.ts";
 
 describe("waitFor", () => {
   test("answers the first truthy value", async () => {
@@ -22,5 +22,22 @@ describe("waitFor", () => {
     };
     const wait = waitFor(look, { timeoutMs: 20, what: "the server to answer", pollMs: 1 });
     await expect(wait).rejects.toThrow("waited 20 ms in vain for the server to answer: connection refused");
+  });
+});
+
+describe("time that the host takes", () => {
+  const before = parseStolenTicks("cpu  100 10 40 5000 300 0 0 50 7 0\ncpu0 1 2 3");
+
+  test("is read from the first line, beside what programs used", () => {
+    expect(before).toEqual({ used: 150, stolen: 50 });
+  });
+
+  test.each([
+    ["counts in full when nothing was taken", { used: 250, stolen: 50 }, 1_000],
+    ["counts by half when half was taken", { used: 250, stolen: 150 }, 500],
+    ["counts by a fifth at least", { used: 151, stolen: 10_000 }, 200],
+    ["counts in full when nothing ran", { used: 150, stolen: 50 }, 1_000],
+  ])("%s", (_what, after, ms) => {
+    expect(ownMs(1_000, before, after)).toBe(ms);
   });
 });
