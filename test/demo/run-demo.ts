@@ -87,13 +87,20 @@ async function startStores(
 ): Promise<void> {
   const nowMs = Date.now();
   const endMs = nowMs + (onlyOnce ? hourMs : aheadMs);
-  for (const [store, port] of Object.entries(storePorts) as [DemoStoreName, number][]) {
-    unlessStopped();
-    const samples = openMetrics({ store, startMs: nowMs - pastMs, endMs });
-    const prometheus = await startPrometheus({ openMetrics: samples, port, minimum: storeMinimum });
-    stops.push(() => prometheus.stop());
-    say(`   store ${store}: a day of series in ${prometheus.url}, after ${Math.round((Date.now() - nowMs) / 1_000)} s`);
-  }
+  unlessStopped();
+  // A store that started is stopped even when the other one does not start.
+  const started = await Promise.allSettled(
+    (Object.entries(storePorts) as [DemoStoreName, number][]).map(async ([store, port]) => {
+      const samples = openMetrics({ store, startMs: nowMs - pastMs, endMs });
+      const prometheus = await startPrometheus({ openMetrics: samples, port, minimum: storeMinimum });
+      stops.push(() => prometheus.stop());
+      say(
+        `   store ${store}: a day of series in ${prometheus.url}, after ${Math.round((Date.now() - nowMs) / 1_000)} s`,
+      );
+    }),
+  );
+  unlessStopped();
+  for (const one of started) if (one.status === "rejected") throw one.reason;
 }
 
 function startHeliograph({ folder, port }: DemoOptions, natsServer: string, stops: Stops): Program {

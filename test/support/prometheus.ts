@@ -45,7 +45,7 @@ export interface PrometheusHandle {
 }
 
 const configDefault = "global: {}\nstorage:\n  tsdb:\n    out_of_order_time_window: 12h\n";
-const backfillMsMax = 120_000;
+const backfillMsMax = 300_000;
 const startTriesMax = 3;
 const fetchMsMax = 2_000;
 /** The longest that promtool knows, since it reads its whole input again for every block. */
