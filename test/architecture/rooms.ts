@@ -107,8 +107,8 @@ const table = `
   runtime/webhooks/authorization/ <
       crds/ bounds/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
   runtime/webhooks/records/ <
-      crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/
-      webhooks/partners/
+      crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/signing/
+      webhooks/settlement/ webhooks/partners/
   runtime/webhooks/telemetry/ < crds/ tracing/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <
       bounds/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
@@ -121,8 +121,8 @@ const table = `
       bounds/ pods/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts webhooks/settlement/
       webhooks/partners/ webhooks/records/ webhooks/delivery/
   runtime/webhooks/history/ <
-      crds/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/
-      webhooks/partners/ webhooks/records/
+      crds/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/signing/
+      webhooks/settlement/ webhooks/partners/ webhooks/records/
   runtime/webhooks/replay/ <
       bounds/ errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
@@ -225,8 +225,8 @@ const table = `
   runtime/http/authentication/ < bounds/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ <
-      crds/ webhooks/events/ webhooks/history/ webhooks/replay/ metrics/request/ metrics/promql/ metrics/bulk/ preview/
-      metrics/query-effect.ts
+      crds/ webhooks/events/ webhooks/settlement/ webhooks/history/ webhooks/replay/ metrics/request/ metrics/promql/
+      metrics/bulk/ preview/ metrics/query-effect.ts
   runtime/http/server/ <
       crds/ bounds/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
       http/authentication/ http/representation/ http/openapi/

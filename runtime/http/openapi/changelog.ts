@@ -23,6 +23,13 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "added",
         surface: "webhooks",
+        what:
+          "history of an event: accepted_at, the generation of a delivery, the settlement of an attempt, and what " +
+          "its recipient verifies",
+      },
+      {
+        kind: "added",
+        surface: "webhooks",
         what: "GET /webhooks/replay: the replays and redrives that a token may see, with who asked for what",
       },
       {

@@ -1,3 +1,5 @@
+import { signingSchemes } from "../../../crds/signing-key.ts";
+import { settlementTable } from "../../webhooks/settlement/settlement-table.ts";
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { partnerStates } from "../../webhooks/history/partner-list.ts";
 import { requestForms } from "../../webhooks/replay/request-forms.ts";
@@ -6,6 +8,7 @@ import { count, flag, list, object, ref, text, words, type JsonSchema, type Sche
 
 const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: "null" }] });
 
+const settlementKinds = Object.keys(settlementTable);
 const duration: JsonSchema = { type: "number", minimum: 0 };
 const met = { matched: count, in_progress: count, too_old: count, missing: count };
 
@@ -52,12 +55,14 @@ export const eventSchemas: SchemaSet = {
   EventAccepted: object({ event_id: text(), tenant: text(), duplicate: flag }),
   EventHistory: object({
     event: { type: "object" },
+    accepted_at: ref("Time"),
     routed_at: nullable(ref("Time")),
     deliveries: list(ref("DeliveryHistory")),
   }),
   DeliveryHistory: object({
     partner: text(),
     state: words(deliveryStates),
+    generation: { ...count, description: "0 for the event itself; each replay is one more" },
     reason: nullable(text()),
     next_attempt_at: nullable(ref("Time")),
     handled: nullable(words(["manual"])),
@@ -85,9 +90,23 @@ export const eventSchemas: SchemaSet = {
         object({ headers: { type: "object", additionalProperties: text() }, body: text(), body_truncated: flag }),
       ),
       replay_id: nullable(text()),
+      settlement: object({ kind: words(settlementKinds) }, { at: ref("Time") }),
+      signed: nullable(ref("AttemptSignature")),
     },
     { pod: text({ description: "Who made the attempt; with the scope admin:debug" }) },
   ),
+  AttemptSignature: object({
+    scheme: words(signingSchemes),
+    key_ids: list(text()),
+    canonical: nullable(
+      text({
+        description:
+          "The text under the signature of the newest key. Null when it is longer than 16 KiB. One with the " +
+          "endpoint's URL is for tokens of the partner and for the scope admin:debug",
+      }),
+    ),
+    headers: { type: "object", additionalProperties: text() },
+  }),
   EventIdUse: object({
     event_id: text(),
     events: list(object({ tenant: text(), type: text(), accepted_at: ref("Time") })),

@@ -16,6 +16,7 @@ import type { Partner } from "../partners/partner.ts";
 import { readStoredState } from "./stored-state.ts";
 import { decideRedelivery, type RedeliveryDecision } from "./redelivery.ts";
 import { settle, type Settlement } from "../settlement/settle.ts";
+import { keepSignature, type KeptSignature } from "../signing/kept-signature.ts";
 import { signersAt } from "../signing/signers.ts";
 import type { AttemptSpan } from "../telemetry/delivery-spans.ts";
 
@@ -88,7 +89,10 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
   context.onStage("loaded", delivery.eventId);
   const span = context.spans.attempt(delivery, partner.label);
   const startedAtMs = context.now();
-  const outcome = validation.failure ?? (await send(context, work, partner, startedAtMs, span));
+  const { outcome, signed } =
+    validation.failure === undefined
+      ? await send(context, work, partner, startedAtMs, span)
+      : { outcome: validation.failure, signed: undefined };
   if (context.ending.aborted) {
     // The sender was closed during the attempt. The next worker of the message repeats it.
     return "done";
@@ -100,7 +104,7 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
     context,
     work,
     lane,
-    { delivery, partner, startedAtMs, outcome, settlement, pod: context.podId },
+    { delivery, partner, startedAtMs, outcome, settlement, pod: context.podId, ...(signed && { signed }) },
     span,
   );
   span.end(settlement);
@@ -113,7 +117,7 @@ async function send(
   partner: Partner,
   sentAtMs: number,
   span: AttemptSpan,
-): Promise<Outcome> {
+): Promise<{ readonly outcome: Outcome; readonly signed: KeptSignature }> {
   const { delivery, message } = work;
   const { endpoint, signing, networks } = partner.config;
   const keys = signersAt(partner.signers, signing.sideBySide === true, sentAtMs);
@@ -144,7 +148,7 @@ async function send(
     networks,
   });
   span.sent(url, outcome);
-  return outcome;
+  return { outcome, signed: keepSignature(signing.scheme, keys, url, headers) };
 }
 
 /** Writes the record, then applies the settlement. @param span undefined when nothing was sent */

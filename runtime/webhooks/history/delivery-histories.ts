@@ -5,6 +5,7 @@ import { isHandled, type HandledNote } from "../records/handled-record.ts";
 import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
+import { noSignatures, type SignatureHistory, type SignatureOf } from "./signature-history.ts";
 
 /**
  * The state of a delivery. `held`: waits until its partner may be sent to. `rejected` and `dead`: stored as a dead
@@ -18,6 +19,8 @@ export interface DeliveryHistory {
   /** `namespace/name`. */
   readonly partner: string;
   readonly state: DeliveryState;
+  /** 0 for the event itself; each replay is one more. */
+  readonly generation: number;
   /** Code of the last failure, or the reason why the delivery is held or not routed; null without one. */
   readonly reason: string | null;
   /** ISO 8601 UTC, never in the past; null when no attempt is scheduled, or the next one is due. */
@@ -43,8 +46,18 @@ interface AttemptHistory {
   readonly response: ResponseHistory | null;
   /** The replay of the attempt; null for none. */
   readonly replay_id: string | null;
+  readonly settlement: SettlementHistory;
+  /** What the recipient verifies; null when nothing was signed, or in records of earlier versions. */
+  readonly signed: SignatureHistory | null;
   /** The pod that made the attempt; for administrators only. */
   readonly pod?: string;
+}
+
+/** How an attempt settled its delivery. */
+interface SettlementHistory {
+  readonly kind: Settlement["kind"];
+  /** Time from which the next attempt is due; for `retry` only. ISO 8601 UTC. */
+  readonly at?: string;
 }
 
 interface PhasesHistory {
@@ -78,6 +91,8 @@ interface DeliveryNotes {
   readonly refused: readonly string[];
   /** Unix milliseconds by JetStream's clock. */
   readonly nowMs: number;
+  /** @default no signature is shown */
+  readonly signatureOf?: SignatureOf;
 }
 
 /** Histories by partner. The attempts may have any order, and a waiting partner may have none. */
@@ -86,6 +101,7 @@ export function deliveryHistories(
   waiting: Waiting,
   notes: DeliveryNotes,
 ): readonly DeliveryHistory[] {
+  const { signatureOf = noSignatures } = notes;
   const byPartner = new Map<string, AttemptRecord[]>([...waiting.keys(), ...notes.refused].map((label) => [label, []]));
   for (const record of attempts) {
     const label = `${record.partner.namespace}/${record.partner.name}`;
@@ -94,10 +110,12 @@ export function deliveryHistories(
   const labels = [...byPartner.keys()].sort();
   return labels.map((partner) => {
     const ordered = (byPartner.get(partner) ?? []).toSorted((a, b) => compareAttempts(a, b));
+    const live = waiting.get(partner);
     return {
       partner,
-      ...standing(partner, ordered, waiting.get(partner), notes),
-      attempts: ordered.map(attemptHistory),
+      ...standing(partner, ordered, live, notes),
+      generation: Math.max(live?.generation ?? 0, ordered.at(-1)?.generation ?? 0),
+      attempts: ordered.map((record) => attemptHistory(record, signatureOf)),
     };
   });
 }
@@ -171,13 +189,16 @@ function standingOf(
   };
 }
 
-function attemptHistory({ number, at, durationMs, timings, outcome, replayId, pod }: AttemptRecord): AttemptHistory {
+function attemptHistory(record: AttemptRecord, signatureOf: SignatureOf): AttemptHistory {
+  const { number, at, durationMs, timings, outcome, replayId, pod } = record;
   const made = {
     attempt: number,
     at,
     duration_ms: durationMs,
     phases_ms: phasesHistory(timings),
     replay_id: replayId ?? null,
+    settlement: settlementHistory(record.settlement),
+    signed: signatureOf(record),
     pod,
   };
   if (outcome.kind === "failure") {
@@ -185,6 +206,11 @@ function attemptHistory({ number, at, durationMs, timings, outcome, replayId, po
     return { ...made, status: null, error: { reason, detail }, response: null };
   }
   return { ...made, status: outcome.status, error: null, response: responseHistory(outcome) };
+}
+
+function settlementHistory(settlement: Settlement): SettlementHistory {
+  const { kind } = settlement;
+  return settlement.kind === "retry" ? { kind, at: new Date(settlement.atMs).toISOString() } : { kind };
 }
 
 function phasesHistory({ dnsMs, connectMs, tlsMs, firstByteMs }: AttemptTimings): PhasesHistory {

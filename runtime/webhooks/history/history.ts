@@ -10,7 +10,8 @@ import { parseHandled } from "../records/handled-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { viewOf, type HistoryView } from "./history-view.ts";
 import type { RegisteredPartner } from "../partners/partner-registry.ts";
-import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
+import { signaturesOf } from "./signature-history.ts";
 import type { Partner } from "../partners/partner.ts";
 import { parseRouted } from "../records/routed-note.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
@@ -21,6 +22,8 @@ import { deliveryHistories, type DeliveryHistory, type Waiting, type WaitingDeli
 export interface EventHistory {
   /** The event, byte for byte as received. */
   readonly event: Uint8Array;
+  /** ISO 8601 UTC by JetStream's clock. */
+  readonly accepted_at: string;
   /**
    * Time at which the router found that no partner, or not every partner, gets the event; null otherwise. ISO 8601 UTC.
    */
@@ -57,8 +60,11 @@ export async function readHistory(
   const waiting = new Map([...(await waitingRemoved(deps, event)), ...(await waitingPartners(deps, event))]);
   // Attempts are read last: a delivery that is not live any more by then has stored its attempt.
   const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
-  const standings = standingsOf(stored, waiting, deps.now(), view);
-  return isNarrowed(view) && standings.deliveries.length === 0 ? undefined : { event: event.body, ...standings };
+  const standings = standingsOf(stored, waiting, deps.now(), view, event);
+  const acceptedAt = new Date(event.acceptedAtMs).toISOString();
+  return isNarrowed(view) && standings.deliveries.length === 0
+    ? undefined
+    : { event: event.body, accepted_at: acceptedAt, ...standings };
 }
 
 /** The stream sequence of an event; undefined when the caller may not see its history. */
@@ -82,16 +88,25 @@ export function historyBytes({ event, ...rest }: EventHistory): Uint8Array {
   return Buffer.concat([Buffer.from('{"event":'), event, Buffer.from(`,${members}`)]);
 }
 
-/** The deliveries of an event by its records and live messages, for a caller. */
+/**
+ * The deliveries of an event by its records and live messages, for a caller.
+ *
+ * @param event shows the signatures of the attempts. @default none is shown
+ */
 export function standingsOf(
   stored: readonly StoredMessage[],
   waiting: Waiting,
   nowMs: number,
   view: HistoryView = {},
+  event?: Pick<StoredEvent, "body">,
 ): Pick<EventHistory, "routed_at" | "deliveries"> {
   const note = parseRouted(stored);
   const refused = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
-  const all = deliveryHistories(parseAttempts(stored), waiting, { handled: parseHandled(stored), refused, nowMs });
+  const attempts = parseAttempts(stored);
+  const visible = attempts.filter(({ partner: { namespace, name } }) => mayNamePartner(view, `${namespace}/${name}`));
+  const signatures = event === undefined ? {} : { signatureOf: signaturesOf(event, visible, view) };
+  const notes = { handled: parseHandled(stored), refused, nowMs, ...signatures };
+  const all = deliveryHistories(attempts, waiting, notes);
   // The note could reveal another partner to a narrowed caller.
   return { routed_at: isNarrowed(view) ? null : (note?.at ?? null), deliveries: viewOf(all, view) };
 }

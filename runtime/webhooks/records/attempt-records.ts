@@ -6,6 +6,7 @@ import { eventHash, messageId, type AttemptId } from "../ids.ts";
 import type { AttemptTimings, FailureReason, Outcome } from "../settlement/outcome.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
+import type { KeptSignature } from "../signing/kept-signature.ts";
 
 /**
  * The stored form of one attempt. It is written before its settlement is applied. After a crash, the settlement is then
@@ -27,6 +28,8 @@ export interface AttemptRecord extends AttemptId {
   readonly pod: string;
   /** The replay that the attempt belongs to. */
   readonly replayId?: string;
+  /** Absent when nothing was signed, and in records of earlier versions. */
+  readonly signed?: KeptSignature;
 }
 
 /** Outcome of an attempt, cut to the parts that history shows. */
@@ -48,6 +51,8 @@ interface RecordableAttempt {
   readonly outcome: Outcome;
   readonly settlement: Settlement;
   readonly pod: string;
+  /** @default nothing was signed */
+  readonly signed?: KeptSignature;
 }
 
 /** An attempt that was made. */
@@ -73,6 +78,7 @@ export function attemptRecord({
   outcome,
   settlement,
   pod,
+  signed,
 }: RecordableAttempt): AttemptRecord {
   const { uid, namespace, name } = partner.config;
   const { did, generation, attempt, hop, eventId, tenant } = delivery;
@@ -92,6 +98,7 @@ export function attemptRecord({
     settlement,
     pod,
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
+    ...(signed === undefined ? {} : { signed }),
   };
 }
 

@@ -14,7 +14,7 @@ export interface DeadLetter extends DeliveryRecord {
   readonly partnerName: { readonly uid: string; readonly namespace: string; readonly name: string };
   /** ISO 8601 UTC by JetStream's clock. */
   readonly endedAt: string;
-  /** The last attempts of this delivery. */
+  /** The last attempts of this delivery, without their signatures. */
   readonly attempts: readonly AttemptRecord[];
   readonly body: string;
 }
@@ -47,7 +47,7 @@ export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
     reason,
     partnerName: { uid, namespace, name },
     endedAt: new Date(endedAtMs).toISOString(),
-    attempts: attempts.slice(-attemptsMax),
+    attempts: attempts.slice(-attemptsMax).map(({ signed: _signed, ...attempt }) => attempt),
     body: Buffer.from(body).toString("base64"),
   };
   const { partner: key, did } = delivery;

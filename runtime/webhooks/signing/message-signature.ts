@@ -88,7 +88,29 @@ export function messageSignatureHeaders(
   };
 }
 
-function componentsOf({ method, url, headers }: MessageParts, digest: string): readonly Component[] {
+/**
+ * Builds the headers of an attempt again from `Signature-Input` and `Signature`, and the text under the first one.
+ *
+ * @returns undefined when `Signature-Input` is malformed or covers a component that the attempt lacks
+ */
+export function messageSignedText(
+  parts: Omit<MessageParts, "sentAtMs">,
+): { readonly headers: Readonly<Record<string, string>>; readonly text: Uint8Array } | undefined {
+  const digest = contentDigest(parts.body);
+  const values = new Map(componentsOf(parts, digest));
+  const [first] = parseSignatureInputs(parts.headers["Signature-Input"] ?? "") ?? [];
+  const covered = first?.components.flatMap((name): readonly Component[] => {
+    const value = values.get(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  if (first === undefined || covered?.length !== first.components.length) return undefined;
+  return {
+    headers: { ...parts.headers, "Content-Digest": digest },
+    text: Buffer.from(signatureBase(covered, first.text)),
+  };
+}
+
+function componentsOf({ method, url, headers }: Omit<MessageParts, "sentAtMs">, digest: string): readonly Component[] {
   const byName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   const covered = coveredHeaders.flatMap((name): readonly Component[] => {
     const value = byName.get(name);

@@ -4,12 +4,15 @@ import { isInForce, signingKeyOf, type SigningKey } from "./keys.ts";
 
 /** A signing key of a partner. */
 export type Signer = SigningKey & {
+  /** Its id in the configuration. @default none, outside of a configuration */
+  readonly id?: string;
   /** Unix milliseconds after which it does not sign. @default never */
   readonly notAfterMs?: number;
 };
 
 /** A key in the configuration of a partner. */
 interface SignerConfig {
+  readonly id?: string;
   /** Name of the key in the material. */
   readonly material: string;
   readonly notAfterMs?: number;
@@ -36,12 +39,12 @@ export function signersAt(signers: readonly Signer[], isSideBySide: boolean, now
 
 function readSigner(
   scheme: SigningScheme,
-  { notAfterMs }: SignerConfig,
+  { id, notAfterMs }: SignerConfig,
   base64: string | undefined,
 ): Signer | undefined {
   const key = readSigningKey(scheme, Buffer.from(base64 ?? "", "base64"));
   if ("fault" in key) return undefined;
   // A key object signs seven times as fast as its bytes.
   const ready = "secret" in key ? { ...key, secret: createSecretKey(key.secret) } : signingKeyOf(key);
-  return { ...ready, ...(notAfterMs === undefined ? {} : { notAfterMs }) };
+  return { ...ready, ...(id === undefined ? {} : { id }), ...(notAfterMs === undefined ? {} : { notAfterMs }) };
 }

@@ -39,11 +39,27 @@ export function standardWebhookHeaders(
   keys: readonly SigningKey[],
   { eventId, sentAtMs, body }: { readonly eventId: string; readonly sentAtMs: number; readonly body: Uint8Array },
 ): Readonly<Record<string, string>> {
-  const id = webhookId(eventId);
-  const timestamp = String(Math.floor(sentAtMs / secondMs));
-  const signed = signedBytes({ id, timestamp, body });
+  const parts = partsOf(eventId, sentAtMs, body);
+  const signed = signedBytes(parts);
   const signatures = keys.map((key) => signatureBy(key, signed));
-  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
+  return signedHeaders(parts, signatures.join(" "));
+}
+
+/** Builds the headers of an attempt again from its signatures, and the text under them. */
+export function standardSignedText(
+  { eventId, at, body }: { readonly eventId: string; readonly at: string; readonly body: Uint8Array },
+  { "webhook-signature": signatures = "" }: Readonly<Record<string, string>>,
+): { readonly headers: Readonly<Record<string, string>>; readonly text: Uint8Array } {
+  const parts = partsOf(eventId, Date.parse(at), body);
+  return { headers: signedHeaders(parts, signatures), text: signedBytes(parts) };
+}
+
+function partsOf(eventId: string, sentAtMs: number, body: Uint8Array): StandardParts {
+  return { id: webhookId(eventId), timestamp: String(Math.floor(sentAtMs / secondMs)), body };
+}
+
+function signedHeaders({ id, timestamp }: StandardParts, signatures: string): Readonly<Record<string, string>> {
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures };
 }
 
 /**

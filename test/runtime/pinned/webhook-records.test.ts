@@ -29,6 +29,7 @@ import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createDeadLettersApi, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
 import { keepRouted } from "../../../runtime/webhooks/delivery/keep-routed.ts";
+import { keepSignature, type KeptSignature } from "../../../runtime/webhooks/signing/kept-signature.ts";
 import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
 import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";
 import { createTakenIds } from "../../../runtime/webhooks/ingest/taken-ids.ts";
@@ -99,8 +100,14 @@ const context = {
   metrics: createDeliveryMetrics(new Registry()),
 } as unknown as DeliveryContext;
 
-async function attemptOf(of: DeliveryRecord, outcome: Outcome, settlement: Settlement): Promise<string> {
-  const record = attemptRecord({ delivery: of, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" });
+async function attemptOf(
+  of: DeliveryRecord,
+  outcome: Outcome,
+  settlement: Settlement,
+  signed?: KeptSignature,
+): Promise<string> {
+  const made = { delivery: of, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" };
+  const record = attemptRecord(signed === undefined ? made : { ...made, signed });
   await attempts.append(of.tenant, eventHash(of.eventId), JSON.stringify(record));
   return nats.take();
 }
@@ -230,6 +237,12 @@ test("what is written into streams has these bytes", async () => {
     "attempt rejected": await settled(answered(404)),
     "attempt disabled": await settled(answered(410)),
     "attempt dead": await settled(failed, nowMs - 3_600_000),
+    "attempt with a signature": await attemptOf(
+      first,
+      answered(204),
+      { kind: "delivered" },
+      keepSignature("HmacV1", [{ id: "k1" }], new URL("https://partner.example/a/b?c"), { "X-Signature": "v1=s" }),
+    ),
     "attempt without a replay": await attemptOf(first, failed, { kind: "dead", reason: "connect" }),
     ...(await notes()),
     ...(await letters()),
@@ -255,6 +268,7 @@ const names = ["attempt retried", "attempt without a replay", "routed note"];
 
 test("what was written into streams is read as it was meant", async () => {
   const stored = [...names.map((name) => storedAs(name)), storedAs("dead letter and record of a full backlog")];
+  const acceptedAt = new Date(nowMs).toISOString();
   const history = standingsOf(stored, new Map(), nowMs);
   const handled = standingsOf([...stored.slice(1), storedAs("handled note")], new Map(), nowMs);
   const refusedOnly = standingsOf([storedAs("routed note")], new Map(), nowMs);
@@ -268,7 +282,7 @@ test("what was written into streams is read as it was meant", async () => {
   const query = { partner: "default/one", afterSeq: 0, limit: 1 };
   const listed = await createDeadLettersApi(deps).list(query, { client: "support", tenants: ["*"] });
   expect({
-    history: withoutDetails(Buffer.from(historyBytes({ event: body, ...history })).toString()),
+    history: withoutDetails(Buffer.from(historyBytes({ event: body, accepted_at: acceptedAt, ...history })).toString()),
     "history of a handled delivery": withoutDetails(JSON.stringify(handled)),
     "history of an event that a partner may not get": JSON.stringify(refusedOnly),
     "use of an event id": JSON.stringify(use),

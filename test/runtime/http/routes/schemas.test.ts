@@ -11,7 +11,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  */
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
-  "2026-11-22": "779d8b98e3092690",
+  "2026-11-22": "991572f32d14e4d1",
 };
 
 let server: MetricsServer;

@@ -114,6 +114,8 @@ describe("the history of a delivery", () => {
         error: { reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" },
         response: null,
         replay_id: null,
+        settlement: { kind: "retry", at: "2026-01-02T00:00:00.000Z" },
+        signed: null,
         pod: "pod-1",
       },
       {
@@ -125,6 +127,8 @@ describe("the history of a delivery", () => {
         error: null,
         response: { headers: { "x-trace-id": "t-1" }, body: "text", body_truncated: true },
         replay_id: null,
+        settlement: { kind: "retry", at: "2026-01-02T00:00:00.000Z" },
+        signed: null,
         pod: "pod-1",
       },
     ]);

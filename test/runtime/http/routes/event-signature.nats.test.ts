@@ -1,0 +1,191 @@
+import { createHmac, createPublicKey, verify, type JsonWebKey } from "node:crypto";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PartnerConfig } from "../../../../crds/config.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
+import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { startWebhookPartner, type WebhookPartnerServer } from "../../../support/webhook-partner.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  startEngine,
+  testSecret,
+  type TestEngine,
+} from "../../webhooks/engine-fixture.ts";
+import { pemOf, rfcEd25519 } from "../../webhooks/signing/key-material.ts";
+
+const timeoutMs = 20_000;
+const privateKey = "default/private-key/pem";
+const standardSecret = Buffer.from("another key of at least thirty-two bytes, for tests");
+const standardKey = "default/standard-key/secret";
+
+let server: NatsServerHandle;
+let recipient: WebhookPartnerServer;
+let engine: TestEngine;
+let app: ReturnType<typeof createPublicServer>;
+beforeAll(async () => {
+  server = await startNatsServer();
+  recipient = await startWebhookPartner(({ path, attempt }) => ({
+    status: path.startsWith("/hmac") && attempt === 1 ? 503 : 200,
+  }));
+  const config = configOf(
+    partner("hmac", { scheme: "HmacV1", keys: [{ id: "k1", material: "default/partner-key/secret" }] }),
+    partner("standard", { scheme: "StandardWebhooks", keys: [{ id: "whsec-2026", material: standardKey }] }),
+    partner("message", { scheme: "HttpMessageSignatures", keys: [{ id: "ed-2026", material: privateKey }] }),
+  );
+  const more = {
+    [privateKey]: Buffer.from(pemOf(rfcEd25519)).toString("base64"),
+    [standardKey]: standardSecret.toString("base64"),
+  };
+  engine = await startEngine(server.url, { ...config, material: { ...config.material, ...more } });
+  app = createPublicServer({
+    log: pino({ level: "silent" }),
+    observe: () => undefined,
+    now: Date.now,
+    authenticate: async (authorization) => JSON.parse(authorization ?? "") as Caller,
+    routes: webhookRoutes(engine.engine),
+  });
+  await engine.ingest(eventBytes("evt.1"));
+  await engine.ingest(eventBytes("long", { data: { text: "x".repeat(20_000) } }));
+  await Promise.all(["evt.1", "long"].map(untilDelivered));
+});
+afterAll(async () => {
+  await app?.close();
+  await engine?.stop();
+  await recipient?.close();
+  await server?.stop();
+});
+
+function partner(name: string, signing: PartnerConfig["signing"]): PartnerConfig {
+  return partnerConfig(name, new URL(`/${name}/hook`, recipient.url).href, { signing });
+}
+
+async function untilDelivered(id: string): Promise<void> {
+  const look = async () => {
+    const { deliveries = [] } = (await engine.engine.history.event(id, ["*"])) ?? {};
+    return (deliveries.length === 3 && deliveries.every(({ state }) => state === "delivered")) || undefined;
+  };
+  await waitFor(look, { timeoutMs, what: `the deliveries of ${id}` });
+}
+
+interface Signed {
+  readonly scheme: string;
+  readonly key_ids: readonly string[];
+  readonly canonical: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Shown {
+  readonly accepted_at: string;
+  readonly deliveries: readonly {
+    readonly partner: string;
+    readonly generation: number;
+    readonly attempts: readonly { readonly attempt: number; readonly settlement: object; readonly signed: Signed }[];
+  }[];
+}
+
+const admin = { scopes: ["webhooks:read", "admin:debug"] };
+const tenant = { scopes: ["webhooks:read"], tenants: ["acme"] };
+const ofPartners = { scopes: ["webhooks:read"], partners: ["default/hmac", "default/message", "default/standard"] };
+
+async function shown(id: string, claims: Partial<Caller>): Promise<Shown> {
+  const everything = { client: "c", tenants: ["*"], regions: [], environments: [], metrics: [], roles: [] };
+  const headers = { authorization: JSON.stringify({ ...everything, ...claims }) };
+  const response = await app.inject({ url: `/webhooks/events/${id}`, headers });
+  expect(response.statusCode).toBe(200);
+  return response.json<Shown>();
+}
+
+const deliveryTo = ({ deliveries }: Shown, name: string) => {
+  const found = deliveries.find((delivery) => delivery.partner === `default/${name}`);
+  if (found === undefined) throw new Error(`no delivery to ${name}`);
+  return found;
+};
+const signedFor = (history: Shown, name: string): Signed => {
+  const signed = deliveryTo(history, name).attempts.at(-1)?.signed;
+  if (signed === undefined) throw new Error(`nothing signed for ${name}`);
+  return signed;
+};
+const hmac = (key: Buffer, text: string): string => createHmac("sha256", key).update(text).digest("base64");
+
+describe("the history of an event", () => {
+  test.each([
+    ["an administrator", admin],
+    ["the partner", ofPartners],
+  ])("lets %s verify a HmacV1 signature by hand", async (_, claims) => {
+    const { canonical, key_ids: ids, headers } = signedFor(await shown("evt.1", claims), "hmac");
+    expect(ids).toEqual(["k1"]);
+    expect(headers["X-Signature"]).toBe(`v1=${hmac(testSecret, canonical ?? "")}`);
+    expect(canonical?.split("\n").slice(0, 3)).toEqual([headers["X-Timestamp"], "POST", "/hmac/hook"]);
+    const sent = recipient.of("evt.1").findLast(({ path }) => path === "/hmac/hook");
+    expect([sent?.headers["x-signature"], sent?.headers["x-timestamp"]]).toEqual([
+      headers["X-Signature"],
+      headers["X-Timestamp"],
+    ]);
+  });
+
+  test("lets every caller verify a Standard Webhooks signature by hand", async () => {
+    for (const claims of [admin, ofPartners, tenant]) {
+      const { canonical, key_ids: ids, headers } = signedFor(await shown("evt.1", claims), "standard");
+      expect(ids).toEqual(["whsec-2026"]);
+      expect(headers["webhook-signature"]).toBe(`v1,${hmac(standardSecret, canonical ?? "")}`);
+      expect(canonical?.startsWith(`evt%2E1.${headers["webhook-timestamp"]}.{"event_id"`)).toBe(true);
+    }
+  });
+
+  test("lets the partner verify an HTTP message signature with the public key that is served", async () => {
+    const { canonical, key_ids: ids, headers } = signedFor(await shown("evt.1", ofPartners), "message");
+    const served = await app.inject({ url: "/webhooks/partners/default/message/jwks.json" });
+    const [key] = served.json<{ readonly keys: readonly (JsonWebKey & { readonly kid: string })[] }>().keys;
+    if (key === undefined) throw new Error("no key is served");
+    const signature = Buffer.from(
+      /:(?<base64>.*):/u.exec(headers["Signature"] ?? "")?.groups?.["base64"] ?? "",
+      "base64",
+    );
+    expect(verify(null, Buffer.from(canonical ?? ""), createPublicKey({ key, format: "jwk" }), signature)).toBe(true);
+    expect([ids, headers["Signature-Input"]?.includes(key.kid)]).toEqual([["ed-2026"], true]);
+    expect(canonical).toContain('"@path": /message/hook');
+  });
+
+  test("shows a token of a tenant no URL of a partner", async () => {
+    const history = await shown("evt.1", tenant);
+    expect(["hmac", "message"].map((name) => signedFor(history, name).canonical)).toEqual([null, null]);
+    expect(JSON.stringify(history)).not.toMatch(/\/hook|127\.0\.0\.1/u);
+    expect(signedFor(history, "hmac").headers["X-Signature"]).toMatch(/^v1=/u);
+  });
+
+  test("holds no text over a long event, unless the scheme signs its digest", async () => {
+    const history = await shown("long", admin);
+    expect(signedFor(history, "standard").canonical).toBeNull();
+    expect(signedFor(history, "hmac").headers["X-Signature"]).toBe(
+      `v1=${hmac(testSecret, signedFor(history, "hmac").canonical ?? "")}`,
+    );
+  });
+
+  test("says when the event was accepted, how each attempt settled, and the generation", async () => {
+    const history = await shown("evt.1", admin);
+    expect(Math.abs(Date.parse(history.accepted_at) - Date.now())).toBeLessThan(10 * 60_000);
+    const { attempts, generation } = deliveryTo(history, "hmac");
+    expect(generation).toBe(0);
+    expect(attempts.map(({ settlement }) => settlement)).toEqual([
+      { kind: "retry", at: expect.stringMatching(/^\d{4}-.*Z$/u) },
+      { kind: "delivered" },
+    ]);
+    expect(new Set(attempts.map(({ signed }) => signed.headers["X-Signature"])).size).toBe(2);
+    const body = Buffer.from(JSON.stringify({ event_ids: ["evt.1"], partners: ["default/standard"] }));
+    await engine.engine.replays.replay(body, { client: "support", tenants: ["*"] });
+    const replayed = async () => {
+      const delivery = deliveryTo(await shown("evt.1", admin), "standard");
+      return delivery.attempts.length === 2 ? delivery : undefined;
+    };
+    const delivery = await waitFor(replayed, { timeoutMs, what: "the replay" });
+    expect(delivery.generation).toBe(1);
+    const [first, second] = delivery.attempts.map(({ signed }) => signed);
+    expect(first?.canonical).not.toBe(second?.canonical);
+    expect(second?.headers["webhook-signature"]).toBe(`v1,${hmac(standardSecret, second?.canonical ?? "")}`);
+  });
+});
