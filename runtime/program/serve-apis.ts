@@ -8,6 +8,7 @@ import { createAddressReader } from "../http/authentication/client-address.ts";
 import { KeySource } from "../http/authentication/key-source.ts";
 import { loadKeys } from "../http/authentication/load-keys.ts";
 import { eventRoutes } from "../http/routes/events.ts";
+import { meRoute } from "../http/routes/me.ts";
 import { metricsRoutes } from "../http/routes/metrics.ts";
 import { peerRoutes } from "../http/routes/peers.ts";
 import { previewRoutes } from "../http/routes/preview.ts";
@@ -21,11 +22,13 @@ import { createPublicServer } from "../http/server/public-server.ts";
 import { stopServer } from "../http/server/stop-server.ts";
 import { openTlsFiles } from "../http/server/tls-files.ts";
 import { registerHealthMetrics } from "./health-metrics.ts";
+import { openConsole } from "./open-console.ts";
 import { logsForPod, type ProgramContext } from "./program-plan.ts";
 import type { Engines } from "./start-engines.ts";
 import { createPrometheusApi } from "../prometheus/create-prometheus-api.ts";
 import { startStep } from "./start-error.ts";
 import { healthOf } from "./status.ts";
+import { version } from "../version.ts";
 
 /** Opens the admin port: health, metrics and `/configz`. Resolves with its URL. @throws StartError `port` */
 export async function serveAdmin(context: ProgramContext): Promise<string> {
@@ -73,6 +76,7 @@ export async function servePublic(context: ProgramContext, { engine, metrics, pr
     keys: new KeySource(() => loadKeys(issuer), Date.now),
   }));
   const routes = [
+    meRoute({ version, partnersClaim: settings.partnersClaim }),
     ...eventRoutes(engine),
     ...webhookRoutes(engine, settings.partnersClaim),
     ...metricsRoutes(metrics),
@@ -80,6 +84,7 @@ export async function servePublic(context: ProgramContext, { engine, metrics, pr
     ...prometheusRoutes(createPrometheusApi(metrics)),
     ...peerRoutes(metrics),
     ...previewRoutes(previews, settings.partnersClaim),
+    ...(await openConsole(context)),
   ];
   const app = createPublicServer({
     log,

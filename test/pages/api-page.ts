@@ -26,7 +26,7 @@ export function apiPage(): GeneratedFile {
   const routes = productRoutes().filter((route): route is DocumentedRoute => route.operation !== undefined);
   const text = [
     intro,
-    ...(["metrics", "prometheus", "webhooks", "schemas"] as const).flatMap((tag) => index(tag, routes)),
+    ...(["access", "metrics", "prometheus", "webhooks", "schemas"] as const).flatMap((tag) => index(tag, routes)),
     ...routes.map(operationText),
     headersText(routes),
     "## Schemas\n",
@@ -61,8 +61,9 @@ function operationText(route: DocumentedRoute): string {
   ].join("\n");
 }
 
-function accessOf({ scopes, isOpen, allowsAnonymous }: Route): string {
+function accessOf({ scopes, isOpen, takesAnyToken, allowsAnonymous }: Route): string {
   if (isOpen === true) return "It needs no token.";
+  if (takesAnyToken === true) return "It needs a token of any scope.";
   const anonymous = allowsAnonymous === true ? ", or no token" : "";
   return `Scope: ${scopes.map((scope) => `\`${scope}\``).join(" or ")}${anonymous}.`;
 }

@@ -1,5 +1,7 @@
 import { Refusal } from "../../runtime/errors/refusal.ts";
+import { consoleRoutes } from "../../runtime/http/routes/console.ts";
 import { eventRoutes } from "../../runtime/http/routes/events.ts";
+import { meRoute } from "../../runtime/http/routes/me.ts";
 import { metricsRoutes } from "../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../runtime/http/routes/peers.ts";
 import { previewRoutes } from "../../runtime/http/routes/preview.ts";
@@ -22,6 +24,7 @@ const behind = new Proxy(
 /** The routes of the product's public port, with nothing behind them. */
 export function productRoutes(): readonly Route[] {
   const own: readonly Route[] = [
+    meRoute({ version: "0.0.0" }),
     ...eventRoutes(behind as Parameters<typeof eventRoutes>[0]),
     ...webhookRoutes(behind as Parameters<typeof webhookRoutes>[0]),
     ...metricsRoutes(behind as Parameters<typeof metricsRoutes>[0]),
@@ -29,6 +32,7 @@ export function productRoutes(): readonly Route[] {
     ...prometheusRoutes(behind as Parameters<typeof prometheusRoutes>[0]),
     ...peerRoutes(behind as Parameters<typeof peerRoutes>[0]),
     ...previewRoutes(behind as Parameters<typeof previewRoutes>[0]),
+    ...consoleRoutes({ files: undefined, settings: { enabled: true }, isLocal: false, version: "0.0.0" }),
   ];
   return [...own, ...schemaRoutes(own)];
 }

@@ -86,6 +86,7 @@ function withDefaults(given: Given<Settings>): Settings {
     },
     delivery: { ...defaultSettings.delivery, ...given.delivery },
     metrics: { ...defaultSettings.metrics, ...given.metrics },
+    console: { ...defaultSettings.console, ...given.console },
     ...(given.residency === undefined ? {} : { residency: given.residency }),
   };
 }
@@ -108,6 +109,7 @@ function ruleProblems(settings: Settings): readonly Finding[] {
     ...bindingProblems(settings),
     ...issuers.flatMap((issuer, index) => issuerProblems(issuer, `issuers[${index}]`)),
     ...repeatedIssuers(issuers),
+    ...consoleProblems(settings),
     ...(["events", "attempts"] as const)
       .filter((stream) => streams[stream].maxAgeSeconds < streams.deadLetters.maxAgeSeconds)
       .map((stream): Finding => [
@@ -163,6 +165,28 @@ function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding
       problems.push([`${field}.grants[${index}].subject`, "is already used in another entry"]);
   });
   return problems;
+}
+
+/** People sign in with a key that no script can read, so that a token of the console is of no use elsewhere. */
+function consoleProblems({ console: page, issuers, tokenBinding }: Settings): readonly Finding[] {
+  const { issuer, clientId, scopes } = page;
+  if (issuer === undefined) {
+    const idle = Object.entries({ clientId, scopes }).filter(([, value]) => value !== undefined);
+    return idle.map(([name]): Finding => [`console.${name}`, "has no effect without console.issuer: set both"]);
+  }
+  const own = issuers.find((other) => other.issuer === issuer);
+  const binding = own?.tokenBinding ?? tokenBinding;
+  const rules: readonly (readonly [isBroken: boolean, field: string, message: string])[] = [
+    [clientId === undefined, "clientId", "is required beside issuer: register the console there as a public client"],
+    [!isSafeUrl(issuer), "issuer", "must be an https URL, or http on a loopback address: browsers read its metadata"],
+    [own === undefined, "issuer", "is not one of issuers: add it there, with tokenBinding: Key"],
+    [
+      own !== undefined && binding !== "Key",
+      "issuer",
+      `takes tokens by the rule ${binding}: set its tokenBinding to Key`,
+    ],
+  ];
+  return rules.filter(([isBroken]) => isBroken).map(([, field, message]): Finding => [`console.${field}`, message]);
 }
 
 const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);

@@ -94,6 +94,7 @@ export const defaultSettings: Settings = {
   },
   delivery: { removedAfterSeconds: 600 },
   metrics: { deadlineMs: queryDeadlineMsDefault },
+  console: { enabled: true },
 };
 
 function text(description: string, maxLength: number, pattern?: string): object {
@@ -257,7 +258,7 @@ export const settingsSchema: object = {
     issuers: { description: "Trusted token issuers.", type: "array", maxItems: 32, items: issuer },
     claims,
     tokenBinding: {
-      description: "Required binding of tokens: None, Certificate (RFC 8705) or Any (certificate, or key by RFC 9449).",
+      description: "Required binding of tokens: None, Certificate (RFC 8705), Key (RFC 9449) or Any (either of both).",
       enum: tokenBindings,
     },
     partnersClaim: {
@@ -333,6 +334,16 @@ export const settingsSchema: object = {
         minimum: 100,
         maximum: deadlineMsMax,
       },
+    }),
+    console: section("The page at /console.", {
+      enabled: { description: "False answers /console as any unknown path.", type: "boolean" },
+      issuer: text("Issuer with which people sign in: one of issuers whose tokenBinding is Key.", 512),
+      clientId: text("The console as that issuer knows it: a public client.", 256, "^[!-~]+$"),
+      scopes: text(
+        "Scopes that the console asks for, with spaces between; without it those that the issuer gives by itself.",
+        2048,
+        "^[!#-\\[\\]-~]+(?: [!#-\\[\\]-~]+)*$",
+      ),
     }),
   }),
 };

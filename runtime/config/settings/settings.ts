@@ -30,6 +30,19 @@ export interface Settings {
   readonly streams: StreamSettings;
   readonly delivery: DeliverySettings;
   readonly metrics: MetricsSettings;
+  readonly console: ConsoleSettings;
+}
+
+/** The page at `/console`. Without an issuer, people bring a token themselves, as `heliograph open` does. */
+export interface ConsoleSettings {
+  /** False answers `/console` as any unknown path. @default true */
+  readonly enabled: boolean;
+  /** Issuer with which people sign in: one of the issuers, with tokens bound to a key. @default none */
+  readonly issuer?: string;
+  /** The console as that issuer knows it: a public client. */
+  readonly clientId?: string;
+  /** Scopes that the console asks for, with spaces between. @default those that the issuer gives by itself */
+  readonly scopes?: string;
 }
 
 /** Settings of deliveries. */
@@ -54,11 +67,11 @@ interface MetricsSettings {
 
 /**
  * `None`: a token need not be bound, but the binding of a bound one is checked. `Certificate`: bound to a client
- * certificate (RFC 8705 §3). `Any`: bound to a client certificate or to a key (RFC 9449).
+ * certificate (RFC 8705 §3). `Key`: bound to a key (RFC 9449). `Any`: bound to either.
  */
 export type TokenBinding = (typeof tokenBindings)[number];
 /** Every {@link TokenBinding}. */
-export const tokenBindings = ["None", "Certificate", "Any"] as const;
+export const tokenBindings = ["None", "Certificate", "Key", "Any"] as const;
 
 /** `Optional`: a token without the claim sees every partner. `Required`: it is refused on webhook routes. */
 export type PartnersClaim = (typeof partnersClaims)[number];

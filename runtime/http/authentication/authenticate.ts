@@ -165,16 +165,12 @@ async function verifiedToken(
   const keysVersion = issuer.keys.version();
   const claims = await verifiedClaims(token, issuer, nowMs);
   const grants = issuer.settings.grants ?? [];
-  return {
-    caller: withGrant(
-      callerOf(claims, claimNames),
-      grants.find(({ subject }) => subject === claims["sub"]),
-    ),
-    binding: bindingOf(claims),
-    issuer,
-    keysVersion,
-    untilMs: Number(claims["exp"]) * 1000,
-  };
+  const granted = withGrant(
+    callerOf(claims, claimNames),
+    grants.find(({ subject }) => subject === claims["sub"]),
+  );
+  const untilMs = Number(claims["exp"]) * 1000;
+  return { caller: { ...granted, expiresAtMs: untilMs }, binding: bindingOf(claims), issuer, keysVersion, untilMs };
 }
 
 function issuerOf(token: string, issuers: ReadonlyMap<string, TrustedIssuer>): TrustedIssuer {

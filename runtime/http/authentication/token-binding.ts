@@ -36,10 +36,20 @@ function isThumbprint(value: unknown): value is string | undefined {
   return value === undefined || (typeof value === "string" && thumbprintForm.test(value));
 }
 
+/** What a token may be bound to, by the binding that is required; each of them is enough. */
+const acceptedBindings: Readonly<Record<Exclude<TokenBinding, "None">, readonly (keyof Binding)[]>> = {
+  Certificate: ["certificate"],
+  Key: ["key"],
+  Any: ["certificate", "key"],
+};
+const bindingWords: Readonly<Record<keyof Binding, string>> = { certificate: "a client certificate", key: "a key" };
+
 /** @throws Refusal `token_invalid` for a token without the required binding */
-export function requireBound({ certificate, key }: Binding, required: TokenBinding): void {
-  if (required === "None" || certificate !== undefined || (required === "Any" && key !== undefined)) return;
-  const to = required === "Any" ? "a client certificate or a key" : "a client certificate";
+export function requireBound(binding: Binding, required: TokenBinding): void {
+  if (required === "None") return;
+  const accepted = acceptedBindings[required];
+  if (accepted.some((name) => binding[name] !== undefined)) return;
+  const to = accepted.map((name) => bindingWords[name]).join(" or ");
   throw new Refusal("token_invalid", `The token is not bound to ${to}, as this installation requires.`);
 }
 

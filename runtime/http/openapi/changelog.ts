@@ -1,7 +1,7 @@
 /** One change to what callers and partners see. */
 interface Change {
   readonly kind: "added" | "changed" | "deprecated" | "removed";
-  readonly surface: "metrics" | "webhooks" | "preview" | "schemas";
+  readonly surface: "access" | "metrics" | "webhooks" | "preview" | "schemas";
   readonly what: string;
 }
 
@@ -20,6 +20,7 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
   {
     version: "2026-11-22",
     changes: [
+      { kind: "added", surface: "access", what: "GET /v1/me: what a token may do, for every valid token" },
       {
         kind: "added",
         surface: "webhooks",

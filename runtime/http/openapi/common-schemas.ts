@@ -62,7 +62,7 @@ export const commonSchemas: SchemaSet = {
         changes: list(
           object({
             kind: text({ enum: ["added", "changed", "deprecated", "removed"] }),
-            surface: text({ enum: ["metrics", "webhooks", "preview", "schemas"] }),
+            surface: text({ enum: ["access", "metrics", "webhooks", "preview", "schemas"] }),
             what: text(),
           }),
         ),

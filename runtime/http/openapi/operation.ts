@@ -35,7 +35,7 @@ export interface OperationHeader {
 /** A route's own entry in the OpenAPI document. Errors and scopes follow from the route. */
 export interface Operation {
   readonly id: string;
-  readonly tag: "metrics" | "prometheus" | "webhooks" | "preview" | "schemas";
+  readonly tag: "access" | "metrics" | "prometheus" | "webhooks" | "preview" | "schemas";
   readonly summary: string;
   readonly parameters?: readonly OperationParameter[];
   /** Name of the schema of the request body. */

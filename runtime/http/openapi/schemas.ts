@@ -1,4 +1,5 @@
 // Schemas and operations as data. The OpenAPI document is assembled in `http/routes/`.
+import { accessSchemas } from "./access-schemas.ts";
 import { commonSchemas } from "./common-schemas.ts";
 import { eventSchemas } from "./event-schemas.ts";
 import type { SchemaSet } from "./json-schema.ts";
@@ -9,6 +10,7 @@ import { prometheusSchemas } from "./prometheus-schemas.ts";
 
 /** Every schema of what is served, by name. */
 export const schemas: SchemaSet = {
+  ...accessSchemas,
   ...commonSchemas,
   ...eventSchemas,
   ...metricsSchemas,

@@ -5,23 +5,31 @@ import { constants, gzip, zstdCompress, type ZlibOptions, type ZstdOptions } fro
 export type ContentCoding = "zstd" | "gzip" | "identity";
 
 /** The preferred one first. */
-const offered: readonly ContentCoding[] = ["zstd", "gzip"];
+const offered = ["zstd", "gzip"] as const;
 /** Smaller bodies are sent without a coding, which would save no packet. */
 const codedBytesMin = 1_024;
 
 const elementPattern = /^(?<coding>[\w!#$&^.+*-]+)(?:;q=(?<weight>0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/iu;
 
-/**
- * The accepted coding with the greatest weight. Of equal weights the smallest result wins. Falls back to identity, also
- * when the caller refuses it. Source: RFC 9110 §12.5.3.
- */
+/** The accepted coding of a body that is made for the response. */
 export function chooseCoding(acceptEncoding: string | undefined): ContentCoding {
+  return chooseAmong(acceptEncoding, offered);
+}
+
+/**
+ * The accepted coding with the greatest weight. Of equal weights the first wins, so that the smallest result stands
+ * first. Falls back to identity, also when the caller refuses it. Source: RFC 9110 §12.5.3.
+ */
+export function chooseAmong<Coding extends string>(
+  acceptEncoding: string | undefined,
+  codings: readonly Coding[],
+): Coding | "identity" {
   const weights = new Map<string, number>();
   for (const element of (acceptEncoding ?? "").split(",")) {
     const { coding, weight } = elementPattern.exec(element.replaceAll(/\s/gu, ""))?.groups ?? {};
     if (coding !== undefined) weights.set(coding.toLowerCase(), Number(weight ?? 1));
   }
-  const [best] = offered
+  const [best] = codings
     .map((coding) => ({ coding, weight: weights.get(coding) ?? weights.get("*") ?? 0 }))
     .filter(({ weight }) => weight > 0)
     .sort((one, other) => other.weight - one.weight);

@@ -14,7 +14,7 @@ const tokenDescription = [
 
 type Documented = Pick<
   Route,
-  "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax" | "takesForms"
+  "method" | "path" | "scopes" | "takesAnyToken" | "allowsAnonymous" | "isOpen" | "bodyBytesMax" | "takesForms"
 > & {
   readonly operation: Operation;
 };
@@ -40,7 +40,14 @@ export function openApiOf(routes: readonly Route[], schemas: SchemaSet): JsonSch
     },
     jsonSchemaDialect: schemaDialect,
     servers: [{ url: "/" }],
-    tags: [{ name: "metrics" }, { name: "prometheus" }, { name: "webhooks" }, { name: "preview" }, { name: "schemas" }],
+    tags: [
+      { name: "access" },
+      { name: "metrics" },
+      { name: "prometheus" },
+      { name: "webhooks" },
+      { name: "preview" },
+      { name: "schemas" },
+    ],
     paths: Object.fromEntries([...paths].map(([path, same]) => [templateOf(path), pathItem(same)])),
     components: {
       securitySchemes: {
@@ -122,8 +129,9 @@ function operationObject(route: Documented): JsonSchema {
   };
 }
 
-function securityOf({ scopes, allowsAnonymous, isOpen }: Documented): readonly JsonSchema[] {
+function securityOf({ scopes, takesAnyToken, allowsAnonymous, isOpen }: Documented): readonly JsonSchema[] {
   if (isOpen === true) return [];
+  if (takesAnyToken === true) return [{ token: [] }];
   const either = scopes.map((scope) => ({ token: [scope] }));
   return allowsAnonymous === true ? [...either, {}] : either;
 }
@@ -159,13 +167,14 @@ function responsesOf({ answers, tag }: Operation, route: Documented): JsonSchema
 }
 
 /** Statuses of the error table that every route of a kind may return; the rest is `default`. */
-function problemStatuses({ isOpen, bodyBytesMax, scopes, operation }: Documented): readonly number[] {
+function problemStatuses({ isOpen, takesAnyToken, bodyBytesMax, scopes, operation }: Documented): readonly number[] {
   if (operation.tag === "prometheus") return [400, 401, ...(bodyBytesMax === undefined ? [] : [413]), 422, 429, 503];
   const statuses = [
     400,
     406,
     503,
-    ...(isOpen === true ? [] : [401, 403]),
+    ...(isOpen === true ? [] : [401]),
+    ...(isOpen === true || takesAnyToken === true ? [] : [403]),
     ...(bodyBytesMax === undefined ? [] : [413, 415]),
   ];
   const metrics = scopes.some((scope) => scope.startsWith("metrics:")) ? [409, 410, 429, 502, 504] : [];

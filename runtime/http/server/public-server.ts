@@ -37,8 +37,8 @@ const methodsKnown = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 const noBody = new Uint8Array();
 
 /**
- * The server of both APIs. Each route needs a scope unless it is open. The sender is authenticated before the body is
- * read.
+ * The server of both APIs. Each route needs a scope unless it is open or takes any token. The sender is authenticated
+ * before the body is read.
  */
 export function createPublicServer(options: PublicServerOptions): FastifyInstance {
   const {
@@ -174,7 +174,7 @@ async function callerOf(
     ...(route.isCertificateRequired === true ? { binding: "Certificate" as const } : {}),
   };
   const caller = await authenticate(authorization, shown);
-  if (route.scopes.some((scope) => caller.scopes.includes(scope))) return caller;
+  if (route.takesAnyToken === true || route.scopes.some((scope) => caller.scopes.includes(scope))) return caller;
   throw new Refusal("scope_missing", `The token needs the scope ${route.scopes.join(" or ")}.`);
 }
 

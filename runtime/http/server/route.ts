@@ -65,6 +65,8 @@ export interface Route {
   readonly path: string;
   /** The caller needs one of these. */
   readonly scopes: readonly string[];
+  /** True when every valid token is enough, whatever its scopes. @default false */
+  readonly takesAnyToken?: boolean;
   /** True when a request without a token is allowed, as {@link anonymous}. @default false */
   readonly allowsAnonymous?: boolean;
   /** True when a token must be bound to the client certificate, whatever the settings require. @default false */

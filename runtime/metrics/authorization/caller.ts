@@ -15,6 +15,8 @@ export interface Caller {
   readonly scopes: readonly string[];
   /** Webhook partners (`namespace/name` or `*`) that the token is narrowed to. @default no such claim */
   readonly partners?: readonly string[];
+  /** Unix milliseconds of the end of the token. @default the caller has no token */
+  readonly expiresAtMs?: number;
 }
 
 /** Scope for reading metrics. */
@@ -31,6 +33,9 @@ export const peerScope = "metrics:peer";
 
 /** Scope of administrators, who see the installation's own details in a history. */
 export const debugScope = "admin:debug";
+
+/** Scope for which the console shows its pages for administrators. It grants nothing by itself. */
+export const consoleAdminScope = "console:admin";
 
 /** True for a caller with the public scope only. Source: seed "Operational Metrics API" §8. */
 export function isPublic(caller: Caller): boolean {

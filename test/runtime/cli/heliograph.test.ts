@@ -117,6 +117,7 @@ describe("heliograph dev-token", () => {
       environments: ["*"],
       metrics: ["*"],
       roles: [],
+      expiresAtMs: expect.any(Number),
     });
   });
 

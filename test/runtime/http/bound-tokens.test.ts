@@ -88,6 +88,7 @@ describe("a token that is bound to nothing", () => {
   test.each([
     ["is taken where nothing else is asked for", {}, {}, true],
     ["is refused where certificates are", { tokenBinding: "Certificate" }, {}, false],
+    ["is refused where keys are", { tokenBinding: "Key" }, {}, false],
     ["is refused where either is", { tokenBinding: "Any" }, {}, false],
     [
       "is taken from an issuer that cannot bind tokens",
@@ -104,7 +105,7 @@ describe("a token that is bound to nothing", () => {
       (error: unknown) => (error instanceof Refusal ? `${error.code}: ${error.message}` : error),
     );
     expect(outcome).toMatch(
-      isTaken ? /^dashboards$/u : /^token_invalid: The token is not bound to a client certificate/u,
+      isTaken ? /^dashboards$/u : /^token_invalid: The token is not bound to (?:a client certificate|a key,)/u,
     );
   });
 
@@ -149,6 +150,7 @@ describe("a token that is bound to a key (RFC 9449)", () => {
 
   test.each([
     ["where bound tokens of either kind are asked for", {}, {}, { tokenBinding: "Any" }],
+    ["where tokens bound to keys are asked for", {}, {}, { tokenBinding: "Key" }],
     [
       "with a query in the address of the proof, which does not count",
       { claims: { htu: "https://api.example/events?a=b#c" } },
@@ -250,6 +252,14 @@ describe("a token that is bound to a key (RFC 9449)", () => {
 
   test("is refused where only certificates count", async () => {
     await expect(send({}, {}, { tokenBinding: "Certificate" })).rejects.toMatchObject({ code: "token_invalid" });
+  });
+
+  test("is asked for where only keys count, so that a token bound to a certificate is refused", async () => {
+    const answer = authenticator({ tokenBinding: "Key" })(await boundToOwn(), showing(own));
+    await expect(answer).rejects.toMatchObject({
+      code: "token_invalid",
+      message: expect.stringMatching(/not bound to a key,/u),
+    });
   });
 
   test("and to a certificate needs both", async () => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { openApiOf } from "../../../runtime/http/routes/openapi-document.ts";
 import { schemas } from "../../../runtime/http/openapi/schemas.ts";
 import { eventRoutes } from "../../../runtime/http/routes/events.ts";
+import { meRoute } from "../../../runtime/http/routes/me.ts";
 import { metricsRoutes } from "../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../runtime/http/routes/peers.ts";
 import { prometheusRoutes } from "../../../runtime/http/routes/prometheus.ts";
@@ -14,6 +15,7 @@ import { webhookRoutes } from "../../../runtime/http/routes/webhooks.ts";
 const behind = new Proxy({}, { get: () => () => undefined });
 
 const own = [
+  meRoute({ version: "0.0.0" }),
   ...eventRoutes(behind as Parameters<typeof eventRoutes>[0]),
   ...webhookRoutes(behind as Parameters<typeof webhookRoutes>[0]),
   ...metricsRoutes(behind as Parameters<typeof metricsRoutes>[0]),
@@ -35,7 +37,7 @@ function digestOf(part: unknown): string {
 test("the paths and what they share are the ones that callers know", () => {
   const { schemas: _schemas, ...shared } = document["components"] as Readonly<Record<string, unknown>>;
   expect({ paths: digestOf(document["paths"]), shared: digestOf(shared) }).toEqual({
-    paths: "1c7077549ec2b735b870e6766e33e4dc1ea3008cb1177d514f8ab768a59d2118",
+    paths: "4cba009d35cb923b5c9525938a18a3d0e57f9f50cd78df95f7f4037e3d3fe0fb",
     shared: "737c40caba12088a78f22bd97c4b5ffc0c55ded64eb6bd1b6843fe8e57ab9293",
   });
 });

@@ -50,6 +50,20 @@ describe("settings", () => {
     expect(parseSettings(text).tokenBinding).toBe("Certificate");
   });
 
+  test.each([
+    ["whose tokens are bound to a key", "", "tokenBinding: Key"],
+    ["that follows the rule of all", "tokenBinding: Key", ""],
+  ])("may name an issuer for the console %s", (_name, line, ofIssuer) => {
+    const issuer = `{issuer: 'https://id.example', audiences: [a], jwksFile: k, ${ofIssuer}}`;
+    const page = "console: {issuer: 'https://id.example', clientId: console, scopes: openid webhooks:read}";
+    expect(parseSettings(`${line}\nissuers: [${issuer}]\n${page}`).console).toEqual({
+      enabled: true,
+      issuer: "https://id.example",
+      clientId: "console",
+      scopes: "openid webhooks:read",
+    });
+  });
+
   test("keep every setting that the schema knows", () => {
     const text = [
       "{name: berlin, residency: eu, tokenBinding: Any, publicUrls: ['https://api.example']",
@@ -152,6 +166,45 @@ describe("settings are refused with the field and line of", () => {
       "events that vanish before their dead letters",
       "streams:\n  events:\n    maxAgeSeconds: 86400",
       "s.yaml:3: streams.events.maxAgeSeconds: must not be less than streams.deadLetters.maxAgeSeconds (1209600)",
+    ],
+    [
+      "an issuer of the console that nobody trusts",
+      "console:\n  issuer: https://id.example\n  clientId: c",
+      "s.yaml:2: console.issuer: is not one of issuers: add it there, with tokenBinding: Key",
+    ],
+    [
+      "an issuer of the console whose tokens work for anyone",
+      "issuers: [{issuer: 'https://a.example', audiences: [a], jwksFile: k}]\n" +
+        "console: {issuer: 'https://a.example', clientId: c}",
+      "s.yaml:2: console.issuer: takes tokens by the rule None: set its tokenBinding to Key",
+    ],
+    [
+      "an issuer of the console that also takes certificates",
+      "tokenBinding: Any\nissuers: [{issuer: 'https://a.example', audiences: [a], jwksFile: k}]\n" +
+        "console: {issuer: 'https://a.example', clientId: c}",
+      "s.yaml:3: console.issuer: takes tokens by the rule Any: set its tokenBinding to Key",
+    ],
+    [
+      "an issuer of the console that no browser finds",
+      "issuers: [{issuer: urn:a, audiences: [a], jwksFile: k, tokenBinding: Key}]\n" +
+        "console: {issuer: urn:a, clientId: c}",
+      "s.yaml:2: console.issuer: must be an https URL, or http on a loopback address: browsers read its metadata",
+    ],
+    [
+      "an issuer of the console without the client",
+      "issuers: [{issuer: 'https://a.example', audiences: [a], jwksFile: k, tokenBinding: Key}]\n" +
+        "console: {issuer: 'https://a.example'}",
+      "s.yaml:2: console.clientId: is required beside issuer: register the console there as a public client",
+    ],
+    [
+      "scopes of the console without an issuer",
+      "console: {scopes: openid}",
+      "s.yaml:1: console.scopes: has no effect without console.issuer: set both",
+    ],
+    [
+      "scopes of the console with two spaces",
+      "console: {scopes: 'openid  webhooks:read'}",
+      String.raw`s.yaml:1: console.scopes: must match pattern "^[!#-\[\]-~]+(?: [!#-\[\]-~]+)*$"`,
     ],
     ["two documents", "name: a\n---\nname: b", "s.yaml:1: : more than one document"],
     ["broken YAML", "name: 'x", "s.yaml:1: : Missing closing 'quote"],

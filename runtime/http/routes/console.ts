@@ -1,0 +1,122 @@
+import type { ConsoleSettings } from "../../config/settings/settings.ts";
+import { Refusal } from "../../errors/refusal.ts";
+import { chooseAmong } from "../representation/content-coding.ts";
+import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
+
+/** Codings of a file of the console, the smallest first. */
+export const consoleCodings = ["br", "gzip"] as const;
+type ConsoleCoding = (typeof consoleCodings)[number] | "identity";
+
+/** Bytes of one file in one coding. */
+interface ConsoleBytes {
+  readonly bytes: Uint8Array;
+  /** Strong: equal tags are equal bytes. */
+  readonly etag: string;
+}
+
+/** One file of the built console. Each has the coding `identity`. */
+export interface ConsoleFile {
+  readonly mediaType: string;
+  readonly codings: ReadonlyMap<ConsoleCoding, ConsoleBytes>;
+}
+
+/** The built console by its paths below `/console/`, such as `assets/index-1a2b.js`. */
+export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
+
+interface ConsoleOptions {
+  /** Undefined when the console was not built. */
+  readonly files: ConsoleFiles | undefined;
+  readonly settings: ConsoleSettings;
+  /** True when the program trusts tokens that commands on this machine sign. */
+  readonly isLocal: boolean;
+  /** Version of the program. */
+  readonly version: string;
+}
+
+const pageName = "index.html";
+const assetsFolder = "assets/";
+
+/**
+ * `/console`: the built page, its files and its configuration. They need no token and set no cookie. Each path without
+ * a file is the page, which shows what the path names. Files are looked up by their whole name, so that no path leads
+ * out of the folder.
+ */
+export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
+  const { settings, isLocal, version, files } = options;
+  const config = {
+    issuer: settings.issuer ?? null,
+    client_id: settings.clientId ?? null,
+    scopes: settings.scopes ?? null,
+    is_local: isLocal,
+    version,
+  };
+  const policy = policyOf(settings);
+  const answer = async (request: ApiRequest): Promise<ApiResponse> =>
+    fileResponse(findFile(files, request.path["*"] ?? ""), request, policy);
+  return [
+    { ...open, path: "/console", answer },
+    { ...open, path: "/console/*", answer },
+    { ...open, path: "/console/config.json", answer: async () => ({ status: 200, body: config }) },
+  ];
+}
+
+const open = { method: "GET", scopes: [], isOpen: true } as const;
+
+/** The page loads nothing from elsewhere, runs no text as a script, and speaks to this server and the issuer. */
+function policyOf({ issuer }: ConsoleSettings): string {
+  const origin = issuer === undefined ? "" : ` ${new URL(issuer).origin}`;
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self'${origin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
+}
+
+interface FoundFile {
+  readonly file: ConsoleFile;
+  /** True for a name that holds the digest of its contents. */
+  readonly isForever: boolean;
+}
+
+/** @throws Refusal `not_found` */
+function findFile(files: ConsoleFiles | undefined, name: string): FoundFile {
+  const page = files?.get(pageName);
+  if (files === undefined || page === undefined)
+    throw new Refusal("not_found", "The console is not built here: run `npm run console` and start again.");
+  const isForever = name.startsWith(assetsFolder);
+  const file = files.get(name);
+  if (file !== undefined) return { file, isForever };
+  // A page of another version asks for files that are not here: a page in their place would be run as a script.
+  if (isForever) throw new Refusal("not_found", "This version of the console has no such file: load the page again.");
+  return { file: page, isForever: false };
+}
+
+function fileResponse({ file, isForever }: FoundFile, { acceptEncoding }: ApiRequest, policy: string): ApiResponse {
+  const offered = consoleCodings.filter((coding) => file.codings.has(coding));
+  const coding = chooseAmong(acceptEncoding, offered);
+  const found = file.codings.get(coding);
+  if (found === undefined) throw new Error("a file of the console has no bytes");
+  return {
+    status: 200,
+    headers: {
+      "Content-Type": file.mediaType,
+      ...(coding === "identity" ? {} : { "Content-Encoding": coding }),
+      ETag: found.etag,
+      Vary: "Accept-Encoding",
+      "Cache-Control": isForever ? "public, max-age=31536000, immutable" : "no-cache",
+      "Content-Security-Policy": policy,
+      "Cross-Origin-Opener-Policy": "same-origin",
+      "Cross-Origin-Resource-Policy": "same-origin",
+      "Referrer-Policy": "no-referrer",
+      "X-Content-Type-Options": "nosniff",
+    },
+    body: found.bytes,
+  };
+}
