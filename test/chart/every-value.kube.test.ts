@@ -54,6 +54,17 @@ const companions: Readonly<Record<string, Values>> = {
     "runtime.autoscaling.keda.prometheusUrl": "http://prometheus:9090",
   },
   "runtime.autoscaling.keda.enabled": { "runtime.autoscaling.keda.prometheusUrl": "http://prometheus:9090" },
+  "runtime.console.issuer": {
+    "runtime.console.clientId": "console",
+    "settings.issuers": [
+      {
+        issuer: "https://flipped.example.com",
+        audiences: ["heliograph"],
+        jwksUrl: "https://flipped.example.com/keys",
+        tokenBinding: "Key",
+      },
+    ],
+  },
   "runtime.tracing": { "runtime.tracing.endpoint": "http://collector:4318" },
   "runtime.tracing.endpoint": {},
   "runtime.terminationGracePeriodSeconds": { "runtime.unreadySeconds": 0, "runtime.drainSeconds": 1 },
@@ -72,6 +83,7 @@ const companions: Readonly<Record<string, Values>> = {
 /** Values instead of those that the schema alone suggests. */
 const suggested: Values = {
   "runtime.terminationGracePeriodSeconds": 90,
+  "runtime.console.issuer": "https://flipped.example.com",
   "nats.maxMemoryStore": "128Mi",
   "crds.install": true,
 };

@@ -1,16 +1,18 @@
+import { existsSync } from "node:fs";
 import { chmod, cp, lutimes, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { run } from "../tools/run.ts";
+import { run, succeed } from "../tools/run.ts";
 import { billOfMaterials } from "./bill-of-materials.ts";
-import { isShipped, productionPackages, type LockFile } from "./production-packages.ts";
+import { isShipped, shippedPackages, productionPackages, type LockFile } from "./production-packages.ts";
 
 const compileMsMax = 5 * 60_000;
+const buildMsMax = 2 * 60_000;
 const [fileMode, folderMode] = [0o644, 0o755];
 
 /**
- * Puts everything that the image adds to its base into a folder: the compiled product, the packages that it needs, its
- * licence and its bill of materials, all below `app`. Times, modes and order depend on nothing but the checkout, so
- * that equal inputs make an equal layer.
+ * Puts everything that the image adds to its base into a folder: the compiled product, the packages that it needs, the
+ * built console, the licence and the bill of materials, all below `app`. Times, modes and order depend on nothing but
+ * the checkout, so that equal inputs make an equal layer.
  *
  * @param root of the checkout, with its packages installed
  * @param target is emptied first
@@ -21,13 +23,15 @@ export async function writeImageFiles(root: string, target: string): Promise<voi
   await rm(target, { recursive: true, force: true });
   await mkdir(app, { recursive: true });
   await compile(root, app);
+  // A release before the console has none.
+  if (existsSync(join(root, "console"))) await buildConsole(root, join(app, "dist", "console"));
   const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as LockFile;
   const packages = productionPackages(lock);
   await copyPackages(root, app, packages);
   await cp(join(root, "LICENSE"), join(app, "LICENSE"));
   const manifest = await manifestOf(root);
   await writeJson(join(app, "package.json"), manifest);
-  await writeJson(join(app, "sbom.cdx.json"), billOfMaterials(manifest, lock, packages));
+  await writeJson(join(app, "sbom.cdx.json"), billOfMaterials(manifest, lock, shippedPackages(lock)));
   await normalise(target);
 }
 
@@ -37,6 +41,30 @@ async function compile(root: string, app: string): Promise<void> {
     timeoutMs: compileMsMax,
   });
   if (code !== 0) throw new Error(`tsc ended with ${code}: ${(stdout || stderr).trim()}`);
+}
+
+/**
+ * Builds the page of `/console` into a folder, which is emptied first.
+ * @throws Error with what the build said
+ */
+export async function buildConsole(root: string, target: string): Promise<void> {
+  const config = join(root, "console", "vite.config.ts");
+  await succeed(
+    join(root, "node_modules", ".bin", "vite"),
+    [
+      "build",
+      "--config",
+      config,
+      "--configLoader",
+      "native",
+      "--outDir",
+      target,
+      "--emptyOutDir",
+      "--logLevel",
+      "warn",
+    ],
+    { timeoutMs: buildMsMax, cwd: root },
+  );
 }
 
 async function copyPackages(root: string, app: string, paths: readonly string[]): Promise<void> {

@@ -9,6 +9,7 @@ import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts
 import { run } from "../tools/run.ts";
 import type { BillOfMaterials } from "./bill-of-materials.ts";
 import { buildProductImage } from "./build-image.ts";
+import { bundledPackages, type LockFile } from "./production-packages.ts";
 
 const root = dirname(dirname(import.meta.dirname));
 const unpackedBytesMax = 250 * 1024 * 1024;
@@ -101,10 +102,20 @@ describeOnNode("the image", () => {
         return `${name}@${its}`;
       });
     expect(bill.metadata.component).toMatchObject({ type: "application", name: "heliograph", version });
+    const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as LockFile;
+    const bundled = bundledPackages.map((name) => `${name}@${lock.packages[`node_modules/${name}`]?.version}`);
     expect(bill.components.map((component) => `${component.name}@${component.version}`).sort()).toEqual(
-      [...new Set(await Promise.all(held))].sort(),
+      [...new Set([...(await Promise.all(held)), ...bundled])].sort(),
     );
     expect(bill.components.filter(({ licenses, hashes }) => licenses.length !== 1 || hashes?.length !== 1)).toEqual([]);
+  });
+
+  test("holds the console as built files only", async () => {
+    const app = join(folder.path, "first-files", "app");
+    const files = globSync("dist/**/*", { cwd: app, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(files.map(({ name }) => name)).toContain("index.html");
+    expect(files.filter(({ name }) => !/\.(?:html|js|css|svg|md)(?:\.gz|\.br)?$/u.test(name))).toEqual([]);
+    expect(globSync(["console/**", "node_modules/{preact,uplot,vite}/**"], { cwd: app })).toEqual([]);
   });
 
   test("starts both programs from what was compiled", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isShipped, productionPackages } from "./production-packages.ts";
+import { isShipped, productionPackages, shippedPackages } from "./production-packages.ts";
 
 test("productionPackages leaves out the project itself, what only work on it needs, types, and what is optional", () => {
   const packages = {
@@ -11,6 +11,15 @@ test("productionPackages leaves out the project itself, what only work on it nee
     "node_modules/ajv/node_modules/deep": { version: "1.0.0" },
   };
   expect(productionPackages({ packages })).toEqual(["node_modules/ajv/node_modules/deep", "node_modules/pino"]);
+});
+
+test("shippedPackages also has what the console holds, in releases with a console", () => {
+  const packages = { "node_modules/pino": { version: "10.0.0" }, "node_modules/vite": { version: "8.0.0", dev: true } };
+  const dev = { version: "1.0.0", dev: true };
+  expect(shippedPackages({ packages })).toEqual(["node_modules/pino"]);
+  expect(shippedPackages({ packages: { ...packages, "node_modules/preact": dev, "node_modules/uplot": dev } })).toEqual(
+    ["node_modules/pino", "node_modules/preact", "node_modules/uplot"],
+  );
 });
 
 describe("isShipped", () => {

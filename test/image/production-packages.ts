@@ -24,6 +24,18 @@ export function productionPackages({ packages }: LockFile): readonly string[] {
     .sort();
 }
 
+/** Packages that the build takes into the files of the console: they are in the image without a folder of their own. */
+export const bundledPackages = ["oauth4webapi", "preact", "uplot"] as const;
+
+/**
+ * Paths of all packages that are shipped, in a folder of their own or in the files of the console, in order. A lock file
+ * of a release before the console has none of the latter.
+ */
+export function shippedPackages(lock: LockFile): readonly string[] {
+  const bundled = bundledPackages.map((name) => `node_modules/${name}`).filter((path) => path in lock.packages);
+  return [...new Set([...productionPackages(lock), ...bundled])].sort();
+}
+
 /** Packages of types name each other as what they need, and libraries name them. */
 function holdsTypes(path: string): boolean {
   return /(?:^|\/)node_modules\/(?:@types\/[^/]+|undici-types)$/u.test(path);

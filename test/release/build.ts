@@ -5,7 +5,7 @@ import { version } from "../../runtime/version.ts";
 import { billOfMaterials } from "../image/bill-of-materials.ts";
 import { revisionOf } from "../image/build-image.ts";
 import { writeImageFiles } from "../image/files.ts";
-import { productionPackages, type LockFile } from "../image/production-packages.ts";
+import { shippedPackages, type LockFile } from "../image/production-packages.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import { succeed } from "../tools/run.ts";
 import { notesOf, withWholeLinks } from "./changelog.ts";
@@ -49,7 +49,7 @@ export async function buildRelease(root: string, target: string, base?: string):
 export async function writeSbom(root: string, path: string): Promise<void> {
   const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as LockFile;
   const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as Product;
-  const bill = billOfMaterials(manifest, lock, productionPackages(lock));
+  const bill = billOfMaterials(manifest, lock, shippedPackages(lock));
   await writeFile(path, `${JSON.stringify(bill, undefined, 1)}\n`);
 }
 

@@ -41,6 +41,8 @@ test("the bill of materials names every package of the product, with its version
   };
   const listed = components.map(({ name, version: its }) => `${name}@${its}`);
   expect(listed).toEqual(expect.arrayContaining(Object.entries(dependencies).map(([name, its]) => `${name}@${its}`)));
+  // What the built console holds.
+  expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(["oauth4webapi", "preact", "uplot"]));
   expect(components.filter(({ licenses, hashes }) => licenses.length !== 1 || hashes?.length !== 1)).toEqual([]);
   await folder.remove();
 });

@@ -44,6 +44,11 @@ function describeCommand(folder: () => string, archive: () => string): void {
       expect(dependencies).toEqual((await manifestOf(root)).dependencies);
     });
 
+    test("holds the built console", async () => {
+      const page = await readFile(join(unpacked(), "dist", "console", "index.html"), "utf8");
+      expect(page).toContain("/console/assets/");
+    });
+
     test("runs: it says its version and validates the examples", async () => {
       const program = join(unpacked(), "bin", "heliograph.js");
       const heliograph = (...args: readonly string[]) =>

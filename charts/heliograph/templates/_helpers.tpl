@@ -253,6 +253,31 @@ ConfigMap shows the number, because the servers may be scaled to another one now
 {{- $_ := set $settings "tls" $tls -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.runtime.console -}}
+{{- $console := default dict $settings.console -}}
+{{- if eq .enabled false -}}{{- $_ := set $console "enabled" false -}}{{- end -}}
+{{- with .issuer -}}{{- $_ := set $console "issuer" . -}}{{- end -}}
+{{- with .clientId -}}{{- $_ := set $console "clientId" . -}}{{- end -}}
+{{- with .scopes -}}{{- $_ := set $console "scopes" . -}}{{- end -}}
+{{- /* Pods of versions without a console know no such setting. */ -}}
+{{- if $console -}}{{- $_ := set $settings "console" $console -}}{{- end -}}
+{{- end -}}
+{{- with .Values.runtime.console -}}
+{{- if .issuer -}}
+{{- if not .clientId -}}
+{{- fail (printf "The console signs people in at %s, but not as which client: set runtime.console.clientId." .issuer) -}}
+{{- end -}}
+{{- $own := dict -}}
+{{- $name := .issuer -}}
+{{- range $issuers -}}{{- if eq .issuer $name -}}{{- $own = . -}}{{- end -}}{{- end -}}
+{{- if not $own -}}
+{{- fail (printf "The console signs people in at %s, which nobody trusts: name it in settings.issuers with tokenBinding: Key." .issuer) -}}
+{{- end -}}
+{{- if ne ($own.tokenBinding | default $settings.tokenBinding | default "None") "Key" -}}
+{{- fail (printf "The console signs people in at %s, whose tokens have to be bound to a key: name it in settings.issuers with tokenBinding: Key." .issuer) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if not (or $settings.tls $settings.trustedProxies) -}}
 {{- range $issuers -}}
 {{- if eq (.tokenBinding | default $settings.tokenBinding | default "None") "Certificate" -}}
