@@ -45,7 +45,7 @@ function untilHistory(
 
 const inState = (state: string) => (history: EventHistory) => history.deliveries[0]?.state === state;
 
-const waits = { next_attempt_at: null, handled: null, attempts: [] } as const;
+const waits = { generation: 0, next_attempt_at: null, handled: null, attempts: [] } as const;
 
 /** The partner, whose endpoint is asked for its consent first. */
 function asking(config: PartnerConfig): PartnerConfig {
