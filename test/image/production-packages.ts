@@ -24,7 +24,7 @@ export function productionPackages({ packages }: LockFile): readonly string[] {
     .sort();
 }
 
-/** Packages that the build takes into the files of the console: they are in the image without a folder of their own. */
+/** Packages that the build takes into the files of the console: the image has no folders of them. */
 export const bundledPackages = ["oauth4webapi", "preact", "uplot"] as const;
 
 /**
