@@ -21,6 +21,7 @@ import type { Stage } from "./delivery/delivery-context.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
 import type { RouterDeps } from "./delivery/router.ts";
 import type { HistoryDeps } from "./history/history.ts";
+import { createPartnerFigures, type PartnerFigures } from "./live/partner-figures.ts";
 import type { Log } from "./log.ts";
 import type { LaneRules } from "./partners/assign-lanes.ts";
 import type { ConfiguredPartners } from "./partners/configured-partners.ts";
@@ -73,6 +74,8 @@ export interface WebhookEngineDeps {
 /** Dependencies of routing, delivery, history and replay. */
 export interface EngineContext extends RouterDeps, ReplayDeps, HistoryDeps, DeadLetterDeps {
   readonly backlogs: Backlogs;
+  /** The last counts of this pod. */
+  readonly figures: PartnerFigures;
 }
 
 interface ContextParts {
@@ -135,6 +138,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     metrics: createDeliveryMetrics(registry),
     spans: createDeliverySpans(deps.tracer),
     partnerMetrics: createPartnerMetrics(registry),
+    figures: createPartnerFigures(),
     onStage: deps.onStage ?? (() => undefined),
     onSettled: async (settled) => {
       await Promise.all([countSettled(settled), operational.settled(settled)]);

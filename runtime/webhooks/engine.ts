@@ -22,6 +22,9 @@ import { createStreamFill } from "./maintenance/stream-fill.ts";
 import { createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
 import { ConfiguredPartners, laneRulesFor } from "./partners/configured-partners.ts";
 import { createPartnerList, type PartnerList } from "./history/partner-list.ts";
+import { liveStateOf, type LiveState } from "./live/live-state.ts";
+import { createLiveStates } from "./live/live-states.ts";
+import { createPartnerDetails, type PartnerDetails } from "./live/partner-details.ts";
 import type { DisabledPartners } from "./partners/disabled-partners.ts";
 import { createDeadLettersApi, type DeadLettersApi } from "./replay/dead-letters-api.ts";
 import { createReplayStore, type ReplayStore } from "./replay/replay-store.ts";
@@ -62,6 +65,8 @@ export class WebhookEngine {
   readonly history: EventReads;
   /** Configured partners, for callers. */
   readonly partnerList: PartnerList;
+  /** One partner with its live state, for callers. */
+  readonly partnerDetails: PartnerDetails;
   /** Replays and redrives. */
   readonly replays: Replays;
   readonly deadLetters: DeadLettersApi;
@@ -121,6 +126,7 @@ export class WebhookEngine {
     const replayStore = createReplayStore(this.#bucket("replays"));
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);
+    this.partnerDetails = this.#createDetails();
     this.replays = createReplays(this.#context, replayStore);
     this.disabledPartners = this.#context.disabled;
     this.deadLetters = createDeadLettersApi(this.#context);
@@ -219,6 +225,26 @@ export class WebhookEngine {
 
   #bucket(name: keyof Layout["buckets"]): Bucket {
     return createBucket(this.#deps.nats, this.#layout.buckets[name]);
+  }
+
+  #createDetails(): PartnerDetails {
+    const live = createLiveStates({
+      peers: this.#deps.peers,
+      livePods: () => this.pods.live(),
+      own: this.pods.own,
+      here: (key) => this.#liveState(key),
+      now: this.#context.now,
+    });
+    return createPartnerDetails(this.partnerList, live);
+  }
+
+  /** The live state of a partner; undefined when this pod does not own its lane. */
+  #liveState(key: string): LiveState | undefined {
+    const partner = this.#partners.all().find((one) => one.key === key);
+    if (partner === undefined || !this.#ownership.isOwner(partner.lane)) return undefined;
+    const { breaker, inFlight } = this.#lanes.stateOf(partner);
+    const { figures, now } = this.#context;
+    return liveStateOf(breaker, inFlight, figures.of(partner), now());
   }
 
   #createIngest(): Ingest {

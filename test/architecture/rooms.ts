@@ -127,19 +127,21 @@ const table = `
       bounds/ errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
       webhooks/delivery/ webhooks/history/
+  runtime/webhooks/live/ <
+      bounds/ pods/ nats/messages/ webhooks/settlement/ webhooks/partners/ webhooks/history/
   runtime/webhooks/maintenance/ <
       bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
       webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
-      webhooks/workers/
+      webhooks/workers/ webhooks/live/
   runtime/webhooks/engine-context.ts <
       crds/ bounds/ tracing/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/log.ts
       webhooks/sending/ webhooks/partners/ webhooks/authorization/ webhooks/telemetry/ webhooks/delivery/
-      webhooks/history/ webhooks/replay/
+      webhooks/history/ webhooks/replay/ webhooks/live/
   runtime/webhooks/engine.ts <
       crds/ pods/ nats/layout.ts nats/streams/ webhooks/signing/
       webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/
-      webhooks/history/ webhooks/replay/ webhooks/maintenance/ webhooks/engine-context.ts
+      webhooks/history/ webhooks/replay/ webhooks/live/ webhooks/maintenance/ webhooks/engine-context.ts
   runtime/metrics/request/ < crds/ errors/
   runtime/metrics/leaves/leaf.ts < crds/ metrics/request/
   runtime/metrics/catalog/ < crds/ errors/ metrics/request/
@@ -225,13 +227,14 @@ const table = `
   runtime/http/authentication/ < bounds/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ <
-      crds/ webhooks/events/ webhooks/settlement/ webhooks/history/ webhooks/replay/ metrics/request/ metrics/promql/
-      metrics/bulk/ preview/ metrics/query-effect.ts
+      crds/ webhooks/events/ webhooks/settlement/ webhooks/history/ webhooks/replay/ webhooks/live/ metrics/request/
+      metrics/promql/ metrics/bulk/ preview/ metrics/query-effect.ts
   runtime/http/server/ <
       crds/ bounds/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
       http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
-      errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ metrics/request/
+      errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ webhooks/live/
+      metrics/request/
       metrics/authorization/ metrics/metrics-api.ts metrics/bulk/ metrics/federation/ prometheus/ preview/
       http/representation/
       http/openapi/ http/server/

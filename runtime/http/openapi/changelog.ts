@@ -45,6 +45,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       },
       {
         kind: "added",
+        surface: "webhooks",
+        what: "GET /webhooks/partners/{namespace}/{name}: a partner with its settings and its live state",
+      },
+      {
+        kind: "added",
         surface: "preview",
         what: "POST /v1/preview and GET /v1/preview/:id: the effect of an edit of resources before it is applied",
       },

@@ -2,7 +2,7 @@ import { textLengthMax } from "../../metrics/request/parameters.ts";
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { askedTime } from "./common-schemas.ts";
 import { words, type JsonSchema } from "./json-schema.ts";
-import type { Operation, OperationParameter } from "./operation.ts";
+import { cursor, limit, paging, type Operation, type OperationParameter } from "./operation.ts";
 
 const text = (name: string, description: string, example?: string, more: JsonSchema = {}): OperationParameter => {
   const parameter = {
@@ -20,15 +20,6 @@ const replayId = {
   description: "Replay id",
   schema: { type: "string", minLength: 1 },
 } as const;
-const limit: OperationParameter = {
-  name: "limit",
-  in: "query",
-  description: "Items of a page",
-  schema: { type: "integer", minimum: 1, maximum: 200, default: 50 },
-};
-const cursor = (pattern: string): OperationParameter =>
-  text("cursor", "`meta.cursor` of the page before", undefined, { pattern });
-const paging: readonly OperationParameter[] = [cursor("^[0-9]{1,16}$"), limit];
 
 /** `POST /events` */
 export const ingestOperation: Operation = {
@@ -167,30 +158,4 @@ export const ackOperation: Operation = {
   bodySchema: "AckRequest",
   bodyExample: { event_id: "evt-1", partner: "default/acme", note: "booked by hand" },
   answers: { "200": { description: "The dead letter is closed", schema: "Ack" } },
-};
-
-/** `GET /webhooks/partners` */
-export const partnersOperation: Operation = {
-  id: "listPartners",
-  tag: "webhooks",
-  summary: "Partners that the caller may see, with their subscriptions to the caller's tenants, by name",
-  parameters: paging,
-  answers: { "200": { description: "Partners", schema: "PartnerPage" } },
-};
-
-/** `GET /webhooks/partners/:namespace/:name/jwks.json` */
-export const keysOperation: Operation = {
-  id: "readPublicKeys",
-  tag: "webhooks",
-  summary: "The public keys that sign deliveries to a partner, without a token",
-  parameters: [
-    {
-      name: "namespace",
-      in: "path",
-      description: "Namespace of the partner",
-      schema: { type: "string", minLength: 1 },
-    },
-    { name: "name", in: "path", description: "Name of the partner", schema: { type: "string", minLength: 1 } },
-  ],
-  answers: { "200": { description: "The keys; `kid` is the thumbprint in `keyid`", schema: "PublicKeySet" } },
 };

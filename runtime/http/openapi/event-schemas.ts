@@ -2,6 +2,7 @@ import { signingSchemes } from "../../../crds/signing-key.ts";
 import { settlementTable } from "../../webhooks/settlement/settlement-table.ts";
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { partnerStates } from "../../webhooks/history/partner-list.ts";
+import { breakerNames } from "../../webhooks/live/live-state.ts";
 import { requestForms } from "../../webhooks/replay/request-forms.ts";
 import { ownDomain } from "../../webhooks/events/reserved-types.ts";
 import { count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
@@ -21,6 +22,14 @@ const progress = {
   delivered: count,
   failed: count,
   detail: nullable(text({ description: "Why it failed or does not go on now" })),
+};
+
+const partnerSummary = {
+  partner: text(),
+  state: words(partnerStates),
+  reason: nullable(text()),
+  subscriptions: list(object({ name: text(), types: list(text()), tenants: list(text()) })),
+  keys: list(object({ id: text(), not_after: nullable(ref("Time")) })),
 };
 
 /** Requests and responses of the webhook API. Source: seed "Webhook Event Delivery" §2 and §4.2. */
@@ -158,12 +167,27 @@ export const eventSchemas: SchemaSet = {
     replay_id: nullable(text()),
   }),
   PartnerPage: object({ data: list(ref("PartnerSummary")), meta: ref("CursorMeta") }),
-  PartnerSummary: object({
-    partner: text(),
-    state: words(partnerStates),
-    reason: nullable(text()),
-    subscriptions: list(object({ name: text(), types: list(text()), tenants: list(text()) })),
-    keys: list(object({ id: text(), not_after: nullable(ref("Time")) })),
+  PartnerSummary: object(partnerSummary),
+  PartnerDetail: object({
+    ...partnerSummary,
+    signing: object({ scheme: text() }),
+    retry: object({ schedule_seconds: list(count), max_age_seconds: count, jitter_percent: count }),
+    delivery: object({
+      max_in_flight: count,
+      rate_per_second: nullable({ type: "number", minimum: 0 }),
+      max_backlog: nullable(count),
+    }),
+    live: ref("PartnerLive"),
+  }),
+  PartnerLive: object({
+    known: { ...flag, description: "False when the owning pod did not answer: the figures are the last known ones" },
+    as_of: nullable(ref("Time")),
+    age_seconds: nullable({ type: "number", minimum: 0 }),
+    breaker: nullable(words(breakerNames)),
+    breaker_until: nullable(ref("Time")),
+    backlog: nullable(count),
+    in_flight: nullable(count),
+    oldest_due_at: nullable(ref("Time")),
   }),
   PublicKeySet: object({
     keys: list(

@@ -1,3 +1,4 @@
+import { textLengthMax } from "../../metrics/request/parameters.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 /** One parameter of a path or a query string. */
@@ -44,3 +45,24 @@ export interface Operation {
   /** By status. */
   readonly answers: Readonly<Record<string, OperationAnswer>>;
 }
+
+/** The greatest number of items of a page. */
+export const limit: OperationParameter = {
+  name: "limit",
+  in: "query",
+  description: "Items of a page",
+  schema: { type: "integer", minimum: 1, maximum: 200, default: 50 },
+};
+
+/** The place at which a page begins. @param pattern form of the cursors of a list */
+export function cursor(pattern: string): OperationParameter {
+  return {
+    name: "cursor",
+    in: "query",
+    description: "`meta.cursor` of the page before",
+    schema: { type: "string", minLength: 1, maxLength: textLengthMax, pattern },
+  };
+}
+
+/** The parameters of every list whose cursor is a number. */
+export const paging: readonly OperationParameter[] = [cursor("^[0-9]{1,16}$"), limit];

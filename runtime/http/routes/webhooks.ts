@@ -4,27 +4,24 @@ import { debugScope, type Caller } from "../../metrics/authorization/caller.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import { historyBytes } from "../../webhooks/history/history.ts";
 import type { HistoryView } from "../../webhooks/history/history-view.ts";
-import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { isNarrowed, partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { DeadLettersApi } from "../../webhooks/replay/dead-letters-api.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
-import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
 import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import { idempotent } from "./idempotent.ts";
 import type { Route } from "../server/route.ts";
+import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
 import { requirePartners } from "./require-partners.ts";
-import { readEventQuery, readDeadLetterQuery, readPartnerPlace } from "./event-query.ts";
+import { readEventQuery, readDeadLetterQuery } from "./event-query.ts";
 import { readReplayQuery, replayCursor } from "./replay-query.ts";
 
 /** The part of the webhook engine that the routes use. */
-interface WebhookService {
+interface WebhookService extends PartnerService {
   readonly history: EventReads;
-  readonly partnerList: PartnerList;
   readonly replays: Replays;
   readonly deadLetters: DeadLettersApi;
   readonly idempotencyKeys: IdempotencyKeys;
-  publicKeys(partner: string): PublishedKeys;
 }
 
 /** Largest body of a replay request: a thousand event ids. */
@@ -37,7 +34,7 @@ const jsonBytes = { "content-type": "application/json; charset=utf-8" } as const
 export function webhookRoutes(service: WebhookService, partnersClaim: PartnersClaim = "Optional"): readonly Route[] {
   const routes = [
     ...historyRoutes(service),
-    partnersRoute(service),
+    ...partnerRoutes(service),
     ...replayRoutes(service),
     ...deadLetterRoutes(service),
   ];
@@ -47,43 +44,6 @@ export function webhookRoutes(service: WebhookService, partnersClaim: PartnersCl
 /** The view of a caller. Partners never see internals of the platform, whatever their scopes. */
 function viewFor(caller: Caller): HistoryView {
   return { ...partnersOf(caller), showsInternals: caller.scopes.includes(debugScope) && !isNarrowed(caller) };
-}
-
-/**
- * The route needs no token, since recipients that verify signatures have none. An unknown partner has an empty key set,
- * so the response does not reveal which partners exist.
- */
-function keysRoute(service: WebhookService): Route {
-  return {
-    method: "GET",
-    path: "/webhooks/partners/:namespace/:name/jwks.json",
-    scopes: [],
-    isOpen: true,
-    operation: operations.keysOperation,
-    answer: async ({ path }) => {
-      const { namespace = "", name = "" } = path;
-      const { keySet, maxAgeSeconds } = service.publicKeys(`${namespace}/${name}`);
-      return {
-        status: 200,
-        headers: { "cache-control": `public, max-age=${maxAgeSeconds}, must-revalidate` },
-        body: keySet,
-      };
-    },
-  };
-}
-
-function partnersRoute({ partnerList }: WebhookService): Route {
-  return {
-    method: "GET",
-    path: "/webhooks/partners",
-    scopes: ["webhooks:read"],
-    operation: operations.partnersOperation,
-    answer: async ({ query, caller }) => {
-      const asked = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerPlace(query) };
-      const { items, next } = await partnerList.page(asked);
-      return { status: 200, body: { data: items, meta: { cursor: cursorOf(next) } } };
-    },
-  };
 }
 
 function historyRoutes(service: WebhookService): readonly Route[] {

@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { anyTenant, includesTenant } from "../events/tenants.ts";
 import type { DisabledPartners } from "../partners/disabled-partners.ts";
 import type { Partner } from "../partners/partner.ts";
 import { mayNamePartner, type PartnerAccess } from "./partner-access.ts";
@@ -9,7 +9,7 @@ export const partnerStates = ["active", "paused", "held", "disabled"] as const;
 type PartnerState = (typeof partnerStates)[number];
 
 /** A configured partner, without its endpoint. */
-interface PartnerSummary {
+export interface PartnerSummary {
   /** `namespace/name`. */
   readonly partner: string;
   readonly state: PartnerState;
@@ -30,9 +30,13 @@ export interface PartnerPage {
   readonly next?: number;
 }
 
-interface PartnerQuery extends PartnerAccess {
+/** A caller that asks for partners. */
+interface PartnerCaller extends PartnerAccess {
   /** `*`: all tenants. */
   readonly tenants: readonly string[];
+}
+
+interface PartnerQuery extends PartnerCaller {
   /** Partners before the page. A change of the configuration between two pages may move one over their border. */
   readonly skipped: number;
   readonly limit: number;
@@ -45,6 +49,11 @@ export interface PartnerList {
    * @throws Refusal `events_unavailable`
    */
   page(query: PartnerQuery): Promise<PartnerPage>;
+  /**
+   * A partner of the list by `namespace/name`.
+   * @throws Refusal `partner_not_found`, also for one that the list leaves out; `events_unavailable`
+   */
+  find(label: string, caller: PartnerCaller): Promise<{ readonly partner: Partner; readonly summary: PartnerSummary }>;
 }
 
 interface PartnerListDeps {
@@ -65,24 +74,32 @@ export function createPartnerList({ partners, disabled }: PartnerListDeps): Part
       const items = visible.slice(query.skipped, end);
       return visible.length > end ? { items, next: end } : { items };
     },
+    find: async (label, caller) => {
+      const partner = mayNamePartner(caller, label) ? partners().find((one) => one.label === label) : undefined;
+      if (partner === undefined || subscriptionsOf(partner, caller.tenants).length === 0)
+        throw new Refusal("partner_not_found", `There is no partner ${label}.`);
+      return { partner, summary: summaryOf(partner, caller.tenants, await disabledDigests(disabled)) };
+    },
   };
 }
 
-function summaryOf(
-  { config, label }: Partner,
-  tenants: readonly string[],
-  digests: ReadonlySet<string>,
-): PartnerSummary {
-  const subscriptions = config.subscriptions.map((one) => ({
+/** The subscriptions to tenants of the caller. */
+function subscriptionsOf({ config }: Partner, tenants: readonly string[]): PartnerSummary["subscriptions"] {
+  const narrowed = config.subscriptions.map((one) => ({
     name: one.name,
     types: one.types,
-    tenants: one.tenants.filter((tenant) => tenant === "*" || includesTenant(tenants, tenant)),
+    tenants: one.tenants.filter((tenant) => tenant === anyTenant || includesTenant(tenants, tenant)),
   }));
+  return narrowed.filter((one) => one.tenants.length > 0);
+}
+
+function summaryOf(partner: Partner, tenants: readonly string[], digests: ReadonlySet<string>): PartnerSummary {
+  const { config, label } = partner;
   return {
     partner: label,
     state: stateOf(config, digests),
     reason: config.held ?? null,
-    subscriptions: subscriptions.filter((one) => one.tenants.length > 0),
+    subscriptions: subscriptionsOf(partner, tenants),
     keys: config.signing.keys.map(({ id, notAfterMs }) => ({
       id,
       not_after: notAfterMs === undefined ? null : new Date(notAfterMs).toISOString(),

@@ -4,6 +4,7 @@
 import type { LaneOwnership } from "../workers/lane-ownership.ts";
 import { keepAliveMs } from "../delivery/in-flight.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
+import type { PartnerFigures } from "../live/partner-figures.ts";
 import type { Log } from "../log.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -30,6 +31,7 @@ export interface BackgroundParts {
 /** Dependencies of the room: those of the router, and the configured partners. */
 export interface MaintenanceContext extends RouterDeps {
   readonly partners: () => readonly Partner[];
+  readonly figures: PartnerFigures;
 }
 
 /** Periodic work that the leader pod does for all pods. */
@@ -51,7 +53,7 @@ const leaderKey = "duties";
 /** Starts all loops. Returns a function that stops them. */
 export function startBackground(parts: BackgroundParts): () => void {
   const { context, router, lanes, ownership, streamWatch, polls, jobs } = parts;
-  const { deliveries, partners, partnerMetrics: metrics, now } = context;
+  const { deliveries, partners, partnerMetrics: metrics, figures, now } = context;
   const isOwner = (lane: string): boolean => ownership.isOwner(lane);
   const own = (): readonly Partner[] => partners().filter(({ lane }) => isOwner(lane));
   const stops = [
@@ -60,8 +62,8 @@ export function startBackground(parts: BackgroundParts): () => void {
       lanes.keepAlive();
     }),
     runPeriodically(pollMs, createSizePoll(parts)),
-    runPeriodically(pollMs, createOldestDue({ deliveries, own, metrics, now })),
-    runPeriodically(pollMs, createDueBacklog({ deliveries, partners, isOwner, metrics })),
+    runPeriodically(pollMs, createOldestDue({ deliveries, own, metrics, figures, now })),
+    runPeriodically(pollMs, createDueBacklog({ deliveries, partners, isOwner, metrics, figures })),
     ...polls.map((poll) => runPeriodically(pollMs, poll)),
     runPeriodically(streamWatchMs, () => streamWatch.poll()),
     runPeriodically(leftoversMs, () => lanes.lookForLeftovers()),

@@ -1,4 +1,5 @@
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
+import type { PartnerFigures } from "../live/partner-figures.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 
@@ -8,6 +9,7 @@ interface DueBacklogDeps {
   /** True when this pod owns the lane. */
   readonly isOwner: (lane: string) => boolean;
   readonly metrics: Pick<PartnerMetrics, "backlog">;
+  readonly figures: Pick<PartnerFigures, "counted">;
 }
 
 type Due = readonly [partner: string, count: number];
@@ -24,7 +26,13 @@ const splitMax = 10_000;
  *
  * @returns a function for one poll, to be called often
  */
-export function createDueBacklog({ deliveries, partners, isOwner, metrics }: DueBacklogDeps): () => Promise<void> {
+export function createDueBacklog({
+  deliveries,
+  partners,
+  isOwner,
+  metrics,
+  figures,
+}: DueBacklogDeps): () => Promise<void> {
   let nextAtMs = 0;
   return async () => {
     if (performance.now() < nextAtMs) {
@@ -49,5 +57,10 @@ export function createDueBacklog({ deliveries, partners, isOwner, metrics }: Due
       lanes.reduce((sum, [, due]) => sum + due, 0),
       named,
     );
+    const byPartner = new Map<string, number>();
+    for (const [label, due] of named) byPartner.set(label, (byPartner.get(label) ?? 0) + due);
+    const uncounted = new Set(lanes.flatMap(([lane, due]) => (labels.has(lane) || due <= splitMax ? [] : [lane])));
+    const owned = partners().flatMap(({ lane }) => (isOwner(lane) && !uncounted.has(lane) ? [lane] : []));
+    figures.counted(new Set(owned), byPartner);
   };
 }

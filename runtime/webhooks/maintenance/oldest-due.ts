@@ -1,5 +1,6 @@
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import { laneQueues } from "../../nats/layout.ts";
+import type { PartnerFigures } from "../live/partner-figures.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 
@@ -8,6 +9,7 @@ interface OldestDueDeps {
   /** Partners whose lanes this pod owns. */
   readonly own: () => readonly Partner[];
   readonly metrics: PartnerMetrics;
+  readonly figures: Pick<PartnerFigures, "oldest">;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
 }
@@ -25,32 +27,37 @@ const secondMs = 1_000;
  *
  * @returns a function for one poll, to be called often
  */
-export function createOldestDue({ deliveries, own, metrics, now }: OldestDueDeps): () => Promise<void> {
+export function createOldestDue({ deliveries, own, metrics, figures, now }: OldestDueDeps): () => Promise<void> {
   let nextAtMs = 0;
   let position = 0;
   const reported = new Set<string>();
-  const age = async (partner: string): Promise<number> => {
+  const dueSinceMs = async (partner: string): Promise<number | undefined> => {
     const found = await Promise.all(laneQueues.map((queue) => deliveries.oldest(queue, partner)));
     const times = found.flatMap((message) => message?.storedAtMs ?? []);
-    return times.length === 0 ? 0 : Math.max(0, now() - Math.min(...times)) / secondMs;
+    return times.length === 0 ? undefined : Math.min(...times);
   };
+  const ageOf = (sinceMs: number | undefined): number =>
+    sinceMs === undefined ? 0 : Math.max(0, now() - sinceMs) / secondMs;
   return async () => {
     if (performance.now() < nextAtMs) {
       return;
     }
     nextAtMs = performance.now() + readMs;
-    const all = (await deliveries.size()).messages === 0 ? 0 : await age("*");
+    const all = (await deliveries.size()).messages === 0 ? 0 : ageOf(await dueSinceMs("*"));
     metrics.oldestDue(undefined, all);
     const partners = own().filter(({ config }) => config.state !== "Paused");
     const known = new Set(partners.map(({ label }) => label));
     for (const label of [...reported].filter((one) => all === 0 || !known.has(one))) {
       reported.delete(label);
       metrics.oldestDue(label, 0);
+      figures.oldest(label, undefined);
     }
     const some = all === 0 ? [] : nextPartners(partners, position);
     position = partners.length === 0 ? 0 : (position + some.length) % partners.length;
     for (const { label, key } of some) {
-      metrics.oldestDue(label, await age(key));
+      const sinceMs = await dueSinceMs(key);
+      metrics.oldestDue(label, ageOf(sinceMs));
+      figures.oldest(label, sinceMs);
       reported.add(label);
     }
   };

@@ -9,6 +9,7 @@ import { createRedeliveryCheck, type RedeliveryCheck } from "../delivery/redeliv
 import type { Partner } from "../partners/partner.ts";
 import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
+import type { BreakerState } from "../settlement/circuit-breaker.ts";
 import type { InFlightBudget } from "./in-flight-budget.ts";
 import type { Semaphore } from "./semaphore.ts";
 
@@ -36,6 +37,8 @@ export interface LanePolicy {
   inFlightMax(queue: LaneQueue): number;
   /** Attempts, holds or moves one delivery. */
   handle(work: Work): Promise<void>;
+  /** The circuit breaker of a partner of the lane; undefined when it has had no message here. */
+  breakerOf(key: string): BreakerState | undefined;
   /** Reports that a dead letter cannot be stored, or is stored at last. */
   block(isBlocked: boolean): void;
 }
@@ -73,6 +76,11 @@ export class LaneWorker {
   /** The queues that are pulled now. */
   get queues(): readonly LaneQueue[] {
     return [...this.#pulls.keys()];
+  }
+
+  /** The circuit breaker of a partner of the lane; undefined when it has had no message here. */
+  breakerOf(key: string): BreakerState | undefined {
+    return this.#policy.breakerOf(key);
   }
 
   /** Resolves when the reconciliations requested so far have ended. Never rejects. */

@@ -2,6 +2,7 @@
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
 import type { Partner } from "../partners/partner.ts";
+import { closedBreaker, type BreakerState } from "../settlement/circuit-breaker.ts";
 import { createInFlightBudget } from "./in-flight-budget.ts";
 import type { LaneOwnership } from "./lane-ownership.ts";
 import type { LaneWorker, SharedByWorkers } from "./lane-worker.ts";
@@ -114,6 +115,13 @@ export class Lanes {
   /** True when an attempt to the partner with this key is under way or about to be, also after its removal. */
   isBusyWith(key: string): boolean {
     return this.#common.inWork.values().some(({ delivery }) => delivery.partner === key);
+  }
+
+  /** The circuit breaker of a partner whose lane this pod owns, and the messages that are in work for it. */
+  stateOf({ key, lane }: Partner): { readonly breaker: BreakerState; readonly inFlight: number } {
+    const worker = lane === key ? this.#own.get(key)?.worker : this.#shared.get(lane);
+    const inFlight = this.#common.inWork.values().filter(({ delivery }) => delivery.partner === key);
+    return { breaker: worker?.breakerOf(key) ?? closedBreaker, inFlight: [...inFlight].length };
   }
 
   /** Ends all pulls; resolves when the work in flight has ended, or after the bound. */

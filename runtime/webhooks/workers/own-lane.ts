@@ -145,6 +145,10 @@ export class OwnLane implements LanePolicy, LaneControl {
     return this.#partner.config.delivery.maxInFlight;
   }
 
+  breakerOf(): BreakerState {
+    return this.#limiter.breaker;
+  }
+
   async handle(work: Work): Promise<void> {
     if (!(await this.#limiter.enter()) || !(await this.#attempt(work))) {
       // The pulls end first. Otherwise the server would deliver the released message again at once.

@@ -2,6 +2,7 @@ import { laneQueues, type LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext, Work } from "../delivery/delivery-context.ts";
 import { defer, moveToLane } from "../delivery/move-delivery.ts";
 import type { Partner } from "../partners/partner.ts";
+import type { BreakerState } from "../settlement/circuit-breaker.ts";
 import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
 import { PartnerSession, type HoldReason } from "./partner-session.ts";
 import type { Promotions } from "./promotions.ts";
@@ -75,6 +76,10 @@ class SharedLane implements LanePolicy {
 
   inFlightMax(queue: LaneQueue): number {
     return ackPendingMax[queue];
+  }
+
+  breakerOf(key: string): BreakerState | undefined {
+    return this.#sessions.get(key)?.limiter.breaker;
   }
 
   block(): void {

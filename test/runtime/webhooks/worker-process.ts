@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
+import { connectNats } from "../../../runtime/nats/connection/connect.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
+import { createPodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
 import { startEngine, streamsOf } from "./engine-fixture.ts";
 
 /**
@@ -11,6 +14,8 @@ export interface WorkerOrder {
   readonly prefix: string;
   readonly podId: string;
   readonly config: RuntimeConfig;
+  /** True when it answers the requests of other pods. @default false */
+  readonly hasPeers?: boolean;
   /**
    * Where the process kills itself, as a crash would: at this stage of this event (or of any), the n-th time. @default
    * never
@@ -19,7 +24,7 @@ export interface WorkerOrder {
 }
 
 /** An engine in a process of its own, for tests that kill it. It says `ready` to its parent. */
-const { url, prefix, podId, config, fault } = JSON.parse(orderText(process.argv[2] ?? "")) as WorkerOrder;
+const { url, prefix, podId, config, hasPeers, fault } = JSON.parse(orderText(process.argv[2] ?? "")) as WorkerOrder;
 let left = fault?.count ?? 0;
 
 function onStage(stage: Stage, eventId: string): void {
@@ -31,7 +36,11 @@ function onStage(stage: Stage, eventId: string): void {
   }
 }
 
-await startEngine(url, config, { settings: streamsOf(prefix), podId, onStage });
+const peers =
+  hasPeers === true
+    ? { peers: createPodMessages(await connectNats({ servers: [url] }), createLayout(prefix), podId) }
+    : {};
+await startEngine(url, config, { settings: streamsOf(prefix), podId, onStage, ...peers });
 process.send?.("ready");
 
 /** An order for thousands of partners is longer than an argument may be. */

@@ -170,6 +170,7 @@ export function metricsServerOver(
     },
     replays: { replay: absent, redrive: absent, list: async () => ({ items: [] }), get: absent, cancel: absent },
     partnerList: { page: async () => ({ items: [] }) },
+    partnerDetails: { read: absent },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },
     deadLetters: { list: async () => ({ items: [] }), ack: absent },

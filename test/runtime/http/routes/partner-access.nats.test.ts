@@ -201,6 +201,21 @@ const ack = fc.record({ id: eventId, partner: label }).map(({ id, partner }): Ch
     : likeNone(claims, asked(id, partner), asked(nothing, partner));
 });
 
+const detail = label.map((partner): Check => async (claims) => {
+  const asked = (name: string): Asked => ({ path: `/webhooks/partners/${name}` });
+  const isListed = !isForeign(claims, partner) && partnerRows[partner]?.tenants.some((one) => isOneOf(claims, one));
+  if (isListed !== true) return likeNone(claims, asked(partner), asked(nobody), [partner, nobody]);
+  const { status, body } = await setup.ask(claims, asked(partner));
+  const tenantsShown = (body["subscriptions"] as Items).flatMap((one) => one["tenants"]);
+  const others = labels.filter((name) => name !== partner && JSON.stringify(body).includes(name));
+  const mine = partnerRows[partner]?.tenants.filter((one) => isOneOf(claims, one));
+  return [
+    { status, name: body["partner"], tenantsShown, others },
+    { status: 200, name: partner, tenantsShown: mine, others: [] },
+  ];
+});
+const isOneOf = (claims: Claims, tenant: string): boolean => tenant === "*" || mayName(claims.tenants, tenant);
+
 /** The replays that a token lists, over all pages. */
 async function listedReplays(claims: Claims): Promise<readonly string[]> {
   const ids: string[] = [];
@@ -228,7 +243,7 @@ async function expectReadable(claims: Claims): Promise<void> {
 }
 
 describe("a token that names partners", () => {
-  const checks = { history, list, deadLetters, replayByIds, replayOfWindow, redrive, ack };
+  const checks = { history, list, detail, deadLetters, replayByIds, replayOfWindow, redrive, ack };
 
   test.each(Object.entries(checks))(
     "sees nothing of others: %s",

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { PartnerConfig } from "../../../../crds/config.ts";
 import { createPartnerList } from "../../../../runtime/webhooks/history/partner-list.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
@@ -68,4 +68,24 @@ test("pages follow each other", async () => {
 test("a store that does not answer is a refusal", async () => {
   const silent = createPartnerList({ partners: () => [], disabled: { list: () => Promise.reject(new Error("no")) } });
   await expect(silent.page(all)).rejects.toMatchObject({ code: "events_unavailable" });
+});
+
+describe("one partner", () => {
+  const labels = configured.map(({ label }) => label);
+  const labelOf = (name: string): string => labels.find((label) => label.endsWith(`/${name}`)) ?? "";
+
+  test("is found with the subscriptions to tenants of the caller", async () => {
+    const { summary } = await list.find(labelOf("acme"), { tenants: ["c"] });
+    expect(summary).toMatchObject({ partner: labelOf("acme"), state: "active", subscriptions: [{ tenants: ["c"] }] });
+  });
+
+  test.each([
+    ["that does not exist", "nobody", { tenants: ["*"] }],
+    ["of other tenants", "acme", { tenants: ["z"] }],
+    ["that the token does not name", "acme", { tenants: ["*"], partners: ["default/gone"] }],
+  ])("%s is not found", async (_, name, caller) => {
+    const label = labelOf(name) === "" ? `default/${name}` : labelOf(name);
+    const expected = { code: "partner_not_found", message: `There is no partner ${label}.` };
+    await expect(list.find(label, caller)).rejects.toMatchObject(expected);
+  });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { createDueBacklog } from "../../../../runtime/webhooks/maintenance/due-backlog.ts";
 import { createOldestDue } from "../../../../runtime/webhooks/maintenance/oldest-due.ts";
+import { createPartnerFigures } from "../../../../runtime/webhooks/live/partner-figures.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { boundedLabels, createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
@@ -92,6 +93,7 @@ describe("the age of the oldest due delivery", () => {
       deliveries: { oldest, size: async () => ({ messages: 3, bytes: 0 }) },
       own: () => partners,
       metrics: createPartnerMetrics(registry),
+      figures: createPartnerFigures(),
       now: () => 10_000,
     })();
     expect(await figures(registry)).toEqual(
@@ -109,6 +111,7 @@ describe("the age of the oldest due delivery", () => {
       deliveries: { oldest: async () => stored(4_000), size: async () => ({ messages: 1, bytes: 0 }) },
       own: () => [{ ...partner, config: { ...partner.config, state: "Paused" } }],
       metrics: createPartnerMetrics(registry),
+      figures: createPartnerFigures(),
       now: () => 10_000,
     })();
     const shown = await figures(registry);
@@ -140,6 +143,7 @@ describe("the age of the oldest due delivery", () => {
       deliveries: { oldest, size },
       own: () => partners,
       metrics: createPartnerMetrics(registry),
+      figures: createPartnerFigures(),
       now: () => 10_000,
     });
     await look();
@@ -157,6 +161,7 @@ describe("the backlog", () => {
     messages: number,
     due: Readonly<Record<string, number>>,
     ownership: readonly string[],
+    remembered = createPartnerFigures(),
   ) =>
     createDueBacklog({
       deliveries: {
@@ -167,11 +172,14 @@ describe("the backlog", () => {
       partners: () => partners,
       isOwner: (lane) => ownership.includes(lane),
       metrics: createPartnerMetrics(registry),
+      figures: remembered,
     });
 
   test("is counted by partner for the lanes that the pod owns", async () => {
     const registry = new Registry();
-    await lookOf(registry, 9, { [one]: 3, [two]: 5, shared: 2, [`${one}x`]: 7 }, [one, "shared"])();
+    const remembered = createPartnerFigures();
+    await lookOf(registry, 9, { [one]: 3, [two]: 5, shared: 2, [`${one}x`]: 7 }, [one, "shared"], remembered)();
+    expect(partners.map((each) => remembered.of(each).backlog)).toEqual([3, undefined]);
     expect(await figures(registry)).toEqual(
       expect.arrayContaining([
         "backlog 5",
@@ -201,6 +209,7 @@ describe("the backlog", () => {
       partners: () => partners,
       isOwner: () => true,
       metrics,
+      figures: createPartnerFigures(),
     })();
     expect(await figures(registry)).toContain("backlog 0");
     expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toEqual([]);

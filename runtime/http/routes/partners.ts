@@ -1,0 +1,70 @@
+import { refuseUnknown } from "../../metrics/request/parameters.ts";
+import type { PartnerDetails } from "../../webhooks/live/partner-details.ts";
+import type { PartnerList } from "../../webhooks/history/partner-list.ts";
+import { partnersOf } from "../../webhooks/history/partner-access.ts";
+import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
+import * as operations from "../openapi/partner-operations.ts";
+import type { ApiRequest, Route } from "../server/route.ts";
+import { readPartnerPlace } from "./event-query.ts";
+
+/** The part of the webhook engine that the routes about partners use. */
+export interface PartnerService {
+  readonly partnerList: Pick<PartnerList, "page">;
+  readonly partnerDetails: PartnerDetails;
+  publicKeys(partner: string): PublishedKeys;
+}
+
+/** Partners, for callers with a token. */
+export function partnerRoutes({ partnerList, partnerDetails }: PartnerService): readonly Route[] {
+  const scopes = ["webhooks:read"];
+  return [
+    {
+      method: "GET",
+      path: "/webhooks/partners",
+      scopes,
+      operation: operations.partnersOperation,
+      answer: async ({ query, caller }) => {
+        const asked = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerPlace(query) };
+        const { items, next } = await partnerList.page(asked);
+        return { status: 200, body: { data: items, meta: { cursor: next === undefined ? null : String(next) } } };
+      },
+    },
+    {
+      method: "GET",
+      path: "/webhooks/partners/:namespace/:name",
+      scopes,
+      operation: operations.partnerOperation,
+      answer: async ({ path, query, caller }) => {
+        refuseUnknown(query, () => false);
+        return { status: 200, body: await partnerDetails.read(labelOf(path), caller) };
+      },
+    },
+  ];
+}
+
+/**
+ * The route needs no token, since recipients that verify signatures have none. An unknown partner has an empty key set,
+ * so the response does not reveal which partners exist.
+ */
+export function keysRoute(service: Pick<PartnerService, "publicKeys">): Route {
+  return {
+    method: "GET",
+    path: "/webhooks/partners/:namespace/:name/jwks.json",
+    scopes: [],
+    isOpen: true,
+    operation: operations.keysOperation,
+    answer: async ({ path }) => {
+      const { keySet, maxAgeSeconds } = service.publicKeys(labelOf(path));
+      return {
+        status: 200,
+        headers: { "cache-control": `public, max-age=${maxAgeSeconds}, must-revalidate` },
+        body: keySet,
+      };
+    },
+  };
+}
+
+/** `namespace/name` of the partner that a path names. */
+function labelOf({ namespace = "", name = "" }: ApiRequest["path"]): string {
+  return `${namespace}/${name}`;
+}

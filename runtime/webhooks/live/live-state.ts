@@ -1,0 +1,113 @@
+// Live state: what the pod that owns the lane of a partner knows about it now. Other pods ask it.
+import type { BreakerState } from "../settlement/circuit-breaker.ts";
+import type { PartnerFigure } from "./partner-figures.ts";
+
+/** `half_open`: the next attempt probes the partner, or a probe is under way. */
+export const breakerNames = ["closed", "open", "half_open"] as const;
+type BreakerName = (typeof breakerNames)[number];
+
+/** What the owner of a partner answers. Its members are sent between pods; times are Unix milliseconds. */
+export interface LiveState {
+  readonly breaker: BreakerName;
+  /** Time at which the breaker may be probed; null unless it is open. */
+  readonly breakerUntilMs: number | null;
+  /** Null when the owner has not counted it. */
+  readonly backlog: number | null;
+  /** Deliveries that the owner has pulled and not settled. */
+  readonly inFlight: number;
+  /** Null for none, or when it is unknown. */
+  readonly oldestDueAtMs: number | null;
+  /** Time of the answer by JetStream's clock. */
+  readonly asOfMs: number;
+}
+
+/** `live` of `GET /webhooks/partners/:namespace/:name`. */
+export interface LiveView {
+  /** False when the owner did not answer: the figures are the last known ones. */
+  readonly known: boolean;
+  /** Time of the figures, ISO 8601 UTC; null when no answer was ever seen. */
+  readonly as_of: string | null;
+  readonly age_seconds: number | null;
+  readonly breaker: BreakerName | null;
+  readonly breaker_until: string | null;
+  readonly backlog: number | null;
+  readonly in_flight: number | null;
+  readonly oldest_due_at: string | null;
+}
+
+/** The live state by what its owner has in memory. @param nowMs JetStream's clock */
+export function liveStateOf(
+  breaker: BreakerState,
+  inFlight: number,
+  { backlog, oldestDueAtMs }: PartnerFigure,
+  nowMs: number,
+): LiveState {
+  return {
+    ...breakerAt(breaker, nowMs),
+    backlog: backlog ?? null,
+    inFlight,
+    oldestDueAtMs: oldestDueAtMs ?? null,
+    asOfMs: nowMs,
+  };
+}
+
+function breakerAt(state: BreakerState, nowMs: number): Pick<LiveState, "breaker" | "breakerUntilMs"> {
+  if (state.kind === "closed") return { breaker: "closed", breakerUntilMs: null };
+  return state.kind === "open" && state.untilMs > nowMs
+    ? { breaker: "open", breakerUntilMs: state.untilMs }
+    : { breaker: "half_open", breakerUntilMs: null };
+}
+
+/** Parses the answer of a pod; undefined for that of a pod that does not own the lane, or of another version. */
+export function parseLiveState(message: unknown): LiveState | undefined {
+  if (typeof message !== "object" || message === null) return undefined;
+  const { breaker, breakerUntilMs, backlog, inFlight, oldestDueAtMs, asOfMs } = message as Partial<LiveState>;
+  const name = breakerNames.find((one) => one === breaker);
+  if (name === undefined || !isCount(inFlight) || !isTime(asOfMs)) return undefined;
+  return {
+    breaker: name,
+    breakerUntilMs: isTime(breakerUntilMs) ? breakerUntilMs : null,
+    backlog: isCount(backlog) ? backlog : null,
+    inFlight,
+    oldestDueAtMs: isTime(oldestDueAtMs) ? oldestDueAtMs : null,
+    asOfMs,
+  };
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+
+/** Milliseconds that a date can hold. */
+const isTime = (value: unknown): value is number =>
+  typeof value === "number" && !Number.isNaN(new Date(value).valueOf());
+
+const secondMs = 1_000;
+
+/** The view of a state. @param state the last known one; undefined for none  @param isKnown it was answered just now */
+export function liveViewOf(state: LiveState | undefined, isKnown: boolean, nowMs: number): LiveView {
+  if (state === undefined) return neverKnown;
+  return {
+    known: isKnown,
+    as_of: iso(state.asOfMs),
+    age_seconds: Math.max(0, Math.round(nowMs - state.asOfMs)) / secondMs,
+    breaker: state.breaker,
+    breaker_until: iso(state.breakerUntilMs),
+    backlog: state.backlog,
+    in_flight: state.inFlight,
+    oldest_due_at: iso(state.oldestDueAtMs),
+  };
+}
+
+const neverKnown: LiveView = {
+  known: false,
+  as_of: null,
+  age_seconds: null,
+  breaker: null,
+  breaker_until: null,
+  backlog: null,
+  in_flight: null,
+  oldest_due_at: null,
+};
+
+function iso(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
