@@ -8,7 +8,7 @@ import type { Plan } from "../planning/plan.ts";
 import { createCardinality, type Cardinality } from "./cardinality.ts";
 import { createLeavesAdmission, type LeavesAdmission } from "./admit-leaves.ts";
 import { requestTokens } from "./request-tokens.ts";
-import { createQuotas, type AdmittedRequest } from "./quotas.ts";
+import { createQuotas, type AdmittedRequest, type QuotaState } from "./quotas.ts";
 import { chargesOf, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { suggestionWithin } from "../execution/region-status.ts";
@@ -45,6 +45,14 @@ export interface QueryPrice {
   readonly isBeyondBurst: boolean;
 }
 
+/** The decision on a query that is not run. */
+export interface QueryDecision {
+  /** Expected cost units. */
+  readonly estimate: number;
+  /** The refusal of the query at this time; undefined when it would be admitted. */
+  readonly refusal: Refusal | undefined;
+}
+
 /** The admission of all routes. */
 export interface Admission extends LeavesAdmission {
   /** Admits a single query. */
@@ -55,6 +63,12 @@ export interface Admission extends LeavesAdmission {
   readonly bulkItem: AdmitQuery;
   /** Prices a query and charges nothing. */
   readonly price: (plan: Plan, caller: Caller) => QueryPrice;
+  /** Decides on a query as {@link query} does, and charges nothing. */
+  readonly decide: (plan: Plan, caller: Caller) => Promise<QueryDecision>;
+  /** Charges one request token for a request that reads no store and takes no place among the concurrent ones. */
+  readonly chargeRequest: (caller: Caller, grant: QueryClassGrant) => Promise<AdmittedRequest>;
+  /** The quotas of the caller in one class, as this pod knows them. It charges nothing. */
+  readonly state: (caller: Caller, grant: QueryClassGrant, metrics: readonly string[]) => Promise<QuotaState>;
   /** Admits any other request to stores: one request token and its expected cost. @throws as {@link AdmitQuery} does */
   request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<AdmittedRequest>;
   /** Returns the allocated tokens of this pod to their owner pods. */
@@ -92,12 +106,26 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
       const { client, cost, estimate } = pricedOf(plan, caller, tokensOf(plan));
       return { estimate, isBeyondBurst: chargesOf(client, cost).some(({ count, limits }) => count > limits.burst) };
     },
+    async decide(plan, caller) {
+      const { client, cost, estimate } = pricedOf(plan, caller, tokensOf(plan));
+      const { refusal } = await quotas.decide(client, cost, (share) => suggestionWithin(plan.query, share));
+      return { estimate, refusal };
+    },
+    async chargeRequest({ client }, grant) {
+      const limits = { ...grant.limits, maxConcurrent: Number.POSITIVE_INFINITY };
+      const charged = await quotas.admit({ ...grant, limits, client }, oneRequest, () => undefined);
+      charged.end();
+      return charged;
+    },
+    state: ({ client }, grant, metrics) => quotas.state({ ...grant, client }, metrics),
     request: (caller, grant, costs) =>
       quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, () => undefined),
     ...createLeavesAdmission({ quotas, cardinality }),
     stop: () => quotas.stop(),
   };
 }
+
+const oneRequest: RequestCost = { requests: 1, costs: new Map() };
 
 /** A query with its expected cost. */
 interface PricedQuery {

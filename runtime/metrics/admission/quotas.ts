@@ -19,6 +19,22 @@ export interface AdmittedRequest {
   end(): void;
 }
 
+/** The decision on a request that is not charged. */
+interface QuotaDecision {
+  /** The refusal of the request at this time; undefined when it would be admitted. */
+  readonly refusal: Refusal | undefined;
+}
+
+/** The quotas of one client as this pod knows them. */
+export interface QuotaState {
+  /** The buckets of the class, requests first, then those of single metrics. */
+  readonly balances: readonly Balance[];
+  /** Requests of the client in this class that run in this pod. */
+  readonly running: number;
+  /** True when the owner pod of the buckets told their state; false for the share of this pod in an outage. */
+  readonly isOfOwner: boolean;
+}
+
 /** Finds the finest step with at most this share of a request's cost, in (0, 1); undefined without one. */
 type Cheaper = (share: number) => Suggestion | undefined;
 
@@ -33,6 +49,10 @@ export interface Quotas {
   admit(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<AdmittedRequest>;
   /** Admits a request synchronously; undefined, without a charge, when it is refused or needs another pod. */
   admitNow(client: QuotaClient, cost: RequestCost): AdmittedRequest | undefined;
+  /** Decides on a request as {@link admit} does, and charges nothing. */
+  decide(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<QuotaDecision>;
+  /** The buckets of a client's class, and those of the metrics that it names. It charges nothing. */
+  state(client: QuotaClient, metrics: readonly string[]): Promise<QuotaState>;
   /** Returns the allocated tokens of this pod to their owner pods. */
   stop(): void;
 }
@@ -40,13 +60,13 @@ export interface Quotas {
 /** Creates full quotas. @param pods that share the quotas */
 export function createQuotas(now: () => number, pods: Pods): Quotas {
   const shared = createSharedBuckets(now, pods);
-  const begin = createRunningRequests();
+  const running = createRunningRequests();
   return {
     async admit(client, cost, cheaper) {
       const charges = chargesOf(client, cost);
       const key = clientKey(client);
       const { maxConcurrent } = client.limits;
-      const end = begin(key, cost, maxConcurrent);
+      const end = running.begin(key, cost, maxConcurrent);
       if (end === undefined) throw concurrencyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key)));
       const { ok, source } = await shared.take(key, charges);
       if (ok) return admittedOf({ cost, charges, source, end });
@@ -55,13 +75,29 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
     },
     admitNow(client, cost) {
       const key = clientKey(client);
-      const end = begin(key, cost, client.limits.maxConcurrent);
+      const end = running.begin(key, cost, client.limits.maxConcurrent);
       if (end === undefined) return undefined;
       const charges = chargesOf(client, cost);
       const taken = shared.takeNow(key, charges);
       if (taken?.ok === true) return admittedOf({ cost, charges, source: taken.source, end });
       end();
       return undefined;
+    },
+    async decide(client, cost, cheaper) {
+      const charges = chargesOf(client, cost);
+      const key = clientKey(client);
+      const { maxConcurrent } = client.limits;
+      if (cost.requests > 0 && running.count(key) >= maxConcurrent) {
+        return { refusal: concurrencyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key))) };
+      }
+      const { ok, source } = await shared.has(key, charges);
+      return { refusal: ok ? undefined : refusalOf(balancesOf(charges, source), cheaper) };
+    },
+    async state(client, metrics) {
+      const charges = chargesOf(client, { requests: 0, costs: new Map(metrics.map((metric) => [metric, 0])) });
+      const key = clientKey(client);
+      const { source, isOfOwner } = await shared.askedSource(key, charges);
+      return { balances: balancesOf(charges, source), running: running.count(key), isOfOwner };
     },
     stop: () => shared.stop(),
   };
@@ -95,25 +131,32 @@ function balancesOf(charges: readonly BucketCharge[], source: TokenSource): read
   return charges.map((charge) => ({ charge, bucket: source.look(charge) }));
 }
 
-/** Counts the running requests of each client. Returns the end of a request; undefined above the limit. */
-type RunningRequests = (key: string, cost: RequestCost, most: number) => (() => void) | undefined;
+/** Counts the running requests of each client. */
+interface RunningRequests {
+  /** Begins a request. Returns its end; undefined above the limit. */
+  begin(key: string, cost: RequestCost, most: number): (() => void) | undefined;
+  count(key: string): number;
+}
 
 /** Creates a count for this pod. A part of a running request is not counted again. */
 function createRunningRequests(): RunningRequests {
   const running = new Map<string, number>();
-  return (key, { requests }, most) => {
-    if (requests === 0) return () => undefined;
-    const before = running.get(key) ?? 0;
-    if (before >= most) return undefined;
-    running.set(key, before + 1);
-    let isEnded = false;
-    return () => {
-      if (isEnded) return;
-      isEnded = true;
-      const left = (running.get(key) ?? 1) - 1;
-      if (left === 0) running.delete(key);
-      else running.set(key, left);
-    };
+  return {
+    count: (key) => running.get(key) ?? 0,
+    begin(key, { requests }, most) {
+      if (requests === 0) return () => undefined;
+      const before = running.get(key) ?? 0;
+      if (before >= most) return undefined;
+      running.set(key, before + 1);
+      let isEnded = false;
+      return () => {
+        if (isEnded) return;
+        isEnded = true;
+        const left = (running.get(key) ?? 1) - 1;
+        if (left === 0) running.delete(key);
+        else running.set(key, left);
+      };
+    },
   };
 }
 

@@ -40,11 +40,12 @@ function nameOf({ unit, metric }: BucketCharge): string {
   return metric === undefined ? `"${unit}"` : `"${unit}:${metric}"`;
 }
 
-function leftOf({ bucket }: Balance): number {
+/** The whole tokens that a bucket has. */
+export function leftOf({ bucket }: Balance): number {
   return Math.max(0, Math.floor(bucket.tokens));
 }
 
 /** Seconds until the bucket is full. */
-function resetSeconds({ bucket, charge }: Balance): number {
+export function resetSeconds({ bucket, charge }: Balance): number {
   return Math.ceil(waitMs(bucket, charge.limits, charge.limits.burst) / 1_000);
 }

@@ -45,13 +45,16 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
     allocation.usedAtMs = now();
   };
   const missing = (charge: BucketCharge): number => charge.count - allocationOf(charge, charge.limits).tokens;
+  const has = (charges: readonly BucketCharge[]): boolean =>
+    !charges.some((charge) => charge.count > 0 && missing(charge) > 0);
   return {
     look(charge) {
       const allocation = allocationOf(charge, charge.limits);
       return { tokens: Math.min(charge.limits.burst, allocation.tokens + atOwner(allocation)), atMs: now() };
     },
+    has,
     take(charges) {
-      if (charges.some((charge) => charge.count > 0 && missing(charge) > 0)) return false;
+      if (!has(charges)) return false;
       for (const charge of charges) spend(charge, charge.count);
       return true;
     },
@@ -62,12 +65,13 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
       return short.map((charge) => ({ key: charge.key, count: missing(charge), ...charge.limits }));
     },
     allocate(requests, granted) {
-      for (const [index, { key, perSecond, burst }] of requests.entries()) {
+      for (const [index, { key, count, perSecond, burst }] of requests.entries()) {
         const { tokens = 0, left = 0 } = granted[index] ?? {};
         const allocation = allocationOf({ key }, { perSecond, burst });
         allocation.tokens += tokens;
         allocation.known = { tokens: left, atMs: now() };
-        allocation.usedAtMs = now();
+        // A question for the state of a bucket is no use of its tokens.
+        if (count > 0) allocation.usedAtMs = now();
       }
     },
     idle(unusedMs) {

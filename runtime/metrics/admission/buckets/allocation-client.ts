@@ -10,13 +10,15 @@ import {
   type AllocationMessage,
 } from "./allocation-protocol.ts";
 import type { BucketOwners } from "./bucket-owners.ts";
-import { clientKeyOf } from "./quota-client.ts";
+import { clientKeyOf, type BucketCharge } from "./quota-client.ts";
 import type { AllocatedTokens } from "./allocated-tokens.ts";
 
 /** Exchanges tokens with other pods. */
 interface AllocationClient {
   /** Requests allocations from their owner. @returns false without a response */
   allocate(owner: string, requests: readonly AllocationRequest[]): Promise<boolean>;
+  /** Asks their owner for the state of buckets and allocates nothing. @returns false without a response */
+  ask(owner: string, charges: readonly BucketCharge[]): Promise<boolean>;
   /** True shortly after an owner did not respond. */
   isAway(owner: string): boolean;
   /** Returns all tokens to their owners and stops. */
@@ -35,6 +37,8 @@ interface AllocationClientDeps {
 /** Tokens without use for this time return to their owner. */
 const unusedMs = 1_000;
 const sweepMs = 500;
+/** So many sharers that the share of each is no whole token: nothing is allocated ahead of use. */
+const sharersOfNothing = Number.MAX_SAFE_INTEGER;
 /** An owner without a response gets no request for this time. */
 const awayMs = 1_000;
 
@@ -69,19 +73,24 @@ export function createAllocationClient({
   };
   const timer = setInterval(() => returnTokens(unusedMs), sweepMs);
   timer.unref();
+  const request = async (owner: string, requests: readonly AllocationRequest[], sharers: number): Promise<boolean> => {
+    try {
+      const message: AllocationMessage = { borrow: requests, back: [], pods: sharers };
+      const granted = readGranted(await pods.request(owner, quotaTopic, message), requests.length);
+      if (granted === undefined) throw new Error(`the response of the pod ${owner} is not an allocation`);
+      allocated.allocate(requests, granted);
+      awayUntilMs.delete(owner);
+      return true;
+    } catch {
+      awayUntilMs.set(owner, now() + awayMs);
+      return false;
+    }
+  };
   return {
-    async allocate(owner, requests) {
-      try {
-        const message: AllocationMessage = { borrow: requests, back: [], pods: owners.count() };
-        const granted = readGranted(await pods.request(owner, quotaTopic, message), requests.length);
-        if (granted === undefined) throw new Error(`the response of the pod ${owner} is not an allocation`);
-        allocated.allocate(requests, granted);
-        awayUntilMs.delete(owner);
-        return true;
-      } catch {
-        awayUntilMs.set(owner, now() + awayMs);
-        return false;
-      }
+    allocate: (owner, requests) => request(owner, requests, owners.count()),
+    ask(owner, charges) {
+      const requests = charges.map(({ key, limits }) => ({ key, count: 0, ...limits }));
+      return request(owner, requests, sharersOfNothing);
     },
     isAway: (owner) => (awayUntilMs.get(owner) ?? 0) > now(),
     stop() {

@@ -20,6 +20,16 @@ interface TakeResult {
   readonly source: TokenSource;
 }
 
+/** What is known of the tokens of one client. */
+interface AskedSource {
+  readonly source: TokenSource;
+  /** True when the owner pod keeps the source, or has just told its state; false for this pod's share in an outage. */
+  readonly isOfOwner: boolean;
+}
+
+/** The step of a charge: the tokens are taken, or only looked for. */
+type ChargeStep = "take" | "has";
+
 /** The buckets of all clients over all pods. */
 interface SharedBuckets {
   /**
@@ -27,10 +37,14 @@ interface SharedBuckets {
    * has too few.
    */
   take(clientKey: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
+  /** Decides as {@link take} does, and takes nothing. The owner pod may allocate tokens, which return unused. */
+  has(clientKey: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
   /** Takes tokens synchronously; undefined, with nothing taken, when the owner pod has to allocate tokens first. */
   takeNow(clientKey: string, charges: readonly BucketCharge[]): TakeResult | undefined;
   /** The source of one client's tokens, as far as this pod knows. */
   sourceOf(clientKey: string): TokenSource;
+  /** The source of one client's tokens after its owner pod was asked for the state of their buckets. */
+  askedSource(clientKey: string, charges: readonly BucketCharge[]): Promise<AskedSource>;
   /** Returns all allocated tokens to their owners. */
   stop(): void;
 }
@@ -50,19 +64,23 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
   const owned = notedSource(alone, share);
   const remote = notedSource(allocated, share);
   const client = createAllocationClient({ now, pods, owners, buckets, allocated });
-  const from = (source: TokenSource, charges: readonly BucketCharge[]): TakeResult => ({
-    ok: source.take(charges),
+  const from = (source: TokenSource, charges: readonly BucketCharge[], step: ChargeStep = "take"): TakeResult => ({
+    ok: source[step](charges),
     source,
   });
 
-  const takeAllocated = async (pod: string, charges: readonly BucketCharge[]): Promise<TakeResult> => {
+  const fromAllocated = async (
+    pod: string,
+    charges: readonly BucketCharge[],
+    step: ChargeStep,
+  ): Promise<TakeResult> => {
     for (let allocation = 0; allocation < allocationsMax; allocation += 1) {
-      const taken = from(remote, charges);
+      const taken = from(remote, charges, step);
       const requests = taken.ok ? undefined : allocated.wanted(charges);
       if (requests === undefined) return taken;
-      if (!(await client.allocate(pod, requests))) return from(share, charges);
+      if (!(await client.allocate(pod, requests))) return from(share, charges, step);
     }
-    return from(remote, charges);
+    return from(remote, charges, step);
   };
 
   const queue = createClientQueue();
@@ -74,13 +92,15 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
     if (pod === pods.own) return owned;
     return client.isAway(pod) ? share : undefined;
   };
+  const charge = async (clientKey: string, charges: readonly BucketCharge[], step: ChargeStep): Promise<TakeResult> => {
+    const own = ownSource(clientKey);
+    if (own !== undefined) return from(own, charges, step);
+    const pod = owners.ownerOf(clientKey);
+    return queue.run(clientKey, () => fromAllocated(pod, charges, step));
+  };
   return {
-    async take(clientKey, charges) {
-      const own = ownSource(clientKey);
-      if (own !== undefined) return from(own, charges);
-      const pod = owners.ownerOf(clientKey);
-      return queue.run(clientKey, () => takeAllocated(pod, charges));
-    },
+    take: (clientKey, charges) => charge(clientKey, charges, "take"),
+    has: (clientKey, charges) => charge(clientKey, charges, "has"),
     takeNow(clientKey, charges) {
       const own = ownSource(clientKey);
       if (own !== undefined) return from(own, charges);
@@ -88,6 +108,12 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
       return taken?.ok === true ? taken : undefined;
     },
     sourceOf: (clientKey) => ownSource(clientKey) ?? remote,
+    async askedSource(clientKey, charges) {
+      const own = ownSource(clientKey);
+      if (own !== undefined) return { source: own, isOfOwner: own !== share };
+      const isOfOwner = await client.ask(owners.ownerOf(clientKey), charges);
+      return { source: isOfOwner ? remote : share, isOfOwner };
+    },
     stop: () => client.stop(),
   };
 }

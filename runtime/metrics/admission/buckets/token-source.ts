@@ -6,6 +6,8 @@ import type { BucketCharge } from "./quota-client.ts";
 export interface TokenSource {
   /** The bucket of a charge, as far as this pod knows. */
   look(charge: BucketCharge): Bucket;
+  /** True when {@link take} would take the tokens of all charges. */
+  has(charges: readonly BucketCharge[]): boolean;
   /** Takes the tokens of all charges, or none. */
   take(charges: readonly BucketCharge[]): boolean;
   /** Takes tokens, also more than there are. A negative count returns tokens. */
@@ -29,10 +31,12 @@ export function bucketSource(buckets: BucketStore, share: () => number = () => 1
     return look(charge).tokens < most;
   };
   const spend = (charge: BucketCharge, count: number): void => buckets.spend(charge.key, rateOf(charge), count);
+  const has = (charges: readonly BucketCharge[]): boolean => !charges.some(isShort);
   return {
     look,
+    has,
     take(charges) {
-      if (charges.some(isShort)) return false;
+      if (!has(charges)) return false;
       for (const charge of charges) spend(charge, charge.count);
       return true;
     },
@@ -48,6 +52,7 @@ export function notedSource(source: TokenSource, other: TokenSource): TokenSourc
   };
   return {
     look: (charge) => source.look(charge),
+    has: (charges) => source.has(charges),
     take(charges) {
       const ok = source.take(charges);
       if (ok) for (const charge of charges) note(charge, charge.count);

@@ -85,6 +85,60 @@ test("a request is admitted though an earlier one spends its cost while the owne
   await expect(admitted).resolves.toBeDefined();
 });
 
+describe("a decision without a charge", () => {
+  test("is that of the admission that follows, in any pod", async () => {
+    const step = fc.record({ place: fc.nat({ max: 2 }), cost: fc.nat({ max: 60 }), waitMs: fc.nat({ max: 700 }) });
+    const counts = { admitted: 0, refused: 0 };
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
+        const cluster = startCluster();
+        const limits = { burst: 8, requestsPerSecond: 4, burstCostUnits: 120, costUnitsPerMinute: 3_000 };
+        const own = quotaClient(cluster.clientOf(0), limits);
+        for (const { place, cost: points, waitMs } of steps) {
+          cluster.nowMs += waitMs;
+          const cost = { requests: 1, costs: new Map([["cpu_util", points]]) };
+          const { refusal } = await quotasOf(cluster, place).decide(own, cost, () => undefined);
+          const answer = await admit(cluster, place, own, points);
+          expect(refusal).toEqual(answer instanceof Refusal ? answer : undefined);
+          counts[answer instanceof Refusal ? "refused" : "admitted"] += 1;
+        }
+      }),
+      { seed: 20_261_129, numRuns: 60 },
+    );
+    expect(Math.min(counts.admitted, counts.refused)).toBeGreaterThan(100);
+  });
+});
+
+describe("the state of the quotas of a client", () => {
+  const costLeft = async (cluster: Cluster, place: number, own: QuotaClient): Promise<unknown> => {
+    const { balances, isOfOwner } = await quotasOf(cluster, place).state(own, []);
+    return { left: balances.find(({ charge }) => charge.unit === "cost")?.bucket.tokens, isOfOwner };
+  };
+
+  test("is the same in every pod, and reading it takes nothing", async () => {
+    const cluster = startCluster();
+    // Long after the last pod came, so that no bucket is one pod's share.
+    cluster.nowMs += 3_600_000;
+    const own = quotaClient(cluster.clientOf(0), { burstCostUnits: 1_000, costUnitsPerMinute: 60 });
+    await admit(cluster, 0, own, 400);
+    for (let time = 0; time < 100; time += 1) {
+      for (const place of [0, 1, 2]) {
+        expect(await costLeft(cluster, place, own)).toEqual({ left: 600, isOfOwner: true });
+      }
+    }
+    // A pod that only read the state borrowed nothing: the owner has all 600.
+    expect(await admit(cluster, 0, own, 600)).not.toBeInstanceOf(Refusal);
+  });
+
+  test("is the share of a pod that cannot reach the owner, and says so", async () => {
+    const cluster = startCluster();
+    cluster.nowMs += 60_000;
+    const own = quotaClient(cluster.clientOf(0), { burstCostUnits: 900, costUnitsPerMinute: 60 });
+    cluster.pods.isCut = true;
+    expect(await costLeft(cluster, 1, own)).toEqual({ left: 300, isOfOwner: false });
+  });
+});
+
 const patterns: readonly (readonly [string, (index: number) => number])[] = [
   ["one pod after another", (index) => index % 3],
   ["one pod alone, which is its home", () => 0],
