@@ -38,6 +38,9 @@ import { classOf } from "./authorization/access.ts";
 import { catalogResponse } from "./response/catalog-response.ts";
 import { describeMetric, readableMetrics, type Thresholds } from "./response/described-metrics.ts";
 import { createSnapshots } from "./response/snapshot-store.ts";
+import { planQuery } from "./price/plan-query.ts";
+import { quotaResponse } from "./price/quota-response.ts";
+import { createSloHistoryHandler } from "./slo/handle-history.ts";
 import { createSloHandler } from "./slo/handle-slo.ts";
 import { indexSlos, type SloEntry } from "./slo/slo-index.ts";
 import { healthResponse } from "./telemetry/health-response.ts";
@@ -85,7 +88,7 @@ interface AppliedConfig {
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const { log, pods, residency } = options;
   const parts = createParts(options);
-  const { stores, admission, instruments, requests, measurement, hits, repeats, slo, partials } = parts;
+  const { stores, admission, instruments, requests, measurement, hits, repeats, slo, sloHistory, partials } = parts;
   let applied = appliedOf(options.config);
   const apply = (config: RuntimeConfig): void => {
     applied = appliedOf(config);
@@ -95,15 +98,24 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     probeAll(stores);
   };
   const observe = (context: RequestContext) => observeParts(instruments, log, context);
-  const sourcesOf = (context: RequestContext): QuerySources => {
-    return { ...parts.sources, queryContext: applied.queryContext, observe: observe(context) };
-  };
+  const sourcesOf = (context: RequestContext): QuerySources => ({
+    ...parts.sources,
+    queryContext: applied.queryContext,
+    observe: observe(context),
+  });
   const queryOn =
     (route: QueryRoute): MetricsApi["query"] =>
     (params, caller, signal, context) =>
       measurement.request(route, { signal, context }, (own) => {
         const sources = { ...sourcesOf(context), remember: parts.remember(route) };
         return handleQuery(route, { params, caller, signal, context: own }, sources);
+      });
+  const objectivesOn =
+    (handle: typeof slo): MetricsApi["slo"] =>
+    (params, caller, signal, context) =>
+      measurement.request("slo", { signal, context }, (own) => {
+        const served = { slos: applied.slos, quotas: applied.queryContext.quotas, observe: observe(context) };
+        return handle({ params, caller, signal, context: own }, served);
       });
   const leaves = measuredLeaves(measurement, (run) =>
     handleLeaves(run, { ...sourcesOf(run.context), ...parts.leavesSources }),
@@ -114,6 +126,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   return {
     query: queryOn("query"),
     instant: queryOn("instant"),
+    ...pricing(parts, () => applied.queryContext),
     bulk: (body, caller, signal, context) =>
       measurement.request("bulk-query", { signal, context }, (own) => {
         const sources = { ...sourcesOf(context), log, admission, admitItem: counted(admission.bulkItem, instruments) };
@@ -121,12 +134,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       }),
     ...createLookUps({ ...described, leaves, queryContext: () => applied.queryContext }),
     leaves,
-    slo: (params, caller, signal, context) =>
-      measurement.request("slo", { signal, context }, (own) => {
-        const { slos, queryContext } = applied;
-        const { quotas } = queryContext;
-        return slo({ params, caller, signal, context: own }, { slos, quotas, observe: observe(context) });
-      }),
+    slo: objectivesOn(slo),
+    sloHistory: objectivesOn(sloHistory),
     partials: (request) =>
       measurement.request("partials", request, ({ span }) => {
         const sources = { ...applied, stores: tracedReads(stores, span), deadlineMs: parts.deadlineMs };
@@ -136,17 +145,24 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     ...described,
     health() {
       probeAll(stores);
-      const { queryContext } = applied;
-      const caches = { queryContext, ratios: hits.ratios(), pods, residency };
+      const caches = { queryContext: applied.queryContext, ratios: hits.ratios(), pods, residency };
       return healthResponse({ figures: requests.figures(), stores: stores.list(), ...caches });
     },
     judgeEdit: parts.judgeEdit,
     apply,
-    stop() {
-      admission.stop();
-      parts.sources.cache.refreshes.stop();
-      return stores.stop();
-    },
+    stop: () => parts.stop(),
+  };
+}
+
+/** Creates the reads of prices and quotas. */
+function pricing(
+  { sources, admission }: Pick<ReturnType<typeof createParts>, "sources" | "admission">,
+  queryContext: () => QueryContext,
+): Pick<MetricsApi, "plan" | "quota"> {
+  return {
+    plan: (params, caller, { nowMs }) =>
+      planQuery({ params, caller, nowMs }, { ...sources, admission, queryContext: queryContext() }),
+    quota: (caller, { nowMs }) => quotaResponse({ caller, nowMs }, { admission, queryContext: queryContext() }),
   };
 }
 
@@ -229,7 +245,13 @@ function createParts(options: MetricsApiOptions) {
       repeats.remember(measurement.repeat(route, repeatQuery(cached, { admitNow, countPoints }))),
     leavesSources: createLeavesSources({ admission, instruments, measurement, repeats, countPoints }),
     slo: createSloHandler({ stores, admission, deadlineMs, elapsed }),
+    sloHistory: createSloHistoryHandler({ stores, admission, deadlineMs }),
     partials: createPartials(),
+    stop() {
+      admission.stop();
+      sources.cache.refreshes.stop();
+      return stores.stop();
+    },
     judgeEdit: createEditJudge({ collect: createCollection(record, pods), price: admission.price, now }),
   };
 }

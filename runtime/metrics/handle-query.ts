@@ -50,9 +50,10 @@ export async function handleQuery(
 ): Promise<MetricsResponse> {
   const timing = createServerTiming();
   timing.step("query");
-  const { query, readAtMs, explain } = parse(route, request, sources);
+  const { params, caller, context } = request;
+  const { query, readAtMs, explain } = parseQuery(route, { params, caller, nowMs: context.nowMs }, sources);
   const plan = makePlan(query, readAtMs);
-  const admitted = await sources.admit(plan, request.caller);
+  const admitted = await sources.admit(plan, caller);
   const run: AdmittedRun = { ...request, route, sources, timing, plan, admitted, explain };
   try {
     const { headers, ...response } = cached(run) ?? respond(run, await read(run));
@@ -64,16 +65,35 @@ export async function handleQuery(
   }
 }
 
-/** Parses the parameters and resolves them against the rights of the caller. */
-function parse(route: QueryRoute, request: QueryRequest, { queryContext, snapshots, record }: QuerySources) {
-  const { caller, context } = request;
+interface ParseSources extends Pick<QuerySources, "queryContext" | "snapshots"> {
+  readonly record: Pick<QuerySources["record"], "add">;
+}
+
+interface ParsedQuery {
+  readonly query: Query;
+  /** Unix milliseconds for which the query is parsed. */
+  readonly readAtMs: number;
+  readonly explain: boolean;
+}
+
+/**
+ * Parses the parameters and resolves them against the rights of the caller.
+ *
+ * @throws Refusal for an error of the caller
+ */
+export function parseQuery(
+  route: QueryRoute,
+  request: Pick<QueryRequest, "params" | "caller"> & { readonly nowMs: number },
+  { queryContext, snapshots, record }: ParseSources,
+): ParsedQuery {
+  const { caller, nowMs } = request;
   const { params, explain } = takeExplain(request.params, caller);
-  const readAtMs = readTimeOf(params, context.nowMs, snapshots);
+  const readAtMs = readTimeOf(params, nowMs, snapshots);
   let query: Query | undefined;
   try {
     query = routes[route].make(params, caller, queryContext, readAtMs);
     const metrics = query.metrics.map(({ entry }) => entry.metric);
-    refuseSunset(metrics, context.nowMs);
+    refuseSunset(metrics, nowMs);
     return { query, readAtMs, explain };
   } finally {
     record.add({ route, params, caller, nowMs: readAtMs, query }, queryContext);

@@ -3,7 +3,7 @@ import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.t
 import type { Refusal } from "../errors/refusal.ts";
 import type { StartedSpan } from "../tracing/tracer.ts";
 import type { Caller } from "./authorization/caller.ts";
-import type { LeavesRequest, LeavesResult } from "./leaves/leaf.ts";
+import type { Leaf, LeavesRequest, LeavesResult } from "./leaves/leaf.ts";
 import type { QueryEffect, QueryReader } from "./query-effect.ts";
 import type { Filters, Parameters } from "./request/parameters.ts";
 
@@ -41,6 +41,12 @@ export interface MetricsResponse {
  *   Undefined when the request has to be handled like a new one; then nothing was charged or counted
  */
 export type Again = (nowMs: number) => Readonly<Record<string, string>> | undefined;
+
+/** The plan and the price of a query that is not run. */
+export interface PlannedQuery extends Pick<MetricsResponse, "status" | "headers" | "body"> {
+  /** The leaf that reads the same points. @default no expression says the query */
+  readonly leaf: Leaf | undefined;
+}
 
 /** The result of one query of a bulk. `cost` is undefined when the query was refused before it had a plan. */
 export type BulkResult = { readonly id: string; readonly cost: number | undefined } & (
@@ -131,6 +137,10 @@ export interface MetricsApi {
   query(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
   /** `GET /v1/metrics/instant` */
   instant(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
+  /** `GET /v1/metrics/plan`: the plan and the price of {@link MetricsApi.query}, which is not run. */
+  plan(params: Parameters, caller: Caller, context: RequestContext): Promise<PlannedQuery>;
+  /** `GET /v1/metrics/quota`: the quotas of the caller. It charges nothing. */
+  quota(caller: Caller, context: RequestContext): Promise<MetricsResponse>;
   /** `POST /v1/metrics/bulk-query`. @param body the received bytes */
   bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkResponse>;
   /** Several governed queries as one request, for an expression of PromQL. Nobody may change the values of a result. */
@@ -149,6 +159,13 @@ export interface MetricsApi {
   seriesLabels(request: LookUp, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<SeriesLabels>;
   /** `GET /v1/metrics/slo`; a caller without any scope sees public objectives. */
   slo(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
+  /** `GET /v1/metrics/slo/history`: the error budget of one objective over its window. */
+  sloHistory(
+    params: Parameters,
+    caller: Caller,
+    signal: AbortSignal,
+    context: RequestContext,
+  ): Promise<MetricsResponse>;
   /** `POST /v1/metrics/partials`: partials of this runtime's own stores for a runtime in another region. */
   partials(request: PartialsRequest): Promise<PartialsResponse>;
   /** `GET /v1/metrics/catalog`: the metrics that the caller may read. */

@@ -180,6 +180,10 @@ const table = `
       errors/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/execution/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
       metrics/query-sources.ts
+  runtime/metrics/price/ <
+      crds/ errors/ stores/store-set.ts metrics/leaves/leaf.ts metrics/request/ metrics/catalog/ metrics/authorization/
+      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/admission/ metrics/response/
+      metrics/query-sources.ts metrics/handle-query.ts
   runtime/metrics/bulk/ <
       errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
       metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/admission/ metrics/response/
@@ -207,7 +211,8 @@ const table = `
       crds/ bounds/ tracing/ pods/ stores/store-set.ts stores/traced-reads.ts metrics/catalog/ metrics/metrics-api.ts
       metrics/authorization/ metrics/planning/
       metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
-      metrics/query-sources.ts metrics/handle-query.ts metrics/bulk/ metrics/slo/ metrics/federation/ metrics/telemetry/
+      metrics/query-sources.ts metrics/handle-query.ts metrics/price/ metrics/bulk/ metrics/slo/ metrics/federation/
+      metrics/telemetry/
       metrics/recorded/ metrics/leaf-queries/ metrics/look-ups/ metrics/authorization/
   runtime/prometheus/language/ < errors/
   runtime/metrics/rules/ <

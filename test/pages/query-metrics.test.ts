@@ -1,6 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { bulkOperation, catalogOperation, healthOperation } from "../../runtime/http/openapi/metrics-operations.ts";
 import { instantOperation, queryOperation, sloOperation } from "../../runtime/http/openapi/metrics-operations.ts";
+import {
+  labelValuesOperation,
+  planOperation,
+  quotaOperation,
+  sloHistoryOperation,
+} from "../../runtime/http/openapi/price/price-operations.ts";
 import { schemas } from "../../runtime/http/openapi/schemas.ts";
 import { textOf } from "../architecture/named-files.ts";
 
@@ -12,6 +18,10 @@ const operations = [
   catalogOperation,
   sloOperation,
   healthOperation,
+  labelValuesOperation,
+  planOperation,
+  quotaOperation,
+  sloHistoryOperation,
 ] as const;
 
 /** The first cells of the tables of a section: names in backquotes. */

@@ -36,6 +36,26 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "added",
         surface: "metrics",
+        what: "GET /v1/metrics/plan: the plan and the price of a query that is not run, and its expression",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "GET /v1/metrics/quota: the quotas of the caller, without a charge",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "GET /v1/metrics/labels/:label/values: values of a label within the rights of the caller",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "GET /v1/metrics/slo/history: the error budget of an objective over its window",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
         what: "query, query_range and look-ups below /prometheus/api/v1, for clients of Prometheus",
       },
       {

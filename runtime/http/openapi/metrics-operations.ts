@@ -4,7 +4,8 @@ import { askedTime } from "./common-schemas.ts";
 import { list, ref, text, words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationAnswer, OperationHeader, OperationParameter } from "./operation.ts";
 
-function parameter(
+/** A parameter of the query string. */
+export function parameter(
   name: string,
   description: string,
   schema: JsonSchema,
@@ -13,18 +14,20 @@ function parameter(
   return { name, in: "query", description, schema, ...more };
 }
 
-const name = text({ minLength: 1, maxLength: textLengthMax });
-const schemaVersion = parameter(
+/** A name of a caller. */
+export const name = text({ minLength: 1, maxLength: textLengthMax });
+export const schemaVersion = parameter(
   "schema_version",
   "`meta.schema_version` that the caller supports; 409 when another is served",
   name,
 );
-const filters = labelNames.map((label) =>
+/** One filter for each label. */
+export const filters = labelNames.map((label) =>
   parameter(`filter[${label}]`, `Only series whose ${label} has this value`, name),
 );
 
 /** Parameters of both kinds of queries. Source: seed "Operational Metrics API" §4.1. */
-const selection: readonly OperationParameter[] = [
+export const selection: readonly OperationParameter[] = [
   parameter("metric", "Metric ids", list(name, { minItems: 1, maxItems: metricsMax }), { required: true }),
   parameter("agg", "Aggregation. Default: the metric's own", words(aggregations)),
   ...filters,
@@ -55,7 +58,7 @@ const header = (description: string, schema: JsonSchema, required = true): Opera
 });
 
 /** Remaining tokens of a caller's quotas. Source: seed "Operational Metrics API" §6. */
-const quotas: Readonly<Record<string, OperationHeader>> = {
+export const quotas: Readonly<Record<string, OperationHeader>> = {
   "X-RateLimit-Limit": header("Burst of requests after a pause", { type: "integer", minimum: 0 }),
   "X-RateLimit-Remaining": header("Remaining requests", { type: "integer", minimum: 0 }),
   "X-RateLimit-Reset": header("Seconds until all requests are available again", { type: "integer", minimum: 0 }),
@@ -64,7 +67,7 @@ const quotas: Readonly<Record<string, OperationHeader>> = {
 };
 
 /** Source: seed "Operational Metrics API" §6. */
-const diagnostics: Readonly<Record<string, OperationHeader>> = {
+export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   "X-Data-Freshness": header(
     "Age of the newest sample seen, of the stalest store; absent where none was seen",
     text({ pattern: "^[0-9]+s$" }),
@@ -107,7 +110,8 @@ const deprecation: Readonly<Record<string, OperationHeader>> = {
   Link: header("The next page, and the replacement of a deprecated metric", text(), false),
 };
 
-function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Operation["answers"] {
+/** The two successful responses of a route whose data can be incomplete. */
+export function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Operation["answers"] {
   return {
     "200": { description: "The complete result", ...answer },
     "206": { description: "Some store is missing; `meta` names it", ...answer },
@@ -116,17 +120,20 @@ function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Operation
 
 const tables = ["text/csv", "application/x-ndjson"];
 
+/** Parameters of a query of a window. */
+export const queryParameters: readonly OperationParameter[] = [
+  ...selection,
+  parameter("from", "Start of the window. Default: three hours before its end", askedTime),
+  parameter("to", "End of the window. Default: now", askedTime),
+  parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref("Duration")),
+];
+
 /** `GET /v1/metrics/query` */
 export const queryOperation: Operation = {
   id: "queryMetrics",
   tag: "metrics",
   summary: "Time series of one or more metrics",
-  parameters: [
-    ...selection,
-    parameter("from", "Start of the window. Default: three hours before its end", askedTime),
-    parameter("to", "End of the window. Default: now", askedTime),
-    parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref("Duration")),
-  ],
+  parameters: queryParameters,
   answers: wholeOrPartial({
     schema: "QueryAnswer",
     alsoAs: tables,
@@ -188,6 +195,11 @@ export const healthOperation: Operation = {
   answers: { "200": { description: "Of the last minutes", schema: "HealthAnswer" } },
 };
 
+/** Parameters that narrow an objective. */
+export const isolation = ["region", "tenant", "environment"].map((label) =>
+  parameter(label, `Only this ${label}`, name),
+);
+
 /** `GET /v1/metrics/slo` */
 export const sloOperation: Operation = {
   id: "listObjectives",
@@ -196,7 +208,7 @@ export const sloOperation: Operation = {
   parameters: [
     parameter("domain", "Only this domain", name),
     parameter("slo", "Only the objective of this name", name),
-    ...["region", "tenant", "environment"].map((label) => parameter(label, `Only this ${label}`, name)),
+    ...isolation,
     schemaVersion,
   ],
   answers: wholeOrPartial({ schema: "SloAnswer", headers: { ...diagnostics, ...unlessAnonymous(quotas) } }),

@@ -5,6 +5,7 @@ import { eventSchemas } from "./event-schemas.ts";
 import type { SchemaSet } from "./json-schema.ts";
 import { metricsSchemas } from "./metrics-schemas.ts";
 import { peerSchemas } from "./peer-schemas.ts";
+import { priceSchemas } from "./price/price-schemas.ts";
 import { previewSchemas } from "./preview-schemas.ts";
 import { prometheusSchemas } from "./prometheus-schemas.ts";
 
@@ -16,5 +17,6 @@ export const schemas: SchemaSet = {
   ...metricsSchemas,
   ...peerSchemas,
   ...previewSchemas,
+  ...priceSchemas,
   ...prometheusSchemas,
 };

@@ -2,7 +2,9 @@
 import { refuseField } from "../../errors/refusal.ts";
 import { bulkBytesMax } from "../../metrics/bulk/bulk-request.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
-import type { MetricsResponse, MetricsApi } from "../../metrics/metrics-api.ts";
+import type { MetricsResponse, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
+import { refuseUnknown } from "../../metrics/request/parameters.ts";
+import { expressionOf } from "../../prometheus/expression-of.ts";
 import { csvMediaType, csvOf } from "../representation/csv.ts";
 import { ndjsonMediaType, ndjsonOf } from "../representation/ndjson.ts";
 import type { QueryBody } from "../representation/query-body.ts";
@@ -15,15 +17,35 @@ import {
   sloOperation,
 } from "../openapi/metrics-operations.ts";
 import type { Operation } from "../openapi/operation.ts";
+import {
+  labelValuesOperation,
+  planOperation,
+  quotaOperation,
+  sloHistoryOperation,
+} from "../openapi/price/price-operations.ts";
 import { chooseCoding } from "../representation/content-coding.ts";
 import { chooseMediaType } from "../representation/media-type.ts";
 import { nextPageLink } from "../representation/next-page.ts";
 import { type Representations, createRepresentations } from "../representation/representations.ts";
 import type { ApiResponse, ApiRequest, Route } from "../server/route.ts";
 import { bulkBody, bulkJson } from "./bulk-body.ts";
+import { labelValues } from "./label-values.ts";
 
 /** The metrics read API, without what starts and stops it. */
-type MetricsReads = Pick<MetricsApi, "query" | "instant" | "bulk" | "slo" | "catalog" | "health">;
+type MetricsReads = Pick<
+  MetricsApi,
+  | "query"
+  | "plan"
+  | "instant"
+  | "bulk"
+  | "slo"
+  | "sloHistory"
+  | "catalog"
+  | "describe"
+  | "labelValues"
+  | "quota"
+  | "health"
+>;
 
 const json = "application/json";
 const scopes = [readScope, publicReadScope];
@@ -45,6 +67,7 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
     series("instant", instantOperation, ({ query, caller, signal, ...request }) =>
       metrics.instant(query, caller, signal, contextOf(request)),
     ),
+    read("plan", planOperation, ({ query, caller, ...request }) => plan(metrics, query, caller, contextOf(request))),
     bulk(metrics),
     {
       ...read("slo", sloOperation, ({ query, caller, signal, address, ...request }) =>
@@ -52,11 +75,35 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
       ),
       allowsAnonymous: true,
     },
+    read("slo/history", sloHistoryOperation, ({ query, caller, signal, ...request }) =>
+      metrics.sloHistory(query, caller, signal, contextOf(request)),
+    ),
+    read("labels/:label/values", labelValuesOperation, (request) => labelValues(metrics, request, contextOf(request))),
+    read("quota", quotaOperation, ({ query, caller, ...request }) => {
+      refuseUnknown(query, () => false);
+      return metrics.quota(caller, contextOf(request));
+    }),
     read("catalog", catalogOperation, async ({ query, caller, correlationId, nowMs }) =>
       metrics.catalog(query, caller, { correlationId, nowMs }),
     ),
     read("health", healthOperation, async () => metrics.health()),
   ];
+}
+
+/** The plan of a query, with its expression where one says it. */
+async function plan(
+  metrics: Pick<MetricsApi, "plan" | "describe">,
+  query: ApiRequest["query"],
+  caller: ApiRequest["caller"],
+  context: RequestContext,
+): Promise<ApiResponse> {
+  const { status, headers, body, leaf } = await metrics.plan(query, caller, context);
+  const expression = leaf && expressionOf(leaf, (id) => metrics.describe(id, caller));
+  return {
+    status,
+    headers: { ...headers, Vary: "Authorization, Accept" },
+    body: { ...body, expression: expression ?? null },
+  };
 }
 
 function contextOf({ correlationId, nowMs, traceparent }: Pick<ApiRequest, "correlationId" | "nowMs" | "traceparent">) {

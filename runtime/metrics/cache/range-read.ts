@@ -77,10 +77,10 @@ export function moved<Series>(
  * are a multiple of the step apart. Points at multiples of the step have the key that earlier versions know.
  */
 export function extentKey<Series>(
-  { name }: Source<Series>,
+  { name }: Pick<Source<Series>, "name">,
   query: string,
   { startMs, stepMs, rangeMs }: Pick<RangeGrid, "startMs" | "stepMs" | "rangeMs">,
-  { tenant }: StoreCall,
+  { tenant }: Pick<StoreCall, "tenant">,
 ): string {
   const phaseMs = startMs % stepMs;
   return JSON.stringify([name, tenant ?? null, query, stepMs, rangeMs, ...(phaseMs === 0 ? [] : [phaseMs])]);

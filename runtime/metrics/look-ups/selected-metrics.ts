@@ -6,7 +6,7 @@ import { grant, namedTenant, requireReadScope, tenantOf, type Grant } from "../a
 import type { MetricEntry } from "../catalog/catalog-index.ts";
 import { leavesMax, type LeavesRequest } from "../leaves/leaf.ts";
 import type { LookUp } from "../metrics-api.ts";
-import { entryOf, type QueryContext } from "../planning/query.ts";
+import { entryOf, requireLabels, type QueryContext } from "../planning/query.ts";
 import type { Filters } from "../request/parameters.ts";
 import { presenceOf } from "./presence.ts";
 
@@ -48,6 +48,7 @@ export function selectMetrics(
   return selectors.map(({ metric, filters: own }) => {
     const entry = entryOf(metric, queryContext.catalog);
     const filters = withTenant(own, tenant);
+    requireLabels({ filters, groupBy: [] }, [entry.metric], 0);
     const tenants = label === "tenant" ? tenantsOf(filters, access) : [tenantOf(filters, access.tenants)];
     const named = new Map([...filters, ["tenant", tenants.slice(0, 1)] as const]);
     return { entry, filters, access, tenants, grants: grantsOf(entry, named, caller, access) };

@@ -13,6 +13,8 @@ export type Parameters = ReadonlyMap<string, readonly string[]>;
 /** Source: seed "Operational Metrics API" §8. */
 export const seriesMax = 50;
 export const metricsMax = 50;
+/** Most metrics of one look-up of labels. */
+export const lookUpMetricsMax = 10;
 /** Longest name and longest value of a parameter, in characters. */
 export const textLengthMax = 200;
 /** Most values of one filter. */

@@ -1,12 +1,6 @@
 // The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
 // rates. Queries of metrics are elsewhere.
-import { Refusal } from "../../errors/refusal.ts";
-import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
-import { runBounded } from "../../stores/limits/run-bounded.ts";
-import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
-import { startReadDeadline } from "../../stores/limits/read-deadline.ts";
 import type { Stores } from "../../stores/store-set.ts";
-import { tracedReads } from "../../stores/traced-reads.ts";
 import type { Admission } from "../admission/admission.ts";
 import { createAnonymousLimit, type AnonymousLimit } from "../admission/anonymous-limit.ts";
 import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
@@ -17,19 +11,15 @@ import type { Parameters } from "../request/parameters.ts";
 import type { QueryContext } from "../planning/query.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
-import { retryAfterSeconds } from "../execution/region-status.ts";
 import { noStore, responseHeaders } from "../response/response-headers.ts";
 import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
 import { planSlo, readSlo, type SloPlan, type SloData } from "./read-slo.ts";
+import { cacheStatus, isPartial, readViews, requireSomeStore } from "./read-views.ts";
 import { createSloCache, type SloCache } from "./slo-cache.ts";
 import type { SloEntry } from "./slo-index.ts";
 import { selectSlos } from "./slo-selection.ts";
-import { sloBody, type ReadSlo } from "./slo-response.ts";
+import { sloBody } from "./slo-response.ts";
 
-/** Most views that one request reads concurrently. */
-const viewConcurrency = 4;
-/** Most bytes that the stores may send for all views of one request. */
-const sloStoreBytesMax = queryBytesMax;
 /** Most concurrent requests without a token. */
 const anonymousMax = 32;
 
@@ -59,7 +49,7 @@ interface SloOptions {
 }
 
 interface SloSources extends SloContext, Omit<SloOptions, "elapsed"> {
-  readonly cache: SloCache;
+  readonly cache: SloCache<SloData>;
   /** Limits the rate of callers without a token, for each network and together. */
   readonly anonymous: AnonymousLimit;
   readonly environments: KnownEnvironments;
@@ -77,7 +67,7 @@ type SloHandler = (request: SloRequest, context: SloContext) => Promise<MetricsR
 export function createSloHandler({ elapsed, ...options }: SloOptions): SloHandler {
   const own = {
     ...options,
-    cache: createSloCache(),
+    cache: createSloCache<SloData>(),
     anonymous: createAnonymousLimit(elapsed),
     environments: createKnownEnvironments(options.deadlineMs),
   };
@@ -100,11 +90,13 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   const plans = isPublic ? await narrowed(planned, context, sources) : planned;
   const costs = addedCosts(plans.map((plan) => plan.costs));
   const admitted = await admitSlo(plans, request, sources);
-  const { read, counts } = await readAll(plans, request, sources).finally(() => admitted?.end());
+  const { read, counts } = await readViews(plans, request, { ...sources, read: readSlo }).finally(() =>
+    admitted?.end(),
+  );
   admitted?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
   const outcomes = read.flatMap(({ data }) => data.outcomes);
   requireSomeStore(outcomes);
-  const partial = outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
+  const partial = isPartial(outcomes);
   const answered = outcomes.filter(({ outcome }) => outcome.ok).length;
   return {
     status: partial ? 206 : 200,
@@ -146,48 +138,6 @@ async function admitSlo(
   const quota = plans[0]?.plans[0]?.query.quota;
   if (quota === undefined) return undefined;
   return admission.request(caller, quota, addedCosts(plans.map(({ costs }) => costs)));
-}
-
-interface ReadAll {
-  readonly read: readonly ReadSlo[];
-  readonly counts: ReturnType<ReadMemo["counts"]>;
-}
-
-async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: SloSources): Promise<ReadAll> {
-  const { nowMs, correlationId, span } = request.context;
-  // Other requests may wait for the same data, so that the read continues when this caller leaves.
-  const signal = new AbortController().signal;
-  const deadline = startReadDeadline(sources.deadlineMs);
-  const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
-  const reads = memoizeReads({ signal: deadline.signal, bytesMax: sloStoreBytesMax, origin });
-  const stores = reads.share(tracedReads(sources.stores, span));
-  const readOne = async (plan: SloPlan): Promise<SloData> => {
-    const data = await readSlo(plan, stores, { deadlineMs: deadline.leftMs(), signal, nowMs });
-    sources.observe(data.outcomes);
-    return data;
-  };
-  const read = await runBounded(plans, viewConcurrency, async (plan): Promise<ReadSlo> => {
-    request.signal.throwIfAborted();
-    const { hit, data } = sources.cache.get(plan, nowMs, () => readOne(plan));
-    return { plan, hit, data: await data };
-  });
-  deadline.end();
-  return { read, counts: reads.counts() };
-}
-
-function requireSomeStore(outcomes: readonly PartOutcome[]): void {
-  const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
-  if (errors.length === 0 || errors.length < outcomes.length) return;
-  const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
-  throw new Refusal(code, "no store answered for any of these objectives; ask again later", {
-    retryAfterSeconds,
-    cause: new AggregateError(errors, "no store answered"),
-  });
-}
-
-function cacheStatus(read: readonly ReadSlo[]): string {
-  const hits = read.filter(({ hit }) => hit).length;
-  return `memory;hit=${hits};miss=${read.length - hits}`;
 }
 
 /** A CDN may store public responses, apart from responses to tokens. Source: seed "Operational Metrics API" §8. */

@@ -5,12 +5,12 @@ import { classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { addedCosts, expectedCosts, type Costs } from "../admission/cost.ts";
 import { freshnessSeconds } from "../execution/freshness.ts";
-import { mergeScalars } from "../aggregation/merge-scalars.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
-import { ownQuery, type QueryContext } from "../planning/query.ts";
-import { onePoint } from "../request/window.ts";
+import { ownQuery, type Query, type QueryContext } from "../planning/query.ts";
+import { onePoint, type ResolvedWindow } from "../request/window.ts";
 import type { PartResult } from "../execution/read-part.ts";
 import { readStores, type PartOutcome } from "../execution/read-stores.ts";
+import { countedEvents } from "./counted-events.ts";
 import { countingRecipe } from "./slo-recipe.ts";
 import type { SloView } from "./slo-selection.ts";
 import type { CountsByWindow, EventCounts } from "./slo-status.ts";
@@ -32,12 +32,18 @@ export interface SloData {
   readonly freshnessSeconds: number | undefined;
 }
 
-/** Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. */
-export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
+/** The query of a view for each window, and the end of its windows at this time. */
+interface SloQuery {
+  readonly query: (window: ResolvedWindow) => Query;
+  /** Unix milliseconds. */
+  readonly toMs: number;
+}
+
+/** Builds the queries of a view. Their end moves with the smallest step, so that requests of it have equal queries. */
+export function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloQuery {
   const { slo, entry, grant } = view;
   const { metric } = entry;
   const stepMs = metric.minStepSeconds * 1_000;
-  const toMs = Math.floor(nowMs / stepMs) * stepMs;
   const recipe = countingRecipe(metric, slo);
   const parts: Omit<Parameters<typeof ownQuery>[1], "window"> = {
     metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe, slo: slo.name })),
@@ -47,10 +53,19 @@ export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quo
     schemaVersion: entry.schemaVersion,
     quota: classOf(caller, [metric], quotas),
   };
-  const plans = windowsOf(slo, metric.minStepSeconds).map((seconds) => {
-    const window = onePoint(toMs, seconds);
-    return makePlan(ownQuery(grant, { ...parts, window }), nowMs);
-  });
+  return {
+    query: (window) => ownQuery(grant, { ...parts, window }),
+    toMs: Math.floor(nowMs / stepMs) * stepMs,
+  };
+}
+
+/** Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. */
+export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
+  const { slo, entry } = view;
+  const { query, toMs } = sloQuery(view, caller, quotas, nowMs);
+  const plans = windowsOf(slo, entry.metric.minStepSeconds).map((seconds) =>
+    makePlan(query(onePoint(toMs, seconds)), nowMs),
+  );
   return { view, plans, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
 }
 
@@ -85,25 +100,7 @@ function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOut
   return [...stores.values()].flatMap((own) => own.find(({ outcome }) => !outcome.ok) ?? own.slice(0, 1));
 }
 
-function countsOf(
-  { slo, entry }: SloView,
-  { query }: Plan,
-  results: readonly PartResult[],
-): readonly [number, EventCounts][] {
-  const total = sumOf(results, 1);
-  // A counter without an event does not exist yet. Without a bucket, the threshold is not a bound of the histogram.
-  const singledOut = sumOf(results, 0) ?? (entry.metric.source.kind === "ratio" ? 0 : undefined);
-  if (total === undefined || singledOut === undefined) return [];
-  const good = slo.counts === "Good" ? singledOut : total - singledOut;
-  return [[query.window.widthSeconds, { good, total }]];
-}
-
-/** Sums one statistic over all stores; undefined without a series. */
-function sumOf(results: readonly PartResult[], statistic: number): number | undefined {
-  const parts = results.flatMap(({ ranges }) =>
-    (ranges[statistic]?.series ?? []).map((series) => ({ ...series, weight: 1 })),
-  );
-  const { values, present } = mergeScalars(parts, "sum", 1);
-  const [value] = values;
-  return present[0] === 1 && Number.isFinite(value) ? value : undefined;
+function countsOf(view: SloView, { query }: Plan, results: readonly PartResult[]): readonly [number, EventCounts][] {
+  const [events] = countedEvents(view, results, 1);
+  return events === undefined ? [] : [[query.window.widthSeconds, events]];
 }

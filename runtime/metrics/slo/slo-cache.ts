@@ -1,13 +1,20 @@
 import { createHash } from "node:crypto";
 import { ExpiringMap } from "../../bounds/expiring-map.ts";
-import type { SloPlan, SloData } from "./read-slo.ts";
+import type { PartOutcome } from "../execution/read-stores.ts";
+import type { SloPlan } from "./read-slo.ts";
 
 /** Lifetime of cached data. Source: seed "Operational Metrics API" §8, "In-memory cache". */
 const sloCacheMs = 30_000;
 const entriesMax = 2_048;
 
+/** Data with the outcomes of its reads. */
+export interface StoreReads {
+  /** One for each store. */
+  readonly outcomes: readonly PartOutcome[];
+}
+
 /** The data of recent plans; concurrent requests for equal data share one read. */
-export interface SloCache {
+export interface SloCache<Data extends StoreReads> {
   /** Tests if the data of a plan is cached, or its read is in progress. */
   has(plan: SloPlan, nowMs: number): boolean;
   /**
@@ -15,16 +22,12 @@ export interface SloCache {
    *
    * @param nowMs Unix milliseconds
    */
-  get(
-    plan: SloPlan,
-    nowMs: number,
-    read: () => Promise<SloData>,
-  ): { readonly hit: boolean; readonly data: Promise<SloData> };
+  get(plan: SloPlan, nowMs: number, read: () => Promise<Data>): { readonly hit: boolean; readonly data: Promise<Data> };
 }
 
 /** Creates an empty cache. */
-export function createSloCache(): SloCache {
-  const entries = new ExpiringMap<string, Promise<SloData>>(entriesMax);
+export function createSloCache<Data extends StoreReads>(): SloCache<Data> {
+  const entries = new ExpiringMap<string, Promise<Data>>(entriesMax);
   return {
     has: (plan, nowMs) => entries.get(keyOf(plan), nowMs) !== undefined,
     get(plan, nowMs, read) {

@@ -2,16 +2,9 @@ import { contentId } from "../response/content-id.ts";
 import { formatDuration } from "../request/duration.ts";
 import { regionReports } from "../execution/region-status.ts";
 import { formatTime } from "../request/time.ts";
-import type { SloPlan, SloData } from "./read-slo.ts";
+import type { SloData } from "./read-slo.ts";
+import type { ReadView } from "./read-views.ts";
 import { assessSlo, type SloAssessment, type TierBurn } from "./slo-status.ts";
-
-/** A view and its data. */
-export interface ReadSlo {
-  readonly plan: SloPlan;
-  readonly data: SloData;
-  /** Set when the data was cached. */
-  readonly hit: boolean;
-}
 
 interface SloContext {
   readonly schemaVersion: string;
@@ -19,13 +12,13 @@ interface SloContext {
 }
 
 /** The body of `GET /v1/metrics/slo`. Unknown values are left out, never null. */
-export function sloBody(read: readonly ReadSlo[], { schemaVersion, partial }: SloContext): object {
+export function sloBody(read: readonly ReadView<SloData>[], { schemaVersion, partial }: SloContext): object {
   const data = read.map(sloItem);
   const about = { schema_version: schemaVersion, partial };
   return { data, meta: { correlation_id: contentId([data, about]), ...about } };
 }
 
-function sloItem({ plan, data }: ReadSlo): object {
+function sloItem({ plan, data }: ReadView<SloData>): object {
   const { slo, entry, grant } = plan.view;
   const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds);
   const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];

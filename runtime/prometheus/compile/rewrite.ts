@@ -95,7 +95,8 @@ export function numberOf(expression: Expression | undefined): number | undefined
   return expression?.kind === "number" ? expression.value : undefined;
 }
 
-function numbersOf(measure: Measure): readonly number[] {
+/** The numbers before the aggregation of a measure, in the order of the function. */
+export function numbersOf(measure: Measure): readonly number[] {
   if (measure.kind === "fraction") return [0, measure.threshold];
   return measure.kind === "aggregation" && isPercentile(measure.aggregation) ? [quantiles[measure.aggregation]] : [];
 }

@@ -1,0 +1,65 @@
+// Operations and schemas of prices, quotas, label values and histories. Those of queries are not here.
+import { lookUpMetricsMax } from "../../../metrics/request/parameters.ts";
+import { askedTime } from "../common-schemas.ts";
+import { list, ref } from "../json-schema.ts";
+import {
+  diagnostics,
+  filters,
+  isolation,
+  name,
+  parameter,
+  queryParameters,
+  quotas,
+  schemaVersion,
+  wholeOrPartial,
+} from "../metrics-operations.ts";
+import type { Operation } from "../operation.ts";
+
+/** `GET /v1/metrics/plan` */
+export const planOperation: Operation = {
+  id: "planMetrics",
+  tag: "metrics",
+  summary: "The plan and the price of a query that is not run; it charges one request and no cost units",
+  parameters: queryParameters,
+  answers: { "200": { description: "Of an allowed and of a refused query", schema: "PlanAnswer", headers: quotas } },
+};
+
+/** `GET /v1/metrics/quota` */
+export const quotaOperation: Operation = {
+  id: "readQuotas",
+  tag: "metrics",
+  summary: "The quotas of the caller, without a charge",
+  answers: { "200": { description: "By class", schema: "QuotaAnswer" } },
+};
+
+/** `GET /v1/metrics/labels/:label/values` */
+export const labelValuesOperation: Operation = {
+  id: "listLabelValues",
+  tag: "metrics",
+  summary: "Values of a label over the series of metrics, within the rights of the caller",
+  parameters: [
+    { name: "label", in: "path", description: "The label", schema: ref("LabelName") },
+    parameter("metric", "Metric ids, at most 10", list(name, { minItems: 1, maxItems: lookUpMetricsMax }), {
+      required: true,
+    }),
+    parameter("tenant", "The tenant, as filter[tenant]", name),
+    ...filters,
+    parameter("from", "Start. Default: an hour before the end. At most the last day before the end is read", askedTime),
+    parameter("to", "End. Default: now", askedTime),
+  ],
+  answers: wholeOrPartial({ schema: "LabelValuesAnswer", headers: quotas }),
+};
+
+/** `GET /v1/metrics/slo/history` */
+export const sloHistoryOperation: Operation = {
+  id: "readObjectiveHistory",
+  tag: "metrics",
+  summary: "The error budget of one objective that remained at instants over its window",
+  parameters: [
+    parameter("slo", "Name of the objective", name, { required: true }),
+    parameter("domain", "Its domain, where several have the name", name),
+    ...isolation,
+    schemaVersion,
+  ],
+  answers: wholeOrPartial({ schema: "SloHistoryAnswer", headers: { ...diagnostics, ...quotas } }),
+};

@@ -1,0 +1,105 @@
+// The price of queries before they run, and the quotas that they are paid from. It reads no store.
+import { Refusal } from "../../errors/refusal.ts";
+import type { Admission } from "../admission/admission.ts";
+import type { Balance } from "../admission/rate-headers.ts";
+import { classOf, type QueryClassGrant } from "../authorization/access.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { parseQuery } from "../handle-query.ts";
+import type { PlannedQuery } from "../metrics-api.ts";
+import { makePlan, type Plan } from "../planning/plan.ts";
+import type { QuerySources } from "../query-sources.ts";
+import type { Parameters } from "../request/parameters.ts";
+import { findResponse } from "../response/cached-response.ts";
+import { noStore } from "../response/response-headers.ts";
+import { expectedCache, type ExpectedCache } from "./expected-cache.ts";
+import { planBody } from "./plan-body.ts";
+import { leafOfQuery } from "./query-leaf.ts";
+
+interface PlanRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  /** Unix milliseconds of the request. */
+  readonly nowMs: number;
+}
+
+export interface PlanSources extends Pick<
+  QuerySources,
+  "queryContext" | "snapshots" | "responses" | "stores" | "cache"
+> {
+  readonly admission: Pick<Admission, "decide" | "chargeRequest" | "state">;
+}
+
+/** A query that has a plan, or its refusal. */
+type Parsed =
+  | { readonly plan: Plan; readonly refusal?: undefined }
+  | { readonly plan?: undefined; readonly refusal: Refusal };
+
+/**
+ * Plans and prices the query of `GET /v1/metrics/query` and stops before its first read. It charges one request token
+ * and no cost units, and decides on the query after that charge. The query is not recorded.
+ *
+ * @throws Refusal `rate_exceeded` when the client has no request token left
+ */
+export async function planQuery(request: PlanRequest, sources: PlanSources): Promise<PlannedQuery> {
+  const { caller, nowMs } = request;
+  const { admission, queryContext } = sources;
+  const { plan, refusal: invalid } = parse(request, sources);
+  const grant = plan?.query.quota ?? classOf(caller, [], queryContext.quotas);
+  const charged = await admission.chargeRequest(caller, grant);
+  const decision = plan && (await admission.decide(plan, caller));
+  const refusal = invalid ?? decision?.refusal;
+  const body = planBody({
+    plan,
+    cost: decision?.estimate,
+    cache: plan && cacheOf(plan, sources, nowMs),
+    budget: await budgetOf(caller, grant, admission),
+    refusal,
+    cheaper: refusal && (await cheaperQuery(refusal, request, sources)),
+  });
+  const leaf = plan && leafOfQuery(plan.query, { caller, queryContext, nowMs });
+  return { status: 200, headers: { ...charged.headers(), ...noStore }, body, leaf };
+}
+
+/** The cost units of a class, after the charge of the plan. */
+async function budgetOf(
+  caller: Caller,
+  grant: QueryClassGrant,
+  { state }: PlanSources["admission"],
+): Promise<Balance | undefined> {
+  const { balances } = await state(caller, grant, []);
+  return balances.find(({ charge }) => charge.unit === "cost");
+}
+
+const unrecorded = { add: () => undefined };
+
+function parse({ params, caller, nowMs }: PlanRequest, { queryContext, snapshots }: PlanSources): Parsed {
+  try {
+    const request = { params, caller, nowMs };
+    const { query, readAtMs } = parseQuery("query", request, { queryContext, snapshots, record: unrecorded });
+    return { plan: makePlan(query, readAtMs) };
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: error };
+    throw error;
+  }
+}
+
+function cacheOf(plan: Plan, sources: PlanSources, nowMs: number): ExpectedCache | null {
+  return findResponse(sources.responses, "query", plan, nowMs) === undefined
+    ? expectedCache(plan, sources, nowMs)
+    : "hit";
+}
+
+/** The parameters with the suggested step, if a query with them is admitted now. */
+async function cheaperQuery(
+  { suggestion }: Refusal,
+  request: PlanRequest,
+  sources: PlanSources,
+): Promise<Parameters | undefined> {
+  const step = suggestion?.step;
+  if (step === undefined) return undefined;
+  const params = new Map([...request.params, ["step", [step]] as const]);
+  const { plan } = parse({ ...request, params }, sources);
+  if (plan === undefined) return undefined;
+  const { refusal } = await sources.admission.decide(plan, request.caller);
+  return refusal === undefined ? params : undefined;
+}

@@ -1,0 +1,125 @@
+import { refuseField, Refusal } from "../../errors/refusal.ts";
+import type { Stores } from "../../stores/store-set.ts";
+import type { Admission } from "../admission/admission.ts";
+import { totalCost } from "../admission/cost.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { requireReadScope } from "../authorization/policy.ts";
+import type { PartOutcome } from "../execution/read-stores.ts";
+import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
+import type { QueryContext } from "../planning/query.ts";
+import { readOne, shown, type Parameters } from "../request/parameters.ts";
+import { noStore, responseHeaders } from "../response/response-headers.ts";
+import { historyBody } from "./history-response.ts";
+import { planHistory, readHistory, type SloHistory } from "./read-history.ts";
+import type { SloPlan } from "./read-slo.ts";
+import { cacheStatus, isPartial, readViews, requireSomeStore, type ReadView, type ReadViews } from "./read-views.ts";
+import { createSloCache } from "./slo-cache.ts";
+import type { SloEntry } from "./slo-index.ts";
+import { selectSlos, type SloView } from "./slo-selection.ts";
+
+interface HistoryRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** The configuration and the observer of one request. */
+interface HistoryContext {
+  readonly slos: readonly SloEntry[];
+  readonly quotas: QueryContext["quotas"];
+  /** Receives the outcome of each store. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+}
+
+interface HistoryOptions {
+  readonly stores: Stores;
+  readonly admission: Pick<Admission, "request">;
+  /** Bound on all store reads of one request together. */
+  readonly deadlineMs: number;
+}
+
+type HistoryHandler = (request: HistoryRequest, context: HistoryContext) => Promise<MetricsResponse>;
+
+/**
+ * Creates the handler of `GET /v1/metrics/slo/history`, with its cache, which outlives a configuration. The caller sees
+ * the objectives that `GET /v1/metrics/slo` shows it, and needs a token for public ones too.
+ *
+ * @throws Refusal for an error of the caller, `not_found` for an objective that it does not see, `store_failed` and
+ *   `store_timeout` when no store answered; the signal's reason
+ */
+export function createSloHistoryHandler(options: HistoryOptions): HistoryHandler {
+  const cache = createSloCache<SloHistory>();
+  return async (request, context) => {
+    const startMs = performance.now();
+    const {
+      caller,
+      context: { nowMs },
+    } = request;
+    requireReadScope(caller);
+    const { view, schemaVersion } = selectView(request, context);
+    const plan = planHistory(view, caller, context.quotas, nowMs);
+    const quota = plan.plans[0]?.query.quota;
+    if (quota === undefined) throw new Error("a history has one plan");
+    const admitted = await options.admission.request(caller, quota, plan.costs);
+    const sources = { ...options, ...context, cache, read: readHistory };
+    const { read, counts } = await readViews([plan], request, sources).finally(() => admitted.end());
+    const [own] = read;
+    if (own === undefined) throw new Error("a plan was not read");
+    if (own.hit) admitted.settle(new Map());
+    const { outcomes } = own.data;
+    requireSomeStore(outcomes);
+    const partial = isPartial(outcomes);
+    return {
+      status: partial ? 206 : 200,
+      headers: {
+        ...headersOf(plan, own, counts, performance.now() - startMs),
+        ...admitted.headers(),
+        ...(partial ? noStore : { "Cache-Control": "private, max-age=30" }),
+        Vary: "Authorization, Accept",
+      },
+      body: historyBody(own, { schemaVersion, partial }),
+    };
+  };
+}
+
+/** The one view that a request names. */
+function selectView({ params, caller, context: { nowMs } }: HistoryRequest, { slos, quotas }: HistoryContext) {
+  const name = readOne(params, "slo");
+  if (name === undefined)
+    throw refuseField("invalid_request", "slo", "the request names no objective; name one with slo=");
+  const { views, schemaVersion } = selectSlos(params, caller, { slos, quotas }, nowMs);
+  const [view, ...others] = views;
+  if (view === undefined) throw new Refusal("not_found", `There is no objective ${shown(name)} here.`);
+  if (others.length > 0) throw severalViews(views);
+  return { view, schemaVersion };
+}
+
+function severalViews(views: readonly SloView[]): Refusal {
+  const field = new Set(views.map(({ slo }) => slo.domain)).size > 1 ? "domain" : "region";
+  const values = views.map(({ slo, grant }) => (field === "domain" ? slo.domain : grant.regions.join("+")));
+  const named = [...new Set(values)].sort().join(", ");
+  return refuseField(
+    "invalid_request",
+    field,
+    `the objective has ${views.length} histories; name one ${field} of ${named}`,
+  );
+}
+
+function headersOf(
+  { plans }: SloPlan,
+  own: ReadView<SloHistory>,
+  counts: ReadViews<SloHistory>["counts"],
+  durationMs: number,
+): MetricsResponse["headers"] {
+  const { outcomes, freshnessSeconds } = own.data;
+  return responseHeaders({
+    freshness: [freshnessSeconds],
+    downsample: "none",
+    partial: isPartial(outcomes),
+    plan: `points=${plans[0]?.grid.count ?? 0}, reads=${counts.wanted}, sent=${counts.sent}`,
+    cache: cacheStatus([own]),
+    shards: { asked: outcomes.length, answered: outcomes.filter(({ outcome }) => outcome.ok).length },
+    total: { cost: totalCost(own.plan.costs), durationMs },
+  });
+}

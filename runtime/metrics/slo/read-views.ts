@@ -1,0 +1,92 @@
+import { Refusal } from "../../errors/refusal.ts";
+import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
+import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
+import { startReadDeadline } from "../../stores/limits/read-deadline.ts";
+import { runBounded } from "../../stores/limits/run-bounded.ts";
+import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
+import type { Stores } from "../../stores/store-set.ts";
+import { tracedReads } from "../../stores/traced-reads.ts";
+import type { PartOutcome } from "../execution/read-stores.ts";
+import { retryAfterSeconds } from "../execution/region-status.ts";
+import type { RequestContext } from "../metrics-api.ts";
+import type { SloPlan } from "./read-slo.ts";
+import type { SloCache, StoreReads } from "./slo-cache.ts";
+
+/** Most views that one request reads concurrently. */
+const viewConcurrency = 4;
+/** Most bytes that the stores may send for all views of one request. */
+const sloStoreBytesMax = queryBytesMax;
+
+/** One view with its data. */
+export interface ReadView<Data> {
+  readonly plan: SloPlan;
+  readonly data: Data;
+  /** Set when the data was cached. */
+  readonly hit: boolean;
+}
+
+/** The views of one request. */
+export interface ReadViews<Data> {
+  readonly read: readonly ReadView<Data>[];
+  /** The store reads, and those that were sent. */
+  readonly counts: ReturnType<ReadMemo["counts"]>;
+}
+
+interface ViewSources<Data extends StoreReads> {
+  readonly stores: Stores;
+  readonly cache: SloCache<Data>;
+  /** Bound on all store reads of one request together. */
+  readonly deadlineMs: number;
+  /** Receives the outcome of each store. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+  readonly read: (plan: SloPlan, stores: Stores, options: FanOutOptions & { readonly nowMs: number }) => Promise<Data>;
+}
+
+/** Reads the data of every plan, or finds it in the cache. @throws the signal's reason */
+export async function readViews<Data extends StoreReads>(
+  plans: readonly SloPlan[],
+  { signal: callerSignal, context }: { readonly signal: AbortSignal; readonly context: RequestContext },
+  sources: ViewSources<Data>,
+): Promise<ReadViews<Data>> {
+  const { nowMs, correlationId, span } = context;
+  // Other requests may wait for the same data, so that the read continues when this caller leaves.
+  const signal = new AbortController().signal;
+  const deadline = startReadDeadline(sources.deadlineMs);
+  const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
+  const reads = memoizeReads({ signal: deadline.signal, bytesMax: sloStoreBytesMax, origin });
+  const stores = reads.share(tracedReads(sources.stores, span));
+  const readOne = async (plan: SloPlan): Promise<Data> => {
+    const data = await sources.read(plan, stores, { deadlineMs: deadline.leftMs(), signal, nowMs });
+    sources.observe(data.outcomes);
+    return data;
+  };
+  const read = await runBounded(plans, viewConcurrency, async (plan): Promise<ReadView<Data>> => {
+    callerSignal.throwIfAborted();
+    const { hit, data } = sources.cache.get(plan, nowMs, () => readOne(plan));
+    return { plan, hit, data: await data };
+  });
+  deadline.end();
+  return { read, counts: reads.counts() };
+}
+
+/** Requires that a store answered. @throws Refusal `store_timeout` when all were late, else `store_failed` */
+export function requireSomeStore(outcomes: readonly PartOutcome[]): void {
+  const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
+  if (errors.length === 0 || errors.length < outcomes.length) return;
+  const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
+  throw new Refusal(code, "no store answered for any of these objectives; ask again later", {
+    retryAfterSeconds,
+    cause: new AggregateError(errors, "no store answered"),
+  });
+}
+
+/** True when a store is missing, or its data is incomplete. */
+export function isPartial(outcomes: readonly PartOutcome[]): boolean {
+  return outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
+}
+
+/** `X-Query-Cache` of the views of one request. */
+export function cacheStatus(read: readonly { readonly hit: boolean }[]): string {
+  const hits = read.filter(({ hit }) => hit).length;
+  return `memory;hit=${hits};miss=${read.length - hits}`;
+}
