@@ -115,7 +115,7 @@ cluster-down: install ## End that cluster and remove all of it
 cluster-test: install go-ready ## Suites in a real cluster, as root on Linux (built once, minutes)
 	@$(RUN) test -- --project cluster
 
-demo: install ## Run the whole product on this machine: make demo ARGS=--once
+demo: install dist/console/index.html ## Run the whole product on this machine: make demo ARGS=--once
 	@$(RUN) demo -- $(ARGS)
 
 bench: install ## Measure speed and memory on a quiet machine: make bench ARGS="PART ... --rounds N"
@@ -126,6 +126,9 @@ generate: install ## Write again what is generated from the CRDs
 
 clean: ## Remove what can be made again; built tools stay in ~/.cache/heliograph
 	rm -rf dist node_modules
+
+dist/console/index.html: package-lock.json $(shell find console -type f) | install
+	@$(RUN) console
 
 node_modules/.package-lock.json: package-lock.json | node-ready
 	@echo "== packages (about half a minute)" && npm ci --loglevel=error

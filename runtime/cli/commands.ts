@@ -14,6 +14,7 @@ export const commands: CommandTable = {
   diff: async () => (await import("./configuration/diff.ts")).diffCommand,
   rules: async () => (await import("./configuration/rules.ts")).rulesCommand,
   "dev-token": async () => (await import("./dev-token.ts")).devTokenCommand,
+  open: async () => (await import("./console/open.ts")).openCommand,
   login: async () => (await import("./login/login.ts")).loginCommand,
   logout: async () => (await import("./login/login.ts")).logoutCommand,
   resources: async () => (await import("./kubectl/resources.ts")).resourcesCommand,

@@ -121,7 +121,12 @@ async function mintToken(folder: string): Promise<string> {
   return stdout.trim();
 }
 
-async function stayUp({ signal, write }: DemoOptions, url: string, adminUrl: string, token: string): Promise<void> {
+async function stayUp(
+  { signal, write, folder }: DemoOptions,
+  url: string,
+  adminUrl: string,
+  token: string,
+): Promise<void> {
   const authorized = `-H "Authorization: Bearer $HELIOGRAPH_TOKEN"`;
   const api = "$HELIOGRAPH_URL";
   const envelope =
@@ -137,6 +142,7 @@ async function stayUp({ signal, write }: DemoOptions, url: string, adminUrl: str
       `filter[region]=latam"`,
     `curl -s ${authorized} ${api}/v1/metrics/catalog`,
     `curl -s ${adminUrl}/metrics`,
+    `npx heliograph open --data ${folder} --role metrics-finance`,
   ];
   write(`${lines.join("\n")}\n`);
   if (!signal.aborted) await once(signal, "abort");

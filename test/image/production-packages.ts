@@ -28,8 +28,8 @@ export function productionPackages({ packages }: LockFile): readonly string[] {
 export const bundledPackages = ["oauth4webapi", "preact", "uplot"] as const;
 
 /**
- * Paths of all packages that are shipped, in a folder of their own or in the files of the console, in order. A lock file
- * of a release before the console has none of the latter.
+ * Paths of all packages that are shipped, in a folder of their own or in the files of the console, in order. The lock
+ * file of a release before the console has none of the latter.
  */
 export function shippedPackages(lock: LockFile): readonly string[] {
   const bundled = bundledPackages.map((name) => `node_modules/${name}`).filter((path) => path in lock.packages);

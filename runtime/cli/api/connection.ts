@@ -22,7 +22,7 @@ export interface ApiConnection {
 export type Connect = () => Promise<ApiConnection>;
 
 /** That of `heliograph run`. */
-const urlDefault = "http://127.0.0.1:8080";
+export const urlDefault = "http://127.0.0.1:8080";
 
 /** Flags of every command that asks a server. */
 export const connectionFlags = [

@@ -12,6 +12,7 @@ import { openDevIssuer } from "../../http/authentication/dev-issuer.ts";
 import { say } from "../api/terminal.ts";
 import { CommandError } from "../command-error.ts";
 import { exitCodes, type ExitName } from "../exit-codes.ts";
+import { buildConsole } from "./build-console.ts";
 import { whatToTry } from "./what-to-try.ts";
 
 export interface UpArguments {
@@ -63,6 +64,7 @@ async function start(
 ): Promise<Child | undefined> {
   if (!existsSync(examples)) throw new CommandError("folder", "the examples are missing: run it in a checkout");
   await mkdir(args.dataFolder, { recursive: true, mode: 0o700 });
+  await buildConsole(signal);
   await startSurroundings(args, environment, stops, signal);
   if (signal.aborted) return undefined;
   const server = startServer(args);
@@ -70,7 +72,9 @@ async function start(
   if (!(await untilReady(server, args, signal))) return undefined;
   const url = `http://127.0.0.1:${args.port}`;
   const tokenFile = await writeToken(args.dataFolder);
-  process.stdout.write(whatToTry({ url, adminUrl: `http://127.0.0.1:${args.adminPort}`, tokenFile }));
+  process.stdout.write(
+    whatToTry({ url, adminUrl: `http://127.0.0.1:${args.adminPort}`, dataFolder: resolve(args.dataFolder), tokenFile }),
+  );
   return server;
 }
 

@@ -13,6 +13,11 @@ export const devAudience = "heliograph";
 const algorithm = "ES256";
 const keyFileName = "dev-issuer.jwk.json";
 
+/** File of the key pair in a data folder. */
+export function devKeyPath(dataFolder: string): string {
+  return join(dataFolder, keyFileName);
+}
+
 /** An issuer of tokens that only a standalone program on the same data folder trusts. */
 interface DevIssuer {
   /** Its public half, for verification. */
@@ -27,7 +32,7 @@ interface DevIssuer {
  */
 export async function openDevIssuer(dataFolder: string, now: () => number): Promise<DevIssuer> {
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
-  const path = join(dataFolder, keyFileName);
+  const path = devKeyPath(dataFolder);
   const { d, ...publicJwk } = (await readKey(path)) ?? (await makeKey(path));
   const key = await importJWK({ ...publicJwk, d } as JWK, algorithm);
   return {

@@ -59,7 +59,8 @@ test("every line that up prints works in a shell, and a signal leaves nothing", 
     expect({ line, code: outcome.code, stderr: outcome.stderr }).toMatchObject({ line, code: 0 });
     outputs.push(outcome.stdout);
   }
-  const [sent, listed, chart, slo, gate] = outputs;
+  const [address, sent, listed, chart, slo, gate] = outputs;
+  expect(address).toMatch(/^http:\/\/127\.0\.0\.1:18480\/console\/#token=eyJ\S+\n$/u);
   expect(sent).toContain("delivered");
   expect(listed).toContain("payout.created");
   expect(chart).toMatch(/deposits_success_pct psp=\w+\n.*│/u);

@@ -1,0 +1,141 @@
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { decodeJwt } from "jose";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
+import { createAuthenticate } from "../../../../runtime/http/authentication/authenticate.ts";
+import { openDevIssuer } from "../../../../runtime/http/authentication/dev-issuer.ts";
+import { consoleRoutes } from "../../../../runtime/http/routes/console.ts";
+import { meRoute } from "../../../../runtime/http/routes/me.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
+import { openConsole } from "../../../../runtime/cli/console/open-console.ts";
+import { findBrowserStarter } from "../../../../runtime/cli/console/start-browser.ts";
+import { runProgram } from "../../../support/heliograph-process.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
+
+let folder: TemporaryFolder;
+let data: string;
+const apps: ReturnType<typeof createPublicServer>[] = [];
+let local: string;
+let elsewhere: string;
+let off: string;
+
+beforeAll(async () => {
+  folder = await temporaryFolder("open");
+  data = join(folder.path, "data");
+  await openDevIssuer(data, Date.now);
+  await openDevIssuer(join(folder.path, "other"), Date.now);
+  [local, elsewhere, off] = await Promise.all([serve({ isLocal: true }), serve({ isLocal: false }), serve(undefined)]);
+});
+afterAll(async () => {
+  await Promise.all(apps.map(async (app) => app.close()));
+  await folder.remove();
+});
+
+/** A server that trusts the issuer of the data folder. @param page undefined where the console is off */
+async function serve(page: { readonly isLocal: boolean } | undefined): Promise<string> {
+  const { trusted } = await openDevIssuer(data, Date.now);
+  const own = { files: undefined, settings: { enabled: true }, version: "1.2.3" };
+  const app = createPublicServer({
+    log: pino({ level: "silent" }),
+    observe: () => undefined,
+    now: Date.now,
+    authenticate: createAuthenticate([trusted], defaultSettings.claims, Date.now),
+    routes: [meRoute({ version: "1.2.3" }), ...(page === undefined ? [] : consoleRoutes({ ...own, ...page }))],
+  });
+  apps.push(app);
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+}
+
+const open = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+  runProgram(["open", ...args], { environment: { XDG_CONFIG_HOME: folder.path, ...environment } });
+
+describe("heliograph open", () => {
+  test("prints the console of a server of this machine with the token of an administrator", async () => {
+    const { code, stdout, stderr } = await open(["--url", local, "--data", data, "--role", "sre", "--ttl", "30m"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const [address, token = ""] = stdout.trim().split("#token=");
+    expect(address).toBe(`${local}/console/`);
+    const { iat = 0, exp = 0 } = decodeJwt(token);
+    expect(exp - iat).toBe(1_800);
+    const me = await fetch(`${local}/v1/me`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await me.json()).toMatchObject({
+      client: "console",
+      tenants: ["*", "-"],
+      partners: null,
+      roles: ["sre"],
+      is_console_admin: true,
+    });
+  });
+
+  test("prints the console of any other server without a token", async () => {
+    expect(await open(["--url", elsewhere, "--data", data])).toEqual({
+      code: 0,
+      stdout: `${elsewhere}/console/\n`,
+      stderr: "",
+    });
+  });
+
+  test("asks the server of the login", async () => {
+    const config = join(folder.path, "config");
+    await mkdir(join(config, "heliograph"), { recursive: true });
+    await writeFile(join(config, "heliograph", "login.json"), JSON.stringify({ url: elsewhere }));
+    expect((await open([], { XDG_CONFIG_HOME: config })).stdout).toBe(`${elsewhere}/console/\n`);
+    await writeFile(
+      join(config, "heliograph", "login.json"),
+      JSON.stringify({ kubernetes: { serviceAccount: "shop/reader" } }),
+    );
+    const refused = await open([], { XDG_CONFIG_HOME: config });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("forward a port with kubectl")]);
+  });
+
+  test.each([
+    [
+      "of another data folder",
+      () => ["--url", local, "--data", join(folder.path, "other")],
+      11,
+      /another data folder/u,
+    ],
+    ["whose data folder is not known", () => ["--url", local, "--data", join(folder.path, "x")], 2, /by --data/u],
+    ["without a console", () => ["--url", off, "--data", data], 11, /serves no console/u],
+    ["that does not answer", () => ["--url", "http://127.0.0.1:1", "--data", data], 12, /cannot be reached/u],
+  ] as const)("refuses a server %s", async (_name, args, code, sentence) => {
+    const outcome = await open(args());
+    expect(outcome).toMatchObject({ code, stdout: "" });
+    expect(outcome.stderr).toMatch(sentence);
+  });
+
+  test("refuses a token of more than 12 hours", async () => {
+    const { code, stderr } = await open(["--url", local, "--data", data, "--ttl", "13h"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("at most 12h, not 13h")]);
+  });
+
+  test("in a terminal gives the browser a file that only its user reads, and no token", async () => {
+    const bin = join(folder.path, "bin");
+    const said = join(folder.path, "said");
+    await mkdir(bin);
+    await writeFile(join(bin, "xdg-open"), `#!/bin/sh\necho "$1" > '${said}.new' && mv '${said}.new' '${said}'\n`);
+    await chmod(join(bin, "xdg-open"), 0o755);
+    let printed = "";
+    const terminal = { isTTY: true, write: (text: string | Uint8Array) => (printed += String(text)) !== "" };
+    const args = { url: local, dataFolder: data, roles: [], ttlSeconds: 60, isPrinted: false };
+    await openConsole(args, { PATH: bin, DISPLAY: ":0", XDG_CONFIG_HOME: folder.path }, terminal);
+    const page = join(data, "open-console.html");
+    await expect.poll(async () => readFile(said, "utf8").catch(() => ""), { timeout: 30_000 }).toBe(`${page}\n`);
+    expect((await stat(page)).mode & 0o777).toBe(0o600);
+    expect(await readFile(page, "utf8")).toContain(`content="0;url=${printed.trim()}"`);
+  });
+});
+
+describe("the program that opens a browser", () => {
+  test.each([
+    ["is none without a screen", { PATH: "/usr/bin:/bin" }, "linux"],
+    ["is none where PATH has none", { PATH: "/nowhere", DISPLAY: ":0" }, "linux"],
+    ["is none on a screen without PATH", { WAYLAND_DISPLAY: "wayland-0" }, "darwin"],
+  ] as const)("%s", (_name, environment, platform) => {
+    expect(findBrowserStarter(environment, platform)).toBeUndefined();
+  });
+});
