@@ -12,6 +12,7 @@
  * | `HG_ATTEMPTS` | `hg.att.<tenant>.<idhash>` | every attempt for an event, of every partner |
  * | `HG_DLQ` | `hg.dlq.<partner>.<reason>.<did>` | a delivery that ended without success |
  * | `HG_REPLAYS` | `hg.rpl.<replay>.<mark>.<did>` | the progress of one delivery of a replay |
+ * | `HG_INDEX` | `hg.idx` | compact rows of events and attempts, for lists; made again when lost |
  * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | advisories about messages that a consumer gave up |
  *
  * Tokens: `tenant` is the envelope's (`-` for none); `idhash`, `did` and `partner` are hashes made in
@@ -26,6 +27,7 @@ export interface Layout {
     readonly deadLetters: string;
     readonly replays: string;
     readonly advisories: string;
+    readonly index: string;
   };
   readonly buckets: {
     /** Heartbeats of pods: `pods.<podId>`. */
@@ -53,6 +55,8 @@ export interface Layout {
     readonly deadLetters: string;
     readonly replays: string;
   };
+  /** The only subject of the index of events. */
+  readonly indexSubject: string;
   /** Producers publish on this subject followed by a tenant. No stream holds it. */
   readonly ingestSubject: string;
   /** Requests to one pod use this subject followed by a topic. No stream holds it. */
@@ -156,6 +160,7 @@ export function createLayout(prefix: string): Layout {
       deadLetters: name("DLQ"),
       replays: name("REPLAYS"),
       advisories: name("ADVISORIES"),
+      index: name("INDEX"),
     },
     buckets: {
       pods: name("PODS"),
@@ -174,6 +179,7 @@ export function createLayout(prefix: string): Layout {
       deadLetters: `${prefix}.dlq.*.*.*`,
       replays: `${prefix}.rpl.*.*.*`,
     },
+    indexSubject: `${prefix}.idx`,
     ingestSubject: `${prefix}.in`,
     podSubject: (pod) => `${prefix}.pod.${pod}`,
     event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,

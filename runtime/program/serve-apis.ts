@@ -99,6 +99,7 @@ export async function servePublic(context: ProgramContext, { engine, metrics, pr
     isEnding: () => status.draining,
   });
   shutdown.add("public server", (remainingMs) => stopServer(app, remainingMs));
+  shutdown.add("waiting requests", () => engine.history.endWaits());
   if (files !== undefined) shutdown.add("certificates", files.follow(app.server, log));
   return startStep("port", "the port cannot be opened", () => listenServer(app, plan.host, plan.port));
 }

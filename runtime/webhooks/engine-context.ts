@@ -10,6 +10,7 @@ import { createAttemptsStream } from "../nats/streams/attempts-stream.ts";
 import { createBucket } from "../nats/streams/buckets.ts";
 import { createDeadLettersStream } from "../nats/streams/dead-letters-stream.ts";
 import { createDeliveriesStream } from "../nats/streams/deliveries-stream.ts";
+import { createEventIndexStream } from "../nats/streams/event-index-stream.ts";
 import { createEventsStream } from "../nats/streams/events-stream.ts";
 import { createReplaysStream } from "../nats/streams/replays-stream.ts";
 import type { StreamRecord } from "../nats/streams/stream-identities.ts";
@@ -20,7 +21,8 @@ import { createBacklogs, type Backlogs } from "./delivery/backlog-limit.ts";
 import type { Stage } from "./delivery/delivery-context.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
 import type { RouterDeps } from "./delivery/router.ts";
-import type { HistoryDeps } from "./history/history.ts";
+import { createEventIndex } from "./event-index/event-index.ts";
+import type { IndexedDeps } from "./history/indexed-list.ts";
 import { createPartnerFigures, type PartnerFigures } from "./live/partner-figures.ts";
 import type { Log } from "./log.ts";
 import type { LaneRules } from "./partners/assign-lanes.ts";
@@ -65,6 +67,8 @@ export interface WebhookEngineDeps {
   readonly orphanAgeMs?: number;
   /** Messages in work in this pod. @default 4096 */
   readonly inWorkMax?: number;
+  /** Rows of events and of attempts that this pod holds for lists. @default 1,000,000 each */
+  readonly indexRowsMax?: number;
   /** How partners are spread over lanes. @default from the settings */
   readonly laneRules?: LaneRules;
   /** Called at every stage, for fault tests. @default nothing */
@@ -72,7 +76,7 @@ export interface WebhookEngineDeps {
 }
 
 /** Dependencies of routing, delivery, history and replay. */
-export interface EngineContext extends RouterDeps, ReplayDeps, HistoryDeps, DeadLetterDeps {
+export interface EngineContext extends RouterDeps, ReplayDeps, IndexedDeps, DeadLetterDeps {
   readonly backlogs: Backlogs;
   /** The last counts of this pod. */
   readonly figures: PartnerFigures;
@@ -91,6 +95,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
   const { layout, partners, isOwn, ending } = parts;
   const { buckets } = layout;
   const events = createEventsStream(nats, layout);
+  const attempts = createAttemptsStream(nats, layout);
   const deliveries = createDeliveriesStream(nats, layout);
   const replays = createReplaysStream(nats, layout);
   const now = (): number => nats.clock.now();
@@ -110,9 +115,15 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
   return {
     events,
     deliveries,
-    attempts: createAttemptsStream(nats, layout),
+    attempts,
     deadLetters: createDeadLettersStream(nats, layout),
     replays,
+    index: createEventIndex({
+      stream: createEventIndexStream(nats, layout),
+      attempts,
+      clock: systemClock,
+      rowsMax: deps.indexRowsMax,
+    }),
     partners: partners.all,
     table: partners.table,
     removed: createRemovedPartners(createBucket(nats, buckets.partners), partners.has),

@@ -120,9 +120,11 @@ const table = `
   runtime/webhooks/workers/ <
       bounds/ pods/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts webhooks/settlement/
       webhooks/partners/ webhooks/records/ webhooks/delivery/
+  runtime/webhooks/event-index/ <
+      bounds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/events/ webhooks/records/
   runtime/webhooks/history/ <
-      crds/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/signing/
-      webhooks/settlement/ webhooks/partners/ webhooks/records/
+      crds/ bounds/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/
+      webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/event-index/
   runtime/webhooks/replay/ <
       bounds/ errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
@@ -132,12 +134,12 @@ const table = `
   runtime/webhooks/maintenance/ <
       bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
       webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
-      webhooks/workers/ webhooks/live/
+      webhooks/workers/ webhooks/live/ webhooks/event-index/
   runtime/webhooks/engine-context.ts <
       crds/ bounds/ tracing/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/log.ts
       webhooks/sending/ webhooks/partners/ webhooks/authorization/ webhooks/telemetry/ webhooks/delivery/
-      webhooks/history/ webhooks/replay/ webhooks/live/
+      webhooks/event-index/ webhooks/history/ webhooks/replay/ webhooks/live/
   runtime/webhooks/engine.ts <
       crds/ pods/ nats/layout.ts nats/streams/ webhooks/signing/
       webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/

@@ -35,6 +35,18 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       },
       {
         kind: "added",
+        surface: "webhooks",
+        what: "GET /webhooks/partners/:namespace/:name/stats: attempts by step, answers and durations",
+      },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what:
+          "GET /webhooks/events: order=desc with meta.newest and meta.complete, status, reason, and wait for new " +
+          "events; status and attempts of each delivery",
+      },
+      {
+        kind: "added",
         surface: "metrics",
         what: "GET /v1/metrics/plan: the plan and the price of a query that is not run, and its expression",
       },

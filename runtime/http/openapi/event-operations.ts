@@ -55,7 +55,7 @@ export const eventIdOperation: Operation = {
 export const listOperation: Operation = {
   id: "listEvents",
   tag: "webhooks",
-  summary: "Events of the caller's tenants with the states of their deliveries, oldest first",
+  summary: "Events of the caller's tenants with the states of their deliveries, by time",
   parameters: [
     text(
       "from",
@@ -73,6 +73,22 @@ export const listOperation: Operation = {
       in: "query",
       description: "Only events with a delivery in this state",
       schema: words(deliveryStates),
+    },
+    text("status", "Only events with a delivery whose last answer had this status, a class of it, or none", "5xx", {
+      pattern: "^(?:[1-5][0-9][0-9]|[1-5]xx|none)$",
+    }),
+    text("reason", "Only events with a delivery of this reason", "status_404", { pattern: "^[a-z0-9_]{1,64}$" }),
+    {
+      name: "order",
+      in: "query",
+      description: "By time of acceptance; `desc` is the newest first. A cursor belongs to its order",
+      schema: { ...words(["asc", "desc"]), default: "asc" },
+    },
+    {
+      name: "wait",
+      in: "query",
+      description: "Seconds to wait for the first event after the cursor; with the order `asc`",
+      schema: { type: "integer", minimum: 0, maximum: 25, default: 0 },
     },
     ...paging,
   ],

@@ -1,6 +1,7 @@
 import { signingSchemes } from "../../../crds/signing-key.ts";
 import { settlementTable } from "../../webhooks/settlement/settlement-table.ts";
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
+import { answerClasses } from "../../webhooks/history/partner-stats.ts";
 import { partnerStates } from "../../webhooks/history/partner-list.ts";
 import { breakerNames } from "../../webhooks/live/live-state.ts";
 import { requestForms } from "../../webhooks/replay/request-forms.ts";
@@ -121,7 +122,17 @@ export const eventSchemas: SchemaSet = {
     events: list(object({ tenant: text(), type: text(), accepted_at: ref("Time") })),
     refused: list(object({ tenant: text(), held_by: text(), at: ref("Time") })),
   }),
-  EventPage: object({ data: list(ref("EventSummary")), meta: ref("CursorMeta") }),
+  EventPage: object({ data: list(ref("EventSummary")), meta: ref("EventPageMeta") }),
+  EventPageMeta: object(
+    { cursor: nullable(text({ description: "For the next page; null at the end, unless the request waited" })) },
+    {
+      newest: text({ description: "With the order desc: the cursor to follow new events with, in the order asc" }),
+      complete: {
+        type: "boolean",
+        description: "With the order desc: false when the index does not reach back to from",
+      },
+    },
+  ),
   CursorMeta: object({ cursor: nullable(text({ description: "For the next page; null at the end" })) }),
   EventSummary: object({
     event_id: text(),
@@ -129,7 +140,15 @@ export const eventSchemas: SchemaSet = {
     tenant: text(),
     accepted_at: ref("Time"),
     routed_at: nullable(ref("Time")),
-    deliveries: list(object({ partner: text(), state: words(deliveryStates), reason: nullable(text()) })),
+    deliveries: list(
+      object({
+        partner: text(),
+        state: words(deliveryStates),
+        reason: nullable(text()),
+        status: { type: ["integer", "null"] },
+        attempts: count,
+      }),
+    ),
   }),
   ReplayRequest: {
     ...requestForms.replay,
@@ -188,6 +207,26 @@ export const eventSchemas: SchemaSet = {
     backlog: nullable(count),
     in_flight: nullable(count),
     oldest_due_at: nullable(ref("Time")),
+  }),
+  PartnerStats: object({
+    data: list(ref("PartnerStatsPoint")),
+    meta: object({
+      partner: text(),
+      from: ref("Time"),
+      to: ref("Time"),
+      step_seconds: count,
+      complete: { type: "boolean", description: "False when attempts of the window may be missing" },
+    }),
+  }),
+  PartnerStatsPoint: object({
+    at: ref("Time"),
+    delivered: count,
+    rejected: count,
+    dead: count,
+    retried: count,
+    answers: object(Object.fromEntries(answerClasses.map((name) => [name, count]))),
+    p50_ms: nullable(duration),
+    p95_ms: nullable(duration),
   }),
   PublicKeySet: object({
     keys: list(

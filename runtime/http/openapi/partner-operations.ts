@@ -1,4 +1,15 @@
+import { textLengthMax } from "../../metrics/request/parameters.ts";
+import { askedTime } from "./common-schemas.ts";
 import { paging, type Operation, type OperationParameter } from "./operation.ts";
+
+const time = (name: string, description: string): OperationParameter => {
+  return {
+    name,
+    in: "query",
+    description,
+    schema: { type: "string", minLength: 1, maxLength: textLengthMax, ...askedTime },
+  };
+};
 
 /** The segments of a path that name a partner. */
 export const partnerPath: readonly OperationParameter[] = [
@@ -27,6 +38,26 @@ export const partnerOperation: Operation = {
   summary: "A partner with its settings, and with its live state from the pod that delivers to it",
   parameters: partnerPath,
   answers: { "200": { description: "The partner", schema: "PartnerDetail" } },
+};
+
+/** `GET /webhooks/partners/:namespace/:name/stats` */
+export const partnerStatsOperation: Operation = {
+  id: "readPartnerStats",
+  tag: "webhooks",
+  summary: "Attempts for a partner by step: how they ended, what was answered, and how long they took",
+  parameters: [
+    ...partnerPath,
+    time("from", "Begun at or after this time; rounded down to a step. Default: a day before the end"),
+    time("to", "Begun before this time. Default: now"),
+    {
+      name: "step",
+      in: "query",
+      description: "Length of a step; the window has at most 300. Default: from 1m on, as short as fits",
+      schema: { type: "string", minLength: 1, maxLength: textLengthMax, pattern: "^[1-9][0-9]{0,8}[smhd]$" },
+      example: "5m",
+    },
+  ],
+  answers: { "200": { description: "The figures", schema: "PartnerStats" } },
 };
 
 /** `GET /webhooks/partners/:namespace/:name/jwks.json` */

@@ -8,7 +8,7 @@ import {
   readWord,
   refuseUnknown,
 } from "../../metrics/request/parameters.ts";
-import type { EventQuery } from "../../webhooks/history/event-list.ts";
+import type { EventQuery, StatusRange } from "../../webhooks/history/event-query.ts";
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts";
@@ -16,6 +16,11 @@ import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts"
 const pageDefault = 50;
 const pageMax = 200;
 const dayMs = 86_400_000;
+const waitSecondsMax = 25;
+const secondMs = 1_000;
+/** Orders of a list by time. */
+export const orders = ["asc", "desc"] as const;
+const statusForm = /^(?:(?<status>[1-5]\d\d)|(?<hundreds>[1-5])xx|none)$/u;
 const cursorForm = /^\d{1,16}$/u;
 const pageNames: readonly string[] = ["cursor", "limit"];
 const reasonForm = /^[a-z0-9_]{1,64}$/u;
@@ -27,6 +32,10 @@ const eventNames: readonly string[] = [
   "type",
   "partner",
   "state",
+  "status",
+  "reason",
+  "order",
+  "wait",
   "cursor",
   "limit",
 ];
@@ -45,10 +54,27 @@ export function readEventQuery(
     type: readOne(query, "type"),
     partner: readOne(query, "partner"),
     state: readWord(query, "state", deliveryStates),
+    status: readStatus(query),
+    reason: readReason(query),
   };
   const given = Object.fromEntries(
     Object.entries(texts).filter(([, value]) => value !== undefined),
   ) as Partial<EventQuery>;
+  const { from, to, endMs } = readWindow(query, nowMs);
+  // With an id to begin after, no time bounds the list.
+  const fromMs = from ?? (given.afterId === undefined ? endMs - dayMs : 0);
+  const toMs = to ?? Number.POSITIVE_INFINITY;
+  const { afterSeq, limit } = placeOf(query);
+  const place = { tenants: caller.tenants, ...partnersOf(caller), fromMs, toMs, limit, ...given };
+  if (readWord(query, "order", orders) !== "desc") return { ...place, afterSeq };
+  return { ...place, order: "desc", ...(afterSeq === 0 ? {} : { beforeSeq: afterSeq }) };
+}
+
+/** @throws Refusal `invalid_time`, `invalid_window` */
+function readWindow(
+  query: Parameters,
+  nowMs: number,
+): { readonly from: number | undefined; readonly to: number | undefined; readonly endMs: number } {
   const { from, to } = { from: readTime(query, "from"), to: readTime(query, "to") };
   const endMs = Math.min(to ?? nowMs, nowMs);
   if (from !== undefined && from >= endMs) {
@@ -60,10 +86,48 @@ export function readEventQuery(
         : "from is in the future; use an earlier time",
     );
   }
-  // With an id to begin after, no time bounds the list.
-  const fromMs = from ?? (given.afterId === undefined ? endMs - dayMs : 0);
-  const toMs = to ?? Number.POSITIVE_INFINITY;
-  return { tenants: caller.tenants, ...partnersOf(caller), fromMs, toMs, ...placeOf(query), ...given };
+  return { from, to, endMs };
+}
+
+/**
+ * The time that a list of events may wait for the first, in milliseconds; 0: not at all.
+ *
+ * @throws Refusal 400 that names the parameter
+ */
+export function readWait(query: Parameters): number {
+  const text = readOne(query, "wait");
+  if (text === undefined) return 0;
+  const seconds = /^\d{1,2}$/u.test(text) ? Number(text) : Number.NaN;
+  if (!(seconds <= waitSecondsMax)) {
+    throw refuseField("invalid_request", "wait", `wait must be a whole number of seconds from 0 to ${waitSecondsMax}`);
+  }
+  if (seconds > 0 && (readOne(query, "order") === "desc" || readOne(query, "cursor") === undefined)) {
+    const detail = "wait needs a cursor and the order asc; take meta.newest of a list with order=desc, or meta.cursor";
+    throw refuseField("invalid_request", "wait", detail);
+  }
+  return seconds * secondMs;
+}
+
+function readStatus(query: Parameters): StatusRange | undefined {
+  const text = readOne(query, "status");
+  if (text === undefined) return undefined;
+  const found = statusForm.exec(text)?.groups;
+  if (found === undefined) {
+    throw refuseField(
+      "invalid_request",
+      "status",
+      "status must be an HTTP status such as 503, a class such as 5xx, or none",
+    );
+  }
+  const { status, hundreds } = found;
+  if (hundreds !== undefined) return { min: Number(hundreds) * 100, max: Number(hundreds) * 100 + 99 };
+  return { min: Number(status ?? 0), max: Number(status ?? 0) };
+}
+
+function readReason(query: Parameters): string | undefined {
+  const reason = readOne(query, "reason");
+  if (reason === undefined || reasonForm.test(reason)) return reason;
+  throw refuseField("invalid_request", "reason", "reason must be 1 to 64 of a-z, 0-9 and _, such as status_404");
 }
 
 /** Reads the parameters of `GET /webhooks/dead-letters`. @throws Refusal 400 that names the parameter at fault */
@@ -71,10 +135,8 @@ export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
   refuseUnknown(query, (name) => deadLetterNames.includes(name));
   const partner = readOne(query, "partner");
   if (partner === undefined) throw refuseField("invalid_request", "partner", "partner is required; use namespace/name");
-  const reason = readOne(query, "reason");
   // It goes into a subject filter.
-  if (reason !== undefined && !reasonForm.test(reason))
-    throw refuseField("invalid_request", "reason", "reason must be 1 to 64 of a-z, 0-9 and _, such as status_404");
+  const reason = readReason(query);
   return { partner, ...placeOf(query), ...(reason === undefined ? {} : { reason }) };
 }
 

@@ -9,7 +9,7 @@ import { readPartnerPlace } from "./event-query.ts";
 
 /** The part of the webhook engine that the routes about partners use. */
 export interface PartnerService {
-  readonly partnerList: Pick<PartnerList, "page">;
+  readonly partnerList: Pick<PartnerList, "page" | "find">;
   readonly partnerDetails: PartnerDetails;
   publicKeys(partner: string): PublishedKeys;
 }

@@ -1,6 +1,7 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { debugScope, type Caller } from "../../metrics/authorization/caller.ts";
+import type { EventPage } from "../../webhooks/history/event-list.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import { historyBytes } from "../../webhooks/history/history.ts";
 import type { HistoryView } from "../../webhooks/history/history-view.ts";
@@ -13,8 +14,9 @@ import { idempotent } from "./idempotent.ts";
 import type { Route } from "../server/route.ts";
 import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
 import { requirePartners } from "./require-partners.ts";
-import { readEventQuery, readDeadLetterQuery } from "./event-query.ts";
+import { partnerStatsRoute } from "./partner-stats.ts";
 import { readReplayQuery, replayCursor } from "./replay-query.ts";
+import { readEventQuery, readWait, readDeadLetterQuery } from "./event-query.ts";
 
 /** The part of the webhook engine that the routes use. */
 interface WebhookService extends PartnerService {
@@ -35,6 +37,7 @@ export function webhookRoutes(service: WebhookService, partnersClaim: PartnersCl
   const routes = [
     ...historyRoutes(service),
     ...partnerRoutes(service),
+    partnerStatsRoute(service),
     ...replayRoutes(service),
     ...deadLetterRoutes(service),
   ];
@@ -80,9 +83,15 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       path: "/webhooks/events",
       scopes: ["webhooks:read"],
       operation: operations.listOperation,
-      answer: async ({ query, caller, nowMs }) => {
-        const { items, nextSeq } = await service.history.events(readEventQuery(query, caller, nowMs));
-        return { status: 200, body: { data: items, meta: { cursor: cursorOf(nextSeq) } } };
+      answer: async ({ query, caller, nowMs, signal }) => {
+        const asked = readEventQuery(query, caller, nowMs);
+        const waitMs = readWait(query);
+        const { history } = service;
+        const page =
+          waitMs === 0
+            ? await history.events(asked)
+            : await history.nextEvents(asked, { client: caller.client, waitMs, signal });
+        return { status: 200, body: { data: page.items, meta: eventMeta(page) } };
       },
     },
   ];
@@ -160,6 +169,11 @@ function deadLetterRoutes({ deadLetters, idempotencyKeys }: WebhookService): rea
 /** A dry run has status 200, since it starts nothing. */
 function taken(body: Awaited<ReturnType<Replays["replay"]>>): { readonly status: number; readonly body: object } {
   return { status: "dry_run" in body ? 200 : 202, body };
+}
+
+function eventMeta({ nextSeq, newest }: EventPage): object {
+  const cursor = { cursor: cursorOf(nextSeq) };
+  return newest === undefined ? cursor : { ...cursor, newest: String(newest.seq), complete: newest.isComplete };
 }
 
 function cursorOf(seq: number | undefined): string | null {

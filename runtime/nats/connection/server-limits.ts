@@ -7,10 +7,10 @@ interface ServerLimits {
 
 /** Holds a dead letter with the largest body and its last attempts. It is also the default of nats-server. */
 const payloadBytesMin = 1_048_576;
-/** Six streams and eight buckets. */
-const streamsMin = 14;
-/** The consumer of the router, and two for the first partner. */
-const consumersMin = 3;
+/** Seven streams and eight buckets. */
+const streamsMin = 15;
+/** Those of the router and of the index of events, and two for the first partner. */
+const consumersMin = 6;
 
 /** The limits of the server or of the account that are too low, in one sentence; undefined when none is. */
 export function limitsFault({ maxPayloadBytes, streams, consumers }: ServerLimits): string | undefined {

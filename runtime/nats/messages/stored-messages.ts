@@ -95,6 +95,20 @@ export function readAt(handle: NatsConnectionHandle, stream: string, seq: number
   return askLeader(handle, stream, { seq });
 }
 
+/** Reads the messages with these sequences from any replica, in this order, without those that are gone. */
+export async function readDirectly(
+  { manager }: NatsConnectionHandle,
+  stream: string,
+  seqs: readonly number[],
+): Promise<readonly StoredMessage[]> {
+  const found = await Promise.all(seqs.map((seq) => manager.direct.getMessage(stream, { seq })));
+  return found.flatMap((message) => {
+    if (message === null) return [];
+    const { subject, seq, time, header, data } = message;
+    return [{ subject, seq, storedAtMs: time.getTime(), headers: firstValues(header), data }];
+  });
+}
+
 /** Start and bounds of a batch. */
 interface Batch {
   /** May hold wildcards. */

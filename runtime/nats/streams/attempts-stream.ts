@@ -1,5 +1,6 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
+import { openHeaderScan, type HeaderScan } from "../messages/header-scan.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import {
   readAt,
@@ -18,8 +19,12 @@ export interface AttemptsStream {
   appendFirst(tenant: string, idhash: string, record: string): Promise<PublishResult>;
   /** Reads all records of an event from the leader. @throws Unanswered */
   read(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
+  /** Reads the sequence of the last record that was stored. */
+  lastSeq(): Promise<number>;
   /** Reads the oldest record of all. @throws Unanswered */
   oldest(): Promise<StoredMessage | undefined>;
+  /** Reads all records of all events in order, from a sequence on. @throws JetStreamApiError */
+  follow(fromSeq: number): Promise<HeaderScan>;
   /** Reads all records of an event from any replica, which may lag behind. */
   list(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
   /** Reads the last record of each of these tenants (`*`: of all) from any replica. */
@@ -40,9 +45,14 @@ export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layou
       return publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record), headers });
     },
     read: (tenant, idhash) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
+    lastSeq: async () => (await handle.manager.streams.info(stream)).state.last_seq,
     oldest: async () => {
       const { messages, firstSeq } = await readSize(handle, stream);
       return messages === 0 ? undefined : readAt(handle, stream, firstSeq);
+    },
+    follow: (seq) => {
+      const subjects = [layout.filters.attempts];
+      return openHeaderScan(handle, stream, { subjects, from: { seq }, withBodies: true });
     },
     list: (tenant, idhash) =>
       readBatch(handle, stream, { subject: layout.attempts(tenant, idhash), countMax: recordsMax }),

@@ -1,5 +1,6 @@
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { openHeaderScan, type HeaderScan } from "../messages/header-scan.ts";
 import { deleteConsumer, ensureConsumer } from "../messages/consumers.ts";
 import { routerConsumer, type Layout } from "../layout.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
@@ -7,6 +8,7 @@ import { startPull, type Pull, type PullOptions } from "../messages/pull.ts";
 import {
   readAt,
   readBatch,
+  readDirectly,
   readLast,
   readLastOfTenants,
   readSize,
@@ -42,6 +44,12 @@ export interface EventsStream {
   findEach(tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]>;
   /** Reads the event with this sequence. @throws Unanswered */
   at(seq: number): Promise<StoredMessage | undefined>;
+  /** Reads the events with these sequences from any replica, without those that are gone. */
+  readAll(seqs: readonly number[]): Promise<readonly StoredMessage[]>;
+  /** Reads subjects and headers of all events in order, from a sequence on. @throws JetStreamApiError */
+  follow(fromSeq: number): Promise<HeaderScan>;
+  /** Sequences of the first and of the last event. Concurrent calls share one request. */
+  bounds(): Promise<{ readonly firstSeq: number; readonly lastSeq: number }>;
   /** Reads events of a tenant (`*`: of all) in order, from a sequence or a time on, within a limit of bytes. */
   scan(
     tenant: string,
@@ -69,6 +77,7 @@ const scanBytesMax = 4 * 1024 * 1024;
 export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
   const stream = layout.streams.events;
   const once = createSingleFlight<StreamSize>();
+  const onceBounds = createSingleFlight<{ readonly firstSeq: number; readonly lastSeq: number }>();
   const findEach = (tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]> =>
     readLastOfTenants(handle, stream, tenants, (tenant) => layout.event(tenant, idhash));
   return {
@@ -93,6 +102,13 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
       return found.reduce<StoredMessage | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
     },
     at: (seq) => readAt(handle, stream, seq),
+    readAll: (seqs) => readDirectly(handle, stream, seqs),
+    follow: (seq) => openHeaderScan(handle, stream, { subjects: [layout.filters.events], from: { seq } }),
+    bounds: () =>
+      onceBounds("bounds", async () => {
+        const { first_seq: firstSeq, last_seq: lastSeq } = (await handle.manager.streams.info(stream)).state;
+        return { firstSeq, lastSeq };
+      }),
     scan: (tenant, from, countMax) => {
       const subject = layout.event(tenant, "*");
       return readBatch(handle, stream, { subject, ...from, countMax, bytesMax: scanBytesMax });

@@ -27,6 +27,8 @@ const deliveriesDuplicateWindowMs = 120_000;
 const deadLettersDuplicateWindowMs = 3_600_000;
 const advisoriesAgeMs = 7 * 86_400_000;
 const advisoriesBytesMax = 64 * 1024 * 1024;
+/** About three million rows. The index only shortens reads, so it may lose its oldest rows. */
+const indexBytesMax = 64 * 1024 * 1024;
 const replaysAgeMs = 7 * 86_400_000;
 /** Limit of replay marks, about 150 bytes each. A limit in bytes would reserve storage. */
 const replayMarksMax = 2_000_000;
@@ -251,6 +253,14 @@ function streamConfigs(
       discard: "old",
       max_age: nanos(advisoriesAgeMs),
       max_bytes: advisoriesBytesMax,
+    },
+    {
+      ...common,
+      name: streams.index,
+      subjects: [layout.indexSubject],
+      discard: "old",
+      max_age: nanos(Math.max(settings.events.maxAgeSeconds, settings.attempts.maxAgeSeconds) * secondMs),
+      max_bytes: indexBytesMax,
     },
   ];
 }

@@ -1,8 +1,13 @@
 import { Refusal } from "../../errors/refusal.ts";
 import { readEventIdUse, type EventIdUse } from "./event-id-use.ts";
-import { listEvents, type EventPage, type EventQuery } from "./event-list.ts";
+import { boundsOf, listEvents, type EventPage } from "./event-list.ts";
+import type { EventQuery } from "./event-query.ts";
+import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
-import { readHistory, type EventHistory, type HistoryDeps } from "./history.ts";
+import { readHistory, type EventHistory } from "./history.ts";
+import { listIndexed, readListView, type IndexedDeps } from "./indexed-list.ts";
+import { readPartnerStats, type PartnerStats, type PartnerStatsQuery } from "./partner-stats.ts";
+import type { Clock } from "../../bounds/clock.ts";
 
 /**
  * The reads of stored events for callers. Each throws a Refusal `events_unavailable` when JetStream does not answer.
@@ -13,24 +18,44 @@ export interface EventReads {
    * deliveries.
    */
   event(eventId: string, tenants: readonly string[], view?: HistoryView): Promise<EventHistory | undefined>;
-  /** Events of some tenants, oldest first. @throws Refusal `event_not_found` */
+  /** Events of some tenants. @throws Refusal `event_not_found` */
   events(query: EventQuery): Promise<EventPage>;
+  /** The events after `query.afterSeq`, waiting for the first of them. @throws Refusal `too_many_requests` */
+  nextEvents(query: EventQuery, wait: EventWait): Promise<EventPage>;
+  /** Figures of a partner that the caller may see. */
+  partnerStats(query: PartnerStatsQuery): Promise<PartnerStats>;
+  /** Answers all requests that wait, and later ones at once. */
+  endWaits(): void;
   /** The tenants, among these, that have an event id or were refused it; undefined for none. */
   eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
 }
 
-export function createEventReads(deps: HistoryDeps): EventReads {
+export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }): EventReads {
+  const waits = createEventWaits(deps);
   return {
     event: (eventId, tenants, view) => answered(() => readHistory(deps, eventId, tenants, view)),
     events: async (query) => {
-      const page = await answered(() => listEvents(deps, query));
+      const list = query.order === "desc" ? listNewest : listEvents;
+      const page = await answered(() => list(deps, query));
       if (page === undefined) {
         throw new Refusal("event_not_found", "No event of the id that bounds the list is visible to this caller.");
       }
       return page;
     },
+    nextEvents: (query, wait) => answered(() => waits.next(query, wait)),
+    partnerStats: (query) => answered(() => readPartnerStats(deps.index, query)),
+    endWaits: () => waits.end(),
     eventIdUse: (eventId, tenants) => answered(() => readEventIdUse(deps, eventId, tenants)),
   };
+}
+
+/** Lists events, the newest first. Undefined as in {@link listEvents}. */
+async function listNewest(deps: IndexedDeps, query: EventQuery): Promise<EventPage | undefined> {
+  const bounds = await boundsOf(deps, query);
+  if (bounds === undefined) return undefined;
+  const view = await readListView(deps);
+  const page = await listIndexed(deps, view, query, bounds);
+  return { ...page, newest: { seq: view.newestSeq, isComplete: view.reachMs <= query.fromMs } };
 }
 
 /** Reads fail only because JetStream does not answer. @throws Refusal `events_unavailable` */
@@ -38,6 +63,7 @@ async function answered<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
+    if (cause instanceof Refusal) throw cause;
     throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
   }
 }

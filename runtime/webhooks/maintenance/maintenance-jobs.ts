@@ -1,10 +1,13 @@
 import type { Settings } from "../../config/settings/settings.ts";
+import { createAttemptsStream } from "../../nats/streams/attempts-stream.ts";
+import { createEventIndexStream } from "../../nats/streams/event-index-stream.ts";
 import { createAdvisoriesStream } from "../../nats/streams/advisories-stream.ts";
 import { createBucket } from "../../nats/streams/buckets.ts";
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import type { Layout } from "../../nats/layout.ts";
-import type { StreamIdentities } from "../../nats/streams/stream-identities.ts";
+import { readIdentities, type StreamIdentities } from "../../nats/streams/stream-identities.ts";
 import { isTopologyWhole, repairTopology } from "../../nats/streams/topology.ts";
+import { createIndexWriter } from "../event-index/index-writer.ts";
 import type { MaintenanceContext, MaintenanceJob } from "./background-loops.ts";
 import { createPendingEnder } from "./end-pending.ts";
 import { createRemovedEnder } from "./end-removed.ts";
@@ -31,6 +34,7 @@ interface MaintenanceDeps {
   readonly orphanAgeMs?: number | undefined;
 }
 
+const indexMs = 500;
 const trimMs = 2_000;
 const topologyMs = 5_000;
 /** Sizes, ages and replicas are compared with the settings in every twelfth run only. */
@@ -54,6 +58,7 @@ export function createMaintenanceJobs(deps: MaintenanceDeps): readonly Maintenan
     { name: "replays", periodMs: replaysMs, begin: deps.replays },
     { name: "partners", periodMs: partnersMs, begin: () => partnersJob(deps) },
     { name: "held", periodMs: partnersMs, begin: () => heldJob(deps) },
+    { name: "index", periodMs: indexMs, begin: () => indexJob(deps) },
     { name: "advisories", periodMs: advisoriesMs, begin: () => () => handleAdvisories(recoveryDeps(deps)) },
     { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(recoveryDeps(deps)) },
   ];
@@ -88,6 +93,18 @@ async function repair({ context, nats, layout, settings, known }: MaintenanceDep
   if (created.includes(layout.streams.deliveries)) {
     await context.events.forgetRouter();
   }
+}
+
+function indexJob({ context, nats, layout }: MaintenanceDeps): () => Promise<void> {
+  return createIndexWriter({
+    events: context.events,
+    attempts: createAttemptsStream(nats, layout),
+    index: createEventIndexStream(nats, layout),
+    source: async () => {
+      const identities = await readIdentities(nats, layout);
+      return [layout.streams.events, layout.streams.attempts].map((name) => identities.get(name)).join(" ");
+    },
+  });
 }
 
 function heldJob({ context }: MaintenanceDeps): () => Promise<void> {

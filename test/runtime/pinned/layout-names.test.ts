@@ -20,6 +20,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   "filters of a partner": layout.partnerFilters(partner),
   "consumers and version": [routerConsumer, laneConsumer("first", "l0"), laneConsumer("retry", "l0"), layoutVersion],
   subjects: [
+    layout.indexSubject,
     layout.ingestSubject,
     layout.podSubject("pod-a"),
     layout.event("acme", "hash"),
@@ -58,5 +59,5 @@ test("streams, subjects, buckets, consumers and lanes have these names", async (
     "router consumer": router,
     "lane consumer": nats.take(),
   }).toEqual(readPinned("layout-names.txt"));
-  expect(Object.keys(layout.streams)).toHaveLength(6);
+  expect(Object.keys(layout.streams)).toHaveLength(7);
 });

@@ -11,7 +11,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  */
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
-  "2026-11-22": "a937b0dc512e51bd",
+  "2026-11-22": "4f507a66652cfd79",
 };
 
 let server: MetricsServer;

@@ -34,6 +34,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open" | "any token"
   "POST /webhooks/ack": ["webhooks:ack"],
   "GET /webhooks/partners": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name": ["webhooks:read"],
+  "GET /webhooks/partners/:namespace/:name/stats": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name/jwks.json": "open",
   "GET /v1/metrics/query": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/instant": ["metrics:read", "metrics:read.public"],

@@ -1,0 +1,53 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import type { Layout } from "../layout.ts";
+import { openHeaderScan, type HeaderScan } from "../messages/header-scan.ts";
+import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
+import { readLast, type StoredMessage } from "../messages/stored-messages.ts";
+
+/** What tells one index stream from the next of the same name, and its end. */
+export interface EventIndexState {
+  /** Time of its creation, as the server writes it. */
+  readonly created: string;
+  readonly lastSeq: number;
+}
+
+/** `HG_INDEX`: rows of events and attempts, many to a message. It holds nothing that other streams do not hold. */
+export interface EventIndexStream {
+  /** Appends after the message with this sequence, 0 for none; else the result is `unexpected`. @throws Unanswered */
+  append(payload: Uint8Array, afterSeq: number): Promise<PublishResult>;
+  /** Reads the last message from the leader of the stream. @throws Unanswered */
+  last(): Promise<StoredMessage | undefined>;
+  /** Reads messages with their payload in order. @throws JetStreamApiError */
+  open(fromSeq: number): Promise<HeaderScan>;
+  /** Undefined while there is no such stream. @throws Error of NATS */
+  state(): Promise<EventIndexState | undefined>;
+  /** Removes all messages. @throws Error of NATS */
+  clear(): Promise<void>;
+}
+
+const streamNotFound = 10059;
+
+/** Creates the access to the index of events. */
+export function createEventIndexStream(handle: NatsConnectionHandle, layout: Layout): EventIndexStream {
+  const stream = layout.streams.index;
+  const subject = layout.indexSubject;
+  return {
+    append: (payload, afterSeq) => {
+      const headers = { [publishHeader.expectedSubjectSequence]: String(afterSeq) };
+      return publish(handle, { subject, payload, headers });
+    },
+    last: () => readLast(handle, stream, subject),
+    open: (seq) => openHeaderScan(handle, stream, { subjects: [subject], from: { seq }, withBodies: true }),
+    state: async () => {
+      try {
+        const { created, state } = await handle.manager.streams.info(stream);
+        return { created, lastSeq: state.last_seq };
+      } catch (error) {
+        if (error instanceof JetStreamApiError && error.code === streamNotFound) return undefined;
+        throw error;
+      }
+    },
+    clear: async () => void (await handle.manager.streams.purge(stream)),
+  };
+}

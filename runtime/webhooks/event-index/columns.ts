@@ -1,0 +1,140 @@
+import { createSegments, segmentRows, type Segments } from "./segments.ts";
+import { createTextNumbers } from "./text-numbers.ts";
+import { rowKinds, type AttemptRow, type EventKey, type EventRow } from "./rows.ts";
+
+/** No row. */
+export const noRow = -1;
+
+/** Rows of events: 44 bytes each. */
+const eventColumns = () => ({
+  seq: new Float64Array(segmentRows),
+  atMs: new Float64Array(segmentRows),
+  high: new Uint32Array(segmentRows),
+  low: new Uint32Array(segmentRows),
+  tenant: new Uint16Array(segmentRows),
+  type: new Uint16Array(segmentRows),
+  producer: new Uint16Array(segmentRows),
+  about: new Uint16Array(segmentRows),
+  /** The newest row of attempts. */
+  newest: new Int32Array(segmentRows),
+  /** Hash table of the rows of this segment, by their key: row in the segment and 1; half of the places stay empty. */
+  table: new Int32Array(2 * segmentRows),
+});
+type EventColumns = ReturnType<typeof eventColumns>;
+
+/** Rows of attempts: 31 bytes each. */
+const attemptColumns = () => ({
+  /** The next older row of the same event. */
+  older: new Int32Array(segmentRows),
+  atMs: new Float64Array(segmentRows),
+  durationMs: new Uint32Array(segmentRows),
+  tenant: new Uint16Array(segmentRows),
+  partner: new Uint16Array(segmentRows),
+  reason: new Uint16Array(segmentRows),
+  status: new Uint16Array(segmentRows),
+  generation: new Uint16Array(segmentRows),
+  attempt: new Uint32Array(segmentRows),
+  kind: new Uint8Array(segmentRows),
+});
+type AttemptColumns = ReturnType<typeof attemptColumns>;
+
+/** Most rows of events, and most of attempts: together 75 MiB. */
+export const indexRowsMax = 1_000_000;
+/** Rows of one event that are looked through for a repeated record. */
+const repeatsSoughtMax = 64;
+const numberMax = 65_535;
+
+/** Rows in typed arrays. The oldest rows go when there are too many. */
+export class IndexColumns {
+  readonly events: Segments<EventColumns>;
+  readonly attempts: Segments<AttemptColumns>;
+  readonly tenants = createTextNumbers();
+  readonly types = createTextNumbers();
+  readonly producers = createTextNumbers();
+  readonly partners = createTextNumbers();
+  readonly reasons = createTextNumbers();
+  #lastSeq = 0;
+
+  /** @param rowsMax of each kind, in whole segments. @default 1,000,000 */
+  constructor(rowsMax: number = indexRowsMax) {
+    this.events = createSegments(eventColumns, rowsMax);
+    this.attempts = createSegments(attemptColumns, rowsMax);
+  }
+
+  /** Sequence of the newest event; 0 for none. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  /** Adds an event that is newer than all before; any other is left out. */
+  addEvent({ seq, atMs, high, low, tenant, type, producer, about }: EventRow): void {
+    if (seq <= this.#lastSeq) return;
+    this.#lastSeq = seq;
+    const { columns, at } = this.events.add();
+    columns.seq[at] = seq;
+    columns.atMs[at] = atMs;
+    columns.high[at] = high;
+    columns.low[at] = low;
+    columns.tenant[at] = this.tenants.add(tenant);
+    columns.type[at] = this.types.add(type);
+    columns.producer[at] = this.producers.add(producer);
+    columns.about[at] = this.producers.add(about);
+    columns.newest[at] = noRow;
+    const { table } = columns;
+    let place = placeOf(low);
+    while (table[place] !== 0) place = (place + 1) % table.length;
+    table[place] = at + 1;
+  }
+
+  /** Adds an attempt. A record that was stored twice counts once. */
+  addAttempt(row: AttemptRow): void {
+    const partner = this.partners.add(row.partner);
+    const event = this.#eventOf(row);
+    if (event !== undefined && this.#isRepeat(event.columns.newest[event.at] ?? noRow, row, partner)) return;
+    const { columns, at, id } = this.attempts.add();
+    columns.older[at] = event?.columns.newest[event.at] ?? noRow;
+    if (event !== undefined) event.columns.newest[event.at] = id;
+    columns.atMs[at] = row.atMs;
+    columns.durationMs[at] = row.durationMs;
+    columns.tenant[at] = this.tenants.add(row.tenant);
+    columns.partner[at] = partner;
+    columns.reason[at] = this.reasons.add(row.reason);
+    columns.status[at] = row.status;
+    columns.generation[at] = Math.min(row.generation, numberMax);
+    columns.attempt[at] = row.attempt;
+    columns.kind[at] = rowKinds.indexOf(row.kind);
+  }
+
+  /** The newest segment is searched first: an attempt mostly follows its event soon. */
+  #eventOf({ high, low }: EventKey): { readonly columns: EventColumns; readonly at: number } | undefined {
+    const { list } = this.events;
+    for (let segment = list.length - 1; segment >= 0; segment -= 1) {
+      const columns = list[segment] as EventColumns;
+      const { table } = columns;
+      for (let place = placeOf(low); table[place] !== 0; place = (place + 1) % table.length) {
+        const at = (table[place] ?? 0) - 1;
+        if (columns.low[at] === low && columns.high[at] === high) return { columns, at };
+      }
+    }
+    return undefined;
+  }
+
+  #isRepeat(newest: number, { atMs, attempt, generation, kind }: AttemptRow, partner: number): boolean {
+    let id = newest;
+    for (let sought = 0; sought < repeatsSoughtMax; sought += 1) {
+      const found = this.attempts.find(id);
+      if (found === undefined) return false;
+      const { columns, at } = found;
+      const isSame = columns.partner[at] === partner && columns.atMs[at] === atMs && columns.attempt[at] === attempt;
+      const isEqual = columns.generation[at] === generation && columns.kind[at] === rowKinds.indexOf(kind);
+      if (isSame && isEqual) return true;
+      id = columns.older[at] ?? noRow;
+    }
+    return false;
+  }
+}
+
+/** Even the low bits of a hash are evenly spread. */
+function placeOf(low: number): number {
+  return low % (2 * segmentRows);
+}

@@ -1,0 +1,122 @@
+import { setMaxListeners } from "node:events";
+import { pause, type Clock } from "../../bounds/clock.ts";
+import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { Refusal } from "../../errors/refusal.ts";
+import type { EventPage } from "./event-list.ts";
+import type { EventQuery } from "./event-query.ts";
+import type { EventReading } from "./event-summary.ts";
+import {
+  createCandidateReads,
+  listIndexed,
+  readListView,
+  type IndexedDeps,
+  type ListView,
+  type ReadCandidates,
+} from "./indexed-list.ts";
+
+/** Who waits, and for how long. */
+export interface EventWait {
+  /** Client key of the caller. */
+  readonly client: string;
+  readonly waitMs: number;
+  /** Aborts when the caller disconnects. */
+  readonly signal: AbortSignal;
+}
+
+/** Requests that wait for events. They share one look at the streams, whatever their number. */
+export interface EventWaits {
+  /**
+   * The events after `afterSeq`: as soon as there are some, or none after the wait. The page always has a `nextSeq`.
+   *
+   * @throws Refusal `too_many_requests`; Error when JetStream does not answer
+   */
+  next(query: EventQuery, wait: EventWait): Promise<EventPage>;
+  /** Answers all that wait, and every later one at once. */
+  end(): void;
+}
+
+/** Time between two looks. It also bounds how often one caller is answered. */
+const lookMs = 500;
+/** Requests that wait in this pod at most, and of one client. */
+const waitingMax = 256;
+const waitingOfClientMax = 64;
+const retryAfterSeconds = 1;
+
+/** What requests share at one moment. */
+interface Look {
+  readonly view: ListView;
+  readonly read: ReadCandidates;
+}
+
+/** Creates the waiting requests of a pod. */
+export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }): EventWaits {
+  const once = createSingleFlight<Look>();
+  const ending = new AbortController();
+  setMaxListeners(0, ending.signal);
+  const waiting = new Map<string, number>();
+  const look = async (signal: AbortSignal): Promise<Look> => {
+    await pause(deps.clock, lookMs, signal);
+    return { view: await readListView(deps), read: sharedReads(createCandidateReads(deps)) };
+  };
+  const follow = async (query: EventQuery, { waitMs, signal }: EventWait): Promise<EventPage> => {
+    const endsAtMs = deps.clock.nowMs() + waitMs;
+    const either = AbortSignal.any([signal, ending.signal]);
+    for (let afterSeq = query.afterSeq ?? 0; ;) {
+      signal.throwIfAborted();
+      const isOver = ending.signal.aborted || deps.clock.nowMs() + lookMs > endsAtMs;
+      const next = isOver ? undefined : await once("look", look, either).catch(ignoreAbort(ending.signal));
+      if (next === undefined) return { items: [], nextSeq: afterSeq };
+      const { view, read } = next;
+      const page = await listIndexed(deps, view, query, { afterSeq, beforeSeq: Infinity }, read);
+      afterSeq = page.nextSeq ?? Math.max(afterSeq, view.newestSeq);
+      if (page.items.length > 0) return { items: page.items, nextSeq: afterSeq };
+    }
+  };
+  return {
+    next: async (query, wait) => {
+      const leave = enter(waiting, wait.client);
+      try {
+        return await follow(query, wait);
+      } finally {
+        leave();
+      }
+    },
+    end: () => ending.abort(),
+  };
+}
+
+/** Undefined after the end of the waits. @throws any other error */
+function ignoreAbort(ended: AbortSignal): (error: unknown) => undefined {
+  return (error) => {
+    if (!ended.aborted) throw error;
+    return undefined;
+  };
+}
+
+/** Counts one request. @returns a function that ends it @throws Refusal `too_many_requests` */
+function enter(waiting: Map<string, number>, client: string): () => void {
+  const own = waiting.get(client) ?? 0;
+  const all = waiting.values().reduce((sum, one) => sum + one, 0);
+  if (own >= waitingOfClientMax || all >= waitingMax) {
+    const detail = "Too many requests wait for events; repeat without wait, or wait in fewer of them.";
+    throw new Refusal("too_many_requests", detail, { retryAfterSeconds });
+  }
+  waiting.set(client, own + 1);
+  return () => {
+    const left = (waiting.get(client) ?? 1) - 1;
+    if (left === 0) waiting.delete(client);
+    else waiting.set(client, left);
+  };
+}
+
+/** Reads each event once for all requests of one look. */
+function sharedReads(read: ReadCandidates): ReadCandidates {
+  const known = new Map<number, Promise<EventReading | undefined>>();
+  return async (candidates) => {
+    const missing = candidates.filter(({ seq }) => !known.has(seq));
+    const all = read(missing);
+    const readingAt = async (place: number): Promise<EventReading | undefined> => (await all)[place];
+    missing.forEach(({ seq }, place) => known.set(seq, readingAt(place)));
+    return Promise.all(candidates.map(async ({ seq }) => known.get(seq)));
+  };
+}

@@ -1,0 +1,235 @@
+import type { HeldReason } from "../../../crds/config.ts";
+import { createTimeSlices } from "../../bounds/time-slices.ts";
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
+import type { EventIndex, IndexView } from "../event-index/event-index.ts";
+import type { RowKind } from "../event-index/rows.ts";
+import { findCandidates, type DeliverySearch, type EventSearch } from "../event-index/search.ts";
+import { compilePattern } from "../events/subscriptions.ts";
+import { includesTenant } from "../events/tenants.ts";
+import { readEvent } from "../records/event-record.ts";
+import type { DeliveryState } from "./delivery-histories.ts";
+import type { EventPage, SeqBounds } from "./event-list.ts";
+import { asksForDeliveries, eventTest, isPartnerWanted, isWanted, isWithin, type EventQuery } from "./event-query.ts";
+import { readDeliveries, summaryOf, type EventReading, type EventSummary } from "./event-summary.ts";
+import type { HistoryDeps } from "./history.ts";
+
+export interface IndexedDeps extends HistoryDeps {
+  readonly index: EventIndex;
+}
+
+/** The index, and the events that it lacks yet. */
+export interface ListView {
+  readonly index: IndexView;
+  /** Events after those of the index, in order. */
+  readonly recent: readonly StoredMessage[];
+  /** Sequence of the newest event of both. */
+  readonly newestSeq: number;
+  /** Time before which events may be missing, Unix milliseconds; 0 for none. */
+  readonly reachMs: number;
+}
+
+/** Events beyond the index that one request reads at most. */
+const recentMax = 4_096;
+const recentBatchMax = 512;
+
+/** Reads the index and the events that it lacks. @throws Error when JetStream does not answer */
+export async function readListView({ index, events }: IndexedDeps): Promise<ListView> {
+  const { firstSeq, lastSeq } = await events.bounds();
+  const view = await index.read();
+  const indexedSeq = view.columns.lastSeq;
+  const wholeSeq = Math.max(indexedSeq + 1, firstSeq);
+  const fromSeq = Math.max(wholeSeq, lastSeq - recentMax + 1);
+  const recent: StoredMessage[] = [];
+  for (let seq = fromSeq; seq <= lastSeq;) {
+    const batch = await events.scan("*", { seq }, recentBatchMax);
+    recent.push(...batch);
+    seq = (batch.at(-1)?.seq ?? lastSeq) + 1;
+  }
+  const newestSeq = recent.at(-1)?.seq ?? indexedSeq;
+  const isEmpty = view.columns.events.end === 0;
+  // Without an index, the recent events are all that there is.
+  const reachMs = isEmpty ? 0 : view.reachMs;
+  const isWhole = fromSeq === wholeSeq;
+  return { index: view, recent, newestSeq, reachMs: isWhole ? reachMs : (recent[0]?.storedAtMs ?? Infinity) };
+}
+
+/** An event that may match. The message of a recent one is at hand. */
+interface Candidate {
+  readonly seq: number;
+  readonly message?: StoredMessage;
+}
+
+/** Reads what is stored about candidates; undefined for an event that is gone. */
+export type ReadCandidates = (candidates: readonly Candidate[]) => Promise<readonly (EventReading | undefined)[]>;
+
+const batchMax = 64;
+const batchMin = 16;
+/** Candidates that one request reads at most. The page then ends early, with the sequence to continue after. */
+const readMax = 1_024;
+const slices = createTimeSlices();
+
+/**
+ * Lists events by the index. Each is read from the streams before it is shown, so that what is shown is true.
+ *
+ * @param read shares readings among requests. @default every event is read
+ */
+export async function listIndexed(
+  deps: IndexedDeps,
+  view: ListView,
+  query: EventQuery,
+  bounds: SeqBounds,
+  read: ReadCandidates = createCandidateReads(deps),
+): Promise<EventPage> {
+  const summarize = summaries(deps, query, read);
+  const source = candidatesOf(deps, view, query, bounds);
+  const items: EventSummary[] = [];
+  let lastSeq = query.order === "desc" ? bounds.beforeSeq : bounds.afterSeq;
+  for (let count = 0; count < readMax;) {
+    const missing = query.limit - items.length + 1;
+    const batch = await take(source, Math.min(batchMax, Math.max(batchMin, missing)));
+    if (batch.length === 0) return { items };
+    for (const { seq, item } of await summarize(batch)) {
+      if (items.length + item.length > query.limit) return { items, nextSeq: lastSeq };
+      items.push(...item);
+      lastSeq = seq;
+    }
+    count += batch.length;
+  }
+  return { items, nextSeq: lastSeq };
+}
+
+interface Summarized {
+  readonly seq: number;
+  /** Empty when the query excludes the event. */
+  readonly item: readonly EventSummary[];
+}
+
+function summaries(
+  deps: IndexedDeps,
+  query: EventQuery,
+  read: ReadCandidates,
+): (candidates: readonly Candidate[]) => Promise<readonly Summarized[]> {
+  const isSelected = eventTest(query);
+  const itemOf = (reading: EventReading | undefined): readonly EventSummary[] => {
+    if (reading === undefined || !isSelected(reading.event)) return [];
+    const summary = summaryOf(deps, reading, query);
+    return isWanted(query, summary) ? [summary] : [];
+  };
+  return async (candidates) => {
+    const readings = await read(candidates);
+    return candidates.map(({ seq }, place) => ({ seq, item: itemOf(readings[place]) }));
+  };
+}
+
+/** Creates a reader of candidates that reads each event again. */
+export function createCandidateReads(deps: IndexedDeps): ReadCandidates {
+  return async (candidates) => {
+    const absent = candidates.filter(({ message }) => message === undefined).map(({ seq }) => seq);
+    const found = new Map((await deps.events.readAll(absent)).map((message) => [message.seq, message]));
+    return Promise.all(
+      candidates.map(async ({ seq, message = found.get(seq) }) => {
+        const event = message === undefined ? undefined : readEvent(message);
+        return event === undefined ? undefined : readDeliveries(deps, event);
+      }),
+    );
+  };
+}
+
+/** Takes up to `max` candidates in short slices, and leaves the others in the source. */
+async function take(source: Iterator<Candidate | undefined>, max: number): Promise<readonly Candidate[]> {
+  const found = await slices.collect(some(source, max));
+  return found.filter((candidate) => candidate !== undefined);
+}
+
+function* some(source: Iterator<Candidate | undefined>, max: number): Generator<Candidate | undefined> {
+  for (let count = 0; count < max;) {
+    const { done, value } = source.next();
+    if (done === true) return;
+    if (value !== undefined) count += 1;
+    yield value;
+  }
+}
+
+function* candidatesOf(
+  deps: IndexedDeps,
+  { index, recent }: ListView,
+  query: EventQuery,
+  bounds: SeqBounds,
+): Generator<Candidate | undefined> {
+  const isAscending = query.order !== "desc";
+  const isSelected = eventTest(query);
+  const isRecent = (message: StoredMessage): boolean => {
+    const event = readEvent(message);
+    const isInside = message.seq > bounds.afterSeq && message.seq < bounds.beforeSeq;
+    return isInside && event !== undefined && event.acceptedAtMs < query.toMs && isSelected(event);
+  };
+  const young = recent.filter(isRecent).map((message) => ({ seq: message.seq, message }));
+  if (!isAscending) yield* young.toReversed();
+  for (const seq of findCandidates(index.columns, searchOf(deps, query, bounds, isAscending))) {
+    yield seq === undefined ? undefined : { seq };
+  }
+  if (isAscending) yield* young;
+}
+
+function searchOf(deps: IndexedDeps, query: EventQuery, bounds: SeqBounds, isAscending: boolean): EventSearch {
+  const { tenants, type, fromMs, toMs } = query;
+  return {
+    isAscending,
+    isTenant: (tenant) => includesTenant(tenants, tenant),
+    isType: type === undefined ? () => true : compilePattern(type),
+    fromMs,
+    toMs,
+    ...bounds,
+    ...(asksForDeliveries(query) ? { delivery: deliverySearch(deps, query) } : {}),
+  };
+}
+
+/** Kinds of the last row of a delivery in a state. A delivery that waits has retried, or has no row. */
+const kindsOf: Readonly<Record<DeliveryState, readonly RowKind[]>> = {
+  delivered: ["delivered", "handled"],
+  rejected: ["rejected", "disabled"],
+  dead: ["dead"],
+  in_delivery: ["retry"],
+  held: ["retry"],
+  not_routed: ["not_routed"],
+};
+const waitingStates: ReadonlySet<DeliveryState | undefined> = new Set(["in_delivery", "held", undefined]);
+/** Reasons of a delivery that waits, or that was not created: its last row tells another reason or there is none. */
+const heldReasons: ReadonlySet<string> = new Set<HeldReason | "partner_removed">([
+  "unresolved",
+  "not_permitted",
+  "conflicted",
+  "partner_removed",
+]);
+const kindsOfHeldReason: readonly RowKind[] = ["retry", "dead", "not_routed"];
+
+function deliverySearch(deps: IndexedDeps, query: EventQuery): DeliverySearch {
+  const { status, reason } = query;
+  const kinds = kindsFor(query);
+  const isReasonOfRow = reason !== undefined && !heldReasons.has(reason);
+  return {
+    isPartner: (partner) => isPartnerWanted(query, partner),
+    ...(kinds === undefined ? {} : { kinds: new Set(kinds) }),
+    ...(status === undefined ? {} : { isStatus: (one: number) => isWithin(status, one) }),
+    ...(isReasonOfRow ? { reason } : {}),
+    ...(mayWait(query)
+      ? {
+          waiting: (event) =>
+            deps
+              .table()
+              .partnersFor(event)
+              .map(({ label }) => label),
+        }
+      : {}),
+  };
+}
+
+function kindsFor({ state, reason }: EventQuery): readonly RowKind[] | undefined {
+  if (state !== undefined) return kindsOf[state];
+  return reason !== undefined && heldReasons.has(reason) ? kindsOfHeldReason : undefined;
+}
+
+/** Whether a delivery without any row may match. */
+function mayWait({ state, status, reason }: EventQuery): boolean {
+  return waitingStates.has(state) && status === undefined && (reason === undefined || heldReasons.has(reason));
+}
