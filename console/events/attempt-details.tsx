@@ -1,0 +1,134 @@
+import type { ComponentChildren, JSX } from "preact";
+import { Badge } from "../parts/badge.tsx";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { Facts } from "../parts/data-table.tsx";
+import { formatMs, formatTime, formatWord } from "../parts/format.ts";
+import { ReplayLink } from "../webhooks/links.tsx";
+import type { Attempt, Signed } from "./event-history.ts";
+import { TextBlock } from "./package-section.tsx";
+import { PhaseTable, Waterfall } from "./waterfall.tsx";
+
+interface AttemptDetailsProps {
+  readonly attempt: Attempt;
+  readonly scaleMs: number;
+  readonly isOpen: boolean;
+}
+
+/** One attempt: a line with its waterfall; opened, all that is known of it. */
+export function AttemptDetails({ attempt, scaleMs, isOpen }: AttemptDetailsProps): JSX.Element {
+  const { attempt: number, at, duration_ms: ms, settlement, replay_id: replay, pod } = attempt;
+  return (
+    <details class="attempt" open={isOpen}>
+      <summary>
+        <span class="attempt-number">#{number}</span>
+        <time dateTime={at}>{formatTime(at)}</time>
+        <span class="attempt-answer">{answerBadge(attempt)}</span>
+        <span class="attempt-ms number">{formatMs(ms)}</span>
+        <Waterfall attempt={attempt} scaleMs={scaleMs} />
+      </summary>
+      <div class="attempt-body">
+        <Facts
+          facts={[
+            ["Followed by", settlement === undefined ? undefined : settlementText(settlement)],
+            ["Replay", replay === null ? undefined : <ReplayLink id={replay} />],
+            ["Pod", pod === undefined ? undefined : <code>{pod}</code>],
+          ]}
+        />
+        <div class="attempt-columns">
+          <Part title="Phases">
+            <PhaseTable attempt={attempt} />
+          </Part>
+          <Part title="Answer">
+            <AnswerPart attempt={attempt} />
+          </Part>
+        </div>
+        <Part title="Verify by hand">
+          <SignedPart signed={attempt.signed} />
+        </Part>
+      </div>
+    </details>
+  );
+}
+
+function answerBadge({ status, error }: Attempt): JSX.Element {
+  if (status === null) return <Badge state="failed" label={formatWord(error?.reason ?? "no answer")} />;
+  return <Badge state={String(status)} tone={toneOf(status)} label={`HTTP ${status}`} />;
+}
+
+function toneOf(status: number): "good" | "warn" | "bad" {
+  if (status < 300) return "good";
+  return status < 500 ? "warn" : "bad";
+}
+
+function settlementText({ kind, at }: NonNullable<Attempt["settlement"]>): string {
+  return at === undefined ? formatWord(kind) : `${formatWord(kind)}, due ${formatTime(at)}`;
+}
+
+interface PartProps {
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+function Part({ title, children }: PartProps): JSX.Element {
+  return (
+    <div class="part">
+      <h4>{title}</h4>
+      {children}
+    </div>
+  );
+}
+
+function AnswerPart({ attempt: { response, error } }: { readonly attempt: Attempt }): JSX.Element {
+  if (response === null) return <p>{error === null ? "There was no answer." : error.detail}</p>;
+  const { headers, body, body_truncated: isCut } = response;
+  return (
+    <>
+      <HeaderLines headers={headers} what="Headers of the answer" />
+      {body === "" ? <p class="quiet">No body.</p> : <TextBlock text={body} what="Body of the answer" />}
+      {isCut ? <p class="quiet">Only the start of the body is kept.</p> : null}
+    </>
+  );
+}
+
+function SignedPart({ signed }: { readonly signed: Signed | null | undefined }): JSX.Element {
+  if (signed === null || signed === undefined) {
+    return <p class="quiet">Nothing was signed, or an earlier version made the attempt and did not keep it.</p>;
+  }
+  const { scheme, key_ids: keys, canonical, headers } = signed;
+  return (
+    <>
+      <p>
+        Scheme <code>{scheme}</code>, {keys.length === 1 ? "key" : "keys"} <code>{keys.join(", ")}</code>. Sign the text
+        below with your key and compare the result with the header.
+      </p>
+      <HeaderLines headers={headers} what="Signed headers" hasCopy />
+      {canonical === null ? (
+        <p class="quiet">The text under the signature is too long to show, or holds an address that you may not see.</p>
+      ) : (
+        <div class="copied">
+          <TextBlock text={canonical} what="The text under the signature" />
+          <CopyButton text={canonical} what="the text under the signature" />
+        </div>
+      )}
+    </>
+  );
+}
+
+interface HeaderLinesProps {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly what: string;
+  readonly hasCopy?: boolean;
+}
+
+function HeaderLines({ headers, what, hasCopy = false }: HeaderLinesProps): JSX.Element | null {
+  const text = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
+  if (text === "") return null;
+  return (
+    <div class="copied">
+      <TextBlock text={text} what={what} />
+      {hasCopy ? <CopyButton text={text} what={what} /> : null}
+    </div>
+  );
+}

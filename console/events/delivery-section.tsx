@@ -1,0 +1,71 @@
+import type { JSX } from "preact";
+import { Badge } from "../parts/badge.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { formatNumber, formatWord } from "../parts/format.ts";
+import { Countdown } from "../parts/moment.tsx";
+import { Section } from "../parts/page.tsx";
+import { partnerPath } from "../webhooks/links.tsx";
+import { Link } from "../router/router.tsx";
+import { AttemptDetails } from "./attempt-details.tsx";
+import type { DeliveryHistory } from "./event-history.ts";
+import { scaleOf } from "./phases.ts";
+
+/** Attempts that are shown at once; a replayed event may have many. */
+const attemptsShownMax = 50;
+
+/** A delivery with its attempts, the newest first. */
+export function DeliverySection({ delivery }: { readonly delivery: DeliveryHistory }): JSX.Element {
+  const { partner, state, reason, generation, handled, attempts } = delivery;
+  const newest = attempts.toReversed();
+  const shown = newest.slice(0, attemptsShownMax);
+  const scaleMs = scaleOf(shown);
+  const why = [
+    ...(reason === null ? [] : [formatWord(reason)]),
+    ...(handled === null ? [] : ["acknowledged by hand"]),
+    ...(generation === undefined || generation === 0 ? [] : [`replayed ${times(generation)}`]),
+  ];
+  return (
+    <Section title={`To ${partner}`} actions={<Link to={partnerPath(partner)}>Partner</Link>}>
+      <p class="delivery-line">
+        <Badge state={state} /> {why.join(", ")} <NextAttempt delivery={delivery} />
+      </p>
+      {shown.length === 0 ? (
+        <Empty title="No attempt yet" why={noAttemptWhy(delivery)} />
+      ) : (
+        <div class="attempts">
+          {shown.map((attempt, index) => (
+            <AttemptDetails
+              key={`${attempt.attempt} ${attempt.at}`}
+              attempt={attempt}
+              scaleMs={scaleMs}
+              isOpen={index === 0}
+            />
+          ))}
+        </div>
+      )}
+      {newest.length > shown.length ? (
+        <p class="lead">And {formatNumber(newest.length - shown.length)} earlier attempts, in the API.</p>
+      ) : null}
+    </Section>
+  );
+}
+
+function times(count: number): string {
+  return count === 1 ? "once" : `${formatNumber(count)} times`;
+}
+
+function NextAttempt({ delivery: { state, next_attempt_at: at, attempts } }: { readonly delivery: DeliveryHistory }) {
+  if (state !== "in_delivery" || attempts.length === 0) return null;
+  if (at === null) return <span>next attempt due now</span>;
+  return (
+    <span>
+      next attempt <Countdown to={at} over="due now" />
+    </span>
+  );
+}
+
+function noAttemptWhy({ state, reason }: DeliveryHistory): string {
+  if (state === "not_routed") return "The permission to get this event was withdrawn before it was routed.";
+  if (state === "held") return `The partner is held${reason === null ? "" : `: ${formatWord(reason)}`}.`;
+  return "It waits for its turn at the partner.";
+}

@@ -1,0 +1,38 @@
+import type { Attempt } from "./event-history.ts";
+
+/** A phase of an attempt. */
+export interface Phase {
+  readonly name: "dns" | "connect" | "tls" | "first_byte" | "rest";
+  readonly label: string;
+  readonly startMs: number;
+  readonly ms: number;
+}
+
+const labels = {
+  dns: "Name look-up",
+  connect: "TCP connection",
+  tls: "TLS handshake",
+  first_byte: "Wait for the answer",
+} as const;
+
+/** The phases one after another. The rest is the request's bytes and the answer's body. */
+export function phasesOf({ phases_ms: phases, duration_ms: total }: Attempt): readonly Phase[] {
+  const found: Phase[] = [];
+  let startMs = 0;
+  for (const name of ["dns", "connect", "tls", "first_byte"] as const) {
+    const ms = phases[name];
+    if (ms === null) continue;
+    found.push({ name, label: labels[name], startMs, ms });
+    startMs += ms;
+  }
+  const rest = Math.round((total - startMs) * 10) / 10;
+  return rest > 0 ? [...found, { name: "rest", label: "Bytes of request and answer", startMs, ms: rest }] : found;
+}
+
+/** The longest of some attempts, so that their waterfalls have one scale. Milliseconds, at least one. */
+export function scaleOf(attempts: readonly Attempt[]): number {
+  return attempts.reduce((longest, attempt) => {
+    const last = phasesOf(attempt).at(-1);
+    return Math.max(longest, last === undefined ? 0 : last.startMs + last.ms, attempt.duration_ms);
+  }, 1);
+}

@@ -1,0 +1,61 @@
+import type { JSX } from "preact";
+import type { ListPage, PartnerSummary } from "../api/types.ts";
+import { useRead } from "../api/use-read.ts";
+import { Badge } from "../parts/badge.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { formatWord } from "../parts/format.ts";
+import { Moment } from "../parts/moment.tsx";
+import { Page } from "../parts/page.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { changedQuery } from "../router/place.ts";
+import { useQueryState } from "../router/router.tsx";
+import { TypeList } from "../partners/subscriptions-section.tsx";
+import { PartnerLink } from "../webhooks/links.tsx";
+
+const pageItems = 50;
+const everySeconds = 30;
+
+/** The partners that the token may see. */
+export function PartnersPage(): JSX.Element {
+  const state = useQueryState();
+  const query = changedQuery(new URLSearchParams({ limit: String(pageItems) }), { cursor: state.get("cursor") });
+  const read = useRead<ListPage<PartnerSummary>>(`/webhooks/partners${query}`, { everySeconds });
+  return (
+    <Page title="Partners" lead="Recipients of events, as their WebhookPartner resources are in force.">
+      <Reading read={read} what="the partners" lines={10}>
+        {({ data, meta }) => (
+          <>
+            <DataTable
+              caption="Partners"
+              columns={columns}
+              rows={data}
+              rowKey={({ partner }) => partner}
+              empty={
+                <Empty
+                  title="No partners"
+                  why="No WebhookPartner that your token may see is in force."
+                  next="Apply one with kubectl, or ask for a token that names its tenants."
+                />
+              }
+            />
+            <Pager cursor={meta.cursor} />
+          </>
+        )}
+      </Reading>
+    </Page>
+  );
+}
+
+const columns: readonly Column<PartnerSummary>[] = [
+  { header: "Partner", cell: ({ partner }) => <PartnerLink partner={partner} /> },
+  { header: "State", cell: ({ state }) => <Badge state={state} /> },
+  { header: "Why", cell: ({ reason }) => (reason === null ? "–" : formatWord(reason)) },
+  {
+    header: "Event types",
+    cell: ({ subscriptions }) => <TypeList types={[...new Set(subscriptions.flatMap(({ types }) => types))]} />,
+  },
+  { header: "Signing key", cell: ({ keys: [first] }) => (first === undefined ? "–" : <code>{first.id}</code>) },
+  { header: "Key ends", cell: ({ keys: [first] }) => <Moment at={first?.not_after ?? null} shows="distance" /> },
+];

@@ -1,0 +1,100 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { mayUse, useSession } from "../api/session-context.ts";
+import { useRead } from "../api/use-read.ts";
+import { useSend } from "../api/use-send.ts";
+import type { PageProps } from "../page-entry.ts";
+import { Badge } from "../parts/badge.tsx";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { formatNumber } from "../parts/format.ts";
+import { Facts } from "../parts/data-table.tsx";
+import { Moment } from "../parts/moment.tsx";
+import { Page, Section } from "../parts/page.tsx";
+import { ProblemNotice } from "../parts/problem-notice.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { isGoingOn, Progress } from "../replays/progress.tsx";
+import { pathTo } from "../router/place.ts";
+import { Link } from "../router/router.tsx";
+import type { Replay } from "../webhooks/webhook-types.ts";
+
+const everySecondsRunning = 1;
+const everySecondsOver = 30;
+
+/** One replay with its progress; it can be cancelled while it publishes. */
+export function ReplayPage({ parameters }: PageProps): JSX.Element {
+  const { id = "" } = parameters;
+  const [isOn, setOn] = useState(true);
+  const path = `/webhooks${pathTo("replay", id)}`;
+  const read = useRead<Replay>(path, { everySeconds: isOn ? everySecondsRunning : everySecondsOver });
+  const goesOn = read.data === undefined ? true : isGoingOn(read.data);
+  if (goesOn !== isOn) setOn(goesOn);
+  return (
+    <Page
+      title={`Replay ${id}`}
+      actions={
+        <>
+          <CopyButton text={id} what="the replay id" />
+          <Link to="/replays">All replays</Link>
+        </>
+      }
+    >
+      <Reading read={read} what="the replay" lines={10}>
+        {(replay) => (
+          <>
+            <Cancel path={path} replay={replay} onDone={read.refresh} />
+            <Section title="Progress">
+              <Progress replay={replay} />
+              <ReplayFacts replay={replay} />
+            </Section>
+          </>
+        )}
+      </Reading>
+    </Page>
+  );
+}
+
+function ReplayFacts({ replay }: { readonly replay: Replay }): JSX.Element {
+  const { status, created_at, matched, in_progress, too_old, missing, published, delivered, failed, detail } = replay;
+  return (
+    <Facts
+      facts={[
+        ["Status", <Badge key="status" state={status} />],
+        ["Asked for", <Moment key="asked" at={created_at} />],
+        ["Deliveries that match", formatNumber(matched)],
+        ["Published", formatNumber(published)],
+        ["Delivered", formatNumber(delivered)],
+        ["Failed", formatNumber(failed)],
+        ["Left alone: in progress", formatNumber(in_progress)],
+        ["Left alone: too old", formatNumber(too_old)],
+        ["Events not stored", formatNumber(missing)],
+        ["Detail", detail ?? undefined],
+      ]}
+    />
+  );
+}
+
+interface CancelProps {
+  readonly path: string;
+  readonly replay: Replay;
+  readonly onDone: () => void;
+}
+
+function Cancel({ path, replay: { status }, onDone }: CancelProps): JSX.Element | null {
+  const { me } = useSession();
+  const { isSending, problem, send } = useSend<Replay>();
+  if (!mayUse(me, ["webhooks:replay"]) || (status !== "queued" && status !== "running")) return null;
+  const cancel = async (): Promise<void> => {
+    if ((await send(path, { method: "DELETE" })) !== undefined) onDone();
+  };
+  return (
+    <>
+      <div class="actions">
+        <button type="button" class="danger" disabled={isSending} onClick={() => void cancel()}>
+          Cancel the replay
+        </button>
+        <span class="quiet">What is published already goes on.</span>
+      </div>
+      {problem === undefined ? null : <ProblemNotice problem={problem} />}
+    </>
+  );
+}

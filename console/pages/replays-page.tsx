@@ -1,0 +1,62 @@
+import type { JSX } from "preact";
+import type { ListPage } from "../api/types.ts";
+import { useRead } from "../api/use-read.ts";
+import { Badge } from "../parts/badge.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { Moment } from "../parts/moment.tsx";
+import { Page } from "../parts/page.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { Progress } from "../replays/progress.tsx";
+import { askedFor } from "../replays/replay-words.ts";
+import { changedQuery } from "../router/place.ts";
+import { Link, useQueryState } from "../router/router.tsx";
+import { ReplayLink } from "../webhooks/links.tsx";
+import type { ReplaySummary } from "../webhooks/webhook-types.ts";
+
+const pageItems = 50;
+const everySeconds = 5;
+
+/** Replays and redrives, the newest first: who asked for what, and how far they are. */
+export function ReplaysPage(): JSX.Element {
+  const state = useQueryState();
+  const query = changedQuery(new URLSearchParams({ limit: String(pageItems) }), { cursor: state.get("cursor") });
+  const read = useRead<ListPage<ReplaySummary>>(`/webhooks/replay${query}`, { everySeconds });
+  return (
+    <Page
+      title="Replays"
+      lead="Newest first. A replay begins at events that match a filter; a redrive at dead letters."
+    >
+      <Reading read={read} what="the replays" lines={10}>
+        {({ data, meta }) => (
+          <>
+            <DataTable
+              caption="Replays"
+              columns={columns}
+              rows={data}
+              rowKey={({ replay_id }) => replay_id}
+              empty={
+                <Empty
+                  title="No replays"
+                  why="Nobody asked for one whose partners and tenants your token has."
+                  next={<Link to="/events">Begin one at the events that it should take</Link>}
+                />
+              }
+            />
+            <Pager cursor={meta.cursor} />
+          </>
+        )}
+      </Reading>
+    </Page>
+  );
+}
+
+const columns: readonly Column<ReplaySummary>[] = [
+  { header: "Replay", cell: ({ replay_id }) => <ReplayLink id={replay_id} /> },
+  { header: "Asked for", cell: ({ created_at }) => <Moment at={created_at} /> },
+  { header: "By", cell: ({ requested_by: by }) => by ?? "–" },
+  { header: "Status", cell: ({ status }) => <Badge state={status} /> },
+  { header: "What", cell: askedFor },
+  { header: "Progress", cell: (replay) => <Progress replay={replay} /> },
+];

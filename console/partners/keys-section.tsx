@@ -1,0 +1,66 @@
+import type { JSX } from "preact";
+import type { PartnerDetail } from "../api/types.ts";
+import { Badge } from "../parts/badge.tsx";
+import { CodeBlock } from "../parts/copy-button.tsx";
+import { DataTable, Facts, type Column } from "../parts/data-table.tsx";
+import { formatNumber, formatSeconds } from "../parts/format.ts";
+import { Countdown, Moment, useNow } from "../parts/moment.tsx";
+import { Section } from "../parts/page.tsx";
+
+type Key = PartnerDetail["keys"][number] & { readonly isFirst: boolean };
+
+const nowStepMs = 60_000;
+const scheduleShownMax = 12;
+
+/** The keys that sign, and until when. */
+export function KeysSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+  const nowMs = useNow(nowStepMs);
+  const rows = partner.keys.map((key, index) => ({ ...key, isFirst: index === 0 }));
+  const columns: readonly Column<Key>[] = [
+    { header: "Key", cell: ({ id }) => <code>{id}</code> },
+    { header: "Use", cell: (key) => useOf(key, nowMs) },
+    { header: "Not after", cell: ({ not_after: at }) => (at === null ? "no end" : <Moment at={at} />) },
+    { header: "Ends", cell: ({ not_after: at }) => (at === null ? "–" : <Countdown to={at} over="ended" />) },
+  ];
+  return (
+    <Section title="Signing keys" lead={`Scheme ${partner.signing.scheme}. Secrets are never shown.`}>
+      <DataTable caption="Signing keys" columns={columns} rows={rows} rowKey={({ id }) => id} />
+    </Section>
+  );
+}
+
+function useOf({ isFirst, not_after: at }: Key, nowMs: number): JSX.Element {
+  if (at !== null && Date.parse(at) <= nowMs) return <Badge state="ended" tone="bad" />;
+  return isFirst ? <Badge state="signs" tone="good" /> : <Badge state="signs_too" />;
+}
+
+/** How the partner is delivered to, and the command that edits it. */
+export function SettingsSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+  const { retry, delivery } = partner;
+  const [namespace = "", name = ""] = partner.partner.split("/", 2);
+  return (
+    <Section title="Configuration" lead="The WebhookPartner resource is the configuration. Edit it there.">
+      <Facts
+        facts={[
+          ["Retries after", scheduleText(retry.schedule_seconds)],
+          ["Gives up after", formatSeconds(retry.max_age_seconds)],
+          ["Jitter", `${formatNumber(retry.jitter_percent)} %`],
+          ["In flight at most", formatNumber(delivery.max_in_flight)],
+          ["Rate at most", delivery.rate_per_second === null ? "no limit" : `${delivery.rate_per_second} a second`],
+          ["Backlog at most", delivery.max_backlog === null ? "no limit" : formatNumber(delivery.max_backlog)],
+        ]}
+      />
+      <CodeBlock text={`kubectl edit webhookpartner ${name} -n ${namespace}`} what="the command that edits it" />
+      <CodeBlock
+        text={`kubectl describe webhookpartner ${name} -n ${namespace}`}
+        what="the command that shows its conditions"
+      />
+    </Section>
+  );
+}
+
+function scheduleText(seconds: readonly number[]): string {
+  if (seconds.length === 0) return "never";
+  const shown = seconds.slice(0, scheduleShownMax).map(formatSeconds).join(", ");
+  return seconds.length > scheduleShownMax ? `${shown}, …` : shown;
+}

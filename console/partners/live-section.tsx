@@ -1,0 +1,63 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { PartnerDetail } from "../api/types.ts";
+import { Badge } from "../parts/badge.tsx";
+import { formatNumber, formatSeconds, formatWord } from "../parts/format.ts";
+import { Countdown, Moment } from "../parts/moment.tsx";
+import { Section } from "../parts/page.tsx";
+
+/** What the pod that delivers to the partner knows now. */
+export function LiveSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+  const { live, state, reason, delivery } = partner;
+  return (
+    <Section title="Now" lead={liveLead(partner)}>
+      <div class="cards dense">
+        <Card title="State" figure={<Badge state={state} />} note={reason === null ? "" : formatWord(reason)} />
+        <Card
+          title="Circuit breaker"
+          figure={live.breaker === null ? "–" : <Badge state={live.breaker} />}
+          note={live.breaker_until === null ? "" : <Until at={live.breaker_until} />}
+        />
+        <Card title="Waiting" figure={formatNumber(live.backlog)} note={limitOf(delivery.max_backlog)} />
+        <Card title="In flight" figure={formatNumber(live.in_flight)} note={limitOf(delivery.max_in_flight)} />
+        <Card title="Oldest due" figure={<Moment at={live.oldest_due_at} shows="distance" />} />
+      </div>
+    </Section>
+  );
+}
+
+/** Says whose figures these are, and how old they are. */
+function liveLead({ live }: PartnerDetail): string | undefined {
+  const { known, age_seconds: age } = live;
+  if (known) return undefined;
+  return age === null
+    ? "The pod that delivers to this partner does not answer, and nothing is known from before."
+    : `The pod that delivers to this partner does not answer. These figures are ${formatSeconds(age)} old.`;
+}
+
+function limitOf(limit: number | null): string {
+  return limit === null ? "" : `of at most ${formatNumber(limit)}`;
+}
+
+function Until({ at }: { readonly at: string }): JSX.Element {
+  return (
+    <>
+      next try <Countdown to={at} />
+    </>
+  );
+}
+
+interface CardProps {
+  readonly title: string;
+  readonly figure: ComponentChildren;
+  readonly note?: ComponentChildren;
+}
+
+function Card({ title, figure, note }: CardProps): JSX.Element {
+  return (
+    <div class="card">
+      <h3>{title}</h3>
+      <div class="figure">{figure}</div>
+      <div class="quiet note">{note}</div>
+    </div>
+  );
+}

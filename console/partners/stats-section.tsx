@@ -1,0 +1,68 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { useRead } from "../api/use-read.ts";
+import { Chart } from "../charts/chart.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { formatMs, formatNumber } from "../parts/format.ts";
+import { useNow } from "../parts/moment.tsx";
+import { Section } from "../parts/page.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { changedQuery, pathTo } from "../router/place.ts";
+import { Link, useQueryState } from "../router/router.tsx";
+import { partnerPath } from "../webhooks/links.tsx";
+import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow, type Stats } from "./stats.ts";
+
+const nowStepMs = 30_000;
+
+/** What became of deliveries over time: ends, answers and durations. */
+export function StatsSection({ partner }: { readonly partner: string }): JSX.Element {
+  const state = useQueryState();
+  const range = statsRangeOf(state.get("range"));
+  const { from, to } = statsWindow(range, useNow(nowStepMs));
+  const query = changedQuery(new URLSearchParams(), { from, to, step: range.step });
+  const [namespace = "", name = ""] = partner.split("/", 2);
+  const read = useRead<Stats>(`/webhooks${pathTo("partners", namespace, name)}/stats${query}`);
+  return (
+    <Section
+      title="Deliveries"
+      actions={
+        <nav class="choices" aria-label="Range of the charts">
+          {statsRanges.map((one) => (
+            <Link key={one.name} to={partnerPath(partner) + `?range=${one.name}`} isCurrent={one === range}>
+              {one.label}
+            </Link>
+          ))}
+        </nav>
+      }
+    >
+      <Reading read={read} what="the figures of deliveries" lines={12}>
+        {(stats) => <Charts stats={stats} />}
+      </Reading>
+    </Section>
+  );
+}
+
+function Charts({ stats: { data, meta } }: { readonly stats: Stats }): JSX.Element {
+  const series = useMemo(() => statsSeries(data), [data]);
+  if (attemptsIn(data) === 0) {
+    return (
+      <Empty
+        title="No attempts in this range"
+        why="Nothing was sent to this partner in it."
+        next="Choose a longer range, or send a ping."
+      />
+    );
+  }
+  return (
+    <>
+      {meta.complete ? null : (
+        <p class="notice warn">The figures do not reach back to the start of this range. Older steps are missing.</p>
+      )}
+      <div class="charts">
+        <Chart title="Attempts by what followed" series={series.ends} format={formatNumber} />
+        <Chart title="Answers by class" series={series.answers} format={formatNumber} />
+        <Chart title="Duration of attempts" series={series.durations} format={formatMs} />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+import type { JSX } from "preact";
+import type { PartnerDetail } from "../api/types.ts";
+import { useRead } from "../api/use-read.ts";
+import { Badge } from "../parts/badge.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { Moment } from "../parts/moment.tsx";
+import { Section } from "../parts/page.tsx";
+import { changedQuery } from "../router/place.ts";
+import { Link } from "../router/router.tsx";
+import type { DeadLetterCounts } from "../webhooks/webhook-types.ts";
+import { timelineOf, type TimelineItem } from "./timeline.ts";
+
+const everySeconds = 30;
+
+const columns: readonly Column<TimelineItem>[] = [
+  { header: "Time", cell: ({ at }) => <Moment at={at} /> },
+  { header: "Distance", cell: ({ at }) => <Moment at={at} shows="distance" /> },
+  { header: "State", cell: ({ state }) => <Badge state={state} /> },
+  { header: "What", cell: ({ text }) => text },
+];
+
+/** The moments that the runtime knows. Without the counts of dead letters the rest is of use. */
+export function TimelineSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+  const query = changedQuery(new URLSearchParams(), { partner: partner.partner });
+  const counts = useRead<DeadLetterCounts>(`/webhooks/dead-letters/counts${query}`, { everySeconds });
+  const items = timelineOf(partner, counts.data?.data ?? []);
+  return (
+    <Section
+      title="Timeline"
+      lead="Moments that the runtime knows. Conditions of the resource are with kubectl."
+      actions={
+        <>
+          <Link to={`/events${query}`}>Events</Link>
+          <Link to={`/dead-letters${query}`}>Dead letters</Link>
+        </>
+      }
+    >
+      <DataTable
+        caption="Timeline"
+        columns={columns}
+        rows={items}
+        rowKey={({ at, text }) => `${at} ${text}`}
+        empty={<Empty title="Nothing to tell" why="No key ends, nothing waits, and there are no dead letters." />}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,27 @@
+// Parts of the pages of replays.
+import type { JSX } from "preact";
+import { formatNumber } from "../parts/format.ts";
+import type { Replay } from "../webhooks/webhook-types.ts";
+
+/** True while a replay goes on, or its deliveries do. */
+export function isGoingOn({ status, published, delivered, failed }: Replay): boolean {
+  if (status === "queued" || status === "running") return true;
+  return delivered + failed < published;
+}
+
+/** What became of what a replay published, as a bar and in words. */
+export function Progress({ replay }: { readonly replay: Replay }): JSX.Element {
+  const { published, delivered, failed } = replay;
+  const share = (count: number): string => `${published === 0 ? 0 : (count / published) * 100}%`;
+  const said = `${formatNumber(delivered)} delivered, ${formatNumber(failed)} failed of ${formatNumber(published)}`;
+  return (
+    <div class="progress">
+      <svg role="img" aria-label={said} width="100%" height="10">
+        <rect class="phase-track" x="0" y="0" width="100%" height="10" />
+        <rect class="progress-delivered" x="0" y="0" width={share(delivered)} height="10" />
+        <rect class="progress-failed" x={share(delivered)} y="0" width={share(failed)} height="10" />
+      </svg>
+      <span class="quiet">{said}</span>
+    </div>
+  );
+}

@@ -1,0 +1,19 @@
+import { formatNumber, formatTime } from "../parts/format.ts";
+import type { ReplaySummary } from "../webhooks/webhook-types.ts";
+
+/** What a replay was asked to do, in words. */
+export function askedFor({ filter, window, event_ids: ids, kind }: ReplaySummary): string {
+  const parts = [
+    kind === "redrive" ? "dead letters" : "deliveries",
+    ...(ids === null ? [] : [ids === 1 ? "of 1 event" : `of ${formatNumber(ids)} events`]),
+    ...(window === null ? [] : [windowWords(window)]),
+    ...(filter.partners.length === 0 ? [] : [`to ${filter.partners.join(", ")}`]),
+    ...(filter.types.length === 0 ? [] : [`of type ${filter.types.join(", ")}`]),
+    ...(filter.only_failed && kind === "replay" ? ["only failed ones"] : []),
+  ];
+  return parts.join(" ");
+}
+
+function windowWords({ from, to }: NonNullable<ReplaySummary["window"]>): string {
+  return from === null ? `until ${formatTime(to)}` : `from ${formatTime(from)} to ${formatTime(to)}`;
+}

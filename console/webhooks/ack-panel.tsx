@@ -1,0 +1,75 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useSend } from "../api/use-send.ts";
+import { useAnnounce } from "../parts/announcer.tsx";
+import { ProblemNotice } from "../parts/problem-notice.tsx";
+import { EventLink } from "./links.tsx";
+import type { DeadLetter } from "./webhook-types.ts";
+
+interface Ack {
+  readonly event_id: string;
+  readonly partner: string;
+  /** The partner's answer to the note; null when it has no address for that. */
+  readonly recipient: { readonly status: number | null; readonly error: string | null } | null;
+}
+
+interface AckPanelProps {
+  readonly letter: DeadLetter;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+const noteLengthMax = 1_024;
+
+/** Says that a dead letter was handled by hand: it counts as delivered from then on. */
+export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Element {
+  const { isSending, problem, answer, send } = useSend<Ack>();
+  const announce = useAnnounce();
+  const [note, setNote] = useState("");
+  const { event_id: id, partner, tenant } = letter;
+  const acknowledge = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const body = { event_id: id, partner, tenant, ...(note.trim() === "" ? {} : { note: note.trim() }) };
+    const done = await send("/webhooks/ack", { method: "POST", body });
+    if (done === undefined) return;
+    announce("Acknowledged");
+    onDone();
+  };
+  return (
+    <section class="notice action-panel" aria-label="Acknowledge by hand">
+      <p class="notice-title">Acknowledge by hand</p>
+      <p>
+        <EventLink id={id} /> to {partner} counts as delivered from then on. Its dead letter is removed.
+      </p>
+      {answer === undefined ? (
+        <form class="confirm" onSubmit={(event) => void acknowledge(event)}>
+          <label>
+            <span>Note, if any</span>
+            <input value={note} maxLength={noteLengthMax} onInput={(event) => setNote(event.currentTarget.value)} />
+          </label>
+          <button type="submit" class="danger" disabled={isSending}>
+            Acknowledge
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </form>
+      ) : (
+        <div class="actions">
+          <p>Acknowledged. {recipientText(answer.body)}</p>
+          <button type="button" onClick={onClose}>
+            Close
+          </button>
+        </div>
+      )}
+      {problem === undefined ? null : <ProblemNotice problem={problem} />}
+    </section>
+  );
+}
+
+function recipientText({ recipient }: Ack): string {
+  if (recipient === null) return "";
+  const { status, error } = recipient;
+  if (status !== null) return `The partner was told and answered ${status}.`;
+  return `The partner could not be told: ${error ?? "no answer"}.`;
+}

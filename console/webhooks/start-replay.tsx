@@ -1,0 +1,149 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Problem } from "../api/problem.ts";
+import { useSend } from "../api/use-send.ts";
+import { useAnnounce } from "../parts/announcer.tsx";
+import { ConfirmCount } from "../parts/confirm-count.tsx";
+import { Facts } from "../parts/data-table.tsx";
+import { formatNumber } from "../parts/format.ts";
+import { ProblemNotice } from "../parts/problem-notice.tsx";
+import { pathTo } from "../router/place.ts";
+import { useRouter } from "../router/router.tsx";
+import { deliveries, notesOf, publishedBy } from "./dry-run.ts";
+import type { DryRun, Replay } from "./webhook-types.ts";
+
+/** A body of `POST /webhooks/replay` or `POST /webhooks/dead-letters/redrive`, without `dry_run`. */
+export type ReplayBody = Readonly<Record<string, unknown>>;
+
+interface StartReplayProps {
+  readonly path: "/webhooks/replay" | "/webhooks/dead-letters/redrive";
+  /** What is done: `Replay` or `Redrive`. */
+  readonly action: string;
+  /** Builds the body when the dry run begins, so that both requests mean the same. @throws Error that a reader gets */
+  readonly body: (signal: AbortSignal) => Promise<ReplayBody>;
+  /** What the request takes, in words. */
+  readonly what: readonly string[];
+  readonly onClose: () => void;
+}
+
+interface Tried {
+  readonly body: ReplayBody;
+  readonly dryRun: DryRun;
+}
+
+/** A dry run, its count typed, the start; then the page of the replay. */
+export function StartReplay({ path, action, body, what, onClose }: StartReplayProps): JSX.Element {
+  const { isSending, problem, send, clear } = useSend<DryRun | Replay>();
+  const { go } = useRouter();
+  const announce = useAnnounce();
+  const [tried, setTried] = useState<Tried | undefined>(undefined);
+  const [fault, setFault] = useState<string | undefined>(undefined);
+  const [isPreparing, setPreparing] = useState(false);
+  const [abort] = useState(() => new AbortController());
+  useEffect(() => () => abort.abort(), [abort]);
+  const tryOut = async (): Promise<void> => {
+    clear();
+    setFault(undefined);
+    setPreparing(true);
+    try {
+      const own = await body(abort.signal);
+      const answer = await send(path, { method: "POST", body: { ...own, dry_run: true } });
+      if (answer !== undefined && "dry_run" in answer.body) {
+        setTried({ body: own, dryRun: answer.body });
+        announce(`The dry run counts ${deliveries(publishedBy(answer.body))}`);
+      }
+    } catch (error) {
+      if (!abort.signal.aborted) setFault(error instanceof Error ? error.message : String(error));
+    }
+    setPreparing(false);
+  };
+  const start = async (): Promise<void> => {
+    if (tried === undefined) return;
+    const answer = await send(path, { method: "POST", body: tried.body });
+    if (answer !== undefined && "replay_id" in answer.body) go(pathTo("replays", answer.body.replay_id));
+  };
+  return (
+    <section class="notice action-panel" aria-label={action}>
+      <p class="notice-title">{action}</p>
+      <ul>
+        {what.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+      {tried === undefined ? (
+        <div class="actions">
+          <button type="button" class="primary" disabled={isPreparing} onClick={() => void tryOut()}>
+            {isPreparing ? "Counting…" : "Dry run"}
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      ) : (
+        <TriedOut tried={tried} action={action} isBusy={isSending} onConfirm={() => void start()} onClose={onClose} />
+      )}
+      <Failures problem={problem} fault={fault} />
+    </section>
+  );
+}
+
+interface TriedOutProps {
+  readonly tried: Tried;
+  readonly action: string;
+  readonly isBusy: boolean;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+function TriedOut({ tried: { dryRun }, action, isBusy, onConfirm, onClose }: TriedOutProps): JSX.Element {
+  const count = publishedBy(dryRun);
+  return (
+    <>
+      <Facts
+        facts={[
+          ["Deliveries that match", formatNumber(dryRun.matched)],
+          ["Would be sent again", formatNumber(count)],
+        ]}
+      />
+      <ul>
+        {notesOf(dryRun).map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+      {count === 0 && dryRun.complete ? (
+        <div class="actions">
+          <p>Nothing would be sent. Change the filters, or choose other events.</p>
+          <button type="button" onClick={onClose}>
+            Close
+          </button>
+        </div>
+      ) : (
+        <ConfirmCount
+          count={count}
+          action={`${action} ${deliveries(count)}`}
+          isBusy={isBusy}
+          onConfirm={onConfirm}
+          onCancel={onClose}
+        />
+      )}
+    </>
+  );
+}
+
+interface FailuresProps {
+  readonly problem: Problem | undefined;
+  readonly fault: string | undefined;
+}
+
+function Failures({ problem, fault }: FailuresProps): JSX.Element {
+  return (
+    <>
+      {problem === undefined ? null : <ProblemNotice problem={problem} />}
+      {fault === undefined ? null : (
+        <div class="notice bad" role="alert">
+          <p>{fault}</p>
+        </div>
+      )}
+    </>
+  );
+}

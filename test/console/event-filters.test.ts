@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import type { Answer, ApiClient } from "../../console/api/client.ts";
+import {
+  eventsPath,
+  filterWords,
+  followPath,
+  meansFailed,
+  windowOf,
+  type EventFilters,
+} from "../../console/events/event-filters.ts";
+import { replayBody } from "../../console/events/replay-body.ts";
+import type { EventPage } from "../../console/webhooks/webhook-types.ts";
+
+const nowMs = Date.parse("2026-03-02T12:00:00Z");
+const day = { from: "2026-03-01T12:00:00.000Z", to: "2026-03-02T12:00:00.000Z" };
+const event = { type: "payout.created", tenant: "lumen", accepted_at: day.from, routed_at: null, deliveries: [] };
+const { signal } = new AbortController();
+
+describe("a replay of what filters select", () => {
+  const rows: readonly (readonly [title: string, filters: EventFilters, body: object])[] = [
+    ["takes the last day without filters", {}, day],
+    [
+      "takes the window, the type and the partner of the filters",
+      { from: "2026-03-01T00:00:00Z", to: "2026-03-01T06:00:00Z", type: "payout.*", partner: "default/acme" },
+      {
+        from: "2026-03-01T00:00:00Z",
+        to: "2026-03-01T06:00:00.000Z",
+        types: ["payout.*"],
+        partners: ["default/acme"],
+      },
+    ],
+    ["ends now when the filters end later", { to: "2026-03-09T00:00:00Z" }, day],
+    [
+      "names the ids of events by status, only failed ones",
+      { status: "503" },
+      { event_ids: ["a", "b"], only_failed: true },
+    ],
+    ["names the ids of delivered events, delivered ones too", { state: "delivered" }, { event_ids: ["a", "b"] }],
+  ];
+  test.each(rows)("%s", async (_title, filters, body) => {
+    const paths: string[] = [];
+    expect(await replayBody(apiOf([["a"], ["b"]], paths), filters, nowMs, signal)).toEqual(body);
+    // The end of the window is fixed, so that the pages belong together.
+    for (const path of paths) expect(path).toContain("to=2026-03-02T12%3A00%3A00.000Z");
+  });
+
+  test("refuses more events than one replay takes", async () => {
+    const pages = Array.from({ length: 6 }, (_, page) => Array.from({ length: 200 }, (_one, at) => `${page}-${at}`));
+    await expect(replayBody(apiOf(pages, []), { status: "5xx" }, nowMs, signal)).rejects.toThrow("shorter time");
+  });
+
+  test("refuses filters that nothing matches", async () => {
+    await expect(replayBody(apiOf([[]], []), { reason: "dns" }, nowMs, signal)).rejects.toThrow("No event matches");
+  });
+});
+
+test.each([
+  [{}, false],
+  [{ state: "dead" }, true],
+  [{ state: "delivered", reason: "dns" }, false],
+  [{ status: "5xx" }, true],
+  [{ status: "none" }, true],
+  [{ status: "204" }, false],
+  [{ reason: "timeout" }, true],
+])("filters %j mean only failed deliveries: %s", (filters, isMeant) => {
+  expect(meansFailed(filters)).toBe(isMeant);
+});
+
+test("paths encode what readers type", () => {
+  expect(eventsPath({ type: "a&limit=1#x" }, "")).toBe("/webhooks/events?order=desc&limit=50&type=a%26limit%3D1%23x");
+  expect(followPath({ to: "2026-03-01T00:00:00Z", state: "dead" }, "7")).toBe(
+    "/webhooks/events?order=asc&wait=25&state=dead&cursor=7",
+  );
+});
+
+test("filters are said in words", () => {
+  expect(windowOf({}, nowMs)).toEqual(day);
+  expect(filterWords({ status: "none", partner: "default/acme" }, nowMs)).toEqual([
+    "accepted from 2026-03-01 12:00:00 UTC to 2026-03-02 12:00:00 UTC",
+    "to default/acme",
+    "without an answer",
+  ]);
+});
+
+/** An API that has these pages of event ids. @param paths gets the paths that are read */
+function apiOf(pages: readonly (readonly string[])[], paths: string[]): Pick<ApiClient, "read"> {
+  const read = (path: string): Promise<Answer<EventPage>> => {
+    paths.push(path);
+    const page = Number(new URL(path, "http://console").searchParams.get("cursor") ?? "0");
+    const data = (pages[page] ?? []).map((id) => ({ ...event, event_id: id }));
+    const body = { data, meta: { cursor: page + 1 < pages.length ? String(page + 1) : null } };
+    return Promise.resolve({ status: 200, body, headers: new Headers(), atMs: nowMs });
+  };
+  return { read: read as ApiClient["read"] };
+}

@@ -1,0 +1,162 @@
+import { describe, expect, test } from "vitest";
+import type { PartnerDetail } from "../../console/api/types.ts";
+import type { Attempt } from "../../console/events/event-history.ts";
+import { phasesOf, scaleOf } from "../../console/events/phases.ts";
+import { mergedRows } from "../../console/events/use-live-events.ts";
+import { tenantsToPing } from "../../console/partners/ping-button.tsx";
+import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow } from "../../console/partners/stats.ts";
+import { timelineOf } from "../../console/partners/timeline.ts";
+import { askedFor } from "../../console/replays/replay-words.ts";
+import { notesOf, publishedBy } from "../../console/webhooks/dry-run.ts";
+
+const attempt: Attempt = {
+  attempt: 1,
+  at: "2026-03-02T12:00:00.000Z",
+  status: 200,
+  duration_ms: 20,
+  phases_ms: { dns: 1.5, connect: 2, tls: null, first_byte: 12 },
+  error: null,
+  response: null,
+  replay_id: null,
+};
+
+describe("phases of an attempt", () => {
+  test("follow each other and end with the rest", () => {
+    expect(phasesOf(attempt).map(({ name, startMs, ms }) => [name, startMs, ms])).toEqual([
+      ["dns", 0, 1.5],
+      ["connect", 1.5, 2],
+      ["first_byte", 3.5, 12],
+      ["rest", 15.5, 4.5],
+    ]);
+  });
+
+  test("have one scale for all attempts of a delivery", () => {
+    expect(scaleOf([attempt, { ...attempt, duration_ms: 90 }])).toBe(90);
+    expect(scaleOf([])).toBe(1);
+  });
+});
+
+describe("a dry run", () => {
+  const dryRun = { dry_run: true, matched: 10, in_progress: 3, too_old: 2, missing: 1, complete: true } as const;
+  test("counts what would be sent", () => {
+    expect(publishedBy(dryRun)).toBe(5);
+    expect(notesOf(dryRun)).toHaveLength(3);
+  });
+
+  test("says when it does not count all", () => {
+    expect(notesOf({ ...dryRun, complete: false }).at(-1)).toContain("more than a dry run counts");
+  });
+});
+
+test("a row that came while following takes the state of the list", () => {
+  const row = (id: string, state: "in_delivery" | "delivered") => ({
+    event_id: id,
+    type: "a.b",
+    tenant: "t1",
+    accepted_at: attempt.at,
+    routed_at: null,
+    deliveries: [{ partner: "default/acme", state, reason: null }],
+  });
+  const rows = mergedRows(
+    [row("new", "in_delivery"), row("b", "in_delivery")],
+    [row("b", "delivered"), row("a", "delivered")],
+  );
+  expect(rows.map(({ event_id: id, deliveries: [first] }) => [id, first?.state])).toEqual([
+    ["new", "in_delivery"],
+    ["b", "delivered"],
+    ["a", "delivered"],
+  ]);
+});
+
+describe("figures of a partner", () => {
+  test("have at most 300 points in each range, and one path within a step", () => {
+    for (const range of statsRanges) {
+      const { from, to } = statsWindow(range, Date.parse("2026-03-02T12:00:01Z"));
+      expect(statsWindow(range, Date.parse("2026-03-02T12:00:40Z"))).toEqual({ from, to });
+      expect(Date.parse(to) - Date.parse(from)).toBe(range.seconds * 1_000);
+    }
+    expect(statsRangeOf("unknown").name).toBe("1h");
+  });
+
+  test("keep gaps as gaps", () => {
+    const answers = { "2xx": 0, "3xx": 0, "4xx": 0, "5xx": 0, none: 0 };
+    const point = {
+      at: attempt.at,
+      delivered: 0,
+      rejected: 0,
+      dead: 0,
+      retried: 0,
+      answers,
+      p50_ms: null,
+      p95_ms: null,
+    };
+    expect(statsSeries([point]).durations[0]?.points).toEqual([[Date.parse(attempt.at), null]]);
+    expect(attemptsIn([point, { ...point, answers: { ...answers, "5xx": 2, none: 1 } }])).toBe(3);
+  });
+});
+
+const partner: PartnerDetail = {
+  partner: "default/acme",
+  state: "active",
+  reason: null,
+  subscriptions: [{ name: "all", types: ["*"], tenants: ["t2", "t1"] }],
+  keys: [{ id: "k1", not_after: "2026-04-01T00:00:00Z" }],
+  signing: { scheme: "hmac" },
+  retry: { schedule_seconds: [], max_age_seconds: 60, jitter_percent: 0 },
+  delivery: { max_in_flight: 1, rate_per_second: null, max_backlog: null },
+  live: {
+    known: true,
+    as_of: "2026-03-02T12:00:00Z",
+    age_seconds: 0,
+    breaker: "open",
+    breaker_until: "2026-03-02T12:01:00Z",
+    backlog: 1,
+    in_flight: 0,
+    oldest_due_at: "2026-03-02T11:00:00Z",
+  },
+};
+
+test("a timeline has the latest first", () => {
+  const count = {
+    partner: "default/acme",
+    reason: "status_404",
+    count: 2,
+    oldest_at: attempt.at,
+    newest_at: attempt.at,
+  };
+  expect(timelineOf(partner, [count]).map(({ state }) => state)).toEqual([
+    "key",
+    "open",
+    "active",
+    "dead",
+    "dead",
+    "late",
+  ]);
+});
+
+test.each([
+  [["*"], ["t1", "t2"]],
+  [["t2", "t9"], ["t2"]],
+  [["t9"], []],
+])("a token for tenants %j can ping for %j", (own, tenants) => {
+  expect(tenantsToPing(partner, own)).toEqual(tenants);
+});
+
+test("a replay is said in words", () => {
+  const filter = { partners: ["default/acme"], types: ["payout.*"], only_failed: true };
+  const counts = { matched: 0, in_progress: 0, too_old: 0, missing: 0, published: 0, delivered: 0, failed: 0 };
+  const common = {
+    replay_id: "r",
+    status: "queued",
+    created_at: attempt.at,
+    detail: null,
+    requested_by: null,
+  } as const;
+  const window = { from: null, to: "2026-03-02T12:00:00Z" };
+  expect(askedFor({ ...counts, ...common, kind: "replay", filter, window, event_ids: null })).toBe(
+    "deliveries until 2026-03-02 12:00:00 UTC to default/acme of type payout.* only failed ones",
+  );
+  expect(askedFor({ ...counts, ...common, kind: "redrive", filter, window: null, event_ids: 1 })).toBe(
+    "dead letters of 1 event to default/acme of type payout.*",
+  );
+});
