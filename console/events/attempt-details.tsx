@@ -9,14 +9,18 @@ import { TextBlock } from "./package-section.tsx";
 import { PhaseTable, Waterfall } from "./waterfall.tsx";
 
 interface AttemptDetailsProps {
+  /** `namespace/name`. */
+  readonly partner: string;
   readonly attempt: Attempt;
   readonly scaleMs: number;
   readonly isOpen: boolean;
 }
 
 /** One attempt: a line with its waterfall; opened, all that is known of it. */
-export function AttemptDetails({ attempt, scaleMs, isOpen }: AttemptDetailsProps): JSX.Element {
+export function AttemptDetails({ partner, attempt, scaleMs, isOpen }: AttemptDetailsProps): JSX.Element {
   const { attempt: number, at, duration_ms: ms, settlement, replay_id: replay, pod } = attempt;
+  // Each region of the page has a name of its own.
+  const of = `attempt ${number} to ${partner}`;
   return (
     <details class="attempt" open={isOpen}>
       <summary>
@@ -36,14 +40,14 @@ export function AttemptDetails({ attempt, scaleMs, isOpen }: AttemptDetailsProps
         />
         <div class="attempt-columns">
           <Part title="Phases">
-            <PhaseTable attempt={attempt} />
+            <PhaseTable attempt={attempt} of={of} />
           </Part>
           <Part title="Answer">
-            <AnswerPart attempt={attempt} />
+            <AnswerPart attempt={attempt} of={of} />
           </Part>
         </div>
         <Part title="Verify by hand">
-          <SignedPart signed={attempt.signed} />
+          <SignedPart signed={attempt.signed} of={of} />
         </Part>
       </div>
     </details>
@@ -72,25 +76,35 @@ interface PartProps {
 function Part({ title, children }: PartProps): JSX.Element {
   return (
     <div class="part">
-      <h4>{title}</h4>
+      <h3>{title}</h3>
       {children}
     </div>
   );
 }
 
-function AnswerPart({ attempt: { response, error } }: { readonly attempt: Attempt }): JSX.Element {
+interface AnswerPartProps {
+  readonly attempt: Attempt;
+  readonly of: string;
+}
+
+function AnswerPart({ attempt: { response, error }, of }: AnswerPartProps): JSX.Element {
   if (response === null) return <p>{error === null ? "There was no answer." : error.detail}</p>;
   const { headers, body, body_truncated: isCut } = response;
   return (
     <>
-      <HeaderLines headers={headers} what="Headers of the answer" />
-      {body === "" ? <p class="quiet">No body.</p> : <TextBlock text={body} what="Body of the answer" />}
+      <HeaderLines headers={headers} what={`Headers of the answer, ${of}`} />
+      {body === "" ? <p class="quiet">No body.</p> : <TextBlock text={body} what={`Body of the answer, ${of}`} />}
       {isCut ? <p class="quiet">Only the start of the body is kept.</p> : null}
     </>
   );
 }
 
-function SignedPart({ signed }: { readonly signed: Signed | null | undefined }): JSX.Element {
+interface SignedPartProps {
+  readonly signed: Signed | null | undefined;
+  readonly of: string;
+}
+
+function SignedPart({ signed, of }: SignedPartProps): JSX.Element {
   if (signed === null || signed === undefined) {
     return <p class="quiet">Nothing was signed, or an earlier version made the attempt and did not keep it.</p>;
   }
@@ -101,13 +115,13 @@ function SignedPart({ signed }: { readonly signed: Signed | null | undefined }):
         Scheme <code>{scheme}</code>, {keys.length === 1 ? "key" : "keys"} <code>{keys.join(", ")}</code>. Sign the text
         below with your key and compare the result with the header.
       </p>
-      <HeaderLines headers={headers} what="Signed headers" hasCopy />
+      <HeaderLines headers={headers} what={`Signed headers, ${of}`} hasCopy />
       {canonical === null ? (
         <p class="quiet">The text under the signature is too long to show, or holds an address that you may not see.</p>
       ) : (
         <div class="copied">
-          <TextBlock text={canonical} what="The text under the signature" />
-          <CopyButton text={canonical} what="the text under the signature" />
+          <TextBlock text={canonical} what={`The text under the signature, ${of}`} />
+          <CopyButton text={canonical} what={`the text under the signature, ${of}`} />
         </div>
       )}
     </>

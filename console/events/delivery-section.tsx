@@ -36,6 +36,7 @@ export function DeliverySection({ delivery }: { readonly delivery: DeliveryHisto
           {shown.map((attempt, index) => (
             <AttemptDetails
               key={`${attempt.attempt} ${attempt.at}`}
+              partner={partner}
               attempt={attempt}
               scaleMs={scaleMs}
               isOpen={index === 0}

@@ -48,14 +48,20 @@ const columns: readonly Column<Phase>[] = [
   { header: "Takes", cell: ({ ms }) => formatMs(ms), isNumber: true },
 ];
 
+interface PhaseTableProps {
+  readonly attempt: Attempt;
+  /** Which attempt it is, for screen readers. */
+  readonly of: string;
+}
+
 /** The same as a table. Phases that did not happen are named, since a reused connection has none. */
-export function PhaseTable({ attempt }: { readonly attempt: Attempt }): JSX.Element {
+export function PhaseTable({ attempt, of }: PhaseTableProps): JSX.Element {
   const phases = phasesOf(attempt);
   const isReused = attempt.phases_ms.connect === null && attempt.phases_ms.first_byte !== null;
   return (
     <>
       <DataTable
-        caption="Phases"
+        caption={`Phases, ${of}`}
         columns={columns}
         rows={phases}
         rowKey={({ name }) => name}
