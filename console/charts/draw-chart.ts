@@ -23,6 +23,7 @@ export interface Drawing {
 export const seriesColors = 8;
 const axisPx = 64;
 const barShare = 0.7;
+const pointPx = 5;
 
 /** Draws a chart in the colours of the style sheet. */
 export function drawChart({ target, series, columns, heightPx, format, onPoint }: DrawOptions): Drawing {
@@ -60,10 +61,18 @@ function lineOf({ label, kind = "line" }: ChartSeries, stroke: string): Plot.Ser
     label,
     stroke,
     width: 2,
-    points: { show: false },
+    // Lines need two values beside each other: one between gaps is a point.
+    points: { show: true, size: pointPx, fill: stroke, filter: lonePoints },
     ...(kind === "line" ? {} : { fill: kind === "bars" ? stroke : `color-mix(in srgb, ${stroke} 20%, transparent)` }),
     ...(kind === "bars" && bars !== undefined ? { paths: bars } : {}),
   };
+}
+
+/** The values of a column that have gaps on both sides. */
+function lonePoints({ data }: Plot, column: number): number[] {
+  const values = data[column] ?? [];
+  const isGap = (index: number): boolean => (values[index] ?? null) === null;
+  return [...values.keys()].filter((index) => !isGap(index) && isGap(index - 1) && isGap(index + 1));
 }
 
 /** From zero, unless there is less; with room above the greatest value. */

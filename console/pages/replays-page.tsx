@@ -57,6 +57,6 @@ const columns: readonly Column<ReplaySummary>[] = [
   { header: "Asked for", cell: ({ created_at }) => <Moment at={created_at} /> },
   { header: "By", cell: ({ requested_by: by }) => by ?? "–" },
   { header: "Status", cell: ({ status }) => <Badge state={status} /> },
-  { header: "What", cell: askedFor },
+  { header: "What (UTC)", cell: askedFor },
   { header: "Progress", cell: (replay) => <Progress replay={replay} /> },
 ];

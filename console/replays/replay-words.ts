@@ -15,5 +15,10 @@ export function askedFor({ filter, window, event_ids: ids, kind }: ReplaySummary
 }
 
 function windowWords({ from, to }: NonNullable<ReplaySummary["window"]>): string {
-  return from === null ? `until ${formatTime(to)}` : `from ${formatTime(from)} to ${formatTime(to)}`;
+  return from === null ? `until ${shortTime(to)}` : `${shortTime(from)} to ${shortTime(to)}`;
+}
+
+/** The heading of the column says that times are UTC. */
+function shortTime(at: string): string {
+  return formatTime(at).replace(/ UTC$/u, "");
 }

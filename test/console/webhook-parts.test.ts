@@ -154,7 +154,7 @@ test("a replay is said in words", () => {
   } as const;
   const window = { from: null, to: "2026-03-02T12:00:00Z" };
   expect(askedFor({ ...counts, ...common, kind: "replay", filter, window, event_ids: null })).toBe(
-    "deliveries until 2026-03-02 12:00:00 UTC to default/acme of type payout.* only failed ones",
+    "deliveries until 2026-03-02 12:00:00 to default/acme of type payout.* only failed ones",
   );
   expect(askedFor({ ...counts, ...common, kind: "redrive", filter, window: null, event_ids: 1 })).toBe(
     "dead letters of 1 event to default/acme of type payout.*",
