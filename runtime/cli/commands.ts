@@ -35,6 +35,7 @@ export const commands: CommandTable = {
   sign: async () => (await import("./partner/sign.ts")).signCommand,
   verify: async () => (await import("./partner/verify.ts")).verifyCommand,
   query: async () => (await import("./metrics/query.ts")).queryCommand,
+  quota: async () => (await import("./metrics/quota.ts")).quotaCommand,
   slo: async () => (await import("./metrics/slo.ts")).sloCommand,
   gate: async () => (await import("./metrics/gate.ts")).gateCommand,
   completion: async () => (await import("./completion/completion.ts")).completionCommand,

@@ -101,6 +101,20 @@ describe("heliograph query", () => {
     expect(more).toEqual([]);
   });
 
+  test("prints the plan and the price instead, and reads nothing", async () => {
+    const { code, stdout, stderr } = await heliograph(...query, "--tenant", "lumen", "--plan");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /^allowed +yes\nclass +[ABC]\ncost +\d+ cost units; \d+ of \d+ are left\npoints +1[0-3] of 300 s/u,
+    );
+    expect(stdout).toContain('promql    avg by (service) (avg_over_time(cpu_util{tenant="lumen"}[5m]))\n');
+    const refused = await heliograph("query", "nothing", "--plan", "-o", "json");
+    expect(JSON.parse(refused.stdout)).toMatchObject({ allowed: false, refusal: { code: "unknown_metric" } });
+    expect((await heliograph("query", "nothing", "--plan")).stdout).toMatch(
+      /^allowed +no\nrefused +unknown_metric: the metric nothing is not in the catalog/u,
+    );
+  });
+
   test("draws a chart", async () => {
     const { code, stdout } = await heliograph(...query, "-o", "chart");
     expect(code).toBe(0);
@@ -182,5 +196,16 @@ describe("heliograph gate", () => {
       stdout: "",
       stderr: "undecided: no objective is visible to this caller\n",
     });
+  });
+});
+
+describe("heliograph quota", () => {
+  test("prints a line per class", async () => {
+    const { code, stdout, stderr } = await heliograph("quota", "-o", "wide");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /^CLASS +CLIENT +REQUESTS LEFT +PER SECOND +COST LEFT +PER MINUTE +RUNNING +KNOWN BY\n[ABC] /u,
+    );
+    expect(stdout).toMatch(/ 0 of \d+ +home_pod\n/u);
   });
 });

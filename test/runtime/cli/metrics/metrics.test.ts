@@ -39,6 +39,7 @@ describe("the parameters of a query", () => {
     ["query cpu_util --last soon", "--last is a duration such as 30m, 6h or 7d, not soon."],
     ["query cpu_util --filter tenant", "--filter is LABEL=VALUE, not tenant."],
     ["query cpu_util --filter tenant=a --tenant b", "filter[tenant] is given twice; give it once."],
+    ["query cpu_util --plan -o csv", "--plan prints table or json, not csv."],
     ["query cpu_util -o xml", "--output is one of table, chart, csv, json, curl, not xml."],
     ["query", "query needs a METRIC."],
   ])("of %j are refused", async (line, sentence) => {
