@@ -7,7 +7,7 @@ import { Badge } from "../parts/badge.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { formatNumber } from "../parts/format.ts";
 import { Section } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Reading, Skeleton } from "../parts/reading.tsx";
 import { Link } from "../router/router.tsx";
 import { breakerNeeds, deadLetterNeeds, partnerNeeds, type Need } from "./needs.ts";
 import { usePartners, type Partners } from "./use-partners.ts";
@@ -38,7 +38,11 @@ export function NeedsSection(): JSX.Element {
       >
         <Reading read={read} what="the partners" lines={4}>
           {({ all, details }) => (
-            <Needs needs={[...partnerNeeds(all), ...breakerNeeds(details), ...lettersOf(counts)]} />
+            <Needs
+              needs={[...partnerNeeds(all), ...breakerNeeds(details), ...lettersOf(counts)]}
+              isKnown={!counts.isReading || counts.data !== undefined}
+              isCounted={counts.data !== undefined}
+            />
           )}
         </Reading>
         {counts.problem === undefined || isAbsent(counts.problem) || read.problem !== undefined ? null : (
@@ -85,12 +89,25 @@ function lettersOf({ data }: Read<Counts>): readonly Need[] {
   return data === undefined ? [] : deadLetterNeeds(data.data);
 }
 
-function Needs({ needs }: { readonly needs: readonly Need[] }): JSX.Element {
+interface NeedsProps {
+  readonly needs: readonly Need[];
+  /** False while the dead letters are counted. */
+  readonly isKnown: boolean;
+  /** False when this server or this token does not count them. */
+  readonly isCounted: boolean;
+}
+
+function Needs({ needs, isKnown, isCounted }: NeedsProps): JSX.Element {
+  if (needs.length === 0 && !isKnown) return <Skeleton what="the counts of dead letters" lines={3} />;
   if (needs.length === 0) {
     return (
       <Empty
         title="Nothing needs a person now"
-        why="No partner is held, paused or disabled, no breaker is open, and there are no dead letters."
+        why={
+          isCounted
+            ? "No partner is held, paused or disabled, no open breaker is known, and there are no dead letters."
+            : "No partner is held, paused or disabled, and no open breaker is known. The dead letters are not counted."
+        }
       />
     );
   }

@@ -1,5 +1,5 @@
 import { createContext, type ComponentChildren, type JSX } from "preact";
-import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 /** `system`: what the browser prefers. */
 export type ThemeChoice = "system" | "light" | "dark";
@@ -23,7 +23,7 @@ export function ThemeProvider({ children }: { readonly children: ComponentChildr
   const [choice, choose] = useState<ThemeChoice>("system");
   const prefersDark = useMediaQuery("(prefers-color-scheme: dark)");
   const shown = choice === "system" ? (prefersDark ? "dark" : "light") : choice;
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = choice;
   }, [choice]);
   const theme = useMemo(() => ({ choice, shown, choose }) as const, [choice, shown]);

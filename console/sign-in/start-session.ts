@@ -25,11 +25,11 @@ const skewSecondsMin = 5;
 export async function startSession(): Promise<Start> {
   const token = takeFragmentToken(location, history);
   const { config, skewSeconds } = await readConfig();
-  if (config.is_local) {
-    const local = { kind: "local" } as const;
-    return token === undefined ? local : { kind: "signed-in", session: createTokenSession(token), again: local };
+  const local = { kind: "local" } as const;
+  if (config.is_local && token !== undefined) {
+    return { kind: "signed-in", session: createTokenSession(token), again: local };
   }
-  if (config.issuer === null || config.client_id === null) return { kind: "unset" };
+  if (config.issuer === null || config.client_id === null) return config.is_local ? local : { kind: "unset" };
   return startAtIssuer({
     issuer: config.issuer,
     clientId: config.client_id,

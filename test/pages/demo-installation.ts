@@ -21,7 +21,17 @@ export interface DemoInstallation {
 const examples = fileURLToPath(new URL("../../docs/examples", import.meta.url));
 const hourMs = 3_600_000;
 /** Longer than the two hours that are counted in points; storing an hour of series takes seconds. */
-const pastMs = 2.25 * hourMs;
+const pastHoursUsual = 2.25;
+/** What an installation has besides the examples. */
+export interface DemoInstallationOptions {
+  /** Text of a settings file. @default the program runs without one */
+  readonly settings?: string;
+  /** @default a free port */
+  readonly port?: number;
+  /** Hours of series in the stores. @default 2.25 */
+  readonly pastHours?: number;
+}
+
 /** For as long as a slow machine may take. */
 const aheadMs = hourMs / 4;
 /** Where docs/examples looks for its stores. */
@@ -30,20 +40,24 @@ const documentedStores = { eu: "http://127.0.0.1:19091", latam: "http://127.0.0.
 /** Addresses in docs/examples, and those of this installation in their place. */
 type Moved = ReadonlyMap<string, string>;
 
-/** Starts it on free ports. */
-export async function startDemoInstallation(): Promise<DemoInstallation> {
+/** Starts it, its stores and its partners. */
+export async function startDemoInstallation(options: DemoInstallationOptions = {}): Promise<DemoInstallation> {
+  const { settings, port = 0, pastHours = pastHoursUsual } = options;
   const folder = await temporaryFolder("page");
   const stops: (() => Promise<unknown>)[] = [() => folder.remove()];
   const stop = async (): Promise<void> => {
     for (const end of stops.toReversed()) await end();
   };
   try {
-    const moved: Moved = new Map([...(await startStores(stops)), ...(await startPartners(stops))]);
+    const moved: Moved = new Map([...(await startStores(stops, pastHours * hourMs)), ...(await startPartners(stops))]);
     const resources = join(folder.path, "resources");
     const data = join(folder.path, "data");
     await copyExamples(resources, moved);
     const natsServer = await resolveTool("nats-server");
-    const flags = ["--port=0", "--admin-port=0", "--data", data, "--nats-server", natsServer];
+    const settingsFile = join(folder.path, "settings.yaml");
+    if (settings !== undefined) await writeFile(settingsFile, settings);
+    const own = settings === undefined ? [] : ["--settings", settingsFile];
+    const flags = [...own, `--port=${port}`, "--admin-port=0", "--data", data, "--nats-server", natsServer];
     const program = startProgram(["run", resources, ...flags]);
     stops.push(async () => {
       program.signal("SIGTERM");
@@ -56,7 +70,7 @@ export async function startDemoInstallation(): Promise<DemoInstallation> {
   }
 }
 
-async function startStores(stops: (() => Promise<unknown>)[]): Promise<Moved> {
+async function startStores(stops: (() => Promise<unknown>)[], pastMs: number): Promise<Moved> {
   const nowMs = Date.now();
   const stores = Object.entries(documentedStores) as [DemoStoreName, string][];
   const started = stores.map(async ([store, documented]) => {

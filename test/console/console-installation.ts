@@ -1,0 +1,123 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { eventIds } from "../../runtime/demo/partners.ts";
+import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
+import { payoutEvents } from "../demo/events.ts";
+import { startDemoInstallation } from "../pages/demo-installation.ts";
+import { buildConsole } from "../image/files.ts";
+import { temporaryFolder } from "../support/temp-folder.ts";
+import { waitFor } from "../support/wait.ts";
+import { consoleClientId, consoleScopes, startSignInServer, type SignInOptions } from "./sign-in-server.ts";
+
+/** Who looks at the console. */
+export const readers = {
+  /** May do everything, for every tenant and partner. */
+  admin: {
+    client_id: "admin",
+    tenants: ["*"],
+    roles: ["metrics-finance"],
+    scope: [
+      "events:write webhooks:read webhooks:replay webhooks:ack webhooks:ping",
+      "metrics:read metrics:explain admin:debug admin:preview console:admin",
+    ].join(" "),
+  },
+  /** Of one tenant. */
+  tenant: {
+    client_id: "lumen-desk",
+    tenants: ["lumen"],
+    scope: "webhooks:read webhooks:replay webhooks:ack metrics:read",
+  },
+  /** Of one partner. */
+  partner: {
+    client_id: "acme-desk",
+    tenants: ["lumen"],
+    partners: ["default/acme-payments"],
+    scope: "webhooks:read webhooks:replay",
+  },
+  /** Of metrics only. */
+  metrics: { client_id: "metrics-desk", tenants: ["lumen"], scope: "metrics:read" },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** A name of {@link readers}. */
+export type ReaderName = keyof typeof readers;
+
+/** The real runtime with stores, partners, some events and an authorization server. */
+export interface ConsoleInstallation {
+  /** Origin of the console and of the API. */
+  readonly url: string;
+  /** An event that was delivered after a retry, and one that a partner rejected for good. */
+  readonly events: typeof eventIds;
+  /** A token as `heliograph open` makes it. */
+  token(reader: ReaderName): Promise<string>;
+  /** An address of the console that signs in. @param path below `/console`, such as `/events?state=dead` */
+  address(path: string, reader: ReaderName): Promise<string>;
+  /** Changes how the authorization server gives tokens from now on. */
+  signInBy(rules: SignInRules): void;
+  stop(): Promise<void>;
+}
+
+type SignInRules = Pick<SignInOptions, "tokenSeconds" | "asksForNonce">;
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const audience = "https://heliograph.test";
+const tokenSeconds = 3_600;
+const settledMsMax = 60_000;
+/** Enough for charts; storing an hour of series takes seconds. */
+const pastHours = 0.75;
+
+/** Builds the console of this checkout and starts everything that a test of it needs. */
+export async function startConsoleInstallation(): Promise<ConsoleInstallation> {
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const end of stops.toReversed()) await end();
+  };
+  try {
+    await buildConsole(root, join(root, "dist", "console"));
+    const folder = await temporaryFolder("console");
+    stops.push(() => folder.remove());
+    const signIn = await startSignInServer();
+    stops.push(() => signIn.close());
+    const jwksCaFile = join(folder.path, "sign-in.crt");
+    await writeFile(jwksCaFile, signIn.ca);
+    const { issuer, jwksUrl } = signIn;
+    const trusted = { issuer, audiences: [audience], jwksUrl, jwksCaFile, algorithms: ["ES256"], tokenBinding: "Key" };
+    const shown = { issuer, clientId: consoleClientId, scopes: consoleScopes };
+    const settings = JSON.stringify({ issuers: [trusted], console: shown });
+    const demo = await startDemoInstallation({ settings, pastHours });
+    stops.push(() => demo.stop());
+    const { url, data } = demo;
+    const signInBy = (rules: SignInRules): void =>
+      signIn.serve({ consoleOrigin: url, resource: audience, claims: { tenants: ["*"] }, ...rules });
+    signInBy({});
+    const development = await openDevIssuer(data, Date.now);
+    const token = (reader: ReaderName): Promise<string> =>
+      development.sign({ ...readers[reader], sub: reader }, Date.now(), tokenSeconds);
+    await publishEvents(url, await token("admin"));
+    const address = async (path: string, reader: ReaderName): Promise<string> =>
+      `${url}/console${path}#token=${await token(reader)}`;
+    return { url, events: eventIds, token, address, signInBy, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Publishes the events of the demo and waits until each has ended. */
+async function publishEvents(url: string, token: string): Promise<void> {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const events = payoutEvents(Date.now());
+  for (const { body } of events) {
+    const { status } = await fetch(`${url}/events`, { method: "POST", headers, body });
+    if (status !== 202) throw new Error(`an event of the demo was answered with ${status}`);
+  }
+  const hasEnded = async (eventId: string): Promise<boolean> => {
+    const response = await fetch(`${url}/webhooks/events/${eventId}`, { headers });
+    const { deliveries = [] } = (await response.json()) as { deliveries?: readonly { readonly state: string }[] };
+    return deliveries.length > 0 && deliveries.every(({ state }) => state !== "in_delivery");
+  };
+  await waitFor(async () => (await Promise.all(events.map(({ eventId }) => hasEnded(eventId)))).every(Boolean), {
+    timeoutMs: settledMsMax,
+    what: "the events of the demo to be delivered",
+  });
+}

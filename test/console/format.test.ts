@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { alignSeries, describeSeries } from "../../console/charts/chart-data.ts";
+import {
+  formatDistance,
+  formatMs,
+  formatNumber,
+  formatSeconds,
+  formatShare,
+  formatTime,
+  formatWord,
+} from "../../console/parts/format.ts";
+
+describe("formats", () => {
+  test.each([
+    [formatNumber(1_234_567.891), "1,234,567.89"],
+    [formatNumber(null), "–"],
+    [formatNumber(Number.NaN), "–"],
+    [formatShare(0.1234), "12.3%"],
+    [formatShare(undefined), "–"],
+    [formatMs(0.5), "0.5 ms"],
+    [formatMs(840.4), "840 ms"],
+    [formatMs(1_234), "1.2 s"],
+    [formatMs(61_000), "1 min 1 s"],
+    [formatMs(null), "–"],
+    [formatSeconds(0), "0 s"],
+    [formatSeconds(42), "42 s"],
+    [formatSeconds(7_500), "2 h 5 min"],
+    [formatSeconds(3 * 86_400 + 59), "3 d"],
+    [formatTime("2026-01-31T14:05:09.123Z"), "2026-01-31 14:05:09 UTC"],
+    [formatTime("<b>"), "<b>"],
+    [formatDistance(0, 200_000), "3 min ago"],
+    [formatDistance(20_000, 0), "in 20 s"],
+    [formatDistance(400, 0), "now"],
+    [formatWord("half_open"), "half open"],
+  ])("%s is %s", (written, expected) => {
+    expect(written).toBe(expected);
+  });
+});
+
+describe("alignSeries", () => {
+  test("puts series with times of their own beside each other, with gaps", () => {
+    const series = [
+      { label: "a", points: [[1, 10] as const, [3, 30] as const] },
+      { label: "b", points: [[2, null] as const, [3, 3] as const] },
+    ];
+    expect(alignSeries(series)).toEqual({
+      timesMs: [1, 2, 3],
+      values: [
+        [10, null, 30],
+        [null, null, 3],
+      ],
+    });
+    expect(describeSeries(series, String)).toBe("a: from 10 to 30, last 30; b: from 3 to 3, last 3");
+    expect(describeSeries([{ label: "c", points: [] }], String)).toBe("c: no values");
+  });
+});

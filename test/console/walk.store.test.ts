@@ -1,0 +1,230 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  figuresOf,
+  findBrowser,
+  startConsoleBrowser,
+  type ConsoleBrowser,
+  type ConsoleTab,
+} from "./console-browser.ts";
+import { startConsoleInstallation, type ConsoleInstallation } from "./console-installation.ts";
+import { createConsoleVisitor, see, type ConsoleVisitor } from "./console-visitor.ts";
+import { metricActions } from "./metric-actions.ts";
+import { pageRows } from "./pages.ts";
+import { signInButton } from "./sign-in-server.ts";
+import { webhookActions } from "./webhook-actions.ts";
+
+const startMsMax = 300_000;
+const narrowPx = 320;
+/** Bars of the console on loopback; a machine of the tests may be five times slower. */
+const interactiveMsBar = 400;
+const longTaskMsBar = 100;
+const slowFactor = 5;
+const layoutShiftMax = 0.1;
+/** Where pictures of all pages go. @default none are made */
+const pictures = process.env["HELIOGRAPH_SCREENSHOTS"];
+
+const found = await findBrowser();
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+describe.skipIf("missing" in found)("the console in a browser", () => {
+  let installation: ConsoleInstallation;
+  let browser: ConsoleBrowser;
+  let visitor: ConsoleVisitor;
+  const tabs: ConsoleTab[] = [];
+
+  beforeAll(async () => {
+    [installation, browser] = await Promise.all([startConsoleInstallation(), startConsoleBrowser(found)]);
+    visitor = createConsoleVisitor(installation, browser, tabs);
+  }, startMsMax);
+
+  afterAll(async () => {
+    for (const tab of tabs) await tab.close();
+    await browser?.close();
+    await installation?.stop();
+  }, startMsMax);
+
+  describe("signs in", () => {
+    test("at a real authorization server with a token bound to a key, and comes back to the page asked for", async () => {
+      const tab = await visitor.open();
+      const { page } = tab;
+      const proofs: string[] = [];
+      page.on("request", (request) => {
+        const { authorization = "", dpop = "" } = request.headers();
+        if (request.url().startsWith(`${installation.url}/v1/`)) proofs.push(`${authorization.slice(0, 5)}${dpop}`);
+      });
+      await page.goto(`${installation.url}/console/?from=a-link`);
+      await page.getByRole("button", { name: signInButton }).click();
+      await see(tab, "Home", ["Stores"]);
+      expect(page.url()).toBe(`${installation.url}/console/?from=a-link`);
+      expect(proofs.length).toBeGreaterThan(1);
+      expect(proofs.filter((proof) => !/^DPoP [\w-]+\.[\w-]+\.[\w-]+$/u.test(proof))).toEqual([]);
+      expect(new Set(proofs).size).toBe(proofs.length);
+      expect(await storedTexts(page)).toEqual([]);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    });
+
+    test("and renews a token that ends, with proofs that hold the number that the issuer asks for", async () => {
+      // Shorter than the lead of a renewal: each request renews first.
+      installation.signInBy({ tokenSeconds: 20, asksForNonce: true });
+      const tab = await visitor.open();
+      const { page } = tab;
+      const [tokens, grants]: [Set<string>, string[]] = [new Set(), []];
+      page.on("request", (request) => {
+        const { authorization } = request.headers();
+        if (authorization !== undefined) tokens.add(authorization);
+        const body = request.method() === "POST" ? (request.postData() ?? "") : "";
+        const { grant_type: grant } = Object.fromEntries(new URLSearchParams(body));
+        if (grant !== undefined) grants.push(grant);
+      });
+      await page.goto(`${installation.url}/console/`);
+      await page.getByRole("button", { name: signInButton }).click();
+      await see(tab, "Home", ["Stores"]);
+      expect(grants.slice(0, 2)).toEqual(["authorization_code", "authorization_code"]);
+      expect(grants).toContain("refresh_token");
+      expect(tokens.size).toBeGreaterThan(1);
+      expect(await storedTexts(page)).toEqual([]);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+      installation.signInBy({});
+    });
+
+    test("with the token of a command, which is gone from the address at once and from memory when signed out", async () => {
+      const tab = await visitor.open();
+      const { page } = tab;
+      await page.goto(await installation.address("/", "admin"));
+      await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+      expect(page.url()).toBe(`${installation.url}/console/`);
+      expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
+      expect(await storedTexts(page)).toEqual([]);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    });
+
+    test("with a token that the server refuses says so and stays", async () => {
+      const tab = await visitor.open();
+      await tab.page.goto(`${installation.url}/console/#token=nothing`);
+      await tab.page.getByText("The server no longer accepts your token").waitFor();
+      expect(tab.page.url()).toBe(`${installation.url}/console/`);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    });
+  });
+
+  describe("shows each page in both themes without a fault", () => {
+    let tab: ConsoleTab;
+    beforeAll(async () => {
+      tab = await visitor.open();
+    });
+
+    test.each(pageRows.map((row) => [row.name, row] as const))("%s", async (name, row) => {
+      await visitor.visit(tab, row);
+      for (const theme of ["light", "dark"] as const) {
+        await tab.page.emulateMedia({ colorScheme: theme });
+        expect(await tab.audit(), `${name} in ${theme}`).toEqual([]);
+        if (pictures !== undefined) await takePicture(tab, `${name}-${theme}`);
+      }
+      const { layoutShift } = await figuresOf(tab.page);
+      expect(layoutShift, "the sum of the layout shifts").toBeLessThanOrEqual(layoutShiftMax);
+      expect(tab.faults).toEqual([]);
+    });
+  });
+
+  describe(`fits a screen of ${narrowPx} pixels`, () => {
+    let tab: ConsoleTab;
+    beforeAll(async () => {
+      tab = await visitor.open({ widthPx: narrowPx });
+    });
+
+    test.each(pageRows.map((row) => [row.name, row] as const))("%s", async (_name, row) => {
+      await visitor.visit(tab, row);
+      const widthPx = await tab.page.evaluate(() => document.documentElement.scrollWidth);
+      expect(widthPx).toBeLessThanOrEqual(narrowPx);
+      expect(tab.faults).toEqual([]);
+    });
+  });
+
+  const actions = [...webhookActions, ...metricActions].map((action) => [action.name, action] as const);
+  describe.skipIf(actions.length === 0)("lets a reader who", () => {
+    test.each(actions)("%s", async (_name, { run }) => {
+      const before = tabs.length;
+      await run(visitor);
+      expect(tabs.slice(before).flatMap(({ faults }) => faults)).toEqual([]);
+    });
+  });
+
+  test("is used by keyboard alone: skip link, menu, theme, and the heading of the next page", async () => {
+    const tab = await visitor.open({ widthPx: narrowPx });
+    const { page } = tab;
+    await visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees: [] });
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("Skip to the content");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("main");
+    await page.getByRole("combobox", { name: "Theme" }).selectOption("dark");
+    await page.locator("html[data-theme=dark]").waitFor({ state: "attached" });
+    const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    expect(dark).toBe("rgb(20, 23, 28)");
+    await page.getByRole("button", { name: "Menu" }).press("Enter");
+    const home = page.getByRole("navigation", { name: "Pages of the console" }).getByRole("link", { name: "Home" });
+    await home.waitFor();
+    expect(await home.getAttribute("aria-current")).toBe("page");
+    await page.evaluate(() => history.pushState(null, "", "/console/nowhere"));
+    await page.evaluate(() => window.dispatchEvent(new PopStateEvent("popstate")));
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    expect(await focused(page)).toBe("There is no such page");
+    await page.getByRole("link", { name: "Go to Home" }).press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+    expect(page.url()).toBe(`${installation.url}/console/`);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  test("is of use soon after it is asked for", async () => {
+    const tab = await visitor.open();
+    const figures = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      await visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees: [] });
+      figures.push(await figuresOf(tab.page));
+    }
+    const interactiveMs = Math.min(...figures.map((one) => one.interactiveMs));
+    const longestTaskMs = Math.min(...figures.map((one) => one.longestTaskMs));
+    say(`the console is interactive after ${interactiveMs.toFixed(0)} ms, bar ${interactiveMsBar}`);
+    say(`its longest task takes ${longestTaskMs.toFixed(0)} ms, bar ${longTaskMsBar}`);
+    expect(interactiveMs).toBeGreaterThan(0);
+    expect(interactiveMs).toBeLessThanOrEqual(interactiveMsBar * slowFactor);
+    expect(longestTaskMs).toBeLessThanOrEqual(longTaskMsBar * slowFactor);
+    await tab.close();
+  });
+});
+
+/** Everything that a page left in the browser. */
+async function storedTexts(page: ConsoleTab["page"]): Promise<readonly string[]> {
+  const stored = await page.evaluate(async () => {
+    const databases = await indexedDB.databases();
+    return [
+      ...Object.values(localStorage),
+      ...Object.values(sessionStorage),
+      ...databases.map(({ name }) => `${name}`),
+    ];
+  });
+  const cookies = await page.context().cookies(page.url());
+  return [...stored, ...cookies.filter(({ domain }) => domain === "127.0.0.1").map(({ name }) => name)];
+}
+
+/** Text of the element that has the focus. */
+async function focused(page: ConsoleTab["page"]): Promise<string | null | undefined> {
+  return page.evaluate(() => document.activeElement?.textContent);
+}
+
+async function takePicture({ page }: ConsoleTab, name: string): Promise<void> {
+  if (pictures === undefined) return;
+  await mkdir(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+}
