@@ -1,4 +1,4 @@
-# One layer over a base that brings Node 24: the compiled product and the packages that it needs, as `npm run image-files` puts
+# One layer over a base that brings Node 24: the compiled product, the built console and the packages, as `npm run image-files` puts
 # them into dist/image, which is the context of this file:
 #
 #   npm run image-files && docker build --file Dockerfile --tag heliograph dist/image
