@@ -8,8 +8,8 @@ import { PartnerTimeline, type Desired } from "./model.ts";
 import { keyText, type Recipient } from "./recipients.ts";
 import { tenants, type Slot, type Step, type WalkState } from "./walk.ts";
 
-/** The operator reads the policy once a second: what is made meanwhile may meet the policy of before. */
-const policyLagMs = 5_000;
+/** The operator reads the policy once a second, on a busy machine later: what is made meanwhile may meet an older one. */
+const policyLagMs = 10_000;
 /** Longer than the API server is away in a walk. */
 const requestPatienceMs = 60_000;
 
@@ -22,13 +22,21 @@ interface Current {
   readonly generation: number;
 }
 
+/** What a policy withdrew before it changed for a namespace. */
+interface PolicyBefore {
+  readonly namespace: Slot["namespace"];
+  readonly withdrawn: WalkState["withdrawn"];
+  readonly untilMs: number;
+}
+
 /** The partner objects of the walk and what each was promised. */
 export class Partners {
   readonly timelines: PartnerTimeline[][];
   readonly #cluster: OperatorCluster;
   readonly #recipients: readonly Recipient[];
   readonly #current = new Map<number, Current>();
-  #policyBefore: { readonly withdrawn: WalkState["withdrawn"]; readonly untilMs: number } | undefined;
+  /** Older policies that the operator may still have, oldest first. */
+  #policiesBefore: readonly PolicyBefore[] = [];
 
   constructor(cluster: OperatorCluster, recipients: readonly Recipient[]) {
     this.#cluster = cluster;
@@ -55,9 +63,8 @@ export class Partners {
     const beganMs = Date.now();
     const { uid, generation } = (await this.#put(slot)).metadata;
     const timeline = new PartnerTimeline(uid, `${slot.namespace}/${slot.name}`);
-    const before = this.#policyBefore;
-    const mayMeetBefore = before !== undefined && beganMs < before.untilMs;
-    if (mayMeetBefore && before.withdrawn[slot.namespace] !== withdrawn[slot.namespace]) {
+    for (const before of this.#policiesBefore) {
+      if (before.namespace !== slot.namespace || beganMs >= before.untilMs) continue;
       timeline.began(beganMs, desiredOf(slot, before.withdrawn, generation));
     }
     timeline.began(beganMs, desiredOf(slot, withdrawn, generation));
@@ -81,7 +88,11 @@ export class Partners {
     before: WalkState["withdrawn"],
     { withdrawn }: WalkState,
   ): void {
-    this.#policyBefore = { withdrawn: before, untilMs: Date.now() + policyLagMs };
+    const untilMs = Date.now() + policyLagMs;
+    this.#policiesBefore = [
+      ...this.#policiesBefore.filter((one) => Date.now() < one.untilMs),
+      { namespace: step.namespace, withdrawn: before, untilMs },
+    ];
     for (const { timeline, slot, generation } of this.#current.values()) {
       const isAffected = slot.namespace === step.namespace && slot.tenants.includes(step.tenant);
       if (isAffected) timeline.began(Date.now(), desiredOf(slot, withdrawn, generation));
