@@ -61,7 +61,7 @@ export interface EventsStream {
   /** Deletes the consumer of the router, so that the next one delivers all events again. */
   forgetRouter(): Promise<void>;
   pull(options: Omit<PullOptions, "stream" | "consumer">): Pull;
-  /** Reads the sequence up to which all events are routed. */
+  /** Reads the sequence up to which all events are routed. Concurrent calls share one request. */
   routedUpTo(): Promise<number>;
   /** Reads the sequence of the last event that was stored. */
   lastSeq(): Promise<number>;
@@ -77,6 +77,7 @@ const scanBytesMax = 4 * 1024 * 1024;
 export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
   const stream = layout.streams.events;
   const once = createSingleFlight<StreamSize>();
+  const onceRouted = createSingleFlight<number>();
   const onceBounds = createSingleFlight<{ readonly firstSeq: number; readonly lastSeq: number }>();
   const findEach = (tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]> =>
     readLastOfTenants(handle, stream, tenants, (tenant) => layout.event(tenant, idhash));
@@ -119,7 +120,11 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
     },
     forgetRouter: () => deleteConsumer(handle, stream, routerConsumer),
     pull: (options) => startPull(handle, { ...options, stream, consumer: routerConsumer }),
-    routedUpTo: async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
+    routedUpTo: () =>
+      onceRouted(
+        "routed",
+        async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
+      ),
     lastSeq: async () => (await handle.manager.streams.info(stream)).state.last_seq,
     size: () => once("size", () => readSize(handle, stream)),
     dropBefore: async (seq) => void (await handle.manager.streams.purge(stream, { seq })),

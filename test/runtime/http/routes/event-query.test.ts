@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
-import { readEventQuery, readDeadLetterQuery } from "../../../../runtime/http/routes/event-query.ts";
+import { readEventQuery, readDeadLetterQuery, readWait } from "../../../../runtime/http/routes/event-query.ts";
 
 const nowMs = Date.UTC(2026, 0, 31, 12);
 const dayMs = 86_400_000;
 const listed = (query: string) =>
   readEventQuery(queryParameters(`/webhooks/events?${query}`), { tenants: ["acme"] }, nowMs);
+const waits = (query: string) => readWait(queryParameters(`/webhooks/events?${query}`));
 const letters = (query: string) => readDeadLetterQuery(queryParameters(`/webhooks/dead-letters?${query}`));
 
 function refusalOf(read: () => unknown): readonly (string | undefined)[] {
@@ -33,6 +34,30 @@ describe("a list of events", () => {
       afterSeq: 7,
       limit: 200,
     });
+  });
+
+  test("takes a status, a class of them or none, and a reason", () => {
+    expect(["503", "5xx", "none"].map((status) => listed(`status=${status}`).status)).toEqual([
+      { min: 503, max: 503 },
+      { min: 500, max: 599 },
+      { min: 0, max: 0 },
+    ]);
+    expect(listed("reason=status_404").reason).toBe("status_404");
+  });
+
+  test("takes a cursor as the place before which older events come, with the newest first", () => {
+    expect(listed("order=desc&cursor=7")).toMatchObject({ order: "desc", beforeSeq: 7 });
+    expect(listed("order=desc")).not.toHaveProperty("beforeSeq");
+    expect(listed("order=asc&cursor=7")).toMatchObject({ afterSeq: 7 });
+  });
+
+  test("waits for the first event after a cursor, for at most 25 s", () => {
+    expect([waits(""), waits("wait=0"), waits("wait=25&cursor=7"), waits("wait=5&cursor=0&order=asc")]).toEqual([
+      0, 0, 25_000, 5_000,
+    ]);
+    for (const query of ["wait=26&cursor=7", "wait=5", "wait=5&cursor=7&order=desc", "wait=1s&cursor=7"]) {
+      expect(refusalOf(() => waits(query))).toEqual(["invalid_request", "wait"]);
+    }
   });
 
   test.each([
@@ -64,6 +89,9 @@ describe("a list of events", () => {
     ["an empty partner", "partner=", "invalid_request", "partner"],
     ["an empty id", "after_id=", "invalid_request", "after_id"],
     ["a text of any length", `before_id=${"x".repeat(201)}`, "invalid_request", "before_id"],
+    ["a status that is none", "status=6xx", "invalid_request", "status"],
+    ["a reason of another form", "reason=Not Found", "invalid_request", "reason"],
+    ["an order that is none", "order=newest", "invalid_request", "order"],
     ["a state that is none", "state=lost", "invalid_request", "state"],
     ["a parameter twice", "type=a.b&type=a.c", "invalid_request", "type"],
     ["a cursor of its own making", "cursor=-1", "invalid_request", "cursor"],

@@ -1,5 +1,6 @@
 import type { TestContext } from "vitest";
 import { systemClock } from "../../../../runtime/bounds/clock.ts";
+import type { StreamSettings } from "../../../../runtime/config/settings/settings.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import type { Layout } from "../../../../runtime/nats/layout.ts";
 import { encodeHeaders } from "../../../../runtime/nats/messages/headers.ts";
@@ -49,8 +50,9 @@ export interface IndexCase {
   readonly indexes: readonly [EventIndex, EventIndex];
   /** Stores events, then all their attempts. */
   readonly store: (events: readonly MadeEvent[]) => Promise<void>;
-  /** A writer of the index, as that of a new leader. */
-  readonly writer: () => () => Promise<void>;
+  /** A writer of the index, as that of a new leader. @param source of the index. @default the streams */
+  readonly writer: (source?: string) => () => Promise<void>;
+  readonly settings: StreamSettings;
 }
 
 let count = 0;
@@ -59,12 +61,12 @@ let count = 0;
 export async function indexCase(
   url: string,
   { onTestFinished }: Pick<TestContext, "onTestFinished">,
-  rowsMax?: number,
 ): Promise<IndexCase> {
   count += 1;
   const nats = await connectNats({ servers: [url] });
   onTestFinished(() => nats.drain());
-  const layout = await ensureTopology(nats, streamsOf(`idx${count}`).streams);
+  const settings = streamsOf(`idx${count}`).streams;
+  const layout = await ensureTopology(nats, settings);
   const [events, attempts] = [createEventsStream(nats, layout), createAttemptsStream(nats, layout)];
   const stream = createEventIndexStream(nats, layout);
   // Lists ask how far events are routed.
@@ -79,7 +81,7 @@ export async function indexCase(
     removed: async () => [],
     clock: systemClock,
   };
-  const indexes = [0, 1].map(() => createEventIndex({ stream, attempts, clock: systemClock, rowsMax })) as [
+  const indexes = [0, 1].map(() => createEventIndex({ stream, attempts, clock: systemClock })) as [
     EventIndex,
     EventIndex,
   ];
@@ -91,7 +93,9 @@ export async function indexCase(
     indexes,
     pods: [createEventReads({ ...deps, index: one }), createEventReads({ ...deps, index: two })],
     store: (made) => storeEvents(nats, layout, made),
-    writer: () => createIndexWriter({ events, attempts, index: stream, source }),
+    writer: (other) =>
+      createIndexWriter({ events, attempts, index: stream, source: async () => other ?? (await source()) }),
+    settings,
   };
 }
 

@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import type { StoredMessage } from "../../../../runtime/nats/messages/stored-messages.ts";
+import { createEventIndex } from "../../../../runtime/webhooks/event-index/event-index.ts";
+import { encodeIndexMessage, type IndexMessage } from "../../../../runtime/webhooks/event-index/index-message.ts";
+import { findCandidates } from "../../../../runtime/webhooks/event-index/search.ts";
+import { segmentRows } from "../../../../runtime/webhooks/event-index/segments.ts";
+import type { EventRow } from "../../../../runtime/webhooks/event-index/rows.ts";
+import { createTextNumbers } from "../../../../runtime/webhooks/event-index/text-numbers.ts";
+import { percentileOf } from "../../../../runtime/webhooks/event-index/count-attempts.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
+
+const eventRow = (seq: number): EventRow => {
+  return { seq, atMs: seq, high: seq, low: seq * 7, tenant: "acme", type: "a.b", producer: "", about: "" };
+};
+
+/** A stream of the index that holds these messages. */
+function streamOf(messages: readonly IndexMessage[], clock: ManualClock) {
+  const scans = { opened: 0 };
+  const stored = messages.map((message, place): StoredMessage => {
+    return { subject: "hg.idx", seq: place + 1, storedAtMs: 0, headers: {}, data: encodeIndexMessage(message) };
+  });
+  const open = async (fromSeq: number) => {
+    let next = fromSeq - 1;
+    scans.opened += 1;
+    return {
+      next: async (countMax: number) => {
+        const batch = stored.slice(next, next + countMax);
+        next += batch.length;
+        return batch;
+      },
+      close: async () => undefined,
+    };
+  };
+  const stream = { open, state: async () => ({ created: "now", lastSeq: stored.length }) };
+  return { scans, index: createEventIndex({ stream, attempts: { lastSeq: async () => 0 }, clock, rowsMax: 1 }) };
+}
+
+const place = { source: "streams", sinceMs: 0, attemptSeq: 0, attempts: [] };
+const messagesOf = (total: number, perMessage: number): readonly IndexMessage[] =>
+  Array.from({ length: Math.ceil(total / perMessage) }, (_, number) => {
+    const start = number * perMessage;
+    const events = Array.from({ length: Math.min(perMessage, total - start) }, (_row, at) => eventRow(start + at + 1));
+    return { ...place, number: number + 1, eventSeq: start + events.length, events };
+  });
+
+test("the oldest rows go when there are too many, and the index says how far it reaches", async () => {
+  const { index } = streamOf(messagesOf(segmentRows + 10, 10_000), new ManualClock());
+  const { columns, reachMs } = await index.read();
+  expect(reachMs).toBe(segmentRows + 1);
+  const search = {
+    isTenant: () => true,
+    isType: () => true,
+    fromMs: 0,
+    toMs: Infinity,
+    afterSeq: 0,
+    beforeSeq: Infinity,
+  };
+  const found = [...findCandidates(columns, { ...search, isAscending: false })].filter((seq) => seq !== undefined);
+  expect(found).toEqual(Array.from({ length: 10 }, (_, at) => segmentRows + 10 - at));
+});
+
+test("messages that are gone leave a gap, and the rows begin after it", async () => {
+  const [first, , ...rest] = messagesOf(50, 10);
+  if (first === undefined) throw new Error("no message");
+  const { index } = streamOf([first, ...rest], new ManualClock());
+  const { columns, reachMs } = await index.read();
+  expect([columns.events.end, reachMs]).toEqual([30, 21]);
+});
+
+test("rows that nobody reads for ten minutes are dropped, and loaded again at the next use", async () => {
+  const clock = new ManualClock();
+  const { index, scans } = streamOf(messagesOf(50, 10), clock);
+  const before = await index.read();
+  clock.advance(599_999);
+  expect((await index.read()).columns).toBe(before.columns);
+  clock.advance(600_000);
+  const after = await index.read();
+  expect(after.columns).not.toBe(before.columns);
+  expect([after.columns.events.end, scans.opened]).toEqual([50, 2]);
+});
+
+test("a text beyond the bound passes every test of texts", () => {
+  const texts = createTextNumbers(2);
+  const numbers = ["a", "b", "c", "a"].map((text) => texts.add(text));
+  const isWanted = texts.matcher((text) => text === "b");
+  expect([numbers, numbers.map(isWanted), texts.isWhole]).toEqual([[1, 2, 0, 1], [false, true, true, false], false]);
+});
+
+test("a percentile is the nearest rank", () => {
+  const counts = new Map([
+    [30, 1],
+    [10, 18],
+    [20, 1],
+  ]);
+  expect([0.5, 0.95, 0.96, 1].map((share) => percentileOf(counts, share))).toEqual([10, 20, 30, 30]);
+  expect(percentileOf(new Map(), 0.5)).toBeUndefined();
+});
