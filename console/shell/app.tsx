@@ -1,6 +1,6 @@
 // The frame around the pages: sign-in or session, header, navigation. It reads nothing but the rights of the token.
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createApiClient } from "../api/client.ts";
 import { isAbort } from "../api/problem.ts";
 import { SessionContext } from "../api/session-context.ts";
@@ -22,7 +22,12 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
     start,
     hasLeft: false,
   });
-  useNewToken(start, (session, again) => setCurrent({ start: { kind: "signed-in", session, again }, hasLeft: false }));
+  const again = current.start.kind === "signed-in" ? current.start.again : current.start;
+  const useToken = (token: string): void => {
+    const session = createTokenSession(token);
+    setCurrent({ start: { kind: "signed-in", session, again }, hasLeft: false });
+  };
+  useNewToken(again, useToken);
   return (
     <ThemeProvider>
       <Announcer>
@@ -31,11 +36,12 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
             <SignedIn
               key={sessionKey(current.start.session)}
               session={current.start.session}
-              again={current.start.again}
-              onLeave={(again) => setCurrent({ start: again, hasLeft: true })}
+              again={again}
+              onToken={useToken}
+              onLeave={() => setCurrent({ start: again, hasLeft: true })}
             />
           ) : (
-            <SignInPage state={current.start} hasLeft={current.hasLeft} />
+            <SignInPage state={current.start} hasLeft={current.hasLeft} onToken={useToken} />
           )}
         </RouterProvider>
       </Announcer>
@@ -44,16 +50,18 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
 }
 
 /** Takes a token that is put into the address of an open page, as `heliograph open` does in a tab that is open. */
-function useNewToken(start: Start, onSession: (session: Session, again: SignedOut) => void): void {
-  const local = start.kind === "signed-in" ? start.again : start;
+function useNewToken(again: SignedOut, onToken: (token: string) => void): void {
+  const call = useRef(onToken);
+  call.current = onToken;
+  const isLocal = again.kind === "local";
   useEffect(() => {
     const take = (): void => {
       const token = takeFragmentToken(location, history);
-      if (token !== undefined && local.kind === "local") onSession(createTokenSession(token), local);
+      if (token !== undefined && isLocal) call.current(token);
     };
     window.addEventListener("hashchange", take);
     return () => window.removeEventListener("hashchange", take);
-  }, [local, onSession]);
+  }, [isLocal]);
 }
 
 const keys = new WeakMap<Session, string>();
@@ -68,10 +76,11 @@ function sessionKey(session: Session): string {
 interface SignedInProps {
   readonly session: Session;
   readonly again: SignedOut;
-  readonly onLeave: (again: SignedOut) => void;
+  readonly onToken: (token: string) => void;
+  readonly onLeave: () => void;
 }
 
-function SignedIn({ session, again, onLeave }: SignedInProps): JSX.Element {
+function SignedIn({ session, again, onToken, onLeave }: SignedInProps): JSX.Element {
   const [hasEnded, setEnded] = useState(false);
   const [me, setMe] = useState<Me | undefined>(undefined);
   const api = useMemo(() => createApiClient(session.send, () => setEnded(true)), [session]);
@@ -89,11 +98,11 @@ function SignedIn({ session, again, onLeave }: SignedInProps): JSX.Element {
   const view = useMemo(() => ({ api, me }), [api, me]);
   const leave = (): void => {
     void session.end();
-    onLeave(again);
+    onLeave();
   };
   return (
     <SessionContext.Provider value={view}>
-      <Frame pages={pages} me={me} onSignOut={leave} ended={hasEnded ? again : undefined}>
+      <Frame pages={pages} me={me} onSignOut={leave} onToken={onToken} ended={hasEnded ? again : undefined}>
         <Outlet pages={pages} />
       </Frame>
     </SessionContext.Provider>

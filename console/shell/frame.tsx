@@ -13,13 +13,14 @@ interface FrameProps {
   readonly pages: readonly PageEntry[];
   readonly me: Me | undefined;
   readonly onSignOut: () => void;
+  readonly onToken: (token: string) => void;
   /** Set once the server refused the token: what is shown stays. */
   readonly ended: SignedOut | undefined;
   readonly children: ComponentChildren;
 }
 
 /** Header, navigation and the place of the page. */
-export function Frame({ pages, me, onSignOut, ended, children }: FrameProps): JSX.Element {
+export function Frame({ pages, me, onSignOut, onToken, ended, children }: FrameProps): JSX.Element {
   const { place } = useRouter();
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [place.path]);
@@ -57,7 +58,7 @@ export function Frame({ pages, me, onSignOut, ended, children }: FrameProps): JS
         <ul class="plain">{pages.map((page) => navigationItem(page, pages, me, place.path))}</ul>
       </nav>
       <main id="main" tabIndex={-1}>
-        {ended === undefined ? null : <SignInAgain state={ended} />}
+        {ended === undefined ? null : <SignInAgain state={ended} onToken={onToken} />}
         {children}
       </main>
     </>

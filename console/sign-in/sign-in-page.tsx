@@ -3,14 +3,18 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { CodeBlock } from "../parts/copy-button.tsx";
 import type { SignedOut } from "./start-session.ts";
 
+/** As the server takes it. */
+const tokenLengthMax = 8_192;
+
 interface SignInPageProps {
   readonly state: SignedOut;
   /** True after signing out: the issuer is not asked again by itself. */
   readonly hasLeft: boolean;
+  readonly onToken: (token: string) => void;
 }
 
 /** The page of a reader without a session. */
-export function SignInPage({ state, hasLeft }: SignInPageProps): JSX.Element {
+export function SignInPage({ state, hasLeft, onToken }: SignInPageProps): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);
   const goesAlone = state.kind === "issuer" && state.reason === undefined && !hasLeft;
   useEffect(() => {
@@ -22,36 +26,68 @@ export function SignInPage({ state, hasLeft }: SignInPageProps): JSX.Element {
       <h1 ref={heading} tabIndex={-1}>
         {hasLeft ? "You are signed out" : "Sign in"}
       </h1>
-      <Way state={state} goesAlone={goesAlone} />
+      <Way state={state} goesAlone={goesAlone} onToken={onToken} />
     </main>
   );
 }
 
 /** A notice above a page whose token the server refuses now. The page stays. */
-export function SignInAgain({ state }: { readonly state: SignedOut }): JSX.Element {
+export function SignInAgain({ state, onToken }: Pick<SignInPageProps, "state" | "onToken">): JSX.Element {
   return (
     <div class="notice warn" role="alert">
       <p class="notice-title">The server no longer accepts your token</p>
-      <Way state={state} goesAlone={false} />
+      <Way state={state} goesAlone={false} onToken={onToken} />
     </div>
   );
 }
 
-function Way({ state, goesAlone }: { readonly state: SignedOut; readonly goesAlone: boolean }): JSX.Element {
+interface WayProps extends Pick<SignInPageProps, "state" | "onToken"> {
+  readonly goesAlone: boolean;
+}
+
+function Way({ state, goesAlone, onToken }: WayProps): JSX.Element {
   if (state.kind === "issuer") return <IssuerWay {...state} goesAlone={goesAlone} />;
   if (state.kind === "local") {
     return (
       <>
         <p>This program runs on your machine. A command makes a token and opens the console with it:</p>
         <CodeBlock text="heliograph open" what="the command" />
+        <TokenForm onToken={onToken} />
       </>
     );
   }
   return (
-    <p>
-      This installation names no issuer for the console. An operator sets <code>console.issuer</code> and{" "}
-      <code>console.clientId</code> in its settings.
-    </p>
+    <>
+      <p>
+        This installation names no issuer for the console. An operator sets <code>console.issuer</code> and{" "}
+        <code>console.clientId</code> in its settings. Until then, bring a token.
+      </p>
+      <TokenForm onToken={onToken} />
+    </>
+  );
+}
+
+/** Takes a token that the reader has from elsewhere. It stays in memory, as every token does. */
+function TokenForm({ onToken }: Pick<SignInPageProps, "onToken">): JSX.Element {
+  const [token, setToken] = useState("");
+  const use = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (token.trim() !== "") onToken(token.trim());
+  };
+  return (
+    <form class="confirm" onSubmit={use}>
+      <label>
+        <span>Token</span>
+        <input
+          type="password"
+          autoComplete="off"
+          maxLength={tokenLengthMax}
+          value={token}
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit">Sign in with the token</button>
+    </form>
   );
 }
 

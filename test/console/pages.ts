@@ -20,7 +20,7 @@ export const pageRows: readonly PageRow[] = [
     name: "home",
     path: "/",
     heading: "Home",
-    sees: ["What needs a person", "Nothing needs a person now", "Stores"],
+    sees: ["What needs a person", "active partners", "Stores"],
   },
   {
     name: "home-of-metrics",
