@@ -8,7 +8,7 @@ import { PartnerTimeline, type Desired } from "./model.ts";
 import { keyText, type Recipient } from "./recipients.ts";
 import { tenants, type Slot, type Step, type WalkState } from "./walk.ts";
 
-/** The operator reads the policy once a second, on a busy machine later: what is made meanwhile may meet an older one. */
+/** The operator reads the policy once a second, on a busy machine later: what is made before may meet an older one. */
 const policyLagMs = 10_000;
 /** Longer than the API server is away in a walk. */
 const requestPatienceMs = 60_000;
