@@ -2,6 +2,8 @@ import { deprecationHeaders } from "../catalog/deprecation.ts";
 import type { RegionReport, RegionState } from "../execution/region-status.ts";
 import type { LeafQuery } from "../planning/leaf-query.ts";
 import { freshnessHeader, freshnessOf, noStore, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
+import { recoveryHints } from "../response/query-response.ts";
+import { pointCount } from "../request/window.ts";
 import type { Stamps } from "../request/leaf-times.ts";
 import type { LeafSeries, LeavesResult } from "../leaves/leaf.ts";
 import type { LeafAnswer, LeafData } from "./leaf-answer.ts";
@@ -67,9 +69,18 @@ function headersOf(
       shards: { asked: sum("asked"), answered: sum("answered") },
     }),
     ...unitedHeaders(answers.map(({ headers }) => headers)),
+    ...hintsOf(leaves, data),
     ...deprecationHeaders([...metrics]),
     "Server-Timing": isCached ? "cache;desc=answer" : `total;dur=${durationMs.toFixed(1)}`,
   };
+}
+
+/** The hints of a partial response, for the leaf with the most points. */
+function hintsOf(leaves: readonly LeafQuery[], data: readonly LeafData[]): Readonly<Record<string, string>> {
+  const partial = leaves.flatMap(({ query }, index) => (data[index]?.isPartial === true ? [query] : []));
+  if (partial.length === 0) return {};
+  const widest = partial.reduce((one, other) => (pointCount(other.window) > pointCount(one.window) ? other : one));
+  return recoveryHints(regionsOf(data), widest);
 }
 
 /** The headers of all leaves that depend on the time: the shortest lifetime, the greatest age. */

@@ -9,7 +9,7 @@ import type { Plan } from "../planning/plan.ts";
 import { queryJson } from "./query-json.ts";
 import type { ErrorBounds } from "../aggregation/quantiles.ts";
 import type { Query } from "../planning/query.ts";
-import { retryAfterSeconds, suggestionFor, type RegionState } from "../execution/region-status.ts";
+import { retryAfterSeconds, suggestionFor, type RegionReport, type RegionState } from "../execution/region-status.ts";
 import type { Result, ResultSeries } from "../execution/run-plan.ts";
 import { formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
@@ -159,15 +159,19 @@ function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<s
       cache,
       shards: result.shards,
     }),
-    ...(result.regions.some(({ state }) => mayRecover.includes(state)) ? hintsFor(plan.query) : {}),
+    ...recoveryHints(result.regions, plan.query),
   };
 }
 
 /** States in which another query, or the same one later, may be complete. */
 const mayRecover: readonly RegionState[] = ["partial", "failed", "late"];
 
-/** Suggests a cheaper query, and the time of the next try. Source: seed "Operational Metrics API" §7. */
-function hintsFor(query: Query): Readonly<Record<string, string>> {
+/**
+ * Headers of a partial response: a cheaper query, and the time of the next try. None for complete regions, and for
+ * those that cannot compute the query. Source: seed "Operational Metrics API" §7.
+ */
+export function recoveryHints(regions: readonly RegionReport[], query: Query): Readonly<Record<string, string>> {
+  if (!regions.some(({ state }) => mayRecover.includes(state))) return {};
   const { step, downsample } = suggestionFor(query);
   return {
     "Retry-After": String(retryAfterSeconds),

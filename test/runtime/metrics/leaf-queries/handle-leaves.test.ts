@@ -213,7 +213,14 @@ describe("leaves are refused", () => {
         { region: "latam", state: "failed" },
       ],
     });
-    expect(result.headers).toMatchObject({ "X-Partial": "true", "Cache-Control": "no-store" });
+    expect(result.headers).toMatchObject({
+      "X-Partial": "true",
+      "Cache-Control": "no-store",
+      "Retry-After": "5",
+      "X-Suggested-Step": "2m",
+    });
+    const whole = await ask(started, requestOf([leaf("lag", { filters: inRegion("eu") })]));
+    expect(whole.headers).not.toHaveProperty("Retry-After");
     const required = await refusalOf(ask(started, { ...request, isCompleteRequired: true }));
     const nowhere = await refusalOf(
       ask(started, requestOf([leaf("lag"), leaf("payouts", { filters: inRegion("latam") })])),
