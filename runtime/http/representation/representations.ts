@@ -45,9 +45,15 @@ export function createRepresentations(): Representations {
   };
 }
 
-/** True when `If-None-Match` names these bytes. Source: RFC 9110 §13.1.2. */
-export function hasBytes(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
+interface TaggedRequest {
+  readonly method?: string | undefined;
+  readonly headers: { readonly "if-none-match"?: string | undefined };
+}
+
+/** True when `If-None-Match` of a GET or HEAD names these bytes. A POST gets them again. Source: RFC 9110 §13.1.2. */
+export function hasBytes({ method, headers }: TaggedRequest, etag: string): boolean {
+  const ifNoneMatch = headers["if-none-match"];
+  if (ifNoneMatch === undefined || (method !== "GET" && method !== "HEAD")) return false;
   const tags = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//u, ""));
   return tags.includes(etag) || tags.includes("*");
 }

@@ -146,9 +146,9 @@ function keepRepeatable(
 }
 
 /** True when the caller has the very bytes of a response. Source: RFC 9110 §13.1.2. */
-function isKnown({ headers }: FastifyRequest, reply: FastifyReply): boolean {
+function isKnown(request: FastifyRequest, reply: FastifyReply): boolean {
   const etag = reply.getHeader("etag");
-  return reply.statusCode === 200 && typeof etag === "string" && hasBytes(headers["if-none-match"], etag);
+  return reply.statusCode === 200 && typeof etag === "string" && hasBytes(request, etag);
 }
 
 /** Sends 304 without headers of the body, which a cache would apply to its stored body. Source: RFC 9110 §15.4.5. */

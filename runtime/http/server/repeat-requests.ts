@@ -174,7 +174,7 @@ interface Sending {
 
 function send(request: IncomingMessage, response: ServerResponse, { entry, headers, startMs, notes }: Sending): void {
   entry.common ??= commonOf(entry, headers);
-  const isKnown = hasBytes(request.headers["if-none-match"], entry.headers["etag"] ?? "");
+  const isKnown = hasBytes(request, entry.headers["etag"] ?? "");
   const status = isKnown ? 304 : 200;
   const id = correlationId(request.headers[correlationHeader]);
   const lines = [...(isKnown ? entry.common.notModified : entry.common.whole), correlationHeader, id];

@@ -201,6 +201,8 @@ test("an answer has a tag that a later request may name", async () => {
     304,
     "Authorization, Accept-Encoding, X-Scope-OrgID",
   ]);
+  const posted = await server.send(`${api}/labels`, { method: "POST", headers: { ...headers, ...form }, body: "" });
+  expect([posted.status, posted.text]).toEqual([200, first.text]);
 });
 
 describe("expressions", () => {

@@ -87,6 +87,14 @@ describe("a repeated form", () => {
     expect(ended).toEqual(["POST 200", "POST 200"]);
   });
 
+  test("gets its bytes again, also when it names their tag", async () => {
+    await post("query=up&time=1");
+    const repeated = await post("query=up&time=1", { "if-none-match": "*" });
+    const fresh = await post("query=up&time=2", { "if-none-match": "*" });
+    expect([repeated.status, fresh.status]).toEqual([200, 200]);
+    expect(repeated.text).not.toBe("");
+  });
+
   test("reaches its route with another body of the same length, which it gets whole", async () => {
     await post("query=up&time=1");
     expect((await post("query=up&time=2")).text).toBe('[["query",["up"]],["time",["2"]]]');
