@@ -56,7 +56,8 @@ function* samples(fromMs: number, toMs: number): Iterable<string> {
 }
 
 /**
- * A refusal is any 4xx. A query of a bulk that is not valid is refused by itself, so that the bulk is answered.
+ * A refusal is any 4xx. A query of a bulk that is not valid is refused by itself, so that the bulk is answered. The
+ * refusal of a query is a part of its plan.
  */
 const config = `
 hooks = "${hooks}"
@@ -68,6 +69,10 @@ negative_data_rejection.expected-statuses = ["4xx"]
 
 [[operations]]
 include-path = "/v1/metrics/bulk-query"
+checks.negative_data_rejection.enabled = false
+
+[[operations]]
+include-path = "/v1/metrics/plan"
 checks.negative_data_rejection.enabled = false
 `;
 
