@@ -108,9 +108,14 @@ const history = eventId.map((id): Check => async (claims) => {
 });
 
 const list = fc
-  .record({ after: fc.option(eventId), partner: fc.option(label), type: fc.option(fc.constantFrom(...types)) })
-  .map(({ after, partner, type }): Check => async (claims) => {
-    const given = Object.entries({ after_id: after, partner, type, from, limit: "200" }).filter(
+  .record({
+    after: fc.option(eventId),
+    partner: fc.option(label),
+    type: fc.option(fc.constantFrom(...types)),
+    order: fc.constantFrom("asc", "desc"),
+  })
+  .map(({ after, partner, type, order }): Check => async (claims) => {
+    const given = Object.entries({ after_id: after, partner, type, order, from, limit: "200" }).filter(
       ([, value]) => value !== null,
     ) as [string, string][];
     const path = `/webhooks/events?${new URLSearchParams(given).toString()}`;
@@ -125,8 +130,15 @@ const list = fc
       id,
       (deliveries as Items).map((one) => one["partner"]),
     ]);
-    return [shown, wanted.map((event) => [event.id, sorted(deliveredTo(claims, event))])];
+    const ordered = order === "asc" ? wanted : wanted.toReversed();
+    return [shown, ordered.map((event) => [event.id, sorted(deliveredTo(claims, event))])];
   });
+
+const stats = label.map((partner): Check => async (claims) => {
+  const pathOf = (name: string): string => `/webhooks/partners/${name}/stats`;
+  if (!isForeign(claims, partner)) return ["own", "own"];
+  return likeNone(claims, { path: pathOf(partner) }, { path: pathOf(nobody) }, [partner, nobody]);
+});
 
 const deadLetters = label.map((partner): Check => async (claims) => {
   const path = `/webhooks/dead-letters?partner=${partner}&limit=200`;
@@ -243,7 +255,7 @@ async function expectReadable(claims: Claims): Promise<void> {
 }
 
 describe("a token that names partners", () => {
-  const checks = { history, list, detail, deadLetters, replayByIds, replayOfWindow, redrive, ack };
+  const checks = { history, list, stats, detail, deadLetters, replayByIds, replayOfWindow, redrive, ack };
 
   test.each(Object.entries(checks))(
     "sees nothing of others: %s",
