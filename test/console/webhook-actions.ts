@@ -1,4 +1,155 @@
-import type { PageAction } from "./console-visitor.ts";
+import { expect } from "vitest";
+import { demoEvent } from "../demo/events.ts";
+import { waitFor } from "../support/wait.ts";
+import type { ConsoleTab } from "./console-browser.ts";
+import type { ConsoleInstallation } from "./console-installation.ts";
+import { see, type ConsoleVisitor, type PageAction } from "./console-visitor.ts";
+
+const settledMsMax = 60_000;
+const foreign = "north-ledger";
 
 /** What readers do on the pages of partners, events, dead letters and replays. */
-export const webhookActions: readonly PageAction[] = [];
+export const webhookActions: readonly PageAction[] = [
+  { name: "filters events by HTTP status has the filter in the address, which another tab opens", run: filterByStatus },
+  { name: "follows events sees a new one without loading the page again", run: followEvents },
+  { name: "replays what a filter matches types the count first, and sees the replay end", run: replayMatches },
+  { name: "looks at a replay that goes on can cancel it", run: cancelReplay },
+  { name: "has the token of one partner finds nothing of another on any page or link", run: walkAsPartner },
+];
+
+async function filterByStatus(visitor: ConsoleVisitor): Promise<void> {
+  const { installation, open, visit } = visitor;
+  const tab = await open();
+  const { page } = tab;
+  await visit(tab, { name: "events", path: "/events", heading: "Events", sees: [installation.events.retried] });
+  await page.getByLabel("HTTP status").fill("4xx");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.waitForURL(`${installation.url}/console/events?status=4xx`);
+  await expectRows(tab, [installation.events.rejected]);
+  const other = await open();
+  const path = page.url().slice(`${installation.url}/console`.length);
+  await visit(other, { name: "filtered", path, heading: "Events", sees: [installation.events.rejected] });
+  await expectRows(other, [installation.events.rejected]);
+  await page.goBack();
+  await see(tab, "Events", [installation.events.retried]);
+}
+
+async function followEvents({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  await visit(tab, {
+    name: "events",
+    path: "/events?type=payout.created",
+    heading: "Events",
+    sees: ["payout.created"],
+  });
+  await page.getByRole("button", { name: "Follow" }).click();
+  await page.waitForURL(/follow=1/u);
+  await page.getByText("following", { exact: true }).waitFor();
+  await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }));
+  const { eventId, body } = demoEvent("evt-followed", "payout.created", Date.now(), { amount: 1 });
+  await ask(installation, "/events", { method: "POST", body });
+  await page.getByRole("link", { name: eventId }).waitFor();
+  expect(await page.locator("tbody tr").first().innerText()).toContain(eventId);
+  // Its deliveries go on, and the row with them.
+  await page.locator("tbody tr", { hasText: eventId }).getByText("HTTP 200").first().waitFor();
+  expect(await page.evaluate(() => "isSamePage" in globalThis)).toBe(true);
+}
+
+async function replayMatches({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  const { rejected } = installation.events;
+  await visit(tab, { name: "events", path: "/events?status=4xx", heading: "Events", sees: [rejected] });
+  await page.getByRole("button", { name: "Replay all that match" }).click();
+  await page.getByRole("button", { name: "Dry run" }).click();
+  const start = page.getByRole("button", { name: "Replay 1 delivery" });
+  await start.waitFor();
+  expect(await start.isDisabled()).toBe(true);
+  expect(await tab.audit()).toEqual([]);
+  await page.getByRole("textbox", { name: "Type 1 to confirm" }).fill("2");
+  expect(await start.isDisabled()).toBe(true);
+  await page.getByRole("textbox", { name: "Type 1 to confirm" }).fill("1");
+  await start.click();
+  await page.waitForURL(/\/console\/replays\/[\w-]+$/u);
+  await page.getByText("0 delivered, 1 failed of 1").waitFor();
+  await page.getByText("completed").waitFor();
+  expect(await tab.audit()).toEqual([]);
+  await page.getByRole("link", { name: "All replays" }).click();
+  await see(tab, "Replays", ["admin", "deliveries of 1 event only failed ones"]);
+  expect(await tab.audit()).toEqual([]);
+}
+
+async function cancelReplay({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const slow = JSON.stringify({ from: "2020-01-01T00:00:00Z", rate_per_second: 1 });
+  const { replay_id: id } = (await ask(installation, "/webhooks/replay", { method: "POST", body: slow })) as {
+    readonly replay_id: string;
+  };
+  const tab = await open();
+  await visit(tab, { name: "replay", path: `/replays/${id}`, heading: `Replay ${id}`, sees: ["Cancel the replay"] });
+  await tab.page.getByRole("button", { name: "Cancel the replay" }).click();
+  await tab.page.getByText("cancelled").waitFor();
+  await waitFor(
+    async () => ((await ask(installation, `/webhooks/replay/${id}`)) as { status?: string }).status === "cancelled",
+    { timeoutMs: settledMsMax, what: "the replay to be cancelled" },
+  );
+}
+
+const partnerPages = ["/", "/partners", "/events", "/dead-letters", "/replays", "/partners/default/acme-payments"];
+const linksMax = 40;
+
+/** Opens every page, then every link that they show; a link that the page of another partner has is not followed. */
+async function walkAsPartner({ installation, open }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  await page.goto(await installation.address("/", "partner"));
+  const waiting = partnerPages.map((path) => `/console${path}`);
+  const seen = new Set<string>();
+  const named: string[] = [];
+  for (let path = waiting.shift(); path !== undefined && seen.size < linksMax; path = waiting.shift()) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    await page.evaluate((to) => {
+      history.pushState(null, "", to);
+      dispatchEvent(new PopStateEvent("popstate"));
+    }, path);
+    await page.locator("main h1").waitFor();
+    await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+    if ((await page.locator("html").innerHTML()).includes(foreign)) named.push(path);
+    const links = await page.locator("main a[href^='/console/']").evaluateAll((all) => {
+      return all.map((link) => link.getAttribute("href") ?? "");
+    });
+    waiting.push(...links);
+  }
+  expect(named).toEqual([]);
+  expect([...seen].some((path) => path.startsWith("/console/events/evt-"))).toBe(true);
+  expect(seen).toContain("/console/partners/default/acme-payments");
+  await page.goto("about:blank");
+  const unknown = await refusalOf(tab, installation, "/partners/default/nobody-there");
+  expect(await refusalOf(tab, installation, `/partners/default/${foreign}`)).toBe(unknown);
+}
+
+/** What a page says that has no answer, without the names that the address holds and without the id of the request. */
+async function refusalOf({ page }: ConsoleTab, installation: ConsoleInstallation, path: string): Promise<string> {
+  await page.goto("about:blank");
+  await page.goto(await installation.address(path, "partner"));
+  const text = await page.getByRole("alert").first().innerText();
+  return text.replaceAll(/[\da-f-]{36}/gu, "ID").replaceAll(path.split("/").at(-1) ?? "", "NAME");
+}
+
+async function expectRows({ page }: ConsoleTab, ids: readonly string[]): Promise<void> {
+  await page.getByRole("link", { name: ids[0] ?? "" }).waitFor();
+  const rows = page.getByRole("region", { name: "Events" }).locator("tbody tr");
+  await waitFor(async () => (await rows.count()) === ids.length, {
+    timeoutMs: settledMsMax,
+    what: "the filtered rows",
+  });
+}
+
+/** A request of the admin. @throws Error when it is refused */
+async function ask(installation: ConsoleInstallation, path: string, init: RequestInit = {}): Promise<unknown> {
+  const headers = { authorization: `Bearer ${await installation.token("admin")}`, "content-type": "application/json" };
+  const response = await fetch(installation.url + path, { ...init, headers });
+  if (!response.ok) throw new Error(`${path} is answered ${response.status}: ${await response.text()}`);
+  return response.json();
+}
