@@ -30,6 +30,7 @@ export const commands: CommandTable = {
   "dlq ack": async () => (await import("./webhooks/acknowledge.ts")).acknowledgeCommand,
   replay: async () => (await import("./webhooks/replay.ts")).replayCommand,
   partners: async () => (await import("./webhooks/partners.ts")).partnersCommand,
+  "partners ping": async () => (await import("./webhooks/partners.ts")).pingCommand,
   trigger: async () => (await import("./partner/trigger.ts")).triggerCommand,
   listen: async () => (await import("./partner/listen.ts")).listenCommand,
   sign: async () => (await import("./partner/sign.ts")).signCommand,

@@ -38,6 +38,7 @@ const rows = {
   partners_required: { status: 403, title: "The token names no partners", retryable: false },
   replay_not_found: { status: 404, title: "There is no such replay", retryable: false },
   partner_not_found: { status: 404, title: "There is no such partner", retryable: false },
+  partner_not_active: { status: 409, title: "The partner gets no deliveries now", retryable: false },
   dead_letter_not_found: { status: 404, title: "There is no such dead letter", retryable: false },
   idempotency_key_reused: { status: 422, title: "The idempotency key was used for another request", retryable: false },
   idempotency_key_in_use: {

@@ -6,6 +6,7 @@ import type { Layout } from "../nats/layout.ts";
 import { createBucket, type Bucket } from "../nats/streams/buckets.ts";
 import { ensureTopology } from "../nats/streams/topology.ts";
 import type { EndpointValidation } from "./authorization/endpoint-validation.ts";
+import { createPings, type Pings } from "./ping/ping.ts";
 import type { Pods } from "../pods/pods.ts";
 import { createRouter, type Router } from "./delivery/router.ts";
 import { createEngineContext, createNonce, type EngineContext, type WebhookEngineDeps } from "./engine-context.ts";
@@ -67,6 +68,8 @@ export class WebhookEngine {
   readonly partnerList: PartnerList;
   /** One partner with its live state, for callers. */
   readonly partnerDetails: PartnerDetails;
+  /** Test events for one partner. */
+  readonly pings: Pings;
   /** Replays and redrives. */
   readonly replays: Replays;
   readonly deadLetters: DeadLettersApi;
@@ -127,6 +130,12 @@ export class WebhookEngine {
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);
     this.partnerDetails = this.#createDetails();
+    this.pings = createPings({
+      ...this.#context,
+      list: this.partnerList,
+      router: this.#router,
+      nonce: createNonce(),
+    });
     this.replays = createReplays(this.#context, replayStore);
     this.disabledPartners = this.#context.disabled;
     this.deadLetters = createDeadLettersApi(this.#context);

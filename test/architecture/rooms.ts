@@ -131,9 +131,12 @@ const table = `
       webhooks/delivery/ webhooks/history/
   runtime/webhooks/live/ <
       bounds/ pods/ nats/messages/ webhooks/settlement/ webhooks/partners/ webhooks/history/
+  runtime/webhooks/ping/ <
+      bounds/ errors/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/partners/
+      webhooks/records/ webhooks/delivery/ webhooks/history/ webhooks/replay/
   runtime/webhooks/maintenance/ <
       bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
-      webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
+      webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
       webhooks/workers/ webhooks/live/ webhooks/event-index/
   runtime/webhooks/engine-context.ts <
       crds/ bounds/ tracing/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
@@ -143,7 +146,8 @@ const table = `
   runtime/webhooks/engine.ts <
       crds/ pods/ nats/layout.ts nats/streams/ webhooks/signing/
       webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/
-      webhooks/history/ webhooks/replay/ webhooks/live/ webhooks/maintenance/ webhooks/engine-context.ts
+      webhooks/history/ webhooks/replay/ webhooks/live/ webhooks/ping/ webhooks/maintenance/
+      webhooks/engine-context.ts
   runtime/metrics/request/ < crds/ errors/
   runtime/metrics/leaves/leaf.ts < crds/ metrics/request/
   runtime/metrics/catalog/ < crds/ errors/ metrics/request/
@@ -241,6 +245,7 @@ const table = `
       http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
       errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ webhooks/live/
+      webhooks/ping/
       metrics/request/
       metrics/authorization/ metrics/metrics-api.ts metrics/bulk/ metrics/federation/ prometheus/ preview/
       http/representation/

@@ -15,7 +15,7 @@ _heliograph() {
   done
   case "$command" in
 ${wordCases(commands).join("\n")}
-${commands.map(bashCase).join("\n")}
+${commands.map((command) => bashCase(command, wordsBelow(commands, command.name))).join("\n")}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
@@ -57,11 +57,14 @@ function groups(commands: readonly CompletedCommand[]): readonly Group[] {
 
 /** Words that a second one follows; a pattern that matches nothing without any. */
 function groupsPattern(commands: readonly CompletedCommand[]): string {
-  const names = groups(commands).map(([first]) => quoted(first));
+  const names = firstWords(commands).flatMap((first) =>
+    wordsBelow(commands, first).length === 0 ? [] : [quoted(first)],
+  );
   return names.length === 0 ? "' '" : names.join(" | ");
 }
 
-function bashCase({ name, flags, takesFiles }: CompletedCommand): string {
+/** @param below second words of longer commands */
+function bashCase({ name, flags, takesFiles }: CompletedCommand, below: readonly string[]): string {
   const files = namesOf(flags.filter(({ value }) => value === "files"));
   const texts = namesOf(flags.filter(({ value }) => value === "text"));
   const previous = [
@@ -70,7 +73,7 @@ function bashCase({ name, flags, takesFiles }: CompletedCommand): string {
   ];
   const operands = takesFiles ? ['    [[ $current == -* ]] || { _heliograph_files "$current"; return; }'] : [];
   const after = previous.length === 0 ? [] : ['    case "$previous" in', ...previous, "    esac"];
-  const words = namesOf(flags).join(" ");
+  const words = [...below, ...namesOf(flags)].join(" ");
   return [`  ${quoted(name)})`, ...after, ...operands, `    words=${quoted(words)} ;;`].join("\n");
 }
 

@@ -128,7 +128,7 @@ async function untilReady(server: Child, args: UpArguments, signal: AbortSignal)
 /** A file, so that no command line and no history of a shell holds the token. */
 async function writeToken(folder: string): Promise<string> {
   const issuer = await openDevIssuer(folder, Date.now);
-  const scope = "events:write webhooks:read webhooks:replay webhooks:ack metrics:read admin:preview";
+  const scope = "events:write webhooks:read webhooks:replay webhooks:ack webhooks:ping metrics:read admin:preview";
   const claims = { sub: "up", client_id: "up", scope, tenants: ["lumen"], roles: ["metrics-finance"] };
   const file = resolve(folder, "token");
   await writeFile(file, await issuer.sign(claims, Date.now(), tokenSeconds), { mode: 0o600 });

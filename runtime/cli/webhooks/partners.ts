@@ -1,8 +1,12 @@
+import { UsageError } from "../../../command-line/given.ts";
+import { plain } from "../../../command-line/plain.ts";
 import type { Command } from "../command.ts";
 import { createOutput, type Column } from "../api/output.ts";
 import { pagesOf } from "../api/pages.ts";
+import { send } from "../api/request.ts";
 import { say, type Tone } from "../api/terminal.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
+import { timeoutFlag, waitAndPrint, waitMsOf } from "./send.ts";
 
 /** An item of `GET /webhooks/partners`. */
 interface Partner {
@@ -39,6 +43,64 @@ export const partnersCommand: Command<ApiArguments> = {
       return "done";
     }),
 };
+
+interface PingArguments extends ApiArguments {
+  /** Target of the request. */
+  readonly path: string;
+  readonly body: Readonly<Record<string, string>>;
+  /** Undefined: not at all. */
+  readonly waitMs?: number;
+}
+
+/** The answer to `POST /webhooks/partners/:namespace/:name/ping`. */
+interface Ping {
+  readonly event_id: string;
+  readonly tenant: string;
+  readonly partner: string;
+}
+
+/** `heliograph partners ping` */
+export const pingCommand: Command<PingArguments> = {
+  summary: "Delivers a test event to one partner; with `--wait` until it has ended, and with 1 when it has failed.",
+  operands: [{ name: "PARTNER" }],
+  flags: [
+    {
+      name: "tenant",
+      value: "TENANT",
+      help: "Tenant of the event; without it the first that token and partner share.",
+    },
+    { name: "wait", help: "Waits until the delivery has ended." },
+    timeoutFlag,
+    ...apiFlags,
+  ],
+  read: (given, [partner = ""]) => {
+    const tenant = given.optional("tenant");
+    const waitMs = waitMsOf(given);
+    return {
+      ...apiArguments(given),
+      path: pingPath(partner),
+      body: tenant === undefined ? {} : { tenant },
+      ...(given.isSet("wait") ? { waitMs } : {}),
+    };
+  },
+  run: ({ connect, format, path, body, waitMs }, { environment }) =>
+    withApi(connect, async (connection) => {
+      const accepted = await send(connection, { method: "POST", path, body });
+      const { event_id: id, tenant, partner } = JSON.parse(accepted.body.toString()) as Ping;
+      const output = createOutput(format, environment);
+      if (waitMs !== undefined) return waitAndPrint(connection, id, waitMs, output);
+      await output.one(accepted.body, () => plain(`${id} accepted for ${partner}, tenant ${tenant}`));
+      return "done";
+    }),
+};
+
+/** @throws UsageError */
+function pingPath(partner: string): string {
+  const [namespace = "", name = "", ...more] = partner.split("/");
+  if (namespace === "" || name === "" || more.length > 0)
+    throw new UsageError("PARTNER is namespace/name, such as default/acme.");
+  return `/webhooks/partners/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/ping`;
+}
 
 function keyText({ id, not_after: end }: Partner["keys"][number]): string {
   return end === null ? id : `${id} until ${end}`;

@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { UsageError, type Given } from "../../../command-line/given.ts";
 import { parseDuration } from "../../metrics/request/duration.ts";
 import { CommandError } from "../command-error.ts";
+import type { Flag } from "../../../command-line/flag.ts";
 import type { Command } from "../command.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { createOutput, type Output } from "../api/output.ts";
@@ -29,6 +30,14 @@ interface SendArguments extends ApiArguments {
 
 const waitSecondsMax = 86_400;
 
+/** Bounds a wait for deliveries. */
+export const timeoutFlag: Flag = {
+  name: "timeout",
+  value: "DURATION",
+  help: "Longest wait of `--wait`; then the command ends with 13.",
+  standard: "1m",
+};
+
 /** `heliograph send` */
 export const sendCommand: Command<SendArguments> = {
   summary: "Sends an event; with `--wait` until each of its deliveries has ended, and with 1 when one has failed.",
@@ -48,12 +57,7 @@ export const sendCommand: Command<SendArguments> = {
     },
     { name: "event-version", value: "DATE", help: "Version of the event's form; without it today's date." },
     { name: "wait", help: "Waits until every delivery has ended." },
-    {
-      name: "timeout",
-      value: "DURATION",
-      help: "Longest wait of `--wait`; then the command ends with 13.",
-      standard: "1m",
-    },
+    timeoutFlag,
     ...apiFlags,
   ],
   read: sendArguments,
@@ -88,8 +92,8 @@ function sendArguments(given: Given, [type = ""]: readonly string[]): SendArgume
   };
 }
 
-/** @throws UsageError */
-function waitMsOf(given: Given): number {
+/** The value of {@link timeoutFlag} in milliseconds. @throws UsageError */
+export function waitMsOf(given: Given): number {
   const seconds = parseDuration(given.text("timeout")) ?? Number.NaN;
   if (seconds <= waitSecondsMax) return seconds * 1000;
   throw new UsageError("--timeout is a duration such as 30s or 5m, at most 1d.");
@@ -129,7 +133,8 @@ function acceptedText(body: Buffer): string {
   return `${String(id)} ${note}, tenant ${String(tenant)}`;
 }
 
-async function waitAndPrint(
+/** Waits for the deliveries of an event and prints them. */
+export async function waitAndPrint(
   connection: ApiConnection,
   eventId: string,
   timeoutMs: number,

@@ -82,6 +82,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       },
       {
         kind: "added",
+        surface: "webhooks",
+        what: "POST /webhooks/partners/{namespace}/{name}/ping: a test event for one partner; code partner_not_active",
+      },
+      {
+        kind: "added",
         surface: "preview",
         what: "POST /v1/preview and GET /v1/preview/:id: the effect of an edit of resources before it is applied",
       },

@@ -243,6 +243,8 @@ export const eventSchemas: SchemaSet = {
       ),
     ),
   }),
+  PingRequest: requestForms.ping,
+  Ping: object({ event_id: text(), tenant: text(), partner: text() }),
   AckRequest: requestForms.ack,
   Ack: object({
     event_id: text(),

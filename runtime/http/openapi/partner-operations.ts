@@ -60,6 +60,17 @@ export const partnerStatsOperation: Operation = {
   answers: { "200": { description: "The figures", schema: "PartnerStats" } },
 };
 
+/** `POST /webhooks/partners/:namespace/:name/ping` */
+export const pingOperation: Operation = {
+  id: "pingPartner",
+  tag: "webhooks",
+  summary: "Deliver a test event of the type heliograph.ping to one partner, whatever it subscribes to",
+  parameters: partnerPath,
+  bodySchema: "PingRequest",
+  bodyExample: { tenant: "acme" },
+  answers: { "202": { description: "The ping is stored; the history of its event says how it ends", schema: "Ping" } },
+};
+
 /** `GET /webhooks/partners/:namespace/:name/jwks.json` */
 export const keysOperation: Operation = {
   id: "readPublicKeys",

@@ -9,8 +9,8 @@ const retryAfterSeconds = 1;
 const partlyDone = 207;
 
 /**
- * The route with support of `Idempotency-Key`. The same key and body of one caller have the same outcome for a day, and
- * run once. A refused request had no effect, so its key may be used again.
+ * The route with support of `Idempotency-Key`. The same path, key and body of one caller have the same outcome for a
+ * day, and run once. A refused request had no effect, so its key may be used again.
  * @throws Refusal `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
  */
 export function idempotent(keys: IdempotencyKeys, route: Route): Route {
@@ -18,7 +18,7 @@ export function idempotent(keys: IdempotencyKeys, route: Route): Route {
 }
 
 async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiRequest): Promise<ApiResponse> {
-  const { idempotencyKey, caller, body } = request;
+  const { idempotencyKey, caller, body, path } = request;
   if (idempotencyKey === undefined) return route.answer(request);
   if (!keyForm.test(idempotencyKey)) {
     throw refuseField(
@@ -27,7 +27,8 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
       "Idempotency-Key must be 1 to 255 visible ASCII characters",
     );
   }
-  const key = [caller.client, route.method, route.path, idempotencyKey, ...narrowingOf(caller)].join("\n");
+  const target = [route.path, ...Object.values(path).map(encodeURIComponent)].join(" ");
+  const key = [caller.client, route.method, target, idempotencyKey, ...narrowingOf(caller)].join("\n");
   const claim = await answered(() => keys.claim(key, body));
   switch (claim.kind) {
     case "first":

@@ -2,20 +2,32 @@ import { refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { PartnerDetails } from "../../webhooks/live/partner-details.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
+import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
+import type { Pings } from "../../webhooks/ping/ping.ts";
 import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
 import * as operations from "../openapi/partner-operations.ts";
 import type { ApiRequest, Route } from "../server/route.ts";
 import { readPartnerPlace } from "./event-query.ts";
+import { idempotent } from "./idempotent.ts";
 
 /** The part of the webhook engine that the routes about partners use. */
 export interface PartnerService {
   readonly partnerList: Pick<PartnerList, "page" | "find">;
   readonly partnerDetails: PartnerDetails;
+  readonly pings: Pings;
+  readonly idempotencyKeys: IdempotencyKeys;
   publicKeys(partner: string): PublishedKeys;
 }
 
+const pingBytesMax = 1024;
+
 /** Partners, for callers with a token. */
-export function partnerRoutes({ partnerList, partnerDetails }: PartnerService): readonly Route[] {
+export function partnerRoutes({
+  partnerList,
+  partnerDetails,
+  pings,
+  idempotencyKeys,
+}: PartnerService): readonly Route[] {
   const scopes = ["webhooks:read"];
   return [
     {
@@ -39,6 +51,14 @@ export function partnerRoutes({ partnerList, partnerDetails }: PartnerService): 
         return { status: 200, body: await partnerDetails.read(labelOf(path), caller) };
       },
     },
+    idempotent(idempotencyKeys, {
+      method: "POST",
+      path: "/webhooks/partners/:namespace/:name/ping",
+      scopes: ["webhooks:ping"],
+      operation: operations.pingOperation,
+      bodyBytesMax: pingBytesMax,
+      answer: async ({ path, body, caller }) => ({ status: 202, body: await pings.ping(labelOf(path), body, caller) }),
+    }),
   ];
 }
 

@@ -5,6 +5,7 @@ import type { AttemptRecord } from "../records/attempt-records.ts";
 import { deadLetterOf } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryMessage, isLater, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
+import { isPing } from "../events/reserved-types.ts";
 import type { Partner } from "../partners/partner.ts";
 import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";
@@ -35,7 +36,7 @@ export async function applySettlement(
   if (settlement.kind === "retry") {
     await lane.prepareRetries();
     await storeNext(context, work, partner, settlement.atMs);
-  } else if (settlement.kind !== "delivered") {
+  } else if (settlement.kind !== "delivered" && !isPing(delivery.type)) {
     const { deadLetter } = settlementTable[settlement.kind];
     await storeAsDeadLetter(context, work, partner, lane, deadLetter, settlement.reason);
   }

@@ -3,12 +3,13 @@ import { pause } from "../../bounds/clock.ts";
 import { pauseAfter } from "../../nats/connection/retry-until-answered.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
 import { attemptRecord, type MadeAttempt } from "../records/attempt-records.ts";
-import { healthOf } from "../settlement/circuit-breaker.ts";
+import { healthOf, type Health } from "../settlement/circuit-breaker.ts";
 import { sendAuthorized } from "../authorization/send-authorized.ts";
 import { applySettlement } from "./apply-settlement.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryHeaders } from "../signing/delivery-headers.ts";
-import { attemptNumber } from "../records/delivery-record.ts";
+import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
+import { isPing } from "../events/reserved-types.ts";
 import { spliceAttempt } from "../events/splice-attempt.ts";
 import { eventHash } from "../ids.ts";
 import { outcomeCode, type FailureOutcome, type Outcome } from "../settlement/outcome.ts";
@@ -16,6 +17,7 @@ import type { Partner } from "../partners/partner.ts";
 import { readStoredState } from "./stored-state.ts";
 import { decideRedelivery, type RedeliveryDecision } from "./redelivery.ts";
 import { settle, type Settlement } from "../settlement/settle.ts";
+import { healthOfPing, settlePing } from "../settlement/settle-ping.ts";
 import { keepSignature, type KeptSignature } from "../signing/kept-signature.ts";
 import { signersAt } from "../signing/signers.ts";
 import type { AttemptSpan } from "../telemetry/delivery-spans.ts";
@@ -98,8 +100,8 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
     return "done";
   }
   context.onStage("sent", delivery.eventId);
-  const settlement = settle(outcome, partner.config.retry, delivery, context.now(), context.random);
-  lane.observe(healthOf(outcome, settlement));
+  const { settlement, health } = settledBy(context, outcome, partner, delivery);
+  lane.observe(health);
   await conclude(
     context,
     work,
@@ -109,6 +111,20 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
   );
   span.end(settlement);
   return "done";
+}
+
+function settledBy(
+  { now, random }: DeliveryContext,
+  outcome: Outcome,
+  { config }: Partner,
+  delivery: DeliveryRecord,
+): { readonly settlement: Settlement; readonly health: Health } {
+  if (isPing(delivery.type)) {
+    const settlement = settlePing(outcome, delivery, now());
+    return { settlement, health: healthOfPing(settlement) };
+  }
+  const settlement = settle(outcome, config.retry, delivery, now(), random);
+  return { settlement, health: healthOf(outcome, settlement) };
 }
 
 async function send(
@@ -209,19 +225,10 @@ async function recordOnce(
   }
 }
 
-function report(
-  { log, metrics, partnerMetrics, now }: DeliveryContext,
-  { delivery, partner, outcome, settlement }: MadeAttempt,
-  traceId: string | undefined,
-): void {
+function report(context: DeliveryContext, made: MadeAttempt, traceId: string | undefined): void {
+  const { delivery, partner, outcome, settlement } = made;
   const { totalMs } = outcome.timings;
-  metrics.attempts.inc({ outcome: settlement.kind });
-  partnerMetrics.answered(partner.label, outcome);
-  partnerMetrics.ended(partner.label, delivery, settlement, now());
-  metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000, traceId);
-  if (settlement.kind === "delivered") {
-    metrics.deliverySeconds.observe({}, Math.max(0, now() - delivery.acceptedAtMs) / 1_000, traceId);
-  }
+  if (!isPing(delivery.type)) measure(context, made, traceId);
   const fields = {
     eventId: delivery.eventId,
     tenant: delivery.tenant,
@@ -236,7 +243,22 @@ function report(
     ...(outcome.kind === "failure" ? { detail: outcome.detail } : {}),
     ...nextAttemptAt(settlement),
   };
-  log.info(fields, "attempt");
+  context.log.info(fields, "attempt");
+}
+
+function measure(
+  { metrics, partnerMetrics, now }: DeliveryContext,
+  { delivery, partner, outcome, settlement }: MadeAttempt,
+  traceId: string | undefined,
+): void {
+  const { totalMs } = outcome.timings;
+  metrics.attempts.inc({ outcome: settlement.kind });
+  partnerMetrics.answered(partner.label, outcome);
+  partnerMetrics.ended(partner.label, delivery, settlement, now());
+  metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000, traceId);
+  if (settlement.kind === "delivered") {
+    metrics.deliverySeconds.observe({}, Math.max(0, now() - delivery.acceptedAtMs) / 1_000, traceId);
+  }
 }
 
 function nextAttemptAt(settlement: Settlement): { readonly nextAttemptAt?: string } {

@@ -4,6 +4,7 @@ import { deadLetterOf, removedPartnerDeadLetter, type EndedDelivery } from "../r
 import type { DeliveryContext } from "./delivery-context.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { eventHash } from "../ids.ts";
+import { isPing } from "../events/reserved-types.ts";
 import type { FailureOutcome } from "../settlement/outcome.ts";
 import type { NamedPartner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
@@ -29,7 +30,7 @@ const noPod = "none";
 
 /**
  * Ends a delivery as a dead letter without an attempt and records the reason. The dead letter is stored first: a repeat
- * after a crash stores it once, and the record ends the repeats.
+ * after a crash stores it once, and the record ends the repeats. A ping leaves only the record.
  *
  * @returns the settlement; undefined when the dead letter is refused and nothing was stored
  * @throws Unanswered when the process must end first
@@ -53,13 +54,14 @@ export async function endUnsent(
     attempts: [...before, record],
     body,
   };
-  const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetterOf(ended);
-  const answer = await untilAnswered(() => context.deadLetters.append(toStore), { signal });
-  if (answer.kind === "refused") {
-    return undefined;
+  const hasDeadLetter = !isPing(delivery.type);
+  if (hasDeadLetter) {
+    const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetterOf(ended);
+    const answer = await untilAnswered(() => context.deadLetters.append(toStore), { signal });
+    if (answer.kind === "refused") return undefined;
   }
   const text = JSON.stringify(record);
   await untilAnswered(() => context.attempts.append(delivery.tenant, eventHash(delivery.eventId), text), { signal });
-  context.metrics.deadLetters.inc({ state: "dead", reason });
+  if (hasDeadLetter) context.metrics.deadLetters.inc({ state: "dead", reason });
   return settlement;
 }

@@ -46,7 +46,8 @@ export async function keepRouted(
     }
     await sleep(pauseAfter(tries), undefined, { signal, ref: false });
   }
-  metrics.unrouted.inc({ reason: refused.length > 0 ? "not_permitted" : "no_subscription" });
+  if (event.only === undefined)
+    metrics.unrouted.inc({ reason: refused.length > 0 ? "not_permitted" : "no_subscription" });
 }
 
 /** Reads the routing note of an event from the leader. @throws Unanswered when the process must end first */

@@ -213,7 +213,7 @@ async function ensureDelivery(
     refusal: "delivery not stored yet",
   });
   if (isStored) {
-    deps.metrics.routed.inc();
+    if (event.only === undefined) deps.metrics.routed.inc();
     deps.onStage("routed_one", event.eventId);
   }
 }

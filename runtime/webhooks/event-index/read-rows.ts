@@ -12,7 +12,7 @@ export function eventRowsOf(message: StoredMessage): readonly EventRow[] {
   const event = readEvent(message);
   const { idhash } = parseEvent(message.subject) ?? {};
   if (event === undefined || idhash === undefined) return [];
-  const { seq, acceptedAtMs: atMs, tenant, type, producer = "", about = "" } = event;
+  const { seq, acceptedAtMs: atMs, tenant, type, producer = "", only, about = only ?? "" } = event;
   return [{ seq, atMs, tenant, type, producer, about, ...eventKeyOf(idhash) }];
 }
 

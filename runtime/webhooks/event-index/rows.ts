@@ -20,7 +20,7 @@ export interface EventRow extends EventKey {
   readonly type: string;
   /** Empty for none. */
   readonly producer: string;
-  /** Key of the partner that an operational event concerns; empty for none. */
+  /** Key of the partner that an operational event concerns, or that a ping is for; empty for none. */
   readonly about: string;
 }
 

@@ -1,3 +1,4 @@
+import { isPing } from "../events/reserved-types.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 import { noRow, type IndexColumns } from "./columns.ts";
 import { rowKinds, type RowKind } from "./rows.ts";
@@ -172,11 +173,13 @@ interface EventNumbers {
 
 function factsOf({ types, tenants, producers }: IndexColumns, of: EventNumbers): EventFacts {
   const [producer = "", about = ""] = [producers.text(of.producer), producers.text(of.about)];
+  const type = types.text(of.type) ?? "";
+  const named = isPing(type) ? { only: about } : { about };
   return {
-    type: types.text(of.type) ?? "",
+    type,
     tenant: tenants.text(of.tenant) ?? "",
     ...(producer === "" ? {} : { producer }),
-    ...(about === "" ? {} : { about }),
+    ...(about === "" ? {} : named),
   };
 }
 

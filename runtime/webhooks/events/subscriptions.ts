@@ -9,6 +9,8 @@ export interface EventFacts {
   readonly producer?: string;
   /** Key of the partner that an operational event concerns; this partner never gets the event. */
   readonly about?: string;
+  /** Key of the partner that a ping is for; no other partner gets it, and this one whatever its subscriptions. */
+  readonly only?: string;
 }
 
 export type Matcher = (event: EventFacts) => boolean;

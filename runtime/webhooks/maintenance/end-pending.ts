@@ -7,6 +7,7 @@ import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { isLater, nextAttempt, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import { endUnsent, type UnsentReason } from "../delivery/end-unsent.ts";
 import type { NamedPartner } from "../partners/partner.ts";
+import { isPing } from "../events/reserved-types.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** The deliveries of a partner that end, and the reason. */
@@ -153,7 +154,7 @@ async function endDelivery(
   if (settlement === undefined) {
     return false;
   }
-  context.partnerMetrics.ended(partner.label, step, settlement, context.now());
+  if (!isPing(step.type)) context.partnerMetrics.ended(partner.label, step, settlement, context.now());
   await context.onSettled({ delivery: step, partner, settlement });
   return true;
 }

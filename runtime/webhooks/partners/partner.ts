@@ -86,8 +86,8 @@ function compilePartner(
     ...place,
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
-    matches: (event) => event.about !== key && subscribes(event),
-    isRefused: (event) => event.about !== key && isWithdrawn(event) && !subscribes(event),
+    matches: (event) => (event.only === undefined ? event.about !== key && subscribes(event) : event.only === key),
+    isRefused: (event) => event.only === undefined && event.about !== key && isWithdrawn(event) && !subscribes(event),
     urlFor: urlsOf(config.endpoint.url),
   };
 }

@@ -21,7 +21,7 @@ const cachedMax = 4_096;
 export function createRoutingTable(partners: readonly Partner[]): RoutingTable {
   const cache = new Map<string, Route>();
   const routeOf = (event: EventFacts): Route => {
-    const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}`;
+    const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
     const known = cache.get(key);
     if (known !== undefined) {
       return known;

@@ -2,6 +2,7 @@ import { parseEvent } from "../../nats/layout.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { Envelope } from "../events/envelope.ts";
+import { pingType } from "../events/reserved-types.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 
 /** The stored form of an event. Its body is not parsed again on the way to partners. */
@@ -24,21 +25,25 @@ const header = {
   nonce: "Hg-Nonce",
   about: "Hg-About",
   trace: "Hg-Trace",
+  /** In place of the type: older versions do not know the header, and must not route a ping by subscriptions. */
+  ping: "Hg-Ping",
 } as const;
 
 /**
  * Builds the headers that {@link readEvent} parses. The subject holds the tenant.
  *
- * @param more about: key of the partner that an operational event concerns; trace: of the caller
+ * @param more about: key of the partner that an operational event concerns; only: key of the partner of a ping;
+ *   trace: of the caller
  */
 export function eventHeaders(
   { eventId, type, producer }: Envelope,
   nonce: string,
-  more: { readonly about?: string; readonly trace?: string | undefined } = {},
+  more: { readonly about?: string; readonly only?: string; readonly trace?: string | undefined } = {},
 ): HeaderFields {
   return {
     [header.eventId]: eventId,
-    [header.type]: type,
+    [header.type]: more.only === undefined ? type : undefined,
+    [header.ping]: more.only,
     [header.producer]: producer,
     [header.nonce]: nonce,
     [header.about]: more.about,
@@ -49,14 +54,20 @@ export function eventHeaders(
 /** Parses the message of an event; undefined for any other message. */
 export function readEvent({ subject, seq, storedAtMs, headers, data }: StoredMessage): StoredEvent | undefined {
   const { tenant } = parseEvent(subject) ?? {};
-  const { [header.eventId]: eventId, [header.type]: type, [header.producer]: producer } = headers;
+  const { [header.eventId]: eventId, [header.producer]: producer, [header.trace]: trace } = headers;
+  const type = headers[header.ping] === undefined ? headers[header.type] : pingType;
   if (tenant === undefined || eventId === undefined || type === undefined) {
     return undefined;
   }
   const nonce = headers[header.nonce] ?? "";
-  const { [header.about]: about, [header.trace]: trace } = headers;
   const known = { tenant, eventId, type, seq, acceptedAtMs: storedAtMs, body: data, nonce };
   const traced = trace === undefined ? known : { ...known, trace };
-  const facts = about === undefined ? traced : { ...traced, about };
+  const facts = { ...traced, ...namedPartner(headers) };
   return producer === undefined ? facts : { ...facts, producer };
+}
+
+/** The partner that an operational event concerns, or that a ping is for. */
+function namedPartner(headers: StoredMessage["headers"]): Pick<EventFacts, "about" | "only"> {
+  const { [header.about]: about, [header.ping]: only } = headers;
+  return { ...(about === undefined ? {} : { about }), ...(only === undefined ? {} : { only }) };
 }

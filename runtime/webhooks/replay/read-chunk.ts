@@ -112,15 +112,18 @@ function unitsOf(
   const matches = matcherOf(job);
   const named = new Set(job.filter.partners);
   const selected = deps.partners().filter(({ label }) => named.size === 0 || named.has(label));
-  return events.filter(matches).flatMap((event) => {
-    const wanting = selected.filter((partner) => partner.matches(event));
-    return wanting.map((partner): ReplayUnit => {
-      const { tenant, eventId, type, acceptedAtMs, body } = event;
-      const did = deliveryId(tenant, eventId, partner.config.uid);
-      const isRouted = event.seq <= routedUpTo;
-      return { did, partner, tenant, eventId, type, acceptedAtMs, body, isRouted, ...optionalFields(event) };
+  // A ping is requested again, not replayed.
+  return events
+    .filter((event) => event.only === undefined && matches(event))
+    .flatMap((event) => {
+      const wanting = selected.filter((partner) => partner.matches(event));
+      return wanting.map((partner): ReplayUnit => {
+        const { tenant, eventId, type, acceptedAtMs, body } = event;
+        const did = deliveryId(tenant, eventId, partner.config.uid);
+        const isRouted = event.seq <= routedUpTo;
+        return { did, partner, tenant, eventId, type, acceptedAtMs, body, isRouted, ...optionalFields(event) };
+      });
     });
-  });
 }
 
 async function readDeadLetterChunk(

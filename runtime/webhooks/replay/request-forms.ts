@@ -62,6 +62,7 @@ export const requestForms = {
     { event_id: id, partner },
     { note: { type: "string", maxLength: noteCharactersMax }, tenant: text("^[A-Za-z0-9_-]{1,64}$") },
   ),
+  ping: form({}, { tenant: text("^(?:-|[A-Za-z0-9_][A-Za-z0-9_-]{0,63})$") }),
 };
 
 const ids = "1 to 128 visible ASCII characters without spaces";

@@ -23,7 +23,7 @@ export type Settlement =
   | { readonly kind: "disabled"; readonly reason: OutcomeCode };
 
 /** The attempted delivery. */
-interface AttemptedDelivery {
+export interface AttemptedDelivery {
   /** Number of the attempt in its generation, from 1. A replay restarts the schedule, while `X-Attempt` counts on. */
   readonly attempt: number;
   /** Time at which the event or the replay was accepted; Unix milliseconds. */

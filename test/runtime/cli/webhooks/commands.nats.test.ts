@@ -37,7 +37,7 @@ beforeAll(async () => {
   });
   await installation.write("acme.yaml", partnerText("acme", partner.url));
   program = await installation.start();
-  token = await installation.token({ scope: "events:write webhooks:read webhooks:replay webhooks:ack" });
+  token = await installation.token({ scope: "events:write webhooks:read webhooks:replay webhooks:ack webhooks:ping" });
 });
 
 afterAll(async () => {
@@ -187,6 +187,20 @@ describe("heliograph events", () => {
     const none = await command("attempts", "evt-tried", "--partner", "default/other");
     expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No attempt was made yet.\n" });
   });
+});
+
+test("heliograph partners ping waits for the end of a test event", async () => {
+  const { code, stdout, stderr } = await command("partners", "ping", "default/acme", "--tenant", "lumen", "--wait");
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stderr: "",
+    stdout: expect.stringMatching(/^heliograph:ping:[^]*delivered/u),
+  });
+  expect(await command("partners", "ping", "acme")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("namespace/name"),
+  });
+  expect(await command("partners", "ping", "default/nobody")).not.toMatchObject({ code: 0 });
 });
 
 test("heliograph partners lists partners with their subscriptions and keys", async () => {

@@ -174,6 +174,7 @@ export function metricsServerOver(
     replays: { replay: absent, redrive: absent, list: async () => ({ items: [] }), get: absent, cancel: absent },
     partnerList: { page: async () => ({ items: [] }), find: absent },
     partnerDetails: { read: absent },
+    pings: { ping: absent },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },
     deadLetters: { list: async () => ({ items: [] }), ack: absent },

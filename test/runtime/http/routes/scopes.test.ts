@@ -14,6 +14,7 @@ const everyScope = [
   "webhooks:read",
   "webhooks:replay",
   "webhooks:ack",
+  "webhooks:ping",
   "admin:debug",
   "admin:preview",
 ];
@@ -35,6 +36,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open" | "any token"
   "GET /webhooks/partners": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name/stats": ["webhooks:read"],
+  "POST /webhooks/partners/:namespace/:name/ping": ["webhooks:ping"],
   "GET /webhooks/partners/:namespace/:name/jwks.json": "open",
   "GET /v1/metrics/query": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/instant": ["metrics:read", "metrics:read.public"],

@@ -59,7 +59,7 @@ async function twoPods(context: Cleanup, prefix: string) {
   return { worker, live, until };
 }
 
-describe("a pod that does not own a partner", () => {
+describe.concurrent("a pod that does not own a partner", () => {
   test("shows the open breaker and the backlog of the owner, and the last known ones once it is gone", async (context) => {
     const { worker, live, until } = await twoPods(context, "lva");
     const open = await until("an open breaker", ({ known, breaker }) => known && breaker === "open");

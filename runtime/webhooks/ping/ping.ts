@@ -1,0 +1,156 @@
+// Ping: a test event for one partner that a caller requests. The usual path delivers it.
+import { systemClock } from "../../bounds/clock.ts";
+import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { EventsStream } from "../../nats/streams/events-stream.ts";
+import type { Backlogs } from "../delivery/backlog-limit.ts";
+import type { Router } from "../delivery/router.ts";
+import { noTenant, type Envelope } from "../events/envelope.ts";
+import { ownIdPrefix, pingType } from "../events/reserved-types.ts";
+import type { PartnerAccess } from "../history/partner-access.ts";
+import type { PartnerList } from "../history/partner-list.ts";
+import { eventHash } from "../ids.ts";
+import { maySendTo, type Partner } from "../partners/partner.ts";
+import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
+import { parseBody } from "../replay/request-forms.ts";
+import { inactiveReason } from "./inactive-reason.ts";
+import { pingTenant } from "./ping-tenant.ts";
+
+/** The ping that was stored. */
+export interface PingAccepted {
+  readonly event_id: string;
+  /** `-`: none. */
+  readonly tenant: string;
+  /** `namespace/name`. */
+  readonly partner: string;
+}
+
+/** A caller that requests a ping. */
+interface PingCaller extends PartnerAccess {
+  /** `*`: all tenants. */
+  readonly tenants: readonly string[];
+}
+
+/** Pings of partners, for callers. */
+export interface Pings {
+  /**
+   * Stores a test event and its delivery to one partner, whatever the partner subscribes to.
+   *
+   * @param body the bytes of a request, or none
+   * @throws Refusal `invalid_json`, `invalid_request`, `partner_not_found`, `partner_not_active`, `rate_exceeded`,
+   *   `events_unavailable`
+   */
+  ping(label: string, body: Uint8Array, caller: PingCaller): Promise<PingAccepted>;
+}
+
+export interface PingDeps {
+  readonly events: Pick<EventsStream, "store" | "read" | "readOfAny">;
+  readonly list: Pick<PartnerList, "find">;
+  readonly router: Pick<Router, "recover">;
+  readonly backlogs: Pick<Backlogs, "isFull">;
+  /** JetStream's clock, Unix milliseconds. */
+  readonly now: () => number;
+  /** `producer` of the events. */
+  readonly installation: string;
+  readonly nonce: () => string;
+}
+
+const version = "2026-11-23";
+const secondMs = 1_000;
+/** Time limit of each of the two steps: storing the event, and storing its delivery. */
+const giveUpAfterMs = 4_000;
+
+export function createPings(deps: PingDeps): Pings {
+  return {
+    ping: async (label, body, caller) => {
+      const { tenant: requested } = body.length === 0 ? {} : parseBody("ping", body);
+      const { partner, summary } = await deps.list.find(label, caller);
+      const tenant = tenantOf(partner, caller, requested);
+      const reason = inactiveReason({
+        state: summary.state,
+        held: partner.config.held,
+        hasKey: maySendTo(partner, deps.now()),
+        isFull: deps.backlogs.isFull(partner),
+      });
+      if (reason !== undefined) throw new Refusal("partner_not_active", reason);
+      const event = await store(deps, partner, tenant);
+      await storeDelivery(deps, event);
+      return { event_id: event.eventId, tenant, partner: label };
+    },
+  };
+}
+
+/** @throws Refusal `invalid_request` */
+function tenantOf({ config }: Partner, caller: PingCaller, requested: string | undefined): string {
+  const subscribed = config.subscriptions.flatMap(({ tenants }) => tenants);
+  const tenant = pingTenant(subscribed, caller.tenants, requested);
+  if (tenant !== undefined) return tenant;
+  const detail =
+    requested === undefined
+      ? "tenant is required: the token and the partner share no tenant by its name"
+      : "tenant must be one that the token and a subscription of the partner allow";
+  throw refuseField("invalid_request", "tenant", detail);
+}
+
+/** Stores the event. Its id is the same for a second, so that all pods together store one a second for each partner. */
+async function store(deps: PingDeps, partner: Partner, tenant: string): Promise<StoredEvent> {
+  const nowMs = deps.now();
+  const eventId = `${ownIdPrefix}ping:${partner.key}:${Math.floor(nowMs / secondMs)}`;
+  const nonce = deps.nonce();
+  const idhash = eventHash(eventId);
+  const { headers, bytes } = messageOf(deps, partner, { eventId, tenant, nowMs, nonce });
+  const found = await answered(async () => {
+    const result = await untilAnswered(() => deps.events.store({ tenant, idhash, headers, bytes }), { giveUpAfterMs });
+    if (result.kind === "refused") throw new Error(result.detail);
+    return untilAnswered(() => deps.events.readOfAny(idhash), { giveUpAfterMs });
+  });
+  const event = found === undefined ? undefined : readEvent(found);
+  // Another request of this second was first. A repetition of this one finds its own nonce.
+  if (event?.nonce !== nonce)
+    throw new Refusal("rate_exceeded", "A partner takes one ping a second.", { retryAfterSeconds: 1 });
+  return event;
+}
+
+interface PingParts {
+  readonly eventId: string;
+  readonly tenant: string;
+  readonly nowMs: number;
+  readonly nonce: string;
+}
+
+function messageOf({ installation: producer }: PingDeps, { key, label }: Partner, parts: PingParts) {
+  const { eventId, tenant, nowMs, nonce } = parts;
+  const ts = new Date(nowMs).toISOString();
+  const data = { test: true, partner: label };
+  const envelope: Envelope = { eventId, type: pingType, version, ts, producer, tenant, data };
+  const tenantMember = tenant === noTenant ? {} : { tenant };
+  const body = { event_id: eventId, type: pingType, version, ts, producer, ...tenantMember, data };
+  return { headers: eventHeaders(envelope, nonce, { only: key }), bytes: Buffer.from(JSON.stringify(body)) };
+}
+
+/**
+ * Stores the delivery. A router does the same; but one of an older version does not know pings and leaves them out.
+ *
+ * @throws Refusal `events_unavailable` when it may not be stored; the delivery may still come
+ */
+async function storeDelivery({ router }: PingDeps, event: StoredEvent): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const cancel = systemClock.after(giveUpAfterMs, () => late.reject(new Error("the delivery was not stored in time")));
+  const stored = router.recover(event);
+  // After the time limit, nobody waits for it.
+  stored.catch(() => undefined);
+  try {
+    await answered(() => Promise.race([stored, late.promise]));
+  } finally {
+    cancel();
+  }
+}
+
+/** @throws Refusal `events_unavailable` */
+async function answered<T>(step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (cause) {
+    throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
+  }
+}
