@@ -154,7 +154,7 @@ describe("heliograph events", () => {
     expect(await items("events", "list", "--type", "cli.listed")).toEqual([
       expect.objectContaining({
         event_id: "evt-listed",
-        deliveries: [{ partner: "default/acme", state: "delivered", reason: null }],
+        deliveries: [{ partner: "default/acme", state: "delivered", reason: null, status: 200, attempts: 1 }],
       }),
     ]);
     const { stdout, stderr } = await command("events", "list", "--since", "1h", "--limit", "1");
