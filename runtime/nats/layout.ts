@@ -144,6 +144,20 @@ export function parseDelivery(subject: string): DeliverySubject | undefined {
   return place !== undefined && isWhole ? { place, lane, partner, did } : undefined;
 }
 
+/** The tokens of a subject of a dead letter. */
+export interface DeadLetterSubject {
+  readonly partner: string;
+  readonly reason: string;
+  readonly did: string;
+}
+
+/** Reads back what `Layout.deadLetter` builds, for any prefix; undefined for any other subject. */
+export function parseDeadLetterSubject(subject: string): DeadLetterSubject | undefined {
+  const [, kind, partner, reason, did, ...more] = subject.split(".");
+  const isWhole = partner !== undefined && reason !== undefined && did !== undefined && more.length === 0;
+  return kind === "dlq" && isWhole ? { partner, reason, did } : undefined;
+}
+
 const queueTokens: Readonly<Record<LaneQueue, string>> = { first: "dlv", retry: "dlr" };
 const scheduleToken = "sch";
 

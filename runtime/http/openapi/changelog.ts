@@ -20,6 +20,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
   {
     version: "2026-11-22",
     changes: [
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "dead letters: order=desc, lists of all partners without partner, and counts by partner and reason",
+      },
       { kind: "added", surface: "access", what: "GET /v1/me: what a token may do, for every valid token" },
       {
         kind: "added",

@@ -144,13 +144,28 @@ export const cancelReplayOperation: Operation = {
 export const deadLettersOperation: Operation = {
   id: "listDeadLetters",
   tag: "webhooks",
-  summary: "Deliveries to a partner that ended without success, oldest first",
+  summary: "Deliveries that ended without success, to a partner or to all that the caller may see",
   parameters: [
-    { ...text("partner", "Partner", "default/acme"), required: true },
+    text("partner", "Only those of this partner", "default/acme"),
+    {
+      name: "order",
+      in: "query",
+      description: "desc: the newest first",
+      schema: words(["asc", "desc"], { default: "asc" }),
+    },
     text("reason", "Only dead letters with this reason", "status_404", { pattern: "^[a-z0-9_]{1,64}$" }),
     ...paging,
   ],
   answers: { "200": { description: "Dead letters", schema: "DeadLetterPage" } },
+};
+
+/** `GET /webhooks/dead-letters/counts` */
+export const deadLetterCountsOperation: Operation = {
+  id: "countDeadLetters",
+  tag: "webhooks",
+  summary: "Counts of dead letters by partner and reason, the largest first",
+  parameters: [text("partner", "Only those of this partner", "default/acme")],
+  answers: { "200": { description: "Counts", schema: "DeadLetterCounts" } },
 };
 
 /** `POST /webhooks/dead-letters/redrive` */

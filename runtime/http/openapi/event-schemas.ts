@@ -173,7 +173,17 @@ export const eventSchemas: SchemaSet = {
     event_ids: nullable({ ...count, description: "How many ids were asked for; null without ids" }),
   }),
   DryRun: object({ dry_run: flag, ...met, complete: flag }),
-  DeadLetterPage: object({ data: list(ref("DeadLetter")), meta: ref("CursorMeta") }),
+  DeadLetterPage: object({
+    data: list(ref("DeadLetter")),
+    meta: object(
+      { cursor: nullable(text({ description: "For the next page; null at the end" })) },
+      { complete: { ...flag, description: "False when older ones are left out; given without partner, or with desc" } },
+    ),
+  }),
+  DeadLetterCounts: object({
+    data: list(object({ partner: text(), reason: text(), count, oldest_at: ref("Time"), newest_at: ref("Time") })),
+    meta: object({ complete: { ...flag, description: "False when there are more than were counted" } }),
+  }),
   DeadLetter: object({
     event_id: text(),
     tenant: text(),

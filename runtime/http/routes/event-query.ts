@@ -11,7 +11,6 @@ import {
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-query.ts";
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
-import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts";
 
 const pageDefault = 50;
 const pageMax = 200;
@@ -21,9 +20,9 @@ const secondMs = 1_000;
 /** Orders of a list by time. */
 export const orders = ["asc", "desc"] as const;
 const statusForm = /^(?:(?<status>[1-5]\d\d)|(?<hundreds>[1-5])xx|none)$/u;
+const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const cursorForm = /^\d{1,16}$/u;
 const pageNames: readonly string[] = ["cursor", "limit"];
-const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const eventNames: readonly string[] = [
   "from",
   "to",
@@ -39,7 +38,6 @@ const eventNames: readonly string[] = [
   "cursor",
   "limit",
 ];
-const deadLetterNames: readonly string[] = ["partner", "reason", "cursor", "limit"];
 
 /** Reads the parameters of `GET /webhooks/events`. @throws Refusal 400 that names the parameter at fault */
 export function readEventQuery(
@@ -124,20 +122,11 @@ function readStatus(query: Parameters): StatusRange | undefined {
   return { min: Number(status ?? 0), max: Number(status ?? 0) };
 }
 
-function readReason(query: Parameters): string | undefined {
+/** Reads a reason. It goes into a subject filter. @throws Refusal 400 that names the parameter */
+export function readReason(query: Parameters): string | undefined {
   const reason = readOne(query, "reason");
   if (reason === undefined || reasonForm.test(reason)) return reason;
   throw refuseField("invalid_request", "reason", "reason must be 1 to 64 of a-z, 0-9 and _, such as status_404");
-}
-
-/** Reads the parameters of `GET /webhooks/dead-letters`. @throws Refusal 400 that names the parameter at fault */
-export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
-  refuseUnknown(query, (name) => deadLetterNames.includes(name));
-  const partner = readOne(query, "partner");
-  if (partner === undefined) throw refuseField("invalid_request", "partner", "partner is required; use namespace/name");
-  // It goes into a subject filter.
-  const reason = readReason(query);
-  return { partner, ...placeOf(query), ...(reason === undefined ? {} : { reason }) };
 }
 
 /** Reads the parameters of `GET /webhooks/partners`. @throws Refusal 400 that names the parameter at fault */
@@ -147,7 +136,8 @@ export function readPartnerPlace(query: Parameters): { readonly skipped: number;
   return { skipped: afterSeq, limit };
 }
 
-function placeOf(query: Parameters): { readonly afterSeq: number; readonly limit: number } {
+/** Reads the place and the size of a page. @throws Refusal 400 that names the parameter at fault */
+export function placeOf(query: Parameters): { readonly afterSeq: number; readonly limit: number } {
   const cursor = readOne(query, "cursor") ?? "0";
   if (!cursorForm.test(cursor))
     throw refuseField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");

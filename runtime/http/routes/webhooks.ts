@@ -15,8 +15,9 @@ import type { Route } from "../server/route.ts";
 import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
 import { requirePartners } from "./require-partners.ts";
 import { partnerStatsRoute } from "./partner-stats.ts";
+import { readCountsPartner, readDeadLetterQuery } from "./dead-letter-query.ts";
 import { readReplayQuery, replayCursor } from "./replay-query.ts";
-import { readEventQuery, readWait, readDeadLetterQuery } from "./event-query.ts";
+import { readEventQuery, readWait } from "./event-query.ts";
 
 /** The part of the webhook engine that the routes use. */
 interface WebhookService extends PartnerService {
@@ -151,8 +152,19 @@ function deadLetterRoutes({ deadLetters, idempotencyKeys }: WebhookService): rea
       scopes: ["webhooks:read"],
       operation: operations.deadLettersOperation,
       answer: async ({ query, caller }) => {
-        const { items, nextSeq } = await deadLetters.list(readDeadLetterQuery(query), caller);
-        return { status: 200, body: { data: items, meta: { cursor: cursorOf(nextSeq) } } };
+        const { items, nextSeq, isComplete } = await deadLetters.list(readDeadLetterQuery(query), caller);
+        const complete = isComplete === undefined ? {} : { complete: isComplete };
+        return { status: 200, body: { data: items, meta: { cursor: cursorOf(nextSeq), ...complete } } };
+      },
+    },
+    {
+      method: "GET",
+      path: "/webhooks/dead-letters/counts",
+      scopes: ["webhooks:read"],
+      operation: operations.deadLetterCountsOperation,
+      answer: async ({ query, caller }) => {
+        const { counts, isComplete } = await deadLetters.counts(readCountsPartner(query), caller);
+        return { status: 200, body: { data: counts, meta: { complete: isComplete } } };
       },
     },
     idempotent(idempotencyKeys, {

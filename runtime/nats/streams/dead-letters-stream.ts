@@ -1,7 +1,10 @@
+import type { StreamState } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
-import { readBatch, readLastOfEach, removeMessage, type StoredMessage } from "../messages/stored-messages.ts";
+import type { HeaderFields } from "../messages/headers.ts";
+import { readHeads, type MessageHead } from "../messages/read-heads.ts";
+import { readAt, readBatch, readLastOfEach, removeMessage, type StoredMessage } from "../messages/stored-messages.ts";
 
 /** A delivery that ended without success. */
 export interface DeadLetterToStore {
@@ -13,8 +16,22 @@ export interface DeadLetterToStore {
   /** Equal for every repeat of one dead letter. */
   readonly messageId: string;
   readonly payload: string;
+  /** @default none */
+  readonly headers?: HeaderFields;
   /** @default the retention of the stream */
   readonly retainSeconds?: number;
+}
+
+/** The content of the stream. */
+export interface DeadLettersState {
+  /** Time at which the stream was made, as JetStream writes it. */
+  readonly created: string;
+  readonly messages: number;
+  readonly firstSeq: number;
+  /** Also of a removed dead letter. */
+  readonly lastSeq: number;
+  /** Removed dead letters between the first and the last one. */
+  readonly removed: number;
 }
 
 /** `HG_DLQ`: dead letters. A full stream refuses new ones; it never drops old ones. */
@@ -25,6 +42,16 @@ export interface DeadLettersStream {
   list(partner: string, reason: string, fromSeq: number, countMax: number): Promise<readonly StoredMessage[]>;
   /** Reads the newest dead letter per reason of one delivery. */
   of(partner: string, did: string): Promise<readonly StoredMessage[]>;
+  /** Reads the dead letter with this sequence from the leader. @throws Unanswered */
+  at(seq: number): Promise<StoredMessage | undefined>;
+  /** Reads dead letters of all partners in order from a sequence on, at most `countMax`. */
+  scan(fromSeq: number, countMax: number): Promise<readonly StoredMessage[]>;
+  /** Reads what the stream holds, without reading messages. */
+  state(): Promise<DeadLettersState>;
+  /** The sequences of removed dead letters between the first and the last one, in any order. */
+  removed(): Promise<readonly number[]>;
+  /** Reads subjects and headers of all dead letters from a sequence on, in order. */
+  heads(fromSeq: number, onHead: (head: MessageHead) => void): Promise<void>;
   /** Sequence of the newest dead letter of all partners. */
   lastSeq(): Promise<number>;
   /** Removes a dead letter if it exists. */
@@ -38,11 +65,12 @@ const batchBytesMax = 8 * 1024 * 1024;
 export function createDeadLettersStream(handle: NatsConnectionHandle, layout: Layout): DeadLettersStream {
   const stream = layout.streams.deadLetters;
   return {
-    append: ({ partner, reason, did, messageId, payload, retainSeconds }) =>
+    append: ({ partner, reason, did, messageId, payload, retainSeconds, headers = {} }) =>
       publish(handle, {
         subject: layout.deadLetter(partner, reason, did),
         payload,
         headers: {
+          ...headers,
           [publishHeader.messageId]: messageId,
           ...(retainSeconds === undefined ? {} : { [publishHeader.ttl]: `${retainSeconds}s` }),
         },
@@ -52,7 +80,39 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
       return readBatch(handle, stream, { subject, seq: fromSeq, countMax, bytesMax: batchBytesMax });
     },
     of: (partner, did) => readLastOfEach(handle, stream, [layout.deadLetter(partner, "*", did)]),
+    at: (seq) => readAt(handle, stream, seq),
+    scan: (seq, countMax) => {
+      return readBatch(handle, stream, {
+        subject: layout.filters.deadLetters,
+        seq,
+        countMax,
+        bytesMax: batchBytesMax,
+      });
+    },
+    state: async () => {
+      const { created, state } = await handle.manager.streams.info(stream);
+      return { created, ...contentOf(state) };
+    },
+    removed: async () => {
+      const { state } = await handle.manager.streams.info(stream, { deleted_details: true });
+      return removedOf(state);
+    },
+    heads: (fromSeq, onHead) => readHeads(handle, stream, fromSeq, onHead),
     lastSeq: async () => (await handle.manager.streams.info(stream)).state.last_seq,
     remove: (seq) => removeMessage(handle, stream, seq),
   };
+}
+
+/** The server leaves out what is zero or empty, unlike the client's types. */
+type ServedState = Pick<StreamState, "messages" | "first_seq" | "last_seq"> & {
+  readonly num_deleted?: number;
+  readonly deleted?: readonly number[] | null;
+};
+
+function contentOf({ messages, first_seq: firstSeq, last_seq: lastSeq, num_deleted: removed }: ServedState) {
+  return { messages, firstSeq, lastSeq, removed: removed ?? 0 };
+}
+
+function removedOf({ deleted }: ServedState): readonly number[] {
+  return deleted ?? [];
 }

@@ -1,3 +1,5 @@
+import { parseDeadLetterSubject, type DeadLetterSubject } from "../../nats/layout.ts";
+import type { MessageHead } from "../../nats/messages/read-heads.ts";
 import type { DeadLettersStream, DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "./attempt-records.ts";
@@ -31,6 +33,8 @@ export interface EndedDelivery {
   readonly body: Uint8Array;
 }
 
+/** So that dead letters are counted without reading their bodies. */
+const header = { tenant: "Hg-Tenant", partner: "Hg-Partner" } as const;
 /** With the largest event and responses, a dead letter stays below the 1 MiB that NATS allows per message. */
 const attemptsMax = 64;
 
@@ -58,8 +62,34 @@ export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
     did,
     messageId: `dlq:${messageId(delivery)}`,
     payload: JSON.stringify(deadLetter),
+    headers: { [header.tenant]: delivery.tenant, [header.partner]: `${namespace}/${name}` },
     ...kept,
   };
+}
+
+/** The facts about a dead letter that are known without its body. */
+export interface DeadLetterHead extends DeadLetterSubject {
+  readonly seq: number;
+  /** Unix milliseconds by JetStream's clock. */
+  readonly storedAtMs: number;
+  /** Absent in dead letters of earlier versions. */
+  readonly about?: DeadLetterAbout;
+}
+
+/** The tenant and the partner of a dead letter. */
+export interface DeadLetterAbout {
+  readonly tenant: string;
+  /** `namespace/name`. */
+  readonly label: string;
+}
+
+/** Parses the head of a dead letter; undefined for any other message. */
+export function parseDeadLetterHead({ subject, seq, storedAtMs, headers }: MessageHead): DeadLetterHead | undefined {
+  const tokens = parseDeadLetterSubject(subject);
+  const { [header.tenant]: tenant, [header.partner]: label } = headers;
+  if (tokens === undefined) return undefined;
+  const about = tenant === undefined || label === undefined ? {} : { about: { tenant, label } };
+  return { ...tokens, seq, storedAtMs, ...about };
 }
 
 /**

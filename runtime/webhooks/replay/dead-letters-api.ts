@@ -1,5 +1,8 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
+import { createDeadLetterIndex } from "./dead-letter-index.ts";
+import { countByIndex, listByIndex, type DeadLetterCounts } from "./dead-letter-overview.ts";
+import { summaryOf, type DeadLetterPage, type DeadLetterSummary } from "./dead-letter-summary.ts";
 import {
   deadLettersOfDelivery,
   deadLetterKeys,
@@ -21,34 +24,15 @@ import { notifyRecipient, type NotifyDeps, type NotifyResult } from "./notify-re
 
 /** Parameters of a list of dead letters. */
 export interface DeadLetterQuery {
-  /** `namespace/name`. */
-  readonly partner: string;
+  /** `namespace/name`. @default every partner of the caller */
+  readonly partner?: string;
   /** @default every reason */
   readonly reason?: string;
+  /** @default false: the oldest first */
+  readonly isNewestFirst?: boolean;
   /** Sequence of the last dead letter of the previous page; 0 for the first page. */
   readonly afterSeq: number;
   readonly limit: number;
-}
-
-/** One dead letter, without its body. */
-interface DeadLetterSummary {
-  readonly event_id: string;
-  readonly tenant: string;
-  readonly type: string;
-  readonly partner: string;
-  readonly state: "rejected" | "dead";
-  readonly reason: string;
-  /** Attempts so far, over all replays. */
-  readonly attempts: number;
-  /** ISO 8601 UTC. */
-  readonly ended_at: string;
-  readonly replay_id: string | null;
-}
-
-export interface DeadLetterPage {
-  readonly items: readonly DeadLetterSummary[];
-  /** Sequence after which the next page begins; undefined at the end. */
-  readonly nextSeq?: number;
 }
 
 interface AckResponse {
@@ -62,8 +46,15 @@ interface AckResponse {
 
 /** Dead letters, for callers. */
 export interface DeadLettersApi {
-  /** Oldest first. @throws Refusal `partner_not_found` */
+  /** @throws Refusal `partner_not_found`, `events_unavailable` */
   list(query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage>;
+  /**
+   * Counts dead letters by partner and reason.
+   *
+   * @param partner `namespace/name`. @default every partner of the caller
+   * @throws Refusal `partner_not_found`, `events_unavailable`
+   */
+  counts(partner: string | undefined, caller: ReplayCaller): Promise<DeadLetterCounts>;
   /**
    * Acknowledges an event that was handled by hand.
    *
@@ -81,15 +72,25 @@ const batchMax = 64;
 const readMax = 1_024;
 
 export function createDeadLettersApi(deps: DeadLetterDeps): DeadLettersApi {
+  const overview = { ...deps, index: createDeadLetterIndex(deps.deadLetters) };
   return {
-    list: (query, caller) => listDeadLetters(deps, query, caller),
+    list: async ({ partner, isNewestFirst = false, ...query }, caller) => {
+      if (partner !== undefined && !isNewestFirst) return listDeadLetters(deps, { ...query, partner }, caller);
+      const keys = partner === undefined ? undefined : await keysOf(deps, { ...query, partner }, caller);
+      return listByIndex(overview, { ...query, keys, isNewestFirst }, caller);
+    },
+    counts: async (partner, caller) => {
+      const keys = partner === undefined ? undefined : await keysOf(deps, { partner, afterSeq: 0 }, caller);
+      return countByIndex(overview, { keys }, caller);
+    },
     ack: async (body, caller) => acknowledge(deps, parseAckRequest(body), caller),
   };
 }
 
+/** Lists the dead letters of one partner, the oldest first. */
 async function listDeadLetters(
   deps: DeadLetterDeps,
-  query: DeadLetterQuery,
+  query: DeadLetterQuery & { readonly partner: string },
   caller: ReplayCaller,
 ): Promise<DeadLetterPage> {
   const { tenants } = caller;
@@ -125,19 +126,13 @@ async function listDeadLetters(
  */
 async function keysOf(
   { deadLetters, partners }: DeadLetterDeps,
-  { partner: label, afterSeq }: DeadLetterQuery,
+  { partner: label, afterSeq }: { readonly partner: string; readonly afterSeq: number },
   caller: ReplayCaller,
 ): Promise<readonly string[]> {
   const key = partnerKey(label);
   const isKnown = !mayNamePartner(caller, label) || partners().some((one) => one.label === label);
   const isLeft = !isKnown && (afterSeq > 0 || (await deadLetters.list(key, "*", 1, 1)).length > 0);
   return isLeft ? [key] : deadLetterKeys(partnerNamed(partners(), label, caller));
-}
-
-function summaryOf(deadLetter: DeadLetter, partner: string): DeadLetterSummary {
-  const { eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = deadLetter;
-  const attempts = attemptsBefore + attempt;
-  return { event_id: eventId, tenant, type, partner, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
 }
 
 async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<AckResponse> {

@@ -4,6 +4,7 @@ import {
   createLayout,
   laneConsumer,
   laneQueues,
+  parseDeadLetterSubject,
   parseDelivery,
   parseEvent,
   parseLaneConsumer,
@@ -32,6 +33,20 @@ describe("a subject is parsed into the tokens it was built from", () => {
         expect(parseDelivery(layout.firstAttempt(lane, partner, did))).toEqual({ place: "first", ...tokens });
         expect(parseDelivery(layout.retry(lane, partner, did))).toEqual({ place: "retry", ...tokens });
         expect(parseDelivery(layout.schedule(partner, did))).toEqual({ place: "schedule", partner, did });
+      }),
+    );
+  });
+
+  test("of a dead letter", () => {
+    fc.assert(
+      fc.property(prefix, token, token, token, (name, partner, reason, did) => {
+        const subject = createLayout(name).deadLetter(partner, reason, did);
+        expect(parseDeadLetterSubject(subject)).toEqual({ partner, reason, did });
+        expect([parseDeadLetterSubject(`${subject}.x`), parseEvent(subject), parseDelivery(subject)]).toEqual([
+          undefined,
+          undefined,
+          undefined,
+        ]);
       }),
     );
   });

@@ -7,7 +7,7 @@ import { createPodMessages, type PodMessages } from "../../../runtime/nats/messa
 import { assignLanes, isSharedLane } from "../../../runtime/webhooks/partners/assign-lanes.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
-import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
+import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-letter-summary.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import {

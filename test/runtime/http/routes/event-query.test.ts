@@ -1,14 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
-import { readEventQuery, readDeadLetterQuery, readWait } from "../../../../runtime/http/routes/event-query.ts";
+import { readEventQuery, readWait } from "../../../../runtime/http/routes/event-query.ts";
 
 const nowMs = Date.UTC(2026, 0, 31, 12);
 const dayMs = 86_400_000;
 const listed = (query: string) =>
   readEventQuery(queryParameters(`/webhooks/events?${query}`), { tenants: ["acme"] }, nowMs);
 const waits = (query: string) => readWait(queryParameters(`/webhooks/events?${query}`));
-const letters = (query: string) => readDeadLetterQuery(queryParameters(`/webhooks/dead-letters?${query}`));
 
 function refusalOf(read: () => unknown): readonly (string | undefined)[] {
   try {
@@ -98,25 +97,5 @@ describe("a list of events", () => {
     ["what is not known", "tenant=acme", "unknown_parameter", "tenant"],
   ])("refuses %s, as queries for metrics do", (_, query, code, field) => {
     expect(refusalOf(() => listed(query))).toEqual([code, field]);
-  });
-});
-
-describe("a list of dead letters", () => {
-  test("takes a partner and a reason", () => {
-    expect(letters("partner=shop/one&reason=status_404&limit=1")).toEqual({
-      partner: "shop/one",
-      reason: "status_404",
-      afterSeq: 0,
-      limit: 1,
-    });
-  });
-
-  test.each([
-    ["no partner", "reason=status_404", "invalid_request", "partner"],
-    ["an empty reason", "partner=shop/one&reason=", "invalid_request", "reason"],
-    ["a reason that would widen the subject", "partner=shop/one&reason=*", "invalid_request", "reason"],
-    ["a count in another notation", "partner=shop/one&limit=1e2", "invalid_limit", "limit"],
-  ])("refuses %s", (_, query, code, field) => {
-    expect(refusalOf(() => letters(query))).toEqual([code, field]);
   });
 });

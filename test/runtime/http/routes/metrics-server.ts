@@ -177,7 +177,11 @@ export function metricsServerOver(
     pings: { ping: absent },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },
-    deadLetters: { list: async () => ({ items: [] }), ack: absent },
+    deadLetters: {
+      list: async () => ({ items: [] }),
+      counts: async () => ({ counts: [], isComplete: true }),
+      ack: absent,
+    },
   };
   const own = [
     ...metricsRoutes(api),

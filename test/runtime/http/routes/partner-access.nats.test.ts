@@ -147,6 +147,51 @@ const deadLetters = label.map((partner): Check => async (claims) => {
   return [sorted(idsOf(shown)), sorted(deadOf(claims, partner).map(({ id }) => id))];
 });
 
+/** Every pair of event and partner that is a dead letter for the token. */
+const allDead = (claims: Claims): readonly string[] =>
+  labels.flatMap((partner) => deadOf(claims, partner).map(({ id }) => `${id} ${partner}`));
+
+const allDeadLetters = fc
+  .record({ order: fc.constantFrom("asc", "desc"), limit: fc.integer({ min: 1, max: 9 }) })
+  .map(({ order, limit }): Check => async (claims) => {
+    const found: string[] = [];
+    const times: number[] = [];
+    for (let place: string | undefined = ""; place !== undefined;) {
+      const { body } = await setup.ask(claims, {
+        path: `/webhooks/dead-letters?order=${order}&limit=${limit}${place}`,
+      });
+      found.push(...(body["data"] as Items).map((item) => `${String(item["event_id"])} ${String(item["partner"])}`));
+      times.push(...(body["data"] as Items).map((item) => Date.parse(String(item["ended_at"]))));
+      const { cursor } = body["meta"] as { readonly cursor: string | null };
+      place = cursor === null ? undefined : `&cursor=${cursor}`;
+    }
+    const isOrdered = times.every((time, index) => {
+      const step = time - (times[index - 1] ?? time);
+      // Two pods' times of almost the same instant may be stored in the other order.
+      return order === "desc" ? step <= 1_000 : step >= -1_000;
+    });
+    return [
+      { found: sorted(found), isOrdered },
+      { found: sorted(allDead(claims)), isOrdered: true },
+    ];
+  });
+
+const deadLetterCounts = fc.option(label, { nil: undefined }).map((partner): Check => async (claims) => {
+  const query = partner === undefined ? "" : `?partner=${partner}`;
+  const path = `/webhooks/dead-letters/counts${query}`;
+  if (partner !== undefined && isForeign(claims, partner))
+    return likeNone(claims, { path }, { path: path.replace(partner, nobody) });
+  const { body } = await setup.ask(claims, { path });
+  const shown = items({ status: 200, body }, "data").map((one) => `${String(one["partner"])} ${String(one["count"])}`);
+  const expected = labels
+    .filter((name) => partner === undefined || name === partner)
+    .flatMap((name) => (deadOf(claims, name).length === 0 ? [] : [`${name} ${deadOf(claims, name).length}`]));
+  return [
+    { shown: sorted(shown), meta: body["meta"] },
+    { shown: sorted(expected), meta: { complete: true } },
+  ];
+});
+
 const counts = ({ status, body: { matched, missing } }: ShownResponse): object => ({ status, matched, missing });
 const post = (path: string, body: object): Asked => ({ method: "POST", path, body });
 
@@ -255,7 +300,19 @@ async function expectReadable(claims: Claims): Promise<void> {
 }
 
 describe("a token that names partners", () => {
-  const checks = { history, list, stats, detail, deadLetters, replayByIds, replayOfWindow, redrive, ack };
+  const checks = {
+    history,
+    list,
+    stats,
+    detail,
+    deadLetters,
+    allDeadLetters,
+    deadLetterCounts,
+    replayByIds,
+    replayOfWindow,
+    redrive,
+    ack,
+  };
 
   test.each(Object.entries(checks))(
     "sees nothing of others: %s",

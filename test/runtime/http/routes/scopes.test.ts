@@ -32,6 +32,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open" | "any token"
   "DELETE /webhooks/replay/:id": ["webhooks:replay"],
   "POST /webhooks/dead-letters/redrive": ["webhooks:replay"],
   "GET /webhooks/dead-letters": ["webhooks:read"],
+  "GET /webhooks/dead-letters/counts": ["webhooks:read"],
   "POST /webhooks/ack": ["webhooks:ack"],
   "GET /webhooks/partners": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name": ["webhooks:read"],

@@ -154,6 +154,7 @@ test(
       "POST /webhooks/replay 202",
       "POST /webhooks/dead-letters/redrive 202",
       "GET /webhooks/dead-letters 200",
+      "GET /webhooks/dead-letters/counts 200",
       "POST /webhooks/ack 200",
     ];
     expect([...answered]).toEqual(expect.arrayContaining([...each, ...more]));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
-import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letters-api.ts";
+import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letter-summary.ts";
 import type { ReplayResponse } from "../../../../runtime/webhooks/replay/replay-response.ts";
 import type { DryRunResponse } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
