@@ -33,7 +33,7 @@ export function PingButton({ partner }: { readonly partner: PartnerDetail }): JS
   const [chosen, choose] = useState("");
   if (!mayUse(me, ["webhooks:ping"])) return null;
   const [namespace = "", name = ""] = partner.partner.split("/", 2);
-  const tenant = chosen === "" ? tenants[0] : chosen;
+  const tenant = chosen.trim() === "" ? tenants[0] : chosen.trim();
   const ping = async (): Promise<void> => {
     const body = tenant === undefined ? {} : { tenant };
     const done = await send(`/webhooks${pathTo("partners", namespace, name)}/ping`, { method: "POST", body });
@@ -42,19 +42,7 @@ export function PingButton({ partner }: { readonly partner: PartnerDetail }): JS
   return (
     <div class="ping">
       <div class="actions">
-        {tenants.length < 2 ? null : (
-          <select
-            aria-label="Tenant of the ping"
-            value={tenant}
-            onChange={(event) => choose(event.currentTarget.value)}
-          >
-            {tenants.map((one) => (
-              <option key={one} value={one}>
-                {one}
-              </option>
-            ))}
-          </select>
-        )}
+        <TenantChoice tenants={tenants} chosen={tenant ?? ""} choose={choose} />
         <button type="button" class="primary" disabled={isSending} onClick={() => void ping()}>
           Send a ping
         </button>
@@ -66,5 +54,32 @@ export function PingButton({ partner }: { readonly partner: PartnerDetail }): JS
       )}
       {problem === undefined ? null : <ProblemNotice problem={problem} />}
     </div>
+  );
+}
+
+interface TenantChoiceProps {
+  readonly tenants: readonly string[];
+  readonly chosen: string;
+  readonly choose: (tenant: string) => void;
+}
+
+const tenantLengthMax = 64;
+
+/** One of several tenants; a name where neither the token nor the partner names one. */
+function TenantChoice({ tenants, chosen, choose }: TenantChoiceProps): JSX.Element | null {
+  const label = "Tenant of the ping";
+  if (tenants.length === 1) return null;
+  if (tenants.length === 0) {
+    const type = (event: { readonly currentTarget: HTMLInputElement }): void => choose(event.currentTarget.value);
+    return <input aria-label={label} placeholder="tenant" maxLength={tenantLengthMax} value={chosen} onInput={type} />;
+  }
+  return (
+    <select aria-label={label} value={chosen} onChange={(event) => choose(event.currentTarget.value)}>
+      {tenants.map((one) => (
+        <option key={one} value={one}>
+          {one}
+        </option>
+      ))}
+    </select>
   );
 }

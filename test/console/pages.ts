@@ -68,6 +68,12 @@ export const pageRows: readonly PageRow[] = [
     heading: "evt-nowhere",
     sees: ["No such event is visible to this caller"],
   },
+  {
+    name: "dead-letters",
+    path: "/dead-letters",
+    heading: "Dead letters",
+    sees: ["evt-payout-0002-processed", "status 422", "Acknowledge"],
+  },
   { name: "replays", path: "/replays", heading: "Replays", sees: ["Newest first"] },
   { name: "replay-not-visible", path: "/replays/nothing", heading: "Replay nothing", sees: ["Try again"] },
   { name: "unknown-page", path: "/nowhere", heading: "There is no such page", sees: ["Go to Home"] },

@@ -14,6 +14,8 @@ export const webhookActions: readonly PageAction[] = [
   { name: "follows events sees a new one without loading the page again", run: followEvents },
   { name: "replays what a filter matches types the count first, and sees the replay end", run: replayMatches },
   { name: "looks at a replay that goes on can cancel it", run: cancelReplay },
+  { name: "sends a ping sees its attempt on the page of its event", run: sendPing },
+  { name: "redrives dead letters of a reason, then acknowledges one by hand, has none left", run: endDeadLetters },
   { name: "has the token of one partner finds nothing of another on any page or link", run: walkAsPartner },
 ];
 
@@ -93,6 +95,44 @@ async function cancelReplay({ installation, open, visit }: ConsoleVisitor): Prom
     async () => ((await ask(installation, `/webhooks/replay/${id}`)) as { status?: string }).status === "cancelled",
     { timeoutMs: settledMsMax, what: "the replay to be cancelled" },
   );
+}
+
+async function sendPing({ open, visit }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  const heading = "default/acme-payments";
+  await visit(tab, { name: "partner", path: "/partners/default/acme-payments", heading, sees: ["Send a ping"] });
+  await page.getByLabel("Tenant of the ping").selectOption("vega");
+  await page.getByRole("button", { name: "Send a ping" }).click();
+  const accepted = page.getByText("Accepted as").getByRole("link");
+  const id = await accepted.innerText();
+  expect(await tab.audit()).toEqual([]);
+  await accepted.click();
+  await see(tab, id, ["heliograph.ping", "vega", "HTTP 200"]);
+}
+
+async function endDeadLetters({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  const { rejected } = installation.events;
+  const sees = [rejected, "status 422"];
+  await visit(tab, { name: "dead-letters", path: "/dead-letters", heading: "Dead letters", sees });
+  await page.getByRole("region", { name: "Dead letters by reason" }).getByRole("link", { name: "status 422" }).click();
+  await page.waitForURL(/partner=default%2Fnorth-ledger&reason=status_422$/u);
+  await page.getByRole("button", { name: "Redrive all that match" }).click();
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByRole("textbox", { name: "Type 1 to confirm" }).fill("1");
+  await page.getByRole("button", { name: "Redrive 1 delivery" }).click();
+  await page.getByText("0 delivered, 1 failed of 1").waitFor();
+  await visit(tab, { name: "dead-letters", path: "/dead-letters", heading: "Dead letters", sees });
+  await page
+    .getByRole("button", { name: `Acknowledge ${rejected} for default/north-ledger` })
+    .first()
+    .click();
+  await page.getByLabel("Note, if any").fill("paid by hand");
+  expect(await tab.audit()).toEqual([]);
+  await page.getByRole("button", { name: "Acknowledge", exact: true }).first().click();
+  await page.getByText("No dead letters", { exact: true }).waitFor();
 }
 
 const partnerPages = ["/", "/partners", "/events", "/dead-letters", "/replays", "/partners/default/acme-payments"];
