@@ -5,6 +5,7 @@ import { Refusal, type FieldError } from "../errors/refusal.ts";
 import { parseJson } from "../json/json-body.ts";
 import { isTime } from "../webhooks/replay/request-forms.ts";
 import { objectName, type Edit } from "./edited-config.ts";
+import { manifestProblem, manifestsLengthMax, readManifests } from "./read-manifests.ts";
 
 /** The valid body of `POST /v1/preview`. */
 export interface PreviewRequest extends Edit {
@@ -26,13 +27,19 @@ const members = {
     mustBe: `a list of at most ${resourcesMax} WebhookPartner, MetricCatalog and QueryClassQuota objects`,
     accepts: (value: unknown) => Array.isArray(value) && value.length <= resourcesMax,
   },
+  manifests: {
+    mustBe: `YAML of such objects, at most ${manifestsLengthMax} characters`,
+    accepts: (value: unknown) => typeof value === "string" && value.length <= manifestsLengthMax,
+  },
   prune: { mustBe: "true or false", accepts: (value: unknown) => typeof value === "boolean" },
   from: { mustBe: moment, accepts: isTime },
   to: { mustBe: moment, accepts: isTime },
 } as const;
 
+/** Exactly one of resources and manifests. */
 interface Body {
-  readonly resources: readonly unknown[];
+  readonly resources?: readonly unknown[];
+  readonly manifests?: string;
   readonly prune?: boolean;
   readonly from?: string;
   readonly to?: string;
@@ -45,9 +52,9 @@ export async function parsePreviewRequest(bytes: Uint8Array): Promise<PreviewReq
     throw new Refusal("invalid_request", "The body is a JSON object with resources.");
   }
   refuseProblems(memberProblems(value));
-  const { resources, prune = false, from, to } = value as Body;
+  const { resources = [], manifests, prune = false, from, to } = value as Body;
   return {
-    resources: await validResources(resources),
+    resources: await validResources(manifests === undefined ? placed(resources) : await placedManifests(manifests)),
     prune,
     ...(from === undefined ? {} : { fromMs: Date.parse(from) }),
     ...(to === undefined ? {} : { toMs: Date.parse(to) }),
@@ -61,28 +68,63 @@ function memberProblems(value: object): readonly FieldError[] {
     .map(([field]) => ({ field, code: "unknown", detail: `${field} is no member of this request; remove it` }));
   const invalid = Object.entries(members).flatMap(([field, { accepts, mustBe }]): FieldError[] => {
     const member: unknown = Reflect.get(value, field);
-    if (member === undefined && field !== "resources") return [];
+    if (member === undefined) return [];
     return accepts(member) ? [] : [{ field, code: "invalid", detail: `${field} must be ${mustBe}` }];
   });
-  const { from, to } = value as Partial<Body>;
+  const { resources, manifests, from, to } = value as Body;
+  const isOne = (resources === undefined) !== (manifests === undefined);
+  const objects = isOne
+    ? []
+    : [
+        {
+          field: "resources",
+          code: "invalid",
+          detail: `Give either resources, ${members.resources.mustBe}, or manifests`,
+        },
+      ];
   const isReversed = isTime(from) && isTime(to) && Date.parse(from) >= Date.parse(to);
   const order = isReversed ? [{ field: "to", code: "invalid", detail: "to must be later than from" }] : [];
-  return [...unknown, ...invalid, ...order];
+  return [...unknown, ...invalid, ...objects, ...order];
+}
+
+/** An object of a request, and how its faults name their place. */
+interface PlacedObject {
+  readonly value: unknown;
+  readonly problemAt: (field: string, message: string) => FieldError;
+}
+
+function placed(resources: readonly unknown[]): readonly PlacedObject[] {
+  return resources.map((value, index) => {
+    const at = `resources[${index}]`;
+    return { value, problemAt: (field, message) => problemAt(field === "" ? at : `${at}.${field}`, message) };
+  });
+}
+
+/** @throws Refusal `invalid_request` when a document cannot be read */
+async function placedManifests(text: string): Promise<readonly PlacedObject[]> {
+  const { objects, problems } = await readManifests(text);
+  refuseProblems(problems);
+  if (objects.length > resourcesMax) {
+    refuseProblems([{ field: "manifests", code: "invalid", detail: `manifests must be ${members.resources.mustBe}` }]);
+  }
+  return objects.map(({ value, lineOf }) => ({
+    value,
+    problemAt: (field, message) => manifestProblem(lineOf(field), field === "" ? message : `${field}: ${message}`),
+  }));
 }
 
 /** The resources with every default. The wait between some of them lets other requests proceed. */
-async function validResources(values: readonly unknown[]): Promise<readonly Resource[]> {
+async function validResources(objects: readonly PlacedObject[]): Promise<readonly Resource[]> {
   const resources: Resource[] = [];
   const problems: FieldError[] = [];
   const names = new Set<string>();
-  for (const [index, value] of values.entries()) {
+  for (const [index, { value, problemAt: at }] of objects.entries()) {
     if (index % validationsAtOnce === 0) await setImmediate();
-    const at = `resources[${index}]`;
     const { resource, problems: found } = validateResource(namespaced(value));
-    problems.push(...found.map(({ field, message }) => problemAt(field === "" ? at : `${at}.${field}`, message)));
+    problems.push(...found.map(({ field, message }) => at(field, message)));
     if (resource === undefined) continue;
     const name = objectName(resource.kind, resource.metadata);
-    if (names.has(name)) problems.push(problemAt(`${at}.metadata.name`, `${name} is given twice; give it once`));
+    if (names.has(name)) problems.push(at("metadata.name", `${name} is given twice; give it once`));
     names.add(name);
     resources.push(resource);
   }

@@ -232,9 +232,9 @@ const table = `
       metrics/metrics-api.ts prometheus/language/ prometheus/compile/ prometheus/evaluate/ prometheus/answer/
   runtime/preview/simulation/ < crds/ webhooks/settlement/
   runtime/preview/ <
-      crds/ bounds/ pods/ errors/ json/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
-      webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/history/
-      webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
+      crds/ bounds/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
+      webhooks/log.ts webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
+      webhooks/history/ webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
   runtime/http/authentication/ < bounds/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ <

@@ -35,6 +35,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       },
       {
         kind: "added",
+        surface: "preview",
+        what: "manifests of POST /v1/preview: YAML documents in place of resources",
+      },
+      {
+        kind: "added",
         surface: "webhooks",
         what: "GET /webhooks/replay: the replays and redrives that a token may see, with who asked for what",
       },

@@ -1,9 +1,11 @@
 import { queryEffects } from "../../metrics/query-effect.ts";
 import { resourcesMax } from "../../preview/preview-request.ts";
+import { manifestsLengthMax } from "../../preview/read-manifests.ts";
 import { askedTime } from "./common-schemas.ts";
 import {
   closedObject,
   count,
+  described,
   flag,
   list,
   object,
@@ -22,8 +24,10 @@ const figures = ref("PreviewedFigures");
 /** Requests and responses of previews. */
 export const previewSchemas: SchemaSet = {
   PreviewRequest: closedObject(
-    { resources: list({ type: "object" }, { maxItems: resourcesMax }) },
+    {},
     {
+      resources: described(list({ type: "object" }, { maxItems: resourcesMax }), "Either these or manifests"),
+      manifests: text({ maxLength: manifestsLengthMax, description: "The same as YAML documents" }),
       prune: {
         ...flag,
         description: "True when objects that are not in resources would be removed. Default: they stay",
