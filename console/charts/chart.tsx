@@ -15,18 +15,34 @@ interface ChartProps {
   readonly format?: (value: number) => string;
   /** @default 220 */
   readonly heightPx?: number;
+  /** True: the axis spans the values only, so that small changes are seen. @default it begins at zero */
+  readonly isFitted?: boolean;
 }
 
 const heightPxDefault = 220;
 
 /** A chart over time with its legend, and the same figures as a table. */
-export function Chart({ title, series, format = formatNumber, heightPx = heightPxDefault }: ChartProps): JSX.Element {
+export function Chart({
+  title,
+  series,
+  format = formatNumber,
+  heightPx = heightPxDefault,
+  isFitted = false,
+}: ChartProps): JSX.Element {
   const columns = useMemo(() => alignSeries(series), [series]);
   const [point, setPoint] = useState<number | null>(null);
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
-      <Canvas title={title} series={series} columns={columns} format={format} heightPx={heightPx} onPoint={setPoint} />
+      <Canvas
+        title={title}
+        series={series}
+        columns={columns}
+        format={format}
+        heightPx={heightPx}
+        isFitted={isFitted}
+        onPoint={setPoint}
+      />
       <Legend series={series} columns={columns} format={format} point={point} />
       <details>
         <summary>The same as a table</summary>
@@ -45,10 +61,11 @@ interface PartProps {
 interface CanvasProps extends PartProps {
   readonly title: string;
   readonly heightPx: number;
+  readonly isFitted: boolean;
   readonly onPoint: (index: number | null) => void;
 }
 
-function Canvas({ title, series, columns, format, heightPx, onPoint }: CanvasProps): JSX.Element {
+function Canvas({ title, series, columns, format, heightPx, isFitted, onPoint }: CanvasProps): JSX.Element {
   const target = useRef<HTMLDivElement>(null);
   const { shown } = useTheme();
   useEffect(() => {
@@ -59,7 +76,7 @@ function Canvas({ title, series, columns, format, heightPx, onPoint }: CanvasPro
     const size = new ResizeObserver(() => drawing?.resize(element.clientWidth));
     void import("./draw-chart.ts").then(({ drawChart }) => {
       if (!isHere) return;
-      drawing = drawChart({ target: element, series, columns, heightPx, format, onPoint });
+      drawing = drawChart({ target: element, series, columns, heightPx, isFitted, format, onPoint });
       size.observe(element);
     });
     return () => {
@@ -67,7 +84,7 @@ function Canvas({ title, series, columns, format, heightPx, onPoint }: CanvasPro
       size.disconnect();
       drawing?.remove();
     };
-  }, [series, columns, format, heightPx, onPoint, shown]);
+  }, [series, columns, format, heightPx, isFitted, onPoint, shown]);
   const label = `${title}. ${describeSeries(series, format)}`;
   const height = heightPx === heightPxDefault ? "canvas" : "canvas tall";
   return <div ref={target} class={height} role="img" aria-label={label} />;

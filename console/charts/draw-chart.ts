@@ -8,6 +8,8 @@ export interface DrawOptions {
   readonly series: readonly ChartSeries[];
   readonly columns: ChartColumns;
   readonly heightPx: number;
+  /** True: the axis spans the values only. */
+  readonly isFitted: boolean;
   readonly format: (value: number) => string;
   /** Index of the time under the pointer; null when it leaves. */
   readonly onPoint: (index: number | null) => void;
@@ -26,7 +28,7 @@ const barShare = 0.7;
 const pointPx = 5;
 
 /** Draws a chart in the colours of the style sheet. */
-export function drawChart({ target, series, columns, heightPx, format, onPoint }: DrawOptions): Drawing {
+export function drawChart({ target, series, columns, heightPx, isFitted, format, onPoint }: DrawOptions): Drawing {
   const style = getComputedStyle(target);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis = {
@@ -41,7 +43,7 @@ export function drawChart({ target, series, columns, heightPx, format, onPoint }
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { show: series.length <= seriesColors } },
       tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1_000), "Etc/UTC"),
-      scales: { y: { range: rangeOf } },
+      scales: { y: { range: isFitted ? fittedRange : rangeOf } },
       axes: [axis, { ...axis, size: axisPx, values: (_plot, ticks) => ticks.map((tick) => format(tick)) }],
       series: [{}, ...series.map((one, index) => lineOf(one, color(`--series-${(index % seriesColors) + 1}`)))],
       hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
@@ -79,4 +81,11 @@ function lonePoints({ data }: Plot, column: number): number[] {
 function rangeOf(_plot: Plot, least: number | null, most: number | null): [number, number] {
   const [low, high] = [Math.min(least ?? 0, 0), Math.max(most ?? 0, 0)];
   return high === low ? [low, low + 1] : [low, high + (high - low) * 0.05];
+}
+
+/** Just the values, with room on both sides; from zero for equal values. */
+function fittedRange(plot: Plot, least: number | null, most: number | null): [number, number] {
+  if (least === null || most === null || least === most) return rangeOf(plot, least, most);
+  const room = (most - least) * 0.1;
+  return [least >= 0 ? Math.max(0, least - room) : least - room, most + room];
 }

@@ -1,0 +1,123 @@
+import { changedQuery } from "../router/place.ts";
+import type { CheaperQuery } from "./types.ts";
+
+/** A query as the address of the page says it. */
+export interface AskedQuery {
+  /** Empty: no metric is chosen. */
+  readonly metric: string;
+  /** Empty: the metric's own. */
+  readonly agg: string;
+  readonly filters: Readonly<Record<string, string>>;
+  readonly groupBy: readonly string[];
+  /** A span that ends now, such as `3h`; empty between two times. */
+  readonly range: string;
+  /** ISO 8601; both are empty with a range. */
+  readonly from: string;
+  readonly to: string;
+  /** Empty: the server's choice. */
+  readonly step: string;
+  readonly downsample: string;
+  /** From 1. */
+  readonly page: number;
+  /** True when the query shall run; else only its plan is asked for. */
+  readonly runs: boolean;
+}
+
+/** Spans that end now. */
+export const ranges = ["15m", "1h", "3h", "6h", "24h", "7d", "30d"] as const;
+const rangeDefault = "1h";
+/** Series of one page: as many as a chart shows well. */
+const seriesShown = 20;
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
+
+/** Seconds of a duration such as `90s` or `3h`; undefined for another text. */
+export function secondsOf(duration: string): number | undefined {
+  const [, count, unit = ""] = /^(\d{1,9})([smhdw])$/u.exec(duration) ?? [];
+  const seconds = unitSeconds[unit];
+  return count === undefined || seconds === undefined ? undefined : Number(count) * seconds;
+}
+
+/** The query that an address says. Values that no form writes are kept for the server to judge. */
+export function askedQuery(query: URLSearchParams): AskedQuery {
+  const get = (name: string): string => query.get(name) ?? "";
+  const filters = [...query].flatMap(([name, value]) => {
+    const [, label] = /^filter\[(\w+)\]$/u.exec(name) ?? [];
+    return label === undefined || value === "" ? [] : [[label, value] as const];
+  });
+  const [from, to] = [get("from"), get("to")];
+  const isSpan = from === "" && to === "";
+  return {
+    metric: get("metric"),
+    agg: get("agg"),
+    filters: Object.fromEntries(filters),
+    groupBy: get("group_by")
+      .split(",")
+      .filter((label) => label !== ""),
+    range: isSpan ? (secondsOf(get("range")) === undefined ? rangeDefault : get("range")) : "",
+    from,
+    to,
+    step: get("step"),
+    downsample: get("downsample"),
+    page: Math.max(1, Math.trunc(Number(get("page"))) || 1),
+    runs: get("run") === "1",
+  };
+}
+
+/** Times as the API takes them. A range ends at `nowMs`. */
+export function timesOf(
+  { range, from, to }: AskedQuery,
+  nowMs: number,
+): { readonly from: string; readonly to: string } {
+  const seconds = secondsOf(range);
+  if (seconds === undefined) return { from, to };
+  return { from: new Date(nowMs - seconds * 1_000).toISOString(), to: new Date(nowMs).toISOString() };
+}
+
+/** The parameters of the API, `?metric=…`, for `/v1/metrics/query` and `/v1/metrics/plan`. */
+export function queryText(asked: AskedQuery, nowMs: number): string {
+  const { metric, agg, filters, groupBy, step, downsample, page } = asked;
+  const named = Object.entries(filters).map(([label, value]) => [`filter[${label}]`, value] as const);
+  return changedQuery(new URLSearchParams(), {
+    metric,
+    agg,
+    ...Object.fromEntries(named),
+    group_by: groupBy.join(","),
+    ...timesOf(asked, nowMs),
+    step,
+    downsample,
+    limit: String(seriesShown),
+    page: page === 1 ? "" : String(page),
+  });
+}
+
+/** The path of the values that a label has within the other filters and the times. */
+export function labelValuesPath(asked: AskedQuery, label: string, nowMs: number): string {
+  const others = Object.entries(asked.filters).filter(([name]) => name !== label);
+  const query = changedQuery(new URLSearchParams(), {
+    metric: asked.metric,
+    ...Object.fromEntries(others.map(([name, value]) => [`filter[${name}]`, value])),
+    ...timesOf(asked, nowMs),
+  });
+  return `/v1/metrics/labels/${encodeURIComponent(label)}/values${query}`;
+}
+
+/** The change of the address that asks a cheaper query. The times stay, since a range moves on with the clock. */
+export function cheaperChange({ step, downsample, query }: CheaperQuery): Readonly<Record<string, string>> {
+  const whole = new URLSearchParams(query ?? "");
+  const [newStep, newDownsample] = [step ?? whole.get("step"), downsample ?? whole.get("downsample")];
+  return {
+    ...(newStep === null ? {} : { step: newStep }),
+    ...(newDownsample === null ? {} : { downsample: newDownsample }),
+  };
+}
+
+/** What a cheaper query changes, in words: `a step of 5m`. */
+export function cheaperWords(suggestion: CheaperQuery): string {
+  const { step, downsample } = cheaperChange(suggestion);
+  const words = [
+    ...(step === undefined ? [] : [`a step of ${step}`]),
+    ...(downsample === undefined ? [] : [`a downsample of ${downsample}`]),
+  ];
+  return words.join(" and ");
+}

@@ -1,0 +1,60 @@
+import type { JSX } from "preact";
+import { useId, useState } from "preact/hooks";
+import { useSession } from "../api/session-context.ts";
+import { useRead } from "../api/use-read.ts";
+import { labelValuesPath, type AskedQuery } from "./asked-query.ts";
+import type { LabelValues } from "./types.ts";
+
+interface FilterInputProps {
+  readonly label: string;
+  readonly asked: AskedQuery;
+  readonly nowMs: number;
+}
+
+const valueLengthMax = 200;
+
+/** One filter. Its values are read when it gets the focus, since reading them takes tokens of the quota. */
+export function FilterInput({ label, asked, nowMs }: FilterInputProps): JSX.Element {
+  const id = useId();
+  const [isWanted, setWanted] = useState(false);
+  const { values, fault } = useValues(label, asked, isWanted ? nowMs : undefined);
+  return (
+    <label>
+      <span>{label}</span>
+      <input
+        type="text"
+        name={`filter[${label}]`}
+        value={asked.filters[label] ?? ""}
+        placeholder="any"
+        maxLength={valueLengthMax}
+        list={`${id}-values`}
+        autoComplete="off"
+        onFocus={() => setWanted(true)}
+        {...(fault === undefined ? {} : { "aria-describedby": `${id}-problem` })}
+      />
+      <datalist id={`${id}-values`}>
+        {values.map((value) => (
+          <option key={value} value={value} />
+        ))}
+      </datalist>
+      {fault === undefined ? null : (
+        <span id={`${id}-problem`} class="hint">
+          No values to choose from: {fault}
+        </span>
+      )}
+    </label>
+  );
+}
+
+/** Values of a label: for tenants those of the token, for others those of the API. @param nowMs undefined: none */
+function useValues(
+  label: string,
+  asked: AskedQuery,
+  nowMs: number | undefined,
+): { readonly values: readonly string[]; readonly fault: string | undefined } {
+  const { me } = useSession();
+  const own = label === "tenant" && me !== undefined && !me.tenants.includes("*") ? me.tenants : undefined;
+  const path = nowMs === undefined || own !== undefined ? undefined : labelValuesPath(asked, label, nowMs);
+  const { data, problem } = useRead<LabelValues>(path);
+  return { values: own ?? data?.data ?? [], fault: problem?.detail };
+}

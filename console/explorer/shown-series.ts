@@ -1,0 +1,51 @@
+import type { ChartSeries } from "../charts/chart-data.ts";
+import { formatMs } from "../parts/format.ts";
+import { secondsOf } from "./asked-query.ts";
+import type { QueryAnswer, QueryItem } from "./types.ts";
+
+/** A difference of times that is no gap yet: steps of a store may begin a little late. */
+const gapFactor = 1.5;
+
+/** The series of an answer with a null in each gap, so that no line is drawn over it. */
+export function shownSeries({ data, meta }: QueryAnswer): readonly ChartSeries[] {
+  const stepMs = (secondsOf(meta.step) ?? 0) * 1_000;
+  return data.map((item) => ({ label: seriesLabel(item), points: withGaps(item, stepMs) }));
+}
+
+function withGaps({ points }: QueryItem, stepMs: number): ChartSeries["points"] {
+  const shown: [number, number | null][] = [];
+  let beforeMs: number | undefined;
+  for (const [at, value] of points) {
+    const atMs = Date.parse(at);
+    if (beforeMs !== undefined && stepMs > 0 && atMs - beforeMs > stepMs * gapFactor) {
+      shown.push([beforeMs + stepMs, null]);
+    }
+    shown.push([atMs, value]);
+    beforeMs = atMs;
+  }
+  return shown;
+}
+
+/** The labels of a series, `region=eu, psp=north`; its metric without labels. */
+export function seriesLabel({ metric, labels }: Pick<QueryItem, "metric" | "labels">): string {
+  const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return named.length === 0 ? metric : named.join(", ");
+}
+
+/** Points of all series, for a sentence. */
+export function pointCountOf({ data }: QueryAnswer): number {
+  return data.reduce((sum, { points }) => sum + points.length, 0);
+}
+
+const small = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
+const large = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const shares = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 3 });
+const largeFrom = 10_000;
+
+/** How values of a unit are written. */
+export function formatOfUnit(unit: string): (value: number) => string {
+  if (unit === "ratio") return (value) => shares.format(value);
+  if (unit === "ms") return formatMs;
+  if (unit === "s") return (value) => formatMs(value * 1_000);
+  return (value) => (Math.abs(value) < largeFrom ? small : large).format(value);
+}

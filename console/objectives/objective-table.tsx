@@ -1,0 +1,75 @@
+// Objectives with their budgets: the list, and the parts of one of them. Queries of metrics are elsewhere.
+import type { JSX } from "preact";
+import { Badge } from "../parts/badge.tsx";
+import { Bar } from "../parts/bar.tsx";
+import { DataTable, type Column } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { formatNumber, formatShare } from "../parts/format.ts";
+import { Link, useQueryState } from "../router/router.tsx";
+import { formatSli } from "./format-sli.ts";
+import { budgetLeft, budgetTone, objectivePath } from "./objective-view.ts";
+import type { Objective } from "./types.ts";
+
+const toneOfStatus = { critical: "bad", insufficient_data: "quiet" } as const;
+
+/** The status of an objective. */
+export function ObjectiveStatus({ status }: Pick<Objective, "status">): JSX.Element {
+  const tone = status === "critical" || status === "insufficient_data" ? { tone: toneOfStatus[status] } : {};
+  return <Badge state={status} {...tone} />;
+}
+
+/** The budget of an objective as a bar with its share. */
+export function BudgetBar({ objective }: { readonly objective: Objective }): JSX.Element {
+  const left = budgetLeft(objective);
+  const text = left === undefined ? "unknown" : formatShare(left);
+  return (
+    <div class="bar-cell">
+      <Bar share={left ?? null} label={`Budget left of ${objective.name}: ${text}`} tone={budgetTone(left)} />
+      <span class="number">{text}</span>
+    </div>
+  );
+}
+
+/** Objectives, those that need a person first. */
+export function ObjectiveTable({ objectives }: { readonly objectives: readonly Objective[] }): JSX.Element {
+  const { query } = useQueryState();
+  const columns: readonly Column<Objective>[] = [
+    {
+      header: "Objective",
+      cell: (one) => <Link to={objectivePath(one, query)}>{one.title ?? one.name}</Link>,
+    },
+    { header: "Status", cell: ObjectiveStatus },
+    { header: "Budget left", cell: (one) => <BudgetBar objective={one} /> },
+    { header: "SLI", cell: ({ sli }) => formatSli(sli), isNumber: true },
+    { header: "Target", cell: ({ objective }) => formatSli(objective), isNumber: true },
+    { header: "Fast burn", cell: ({ burn }) => formatNumber(burn.fast?.rate), isNumber: true },
+    { header: "Slow burn", cell: ({ burn }) => formatNumber(burn.slow?.rate), isNumber: true },
+    { header: "Window", cell: ({ window_days: days }) => `${days} d`, isNumber: true },
+    { header: "Domain", cell: ({ domain }) => domain },
+    {
+      header: "Regions",
+      cell: ({ regions }) => <span class="one-line">{regions.map(({ region }) => region).join(", ")}</span>,
+    },
+  ];
+  return (
+    <DataTable
+      caption="Objectives"
+      columns={columns}
+      rows={objectives.toSorted((one, other) => rank(one) - rank(other))}
+      rowKey={({ domain, name, regions }) => [domain, name, ...regions.map(({ region }) => region)].join(" ")}
+      empty={
+        <Empty
+          title="No objectives"
+          why="No metric that your token may read has an objective that fits."
+          next="Add slos to a MetricCatalog, or take a filter away."
+        />
+      }
+    />
+  );
+}
+
+const order: readonly Objective["status"][] = ["critical", "increasing", "recovering", "insufficient_data", "ok"];
+
+function rank({ status }: Objective): number {
+  return order.indexOf(status);
+}

@@ -1,0 +1,40 @@
+import type { ChartSeries } from "../charts/chart-data.ts";
+import type { Tone } from "../parts/badge.tsx";
+import { changedQuery, pathTo } from "../router/place.ts";
+import type { HistoryAnswer, Objective } from "./types.ts";
+
+/** Parameters that narrow objectives, in the address and in the API. */
+export const objectiveParameters = ["domain", "region", "tenant", "environment"] as const;
+
+/** The share of its error budget that an objective still has: 1 is all, below 0 is overspent. Undefined: unknown. */
+export function budgetLeft({
+  error_budget: { total, remaining },
+}: Pick<Objective, "error_budget">): number | undefined {
+  return remaining === undefined || total <= 0 ? undefined : remaining / total;
+}
+
+/** How a budget is drawn. */
+export function budgetTone(left: number | undefined): Tone {
+  if (left === undefined) return "quiet";
+  if (left <= 0) return "bad";
+  return left < 0.25 ? "warn" : "good";
+}
+
+/** The budget that was left over time, as shares of the whole budget. A null of the API stays a gap. */
+export function burnDown({ data, meta }: HistoryAnswer): readonly ChartSeries[] {
+  const total = 1 - meta.objective;
+  const points = data.map(
+    ({ at, remaining }) => [Date.parse(at), remaining === null || total <= 0 ? null : remaining / total] as const,
+  );
+  return [{ label: "Budget left", kind: "area", points }];
+}
+
+/** The parameters of an address that narrow objectives, for the API. */
+export function narrowing(query: URLSearchParams): Readonly<Record<string, string>> {
+  return Object.fromEntries(objectiveParameters.map((name) => [name, query.get(name) ?? ""]));
+}
+
+/** The page of one objective, as its list shows it. */
+export function objectivePath({ name, domain, tenant }: Objective, query: URLSearchParams): string {
+  return pathTo("slos", name) + changedQuery(new URLSearchParams(), { ...narrowing(query), domain, tenant });
+}

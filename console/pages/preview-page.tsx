@@ -1,0 +1,70 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useSend } from "../api/use-send.ts";
+import { Page } from "../parts/page.tsx";
+import { ProblemNotice } from "../parts/problem-notice.tsx";
+import { ManifestField } from "../preview/manifest-field.tsx";
+import type { Preview } from "../preview/types.ts";
+import { pathTo } from "../router/place.ts";
+import { useRouter } from "../router/router.tsx";
+
+const hourMs = 3_600_000;
+const spans = [
+  ["1", "the last hour"],
+  ["24", "the last day"],
+  ["168", "the last week"],
+] as const;
+
+/** `/preview`: what an edit of resources would do, before it is applied. The result has an address of its own. */
+export function PreviewPage(): JSX.Element {
+  const { go } = useRouter();
+  const [manifests, setManifests] = useState("");
+  const { send, isSending, problem, clear } = useSend<Preview>();
+  const start = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const values = new FormData(event.currentTarget as HTMLFormElement);
+    const from = new Date(Date.now() - Number(values.get("hours")) * hourMs).toISOString();
+    const body = { manifests, prune: values.get("prune") === "on", from };
+    const answer = await send("/v1/preview", { method: "POST", body });
+    if (answer !== undefined) go(pathTo("preview", answer.body.preview_id));
+  };
+  return (
+    <Page
+      title="Preview of an edit"
+      lead="Compares edited resources with the applied configuration. It changes nothing; kubectl applies an edit."
+    >
+      <form class="preview-form" onSubmit={(event) => void start(event)}>
+        <ManifestField
+          text={manifests}
+          onText={(text) => {
+            setManifests(text);
+            clear();
+          }}
+        />
+        <div class="filters">
+          <label>
+            <span>Events and attempts of</span>
+            <select name="hours" defaultValue="24">
+              {spans.map(([hours, label]) => (
+                <option key={hours} value={hours} selected={hours === "24"}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          </label>
+          <fieldset class="choices">
+            <legend>Other resources</legend>
+            <label>
+              <input type="checkbox" name="prune" />
+              those that the edit does not hold are removed
+            </label>
+          </fieldset>
+          <button type="submit" class="primary" disabled={isSending || manifests.trim() === ""}>
+            {isSending ? "Asking" : "Preview"}
+          </button>
+        </div>
+      </form>
+      {problem === undefined ? null : <ProblemNotice problem={problem} />}
+    </Page>
+  );
+}

@@ -1,0 +1,66 @@
+import type { JSX } from "preact";
+import { useRead } from "../api/use-read.ts";
+import type { PageProps } from "../page-entry.ts";
+import { Badge } from "../parts/badge.tsx";
+import { Facts } from "../parts/data-table.tsx";
+import { formatNumber, formatTime } from "../parts/format.ts";
+import { Moment } from "../parts/moment.tsx";
+import { Page } from "../parts/page.tsx";
+import { Reading } from "../parts/reading.tsx";
+import { EventEffect } from "../preview/event-effect.tsx";
+import { QueryEffect } from "../preview/query-effect.tsx";
+import { ResourceEffect } from "../preview/resource-effect.tsx";
+import { SimulatedEffect } from "../preview/simulated-effect.tsx";
+import type { Preview } from "../preview/types.ts";
+import { Link } from "../router/router.tsx";
+
+const everySeconds = 1;
+
+/** `/preview/:id`: progress and result of a preview, which the server keeps for a day. */
+export function PreviewResultPage({ parameters }: PageProps): JSX.Element {
+  const path = `/v1/preview/${encodeURIComponent(parameters["id"] ?? "")}`;
+  const first = useRead<Preview>(path);
+  const isOpen = first.data !== undefined && !isOver(first.data);
+  const next = useRead<Preview>(isOpen ? path : undefined, { everySeconds });
+  // The newest answer stays once the preview is over.
+  const read = next.data === undefined ? first : next;
+  return (
+    <Page
+      title="Preview"
+      lead="What is exact was computed from records; what is simulated stands apart and is an estimate."
+      actions={<Link to="/preview">Another edit</Link>}
+    >
+      <Reading read={read} what="the preview" lines={20}>
+        {(preview) => <Outcome preview={preview} />}
+      </Reading>
+    </Page>
+  );
+}
+
+function isOver({ status }: Preview): boolean {
+  return status === "completed" || status === "failed";
+}
+
+function Outcome({ preview }: { readonly preview: Preview }): JSX.Element {
+  const { status, created_at: createdAt, events, queries, detail } = preview;
+  return (
+    <>
+      <Facts
+        facts={[
+          ["State", <Badge key="state" state={status} />],
+          ["Started", <Moment key="at" at={createdAt} />],
+          ["Events compared", events === null ? undefined : formatNumber(events.read)],
+          ["Window", events === null ? undefined : `${formatTime(events.from)} to ${formatTime(events.to)}`],
+          ["Reason", detail ?? undefined],
+        ]}
+      />
+      <div class="hidden" role="status">
+        {isOver(preview) ? `The preview is ${status}` : "The preview is under way"}
+      </div>
+      <ResourceEffect resources={preview.resources} />
+      {events === null ? null : <EventEffect events={events} isOver={isOver(preview)} />}
+      <QueryEffect queries={queries} />
+      {events === null ? null : <SimulatedEffect simulation={events.simulated} isOver={isOver(preview)} />}
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+import type { JSX } from "preact";
+import { DataTable } from "../parts/data-table.tsx";
+import { Empty } from "../parts/empty.tsx";
+import { formatNumber, formatTime } from "../parts/format.ts";
+import { Section } from "../parts/page.tsx";
+import { pathTo } from "../router/place.ts";
+import { Link } from "../router/router.tsx";
+import type { PreviewedEvents } from "./types.ts";
+
+interface EventEffectProps {
+  readonly events: PreviewedEvents;
+  readonly isOver: boolean;
+}
+
+/** Who gets the recorded events, and which recorded attempts stay as they were. */
+export function EventEffect({ events, isOver }: EventEffectProps): JSX.Element {
+  const { deliveries, unrouted } = events;
+  return (
+    <>
+      <Section title="Recorded events" lead={`Exact. ${coverageOf(events, isOver)}`}>
+        <p>
+          Deliveries {formatNumber(deliveries.before)} → <strong>{formatNumber(deliveries.after)}</strong>, events
+          without a partner {formatNumber(unrouted.before)} → <strong>{formatNumber(unrouted.after)}</strong>.
+        </p>
+        <PartnerTable events={events} isOver={isOver} />
+      </Section>
+      <AttemptSection events={events} />
+    </>
+  );
+}
+
+function coverageOf({ read, complete, oldest_event: oldest }: PreviewedEvents, isOver: boolean): string {
+  const count = `${formatNumber(read)} events were compared.`;
+  const since = oldest === null ? "None is stored." : `The oldest stored one is of ${formatTime(oldest)}.`;
+  if (!isOver) return `${count} More follow.`;
+  return complete ? `${count} ${since}` : `${count} ${since} The count ended before the end of the window.`;
+}
+
+function PartnerTable({ events: { partners }, isOver }: EventEffectProps): JSX.Element {
+  return (
+    <DataTable
+      caption="Partners whose events differ"
+      rows={partners}
+      rowKey={({ partner }) => partner}
+      columns={[
+        { header: "Partner", cell: ({ partner }) => partner },
+        { header: "Before", cell: ({ before }) => formatNumber(before), isNumber: true },
+        { header: "After", cell: ({ after }) => formatNumber(after), isNumber: true },
+        { header: "Gains", cell: ({ gained }) => formatNumber(gained), isNumber: true },
+        { header: "Loses", cell: ({ lost }) => formatNumber(lost), isNumber: true },
+        { header: "First gained", cell: ({ gained_ids: ids }) => <EventLinks ids={ids} /> },
+        { header: "First lost", cell: ({ lost_ids: ids }) => <EventLinks ids={ids} /> },
+      ]}
+      empty={
+        isOver ? (
+          <Empty title="No partner gains or loses an event" why="The edit routes the recorded events as before." />
+        ) : (
+          <p class="quiet">No difference so far.</p>
+        )
+      }
+    />
+  );
+}
+
+function EventLinks({ ids }: { readonly ids: readonly string[] }): JSX.Element {
+  return (
+    <ul class="plain">
+      {ids.map((id) => (
+        <li key={id}>
+          <Link to={pathTo("events", id)}>{id}</Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const exactness = "Exact up to the first instant that the edit moves.";
+
+function AttemptSection({ events: { attempts } }: Pick<EventEffectProps, "events">): JSX.Element | null {
+  if (attempts.partners.length === 0) return null;
+  const skipped = attempts.skipped === 0 ? "" : ` ${formatNumber(attempts.skipped)} more were beyond the limit.`;
+  return (
+    <Section
+      title="Recorded attempts"
+      lead={`${exactness} Attempts of ${formatNumber(attempts.events)} events.${skipped}`}
+    >
+      <DataTable
+        caption="Recorded attempts by partner"
+        rows={attempts.partners}
+        rowKey={({ partner }) => partner}
+        columns={[
+          { header: "Partner", cell: ({ partner }) => partner },
+          { header: "As recorded", cell: ({ exact }) => formatNumber(exact), isNumber: true },
+          { header: "At other times", cell: ({ moved }) => formatNumber(moved), isNumber: true },
+          { header: "Gone", cell: ({ gone }) => formatNumber(gone), isNumber: true },
+          { header: "Tried again", cell: ({ would_retry: count }) => formatNumber(count), isNumber: true },
+          { header: "Ended before", cell: ({ would_end: count }) => formatNumber(count), isNumber: true },
+        ]}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,50 @@
+// The quotas of the token as rows with a bar. What a query costs is said by its plan, elsewhere.
+import type { Tone } from "../parts/badge.tsx";
+import { formatNumber } from "../parts/format.ts";
+import type { Quota } from "./types.ts";
+
+/** One limit that goes down while requests run. */
+export interface QuotaRow {
+  readonly name: string;
+  readonly left: number;
+  readonly most: number;
+  /** How it comes back. */
+  readonly refill: string;
+}
+
+const requestsName = "Requests";
+const costName = "Cost units";
+
+/** The limits of a class, then those of metrics with limits of their own. */
+export function quotaRows(quota: Quota): readonly QuotaRow[] {
+  const { concurrent, metrics = [] } = quota;
+  const atOnce: QuotaRow = {
+    name: "At once",
+    left: Math.max(0, concurrent.limit - concurrent.used),
+    most: concurrent.limit,
+    refill: `${formatNumber(concurrent.used)} under way in the pod that answers`,
+  };
+  const own = metrics.flatMap(({ metric, ...buckets }) =>
+    bucketRows(buckets).map((row) => ({ ...row, name: `${row.name} of ${metric}` })),
+  );
+  return [...bucketRows(quota), atOnce, ...own];
+}
+
+function bucketRows({ requests, cost }: Pick<Quota, "requests" | "cost">): readonly QuotaRow[] {
+  return [
+    ...(requests === null
+      ? []
+      : [rowOf(requestsName, requests, `${formatNumber(requests.limit_per_second)} a second`)]),
+    ...(cost === null ? [] : [rowOf(costName, cost, `${formatNumber(cost.limit_per_minute)} a minute`)]),
+  ];
+}
+
+function rowOf(name: string, { remaining, burst }: { remaining: number; burst: number }, refill: string): QuotaRow {
+  return { name, left: remaining, most: burst, refill };
+}
+
+/** How a limit is drawn. */
+export function quotaTone({ left, most }: Pick<QuotaRow, "left" | "most">): Tone {
+  if (left <= 0) return "bad";
+  return left < most / 4 ? "warn" : "good";
+}

@@ -1,0 +1,155 @@
+import { execFileSync } from "node:child_process";
+import { assert, constantFrom, property, string } from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  askedQuery,
+  cheaperChange,
+  cheaperWords,
+  labelValuesPath,
+  queryText,
+} from "../../console/explorer/asked-query.ts";
+import { curlLine, inShell, promqlLine } from "../../console/explorer/command-lines.ts";
+import { formatOfUnit, seriesLabel, shownSeries } from "../../console/explorer/shown-series.ts";
+import type { QueryAnswer } from "../../console/explorer/types.ts";
+
+const nowMs = Date.parse("2026-01-31T12:00:00.000Z");
+const textOf = (address: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(new URLSearchParams(queryText(askedQuery(new URLSearchParams(address)), nowMs)));
+
+describe("the query of an address", () => {
+  test.each([
+    [
+      "metric=cpu_util",
+      { metric: "cpu_util", from: "2026-01-31T11:00:00.000Z", to: "2026-01-31T12:00:00.000Z", limit: "20" },
+    ],
+    [
+      "metric=a&range=7d&step=5m&agg=max&group_by=region,psp&page=3",
+      {
+        metric: "a",
+        agg: "max",
+        group_by: "region,psp",
+        step: "5m",
+        page: "3",
+        limit: "20",
+        from: "2026-01-24T12:00:00.000Z",
+        to: "2026-01-31T12:00:00.000Z",
+      },
+    ],
+    ["metric=a&from=2026-01-01T00:00:00Z&range=7d", { metric: "a", from: "2026-01-01T00:00:00Z", limit: "20" }],
+    [
+      "metric=a&range=soon&page=-2&filter[tenant]=lumen&filter[psp]=",
+      {
+        metric: "a",
+        "filter[tenant]": "lumen",
+        limit: "20",
+        from: "2026-01-31T11:00:00.000Z",
+        to: "2026-01-31T12:00:00.000Z",
+      },
+    ],
+  ])("%s", (address, parameters) => {
+    expect(textOf(address)).toEqual(parameters);
+  });
+
+  test("holds any value as one parameter", () => {
+    assert(
+      property(string(), (value) => {
+        const address = new URLSearchParams({ metric: `m${value}`, "filter[psp]": `v${value}`, step: `s${value}` });
+        const found = textOf(address.toString());
+        expect(found).toMatchObject({ metric: `m${value}`, "filter[psp]": `v${value}`, step: `s${value}` });
+      }),
+    );
+  });
+
+  test("asks for the values of a label within the other filters", () => {
+    const asked = askedQuery(new URLSearchParams("metric=a&filter[tenant]=lumen&filter[psp]=north&range=1h"));
+    expect(labelValuesPath(asked, "psp", nowMs)).toBe(
+      "/v1/metrics/labels/psp/values?metric=a&filter%5Btenant%5D=lumen" +
+        "&from=2026-01-31T11%3A00%3A00.000Z&to=2026-01-31T12%3A00%3A00.000Z",
+    );
+  });
+});
+
+test.each([
+  [{ step: "5m" }, { step: "5m" }, "a step of 5m"],
+  [{ step: "5m", downsample: "1h" }, { step: "5m", downsample: "1h" }, "a step of 5m and a downsample of 1h"],
+  [{ query: "metric=a&step=1h&from=2026-01-01T00%3A00%3A00Z" }, { step: "1h" }, "a step of 1h"],
+  [{}, {}, ""],
+])("the cheaper query %o changes the address", (suggestion, change, words) => {
+  expect(cheaperChange(suggestion)).toEqual(change);
+  expect(cheaperWords(suggestion)).toBe(words);
+});
+
+const answerOf = (points: QueryAnswer["data"][number]["points"]): QueryAnswer => ({
+  data: [{ metric: "a", labels: {}, points }],
+  meta: {
+    from: "2026-01-31T12:00:00.000Z",
+    to: "2026-01-31T13:00:00.000Z",
+    step: "1m",
+    agg: "avg",
+    page: 1,
+    limit: 20,
+    total_series: 1,
+    has_more: false,
+    partial: false,
+    regions: [],
+  },
+});
+
+test("a gap is a gap: no line is drawn over it, and it is never zero", () => {
+  const at = (minute: number): string => new Date(nowMs + minute * 60_000).toISOString();
+  const [series] = shownSeries(
+    answerOf([
+      [at(1), 1],
+      [at(2), 0],
+      [at(7), 3],
+      [at(8), 4],
+    ]),
+  );
+  expect(series?.points.map(([atMs, value]) => [(atMs - nowMs) / 60_000, value])).toEqual([
+    [1, 1],
+    [2, 0],
+    [3, null],
+    [7, 3],
+    [8, 4],
+  ]);
+});
+
+test("a series is named by its labels", () => {
+  expect(seriesLabel({ metric: "a", labels: {} })).toBe("a");
+  expect(seriesLabel({ metric: "a", labels: { region: "eu", psp: "<b>" } })).toBe("region=eu, psp=<b>");
+});
+
+test.each([
+  ["ratio", 0.999_51, "99.951%"],
+  ["ratio", 0, "0%"],
+  ["ms", 1_250, "1.3 s"],
+  ["s", 0.25, "250 ms"],
+  ["messages", 0.001_234, "0.001234"],
+  ["messages", 1_234_567.89, "1,234,567.9"],
+])("a value of %s %d is written %s", (unit, value, text) => {
+  expect(formatOfUnit(unit)(value)).toBe(text);
+});
+
+const header = `-H "Authorization: Bearer $HELIOGRAPH_TOKEN"`;
+const quoted = String.raw`'http://h/v1?a=1&b='\'''`;
+
+describe("a command line", () => {
+  test("gives any text to the program as one word", () => {
+    assert(
+      property(string({ unit: constantFrom("'", '"', "$", "`", "\\", " ", "\n", "a", ";", "é") }), (text) => {
+        expect(execFileSync("sh", ["-c", `printf %s ${inShell(text)}`], { encoding: "utf8" })).toBe(text);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("leaves the token in the environment", () => {
+    expect(curlLine("http://h/v1?a=1&b='", "text/csv")).toBe(
+      `curl -sS --fail-with-body ${header} -H 'Accept: text/csv' ${quoted}`,
+    );
+    expect(promqlLine("http://h", "sum(a)", { start: "1", end: "2" })).toBe(
+      `curl -sS --fail-with-body ${header} -G --data-urlencode 'query=sum(a)'` +
+        ` --data-urlencode 'start=1' --data-urlencode 'end=2' 'http://h/prometheus/api/v1/query_range'`,
+    );
+  });
+});
