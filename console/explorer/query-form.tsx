@@ -181,7 +181,7 @@ function Times({ asked }: { readonly asked: AskedQuery }): JSX.Element {
 function GroupBy({ entry, asked }: Pick<QueryFormProps, "entry" | "asked">): JSX.Element | null {
   if (entry.labels.length === 0) return null;
   return (
-    <fieldset class="choices">
+    <fieldset class="check-list">
       <legend>Group by{entry.max_group_by > 0 ? `, at most ${entry.max_group_by}` : ""}</legend>
       {entry.labels.map((label) => (
         <label key={label}>

@@ -52,7 +52,7 @@ export function PreviewPage(): JSX.Element {
               ))}
             </select>
           </label>
-          <fieldset class="choices">
+          <fieldset class="check-list">
             <legend>Other resources</legend>
             <label>
               <input type="checkbox" name="prune" />

@@ -1,4 +1,166 @@
+import { expect } from "vitest";
+import type { Page } from "playwright-core";
 import type { PageAction } from "./console-visitor.ts";
 
+const dearQuery = "metric=auth_success_rate&range=1h&filter%5Btenant%5D=lumen&step=15s";
+const hostile = `<img src=x onerror="document.title='broken'">`;
+const quotaEdit = (name: string): string =>
+  `apiVersion: heliograph.dev/v1alpha1\nkind: QueryClassQuota\nmetadata: { name: ${JSON.stringify(name)} }\n` +
+  "spec: { class: C, limits: { maxSeries: 7 } }\n";
+
 /** What readers do on the pages of metrics, objectives, quotas and previews. */
-export const metricActions: readonly PageAction[] = [];
+export const metricActions: readonly PageAction[] = [
+  {
+    name: "picks a metric of the catalog, runs it, and gets the points of the API as a chart and a table",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      await visit(tab, {
+        name: "catalog",
+        path: "/explorer?find=settle",
+        reader: "tenant",
+        heading: "Explorer",
+        sees: [],
+      });
+      await page.getByRole("link", { name: "bet_settle_p99_ms" }).click();
+      await page.getByText("It costs about").waitFor();
+      expect(await page.getByRole("heading", { name: "Answer" }).count()).toBe(0);
+      await page.getByRole("checkbox", { name: "region" }).check();
+      const [answer] = await Promise.all([
+        page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),
+        page.getByRole("button", { name: "Run" }).click(),
+      ]);
+      await page.locator(".chart canvas").waitFor();
+      await page.getByText("The same as a table").click();
+      const { data } = (await answer.json()) as { data: readonly { points: readonly unknown[] }[] };
+      const points = data.reduce((sum, series) => sum + series.points.length, 0);
+      expect(points).toBeGreaterThan(0);
+      expect(await tableValues(page)).toBe(points);
+      expect(new URL(page.url()).searchParams.get("run")).toBe("1");
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "chooses a filter among the values that the stores hold",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const path = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen";
+      await visit(tab, { name: "explorer", path, heading: "Explorer", sees: ["It costs about"] });
+      const field = tab.page.getByLabel("region", { exact: true }).first();
+      await field.focus();
+      await tab.page.locator('datalist option[value="eu"]').waitFor({ state: "attached" });
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "is refused a dear query, takes the cheaper one by its button, and gets an answer",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const asked: string[] = [];
+      page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+      const path = `/explorer?${dearQuery}&run=1`;
+      await visit(tab, { name: "refused", path, heading: "Explorer", sees: ["This query would be refused"] });
+      expect(asked).toContain("/v1/metrics/plan");
+      expect(asked).not.toContain("/v1/metrics/query");
+      await page.getByRole("button", { name: /^Ask with a step of \S+ instead$/u }).click();
+      await page.getByText("Newest sample").waitFor();
+      expect(new URL(page.url()).searchParams.get("step")).not.toBe("15s");
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "of one tenant gets nothing of another one on any metrics page",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const query = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=vega&run=1";
+      await visit(tab, {
+        name: "other",
+        path: query,
+        reader: "tenant",
+        heading: "Explorer",
+        sees: ["This query would be refused"],
+      });
+      expect(await page.locator(".chart canvas").count()).toBe(0);
+      await visit(tab, {
+        name: "slos",
+        path: "/slos?tenant=vega",
+        reader: "tenant",
+        heading: "SLOs",
+        sees: ["vega is not"],
+      });
+      expect(await page.getByRole("table", { name: "Objectives" }).count()).toBe(0);
+      await visit(tab, { name: "slos", path: "/slos", reader: "tenant", heading: "SLOs", sees: ["Logging in"] });
+      await visit(tab, { name: "quotas", path: "/quotas", reader: "tenant", heading: "Quotas", sees: ["lumen-desk"] });
+      expect(await page.locator("main").innerText()).not.toContain("vega");
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "previews an edit written as YAML and gets its effect at an address of its own",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      await visit(tab, { name: "preview", path: "/preview", heading: "Preview of an edit", sees: [] });
+      await page.getByLabel("Edited resources, YAML").fill(`kind: Secret\nmetadata: { name: x }\n`);
+      await page.getByRole("button", { name: "Preview" }).click();
+      await page
+        .getByText(/line 1: .*kind Secret/u)
+        .first()
+        .waitFor();
+      await page.getByLabel("Edited resources, YAML").fill(quotaEdit("analytics"));
+      await page.getByRole("button", { name: "Preview" }).click();
+      await page.getByText("limits.maxSeries").first().waitFor();
+      await page.getByText("completed").first().waitFor();
+      await page.getByText("Nothing to simulate").waitFor();
+      expect(page.url()).toMatch(/\/console\/preview\/[\w-]+$/u);
+      expect(await tab.audit()).toEqual([]);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "sees hostile texts of stores, catalogs and edits as texts",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      await page.route("**/v1/metrics/**", async (route) => {
+        const response = await route.fetch();
+        // As if a store, a catalog or an objective held it.
+        const text = JSON.stringify(hostile).slice(1, -1);
+        const body = (await response.text()).replaceAll(
+          /"(?:Share of login attempts[^"]*|eu|Logging in)"/gu,
+          `"${text}"`,
+        );
+        await route.fulfill({ response, body });
+      });
+      const rows = [
+        { path: "/explorer", heading: "Explorer" },
+        {
+          path: "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen&group_by=region&run=1",
+          heading: "Explorer",
+        },
+        { path: "/slos?tenant=lumen", heading: "SLOs" },
+        { path: "/slos/login?tenant=lumen", heading: "SLO login" },
+      ];
+      for (const row of rows) await visit(tab, { ...row, name: "hostile", sees: [hostile] });
+      const unknown = `/explorer?metric=${encodeURIComponent(hostile)}`;
+      await visit(tab, { name: "hostile", path: unknown, heading: "Explorer", sees: [`No metric ${hostile}`] });
+      expect(await page.title()).toBe("Explorer · Heliograph");
+      expect(await page.locator("main img").count()).toBe(0);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+];
+
+/** Values in the table of the chart, without those of gaps. */
+async function tableValues(page: Page): Promise<number> {
+  const cells = await page.locator(".chart td.number").allInnerTexts();
+  return cells.filter((text) => text !== "–").length;
+}
