@@ -5,7 +5,7 @@ import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { AckPanel } from "../webhooks/ack-panel.tsx";
 import { DeadLetterCountsSection } from "../webhooks/dead-letter-counts.tsx";
-import { EventLink, PartnerLink, ReplayLink } from "../webhooks/links.tsx";
+import { EventLink, PartnerLink } from "../webhooks/links.tsx";
 import { StartReplay } from "../webhooks/start-replay.tsx";
 import type { DeadLetter } from "../webhooks/webhook-types.ts";
 import { Badge } from "../parts/badge.tsx";
@@ -17,8 +17,8 @@ import { Moment } from "../parts/moment.tsx";
 import { Page, Section } from "../parts/page.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
-import { changedQuery } from "../router/place.ts";
-import { useQueryState } from "../router/router.tsx";
+import { changedQuery, pathTo } from "../router/place.ts";
+import { Link, useQueryState } from "../router/router.tsx";
 
 const pageItems = 50;
 
@@ -89,13 +89,32 @@ export function DeadLettersPage(): JSX.Element {
 const columns: readonly Column<DeadLetter>[] = [
   { header: "Event", cell: ({ event_id }) => <EventLink id={event_id} /> },
   { header: "Ended", cell: ({ ended_at }) => <Moment at={ended_at} /> },
-  { header: "State", cell: ({ state }) => <Badge state={state} /> },
-  { header: "Reason", cell: ({ reason }) => formatWord(reason) },
-  { header: "Partner", cell: ({ partner }) => <PartnerLink partner={partner} /> },
+  {
+    header: "Ended as",
+    cell: ({ state, reason }) => (
+      <>
+        <Badge state={state} /> <span class="quiet">{formatWord(reason)}</span>
+      </>
+    ),
+  },
+  {
+    header: "Partner, tenant",
+    cell: ({ partner, tenant }) => (
+      <>
+        <PartnerLink partner={partner} /> <code>{tenant}</code>
+      </>
+    ),
+  },
   { header: "Type", cell: ({ type }) => <code>{type}</code> },
-  { header: "Tenant", cell: ({ tenant }) => <code>{tenant}</code> },
-  { header: "Attempts", cell: ({ attempts }) => formatNumber(attempts), isNumber: true },
-  { header: "Replay", cell: ({ replay_id: id }) => (id === null ? "–" : <ReplayLink id={id} />) },
+  {
+    header: "Attempts",
+    cell: ({ attempts, replay_id: id }) => (
+      <>
+        {formatNumber(attempts)}
+        {id === null ? null : <Link to={pathTo("replays", id)}> by replay</Link>}
+      </>
+    ),
+  },
 ];
 
 function ackColumn(choose: (letter: DeadLetter) => void): Column<DeadLetter> {
