@@ -35,6 +35,9 @@ export function narrowing(query: URLSearchParams): Readonly<Record<string, strin
 }
 
 /** The page of one objective, as its list shows it. */
-export function objectivePath({ name, domain, tenant }: Objective, query: URLSearchParams): string {
-  return pathTo("slos", name) + changedQuery(new URLSearchParams(), { ...narrowing(query), domain, tenant });
+export function objectivePath({ name, domain, tenant, regions }: Objective, query: URLSearchParams): string {
+  // Some objectives have a view for each region.
+  const [only, ...others] = regions.map(({ region }) => region);
+  const place = only === undefined || others.length > 0 ? {} : { region: only };
+  return pathTo("slos", name) + changedQuery(new URLSearchParams(), { ...narrowing(query), ...place, domain, tenant });
 }

@@ -25,9 +25,14 @@ describe("the budget of an objective", () => {
   });
 
   test("is on a page that names the view", () => {
-    const objective = { name: "a/b", domain: "pay", tenant: "lumen" } as Objective;
-    expect(objectivePath(objective, new URLSearchParams("region=eu&cursor=x"))).toBe(
-      "/slos/a%2Fb?domain=pay&region=eu&tenant=lumen",
+    const objective = {
+      name: "a/b",
+      domain: "pay",
+      tenant: "lumen",
+      regions: [{ region: "eu" }],
+    } as unknown as Objective;
+    expect(objectivePath(objective, new URLSearchParams("environment=prod&cursor=x"))).toBe(
+      "/slos/a%2Fb?domain=pay&region=eu&tenant=lumen&environment=prod",
     );
   });
 });
