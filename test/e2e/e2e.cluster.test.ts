@@ -166,6 +166,17 @@ describeOnCluster("helm install", () => {
     await waitFor(answered, { timeoutMs: arriveMsMax, pollMs: 500, what: "a value of the metric" });
     expect(await user.ask()).toEqual({ status: 200, value: metric.value });
   });
+
+  test("answers a client of Prometheus, for the tenant of its expression", async () => {
+    const average = (tenant: string): string =>
+      `avg(avg_over_time(${metric.id}{tenant="${tenant}",region="eu"}[1m])) > 0`;
+    expect(await user.evaluate(average("lumen"))).toMatchObject({
+      status: 200,
+      body: { status: "success", data: { resultType: "vector", result: [{ value: [expect.any(Number), "21.5"] }] } },
+    });
+    expect(await user.evaluate(average("umbra"))).toMatchObject({ status: 422, body: { errorType: "execution" } });
+    expect(await user.evaluate(metric.id)).toMatchObject({ status: 400, body: { errorType: "bad_data" } });
+  });
 });
 
 describeOnCluster("the chart's own test", () => {

@@ -12,6 +12,8 @@ export interface User {
   send(eventId: string): Promise<number>;
   /** Asks for the suite's metric; answers the status and its value. */
   ask(): Promise<{ readonly status: number; readonly value: number | undefined }>;
+  /** Evaluates an expression of PromQL at an instant, as a client of Prometheus; answers the status and the body. */
+  evaluate(expression: string): Promise<{ readonly status: number; readonly body: unknown }>;
   /** The history of an event, as a service account of the namespace sees it. @default the suite's caller */
   history(eventId: string, account?: string): Promise<{ readonly status: number; readonly body: EventHistory }>;
   /** What the partner has received so far. */
@@ -65,6 +67,11 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
       );
       const { data } = (await answer.json()) as { readonly data?: ReadonlyArray<{ readonly value: number }> };
       return { status: answer.status, value: data?.[0]?.value };
+    },
+    evaluate: async (expression) => {
+      const path = `/prometheus/api/v1/query?${new URLSearchParams({ query: expression }).toString()}`;
+      const answer = await request(api, path);
+      return { status: answer.status, body: await answer.json() };
     },
     history: async (eventId, account) => {
       const answer = await request(
