@@ -42,6 +42,8 @@ export interface Operation {
   /** Name of the schema of the request body. */
   readonly bodySchema?: string;
   readonly bodyExample?: object;
+  /** @default false: a request with a body needs one */
+  readonly isBodyOptional?: boolean;
   /** By status. */
   readonly answers: Readonly<Record<string, OperationAnswer>>;
 }

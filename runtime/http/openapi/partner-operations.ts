@@ -68,6 +68,7 @@ export const pingOperation: Operation = {
   parameters: partnerPath,
   bodySchema: "PingRequest",
   bodyExample: { tenant: "acme" },
+  isBodyOptional: true,
   answers: { "202": { description: "The ping is stored; the history of its event says how it ends", schema: "Ping" } },
 };
 

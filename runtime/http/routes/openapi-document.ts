@@ -112,10 +112,11 @@ function pathItem(routes: readonly Documented[]): JsonSchema {
 
 function operationObject(route: Documented): JsonSchema {
   const { operation } = route;
-  const { parameters = [], bodySchema, bodyExample } = operation;
+  const { parameters = [], bodySchema, bodyExample, isBodyOptional = false } = operation;
   const body = bodySchema === undefined ? { type: "object" } : { $ref: componentHref(bodySchema) };
   const example = bodyExample === undefined ? {} : { example: bodyExample };
   const type = route.takesForms === true ? formMediaType : "application/json";
+  const isRequired = type !== formMediaType && !isBodyOptional;
   return {
     operationId: operation.id,
     tags: [operation.tag],
@@ -124,7 +125,7 @@ function operationObject(route: Documented): JsonSchema {
     parameters: parameters.map(parameterObject),
     ...(route.bodyBytesMax === undefined
       ? {}
-      : { requestBody: { required: type !== formMediaType, content: { [type]: { schema: body, ...example } } } }),
+      : { requestBody: { required: isRequired, content: { [type]: { schema: body, ...example } } } }),
     responses: responsesOf(operation, route),
   };
 }

@@ -34,7 +34,7 @@ const callerOf = (token: string): Caller => ({
   environments: ["*"],
   metrics: ["*"],
   roles: [],
-  scopes: ["events:write", "webhooks:read", "webhooks:replay", "webhooks:ack"],
+  scopes: ["events:write", "webhooks:read", "webhooks:replay", "webhooks:ack", "webhooks:ping"],
 });
 
 /** `method route status` of everything that was answered. */
@@ -77,7 +77,7 @@ afterAll(async () => {
 /**
  * Positive and negative data, in every part of a request. A refusal is any 4xx. An event of a batch that is not valid
  * is refused by itself, so that the batch is answered. A token for every tenant has to name the one of a letter whose
- * event is gone.
+ * event is gone, and that of a ping. A tenant that a partner has no subscription to is refused.
  */
 const configWith = (replayId: string): string => `
 hooks = "${hooks}"
@@ -93,6 +93,8 @@ mode = "all"
 
 [parameters]
 "path.id" = "known"
+"path.namespace" = "default"
+"path.name" = "acme"
 
 [[operations]]
 include-path = "/events"
@@ -105,6 +107,11 @@ parameters = { "path.id" = "${replayId}" }
 [[operations]]
 include-path = "/webhooks/ack"
 headers = { Authorization = "${tokens[1]}" }
+
+[[operations]]
+include-path = "/webhooks/partners/{namespace}/{name}/ping"
+headers = { Authorization = "${tokens[1]}" }
+checks.positive_data_acceptance.enabled = false
 `;
 
 test(
