@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { MetricsHealth } from "../api/types.ts";
+import { useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../parts/badge.tsx";
 import { DataTable } from "../parts/data-table.tsx";
@@ -22,7 +23,12 @@ export function MetricsSection(): JSX.Element {
   );
 }
 
-function Health({ health }: { readonly health: MetricsHealth }): JSX.Element {
+interface HealthProps {
+  readonly health: MetricsHealth;
+}
+
+function Health({ health }: HealthProps): JSX.Element {
+  const { me } = useSession();
   const figures = [
     ["State", <Badge key="state" state={health.status} />],
     [`Requests in ${formatSeconds(health.window_seconds)}`, formatNumber(health.requests)],
@@ -41,24 +47,31 @@ function Health({ health }: { readonly health: MetricsHealth }): JSX.Element {
           </li>
         ))}
       </ul>
-      <DataTable
-        caption="Stores"
-        showsCaption
-        rows={health.stores}
-        rowKey={({ region, name }) => `${region} ${name}`}
-        columns={[
-          { header: "Store", cell: ({ name }) => name },
-          { header: "Region", cell: ({ region }) => region },
-          { header: "State", cell: ({ state }) => <Badge state={state} /> },
-        ]}
-        empty={
-          <Empty
-            title="No stores"
-            why="No metric catalog is in force."
-            next="Apply a MetricCatalog, or look at its conditions with kubectl."
-          />
-        }
-      />
+      {me?.is_console_admin === true ? <Stores health={health} /> : null}
     </>
+  );
+}
+
+/** The stores behind the metrics, for administrators. */
+function Stores({ health }: HealthProps): JSX.Element {
+  return (
+    <DataTable
+      caption="Stores"
+      showsCaption
+      rows={health.stores}
+      rowKey={({ region, name }) => `${region} ${name}`}
+      columns={[
+        { header: "Store", cell: ({ name }) => name },
+        { header: "Region", cell: ({ region }) => region },
+        { header: "State", cell: ({ state }) => <Badge state={state} /> },
+      ]}
+      empty={
+        <Empty
+          title="No stores"
+          why="No metric catalog is in force."
+          next="Apply a MetricCatalog, or look at its conditions with kubectl."
+        />
+      }
+    />
   );
 }

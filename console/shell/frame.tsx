@@ -45,7 +45,7 @@ export function Frame({ pages, me, onSignOut, onToken, ended, children }: FrameP
         <div class="top-end">
           {me === undefined ? null : (
             <span class="who" title={`Tenants: ${me.tenants.join(", ")}`}>
-              {me.client}
+              {me.is_console_admin ? `${me.client}, administrator` : me.client}
             </span>
           )}
           <ThemeSwitch />

@@ -37,6 +37,9 @@ export function createConsoleVisitor(
       await tab.page.goto("about:blank");
       await tab.page.goto(await installation.address(path, row.reader ?? "admin"));
       await see(tab, row.heading, row.sees);
+      const shown = await tab.page.locator("body").innerText();
+      const unwanted = (row.misses ?? []).filter((text) => shown.includes(text));
+      if (unwanted.length > 0) throw new Error(`${tab.page.url()} shows ${unwanted.join(", ")}`);
     },
   };
 }

@@ -12,6 +12,8 @@ export interface PageRow {
   readonly heading: string;
   /** Texts that are seen once the page has its answers. */
   readonly sees: readonly string[];
+  /** Texts that this reader must not see. @default none */
+  readonly misses?: readonly string[];
 }
 
 /** Every page; the walk opens each in both themes. */
@@ -20,7 +22,7 @@ export const pageRows: readonly PageRow[] = [
     name: "home",
     path: "/",
     heading: "Home",
-    sees: ["What needs a person", "active partners", "Stores"],
+    sees: ["What needs a person", "active partners", "Stores", ", administrator"],
   },
   {
     name: "home-of-metrics",
@@ -28,6 +30,7 @@ export const pageRows: readonly PageRow[] = [
     reader: "metrics",
     heading: "Home",
     sees: ["Your token may not read the partners", "Latency p95"],
+    misses: ["Stores", "administrator"],
   },
   {
     name: "partners",

@@ -9,6 +9,7 @@ import { providerName } from "../cluster/provider.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { backupOf } from "./backup.ts";
 import { describeDrain, describeForgedCertificate, describeRights } from "./describe-operations.ts";
+import { describeReads } from "./describe-reads.ts";
 import {
   addedValues,
   chart,
@@ -24,7 +25,7 @@ import {
 } from "./installation.ts";
 import type { LoadReport } from "./image/load.ts";
 import { fateOf, startLoad } from "./load.ts";
-import { metric, neighbours, partner, resources, signingSecret } from "./manifests.ts";
+import { neighbours, partner, resources, signingSecret } from "./manifests.ts";
 import { type BoundClient, boundClient, trusting } from "./operations.ts";
 import { heapBoundsOf, killOneProcess } from "./pod-processes.ts";
 import { grantedRights, type Right, usageOf } from "./rights.ts";
@@ -160,24 +161,9 @@ describeOnCluster("helm install", () => {
     });
     expect((await user.history("first-event", "narrow")).status).toBe(404);
   });
-
-  test("answers a query from the store", async () => {
-    const answered = async (): Promise<boolean> => (await user.ask()).value !== undefined;
-    await waitFor(answered, { timeoutMs: arriveMsMax, pollMs: 500, what: "a value of the metric" });
-    expect(await user.ask()).toEqual({ status: 200, value: metric.value });
-  });
-
-  test("answers a client of Prometheus, for the tenant of its expression", async () => {
-    const average = (tenant: string): string =>
-      `avg(avg_over_time(${metric.id}{tenant="${tenant}",region="eu"}[1m])) > 0`;
-    expect(await user.evaluate(average("lumen"))).toMatchObject({
-      status: 200,
-      body: { status: "success", data: { resultType: "vector", result: [{ value: [expect.any(Number), "21.5"] }] } },
-    });
-    expect(await user.evaluate(average("umbra"))).toMatchObject({ status: 422, body: { errorType: "execution" } });
-    expect(await user.evaluate(metric.id)).toMatchObject({ status: 400, body: { errorType: "bad_data" } });
-  });
 });
+
+describeReads(suite);
 
 describeOnCluster("the chart's own test", () => {
   test("passes and cleans up", async () => {

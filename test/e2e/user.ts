@@ -14,6 +14,11 @@ export interface User {
   ask(): Promise<{ readonly status: number; readonly value: number | undefined }>;
   /** Evaluates an expression of PromQL at an instant, as a client of Prometheus; answers the status and the body. */
   evaluate(expression: string): Promise<{ readonly status: number; readonly body: unknown }>;
+  /** Reads a page or an answer as a browser of the console does; without a token where it is not `signedIn`. */
+  look(
+    path: string,
+    isSignedIn: boolean,
+  ): Promise<{ readonly status: number; readonly text: string; readonly headers: Headers }>;
   /** The history of an event, as a service account of the namespace sees it. @default the suite's caller */
   history(eventId: string, account?: string): Promise<{ readonly status: number; readonly body: EventHistory }>;
   /** What the partner has received so far. */
@@ -72,6 +77,12 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
       const path = `/prometheus/api/v1/query?${new URLSearchParams({ query: expression }).toString()}`;
       const answer = await request(api, path);
       return { status: answer.status, body: await answer.json() };
+    },
+    look: async (path, isSignedIn) => {
+      const answer = isSignedIn
+        ? await request(api, path)
+        : await fetch(`${api.url}${path}`, { headers: { connection: "close" } });
+      return { status: answer.status, text: await answer.text(), headers: answer.headers };
     },
     history: async (eventId, account) => {
       const answer = await request(
