@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -10,6 +10,7 @@ import {
 } from "./console-browser.ts";
 import { startConsoleInstallation, type ConsoleInstallation } from "./console-installation.ts";
 import { createConsoleVisitor, see, type ConsoleVisitor } from "./console-visitor.ts";
+import { distanceFromKept, keptPictures, pictureOf } from "./kept-pictures.ts";
 import { metricActions } from "./metric-actions.ts";
 import { pageRows } from "./pages.ts";
 import { signInButton } from "./sign-in-server.ts";
@@ -25,6 +26,8 @@ const interactiveMsBar = 400;
 const longTaskMsBar = 100;
 const slowFactor = 5;
 const layoutShiftMax = 0.1;
+/** Pages of the console are 0.027 and more apart from each other. */
+const pictureDistanceMax = 0.02;
 /** Where pictures of all pages go. @default none are made */
 const pictures = process.env["HELIOGRAPH_SCREENSHOTS"];
 
@@ -127,6 +130,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
 
   describe("shows each page without a fault, in both themes and on a narrow screen", () => {
     let tab: ConsoleTab;
+    const shownPictures = new Map<string, Buffer>();
     beforeAll(async () => {
       tab = await visitor.open();
     });
@@ -137,6 +141,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
         await tab.page.emulateMedia({ colorScheme: theme });
         expect(await tab.audit(), `${name} in ${theme}`).toEqual([]);
         if (pictures !== undefined) await takePicture(tab, `${name}-${theme}`);
+        if (theme === (keptPictures[name] ?? "light")) shownPictures.set(name, await pictureOf(tab.page));
       }
       const { layoutShift } = await figuresOf(tab.page);
       expect(layoutShift, "the sum of the layout shifts").toBeLessThanOrEqual(layoutShiftMax);
@@ -146,6 +151,18 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
       await tab.page.setViewportSize(wide);
       expect(widthPx, "the width of the page").toBeLessThanOrEqual(narrow.width);
       expect(tab.faults).toEqual([]);
+    });
+
+    test.each(Object.keys(keptPictures))("%s, about as the documentation shows it", async (name) => {
+      const shown = shownPictures.get(name) ?? Buffer.alloc(0);
+      if (pictures !== undefined) await writeFile(join(pictures, `${name}-${keptPictures[name] ?? ""}.jpg`), shown);
+      await tab.page.goto("about:blank");
+      expect(await distanceFromKept(tab.page, name, shown)).toBeLessThan(pictureDistanceMax);
+    });
+
+    test("another page than the documentation shows is told apart", async () => {
+      const shown = shownPictures.get("quotas") ?? Buffer.alloc(0);
+      expect(await distanceFromKept(tab.page, "explorer", shown)).toBeGreaterThan(pictureDistanceMax);
     });
   });
 
