@@ -95,7 +95,7 @@ function configurationOf(key: JWK, options?: SignInOptions): object {
   return {
     jwks: { keys: [key] },
     clients: options === undefined ? [] : [client],
-    ttl: { AccessToken: tokenSeconds, Grant: tokenSeconds, Interaction: tokenSeconds, Session: tokenSeconds },
+    ttl: { AccessToken: tokenSeconds, Grant: hourSeconds, Interaction: hourSeconds, Session: hourSeconds },
     cookies: { keys: ["a key of the tests"] },
     clientBasedCORS: () => true,
     findAccount: (_context: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
