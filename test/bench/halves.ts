@@ -9,6 +9,7 @@ import { hot, hotProcesses, panels, resident as residentAfterReads } from "./met
 import { openMetrics, type MetricsStage } from "./metrics/stage.ts";
 import { sweepPoints } from "./metrics/sweeps.ts";
 import { operator } from "./operator/operator.ts";
+import { consolePages } from "./webhooks/console.ts";
 import { dead, lookup, partners } from "./webhooks/growth.ts";
 import { validate } from "./webhooks/validate.ts";
 import { verify } from "./webhooks/verify.ts";
@@ -38,6 +39,7 @@ const webhooks: Half<WebhookStage> = {
     dead,
     lookup,
     preview,
+    console: consolePages,
     "sweep-rate": sweepRate,
     "sweep-partners": sweepPartners,
     "sweep-retries": sweepRetries,
