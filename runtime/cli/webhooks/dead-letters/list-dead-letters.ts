@@ -1,10 +1,10 @@
-import type { Command } from "../command.ts";
-import { createOutput } from "../api/output.ts";
-import { pagesOf } from "../api/pages.ts";
-import { say } from "../api/terminal.ts";
-import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
+import type { Command } from "../../command.ts";
+import { createOutput } from "../../api/output.ts";
+import { pagesOf } from "../../api/pages.ts";
+import { say } from "../../api/terminal.ts";
+import { apiArguments, apiFlags, withApi, type ApiArguments } from "../../api/with-api.ts";
 import { deadLetterColumns, ownPartnerFlag, reasonFlag, type DeadLetter } from "./dead-letter-form.ts";
-import { limitFlag, limitOf } from "./event-filter.ts";
+import { limitFlag, limitOf } from "../event-filter.ts";
 
 interface ListArguments extends ApiArguments {
   readonly partner: string;

@@ -1,8 +1,8 @@
-import { plain } from "../../../command-line/plain.ts";
-import type { Command } from "../command.ts";
-import { createOutput } from "../api/output.ts";
-import { send } from "../api/request.ts";
-import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
+import { plain } from "../../../../command-line/plain.ts";
+import type { Command } from "../../command.ts";
+import { createOutput } from "../../api/output.ts";
+import { send } from "../../api/request.ts";
+import { apiArguments, apiFlags, withApi, type ApiArguments } from "../../api/with-api.ts";
 import { ownPartnerFlag } from "./dead-letter-form.ts";
 
 interface AckArguments extends ApiArguments {

@@ -1,8 +1,8 @@
-import type { Command } from "../command.ts";
-import { apiFlags } from "../api/with-api.ts";
+import type { Command } from "../../command.ts";
+import { apiFlags } from "../../api/with-api.ts";
 import { ownPartnerFlag, reasonFlag } from "./dead-letter-form.ts";
-import { typeFlag } from "./event-filter.ts";
-import { startArguments, startFlags, startReplay, type StartArguments } from "./replay-job.ts";
+import { typeFlag } from "../event-filter.ts";
+import { startArguments, startFlags, startReplay, type StartArguments } from "../replay-job.ts";
 
 interface RedriveArguments extends StartArguments {
   readonly body: Readonly<Record<string, unknown>>;

@@ -1,7 +1,8 @@
-import type { Flag } from "../../../command-line/flag.ts";
-import type { Column } from "../api/output.ts";
-import { partnerFlag } from "./event-filter.ts";
-import { stateTone } from "./event-forms.ts";
+// Commands of dead letters. What starts and follows a replay is in `webhooks/`.
+import type { Flag } from "../../../../command-line/flag.ts";
+import type { Column } from "../../api/output.ts";
+import { partnerFlag } from "../event-filter.ts";
+import { stateTone } from "../event-forms.ts";
 
 /** An item of `GET /webhooks/dead-letters`. */
 export interface DeadLetter {
