@@ -4,7 +4,7 @@ import { sendForJson, type ApiRequest } from "./request.ts";
 /** One page of a list of the API. */
 interface Page<Item> {
   readonly data: readonly Item[];
-  readonly meta: { readonly cursor: string | null };
+  readonly meta: { readonly cursor: string | null; readonly complete?: boolean };
 }
 
 interface ListOptions {
@@ -12,6 +12,8 @@ interface ListOptions {
   readonly limit: number;
   /** Called when the list has more items than the limit. */
   readonly onMore?: () => void;
+  /** Called once after the list when the server says that it left items out. */
+  readonly onIncomplete?: () => void;
   readonly signal?: AbortSignal;
 }
 
@@ -22,18 +24,24 @@ const pageItemsMax = 200;
 export async function* pagesOf<Item>(
   connection: ApiConnection,
   { path, query }: Pick<ApiRequest, "path" | "query">,
-  { limit, onMore, signal }: ListOptions,
+  { limit, onMore, onIncomplete, signal }: ListOptions,
 ): AsyncGenerator<readonly Item[]> {
   let cursor: string | undefined;
   let left = limit;
+  let isComplete = true;
   while (left > 0) {
     const asked = { path, query: { ...query, cursor, limit: Math.min(left, pageItemsMax) } };
     const request = signal === undefined ? asked : { ...asked, signal };
     const { data, meta } = await sendForJson<Page<Item>>(connection, request);
     yield data.slice(0, left);
     left -= data.length;
-    if (meta.cursor === null) return;
+    isComplete &&= meta.complete !== false;
+    if (meta.cursor === null) {
+      if (!isComplete) onIncomplete?.();
+      return;
+    }
     cursor = meta.cursor;
   }
   onMore?.();
+  if (!isComplete) onIncomplete?.();
 }

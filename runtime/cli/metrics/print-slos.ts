@@ -10,11 +10,15 @@ import { readSlos, sloColumns } from "./slo-view.ts";
 export interface SloArguments {
   readonly connect: Connect;
   readonly query: QueryParameters;
-  readonly output: OutputFormat;
+  /** `chart` needs a history. */
+  readonly output: OutputFormat | "chart";
 }
 
 /** Prints the objectives that the caller may see. @throws CommandError */
-export async function printSlos({ connect, query, output }: SloArguments, environment: Environment): Promise<ExitName> {
+export async function printSlos(
+  { connect, query, output }: SloArguments & { readonly output: OutputFormat },
+  environment: Environment,
+): Promise<ExitName> {
   return withApi(connect, async (connection): Promise<ExitName> => {
     const pages = async function* () {
       yield await readSlos(connection, query);

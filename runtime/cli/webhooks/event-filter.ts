@@ -17,6 +17,7 @@ export const typeFlag: Flag = {
   help: "Only events of this type, or of a pattern of them.",
 };
 export const partnerFlag: Flag = { name: "partner", value: "NAMESPACE/NAME", help: "Only deliveries to this partner." };
+export const descFlag: Flag = { name: "desc", help: "The newest first." };
 export const limitFlag: Flag = { name: "limit", value: "COUNT", help: "Most items of the list.", standard: "500" };
 
 const limitMax = 1_000_000;

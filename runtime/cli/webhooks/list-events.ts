@@ -5,6 +5,7 @@ import type { ApiRequest } from "../api/request.ts";
 import { say } from "../api/terminal.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
 import {
+  descFlag,
   limitFlag,
   limitOf,
   partnerFlag,
@@ -32,7 +33,7 @@ export const listEventsCommand: Command<ListArguments> = {
     { name: "state", value: "STATE", help: "Only events with a delivery in this state, for example dead." },
     { name: "status", value: "STATUS", help: "Only events with such a last answer: 503, 5xx, or none." },
     { name: "reason", value: "REASON", help: "Only events with a delivery of this reason, for example status_503." },
-    { name: "desc", help: "The newest first." },
+    descFlag,
     limitFlag,
     ...apiFlags,
   ],

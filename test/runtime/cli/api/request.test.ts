@@ -156,25 +156,32 @@ describe("a server is unreachable", () => {
 
 describe("a list", () => {
   /** Three pages of numbers. */
-  const listed = () =>
+  const listed = (meta: object) =>
     serve((request, response) => {
       const { searchParams } = new URL(request.url ?? "", "http://host");
       const start = Number(searchParams.get("cursor") ?? 0);
       const end = Math.min(start + Math.min(2, Number(searchParams.get("limit"))), 5);
       const data = Array.from({ length: end - start }, (_, index) => start + index);
-      response.end(JSON.stringify({ data, meta: { cursor: end < 5 ? String(end) : null } }));
+      response.end(JSON.stringify({ data, meta: { cursor: end < 5 ? String(end) : null, ...meta } }));
     });
-  const read = async (limit: number) => {
-    let hasMore = false;
-    const pages = pagesOf(await listed(), { path: "/", query: {} }, { limit, onMore: () => (hasMore = true) });
-    return { pages: await collect(pages), hasMore };
+  const read = async (limit: number, meta: object = {}) => {
+    const said: string[] = [];
+    const options = { limit, onMore: () => said.push("more"), onIncomplete: () => said.push("incomplete") };
+    const pages = pagesOf(await listed(meta), { path: "/", query: {} }, options);
+    return { pages: await collect(pages), said };
   };
 
   test("is read to its end", async () => {
-    expect(await read(100)).toEqual({ pages: [[0, 1], [2, 3], [4]], hasMore: false });
+    expect(await read(100)).toEqual({ pages: [[0, 1], [2, 3], [4]], said: [] });
   });
 
   test("ends at the limit and says that there is more", async () => {
-    expect(await read(3)).toEqual({ pages: [[0, 1], [2]], hasMore: true });
+    expect(await read(3)).toEqual({ pages: [[0, 1], [2]], said: ["more"] });
+  });
+
+  test("says once when the server left items out", async () => {
+    expect(await read(100, { complete: false })).toMatchObject({ said: ["incomplete"] });
+    expect(await read(3, { complete: false })).toMatchObject({ said: ["more", "incomplete"] });
+    expect(await read(100, { complete: true })).toMatchObject({ said: [] });
   });
 });

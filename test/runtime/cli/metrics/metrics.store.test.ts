@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readArguments } from "../../../../runtime/cli/arguments.ts";
 import { plainObject } from "../../../crds/valid-objects.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { runProgram } from "../../../support/heliograph-process.ts";
@@ -171,6 +172,49 @@ describe("heliograph slo", () => {
     const [view, ...more] = json.stdout.trimEnd().split("\n");
     expect(JSON.parse(view ?? "")).toMatchObject({ name: "bad", status: "critical", window_days: 1 });
     expect(more).toEqual([]);
+  });
+});
+
+describe("heliograph slo --history", () => {
+  test("prints the budget of one objective over its window", async () => {
+    const { code, stdout, stderr } = await heliograph("slo", "good", "--history", "--tenant", "lumen");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const [titles = "", ...rows] = stdout.trimEnd().split("\n");
+    expect(titles.split(/ {2,}/u)).toEqual(["AT", "ACTUAL", "BUDGET LEFT"]);
+    expect(rows).toHaveLength(31);
+    // The store holds two hours of the day.
+    expect(rows[0]).toMatch(/^20\S+Z +- +-$/u);
+    expect(rows.at(-1)).toMatch(/^20\S+Z +100 % +100 %$/u);
+    const json = await heliograph("slo", "bad", "--history", "-o", "json");
+    expect(JSON.parse(json.stdout)).toMatchObject({ meta: { name: "bad", tenant: "lumen", partial: false } });
+  });
+
+  test("draws a chart of it", async () => {
+    const { code, stdout, stderr } = await heliograph("slo", "bad", "--history", "-o", "chart");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    // Half of the events are bad where a tenth may be. The store holds two hours of the day.
+    expect(stdout).toMatch(/^bad: % of the error budget left tenant=lumen\n-400 │\n/u);
+    expect(stdout).toMatch(/\n-400 │ +█+\n +20\S+Z +20\S+Z\n$/u);
+  });
+
+  test("says when there were no events, and which objective does not exist", async () => {
+    const [, url = ""] = connection;
+    const token = await installation.token({ tenants: ["idle"] });
+    const idle = await runProgram(["slo", "good", "--history", "--url", url], {
+      environment: { HELIOGRAPH_TOKEN: token },
+    });
+    expect(idle).toMatchObject({ code: 0, stderr: "the stores have no events of this window\n" });
+    expect(idle.stdout.trimEnd().split("\n")).toHaveLength(32);
+    const { code, stderr } = await heliograph("slo", "absent", "--history");
+    expect({ code, stderr }).toEqual({ code: 11, stderr: expect.stringContaining("404 not_found") });
+  });
+
+  test.each([
+    [["slo", "--history"], "slo --history needs the NAME of an objective."],
+    [["slo", "good", "-o", "chart"], "slo draws a chart with --history only."],
+    [["slo", "good", "--history", "-o", "csv"], "--output is one of table, wide, json, yaml, not csv."],
+  ])("refuses %j", async (line, sentence) => {
+    await expect(readArguments(line, {})).rejects.toThrow(sentence);
   });
 });
 

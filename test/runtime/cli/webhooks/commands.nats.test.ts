@@ -231,6 +231,25 @@ describe("heliograph dlq", () => {
     expect(left.map(({ event_id: id }) => id)).not.toContain("evt-dead-2");
   });
 
+  test("lists those of all partners, the newest first, and counts them by partner and reason", async () => {
+    await sendRefused("evt-count-1", "cli.counted");
+    await sendRefused("evt-count-2", "cli.counted");
+    const listed = await items("dlq", "list", "--reason", "status_404", "--desc");
+    expect(listed.slice(0, 2)).toMatchObject([
+      { event_id: "evt-count-2", partner: "default/acme" },
+      { event_id: "evt-count-1", partner: "default/acme" },
+    ]);
+    const { stdout, stderr } = await command("dlq", "list", "--desc", "--limit", "1");
+    expect(stdout).toMatch(/^EVENT +TYPE +PARTNER .*\nevt-count-2 +cli\.counted +default\/acme .*\n$/u);
+    expect(stderr).toBe("There are more than 1; see --limit.\n");
+    expect(await items("dlq", "counts", ...partnerArgs)).toMatchObject([
+      { partner: "default/acme", reason: "status_404", count: listed.length },
+    ]);
+    const counted = await command("dlq", "counts");
+    const line = `default/acme +status_404 +${listed.length} +20\\S+ +20\\S+`;
+    expect(counted.stdout).toMatch(new RegExp(`^PARTNER +REASON +COUNT +OLDEST +NEWEST\n${line}\n$`, "u"));
+  });
+
   test("names an unknown partner", async () => {
     const { code, stderr } = await command("dlq", "list", "--partner", "default/nobody");
     expect({ code, stderr }).toEqual({ code: 11, stderr: expect.stringContaining("404 partner_not_found") });
@@ -247,6 +266,27 @@ describe("heliograph replay", () => {
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ status: "completed", published: 1, delivered: 1, failed: 0 });
     expect(await items("attempts", "evt-replayed")).toHaveLength(2);
+  });
+
+  test("is listed afterwards, the newest first", async () => {
+    await stored("evt-replays-1", "cli.replays");
+    await stored("evt-replays-2", "cli.replays");
+    const replay = async (...ids: string[]): Promise<unknown> => {
+      const { code, stdout } = await command("replay", "--yes", "--follow", "-o", "json", ...ids);
+      expect(code).toBe(0);
+      return (JSON.parse(stdout) as { readonly replay_id: unknown }).replay_id;
+    };
+    const first = await replay("evt-replays-1");
+    const second = await replay("evt-replays-1", "evt-replays-2");
+    const [newest, next] = await items("replays", "list");
+    expect(newest).toMatchObject({ replay_id: second, kind: "replay", event_ids: 2, delivered: 2 });
+    expect(next).toMatchObject({ replay_id: first, kind: "replay", event_ids: 1, delivered: 1 });
+    const { code, stdout } = await command("replays", "list", "-o", "wide", "--limit", "1");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^REPLAY +KIND +STATUS +CREATED +PARTNERS +PUBLISHED +DELIVERED +FAILED +REQUESTED BY +EVENTS/u,
+    );
+    expect(stdout).toMatch(/\n[\w-]{36} +replay +completed +20\S+ +all +2 +2 +0 +\S+ +2 ids +all +-\n$/u);
   });
 
   test("ends with 1 when a delivery fails again", async () => {
