@@ -17,6 +17,9 @@ import {
 
 const bareName = "bare POST loop";
 
+/** Delivered before a figure, so that the code of the program is compiled as after some minutes of service. */
+const warmEvents = 10_000;
+
 /** CPU seconds of a thousand deliveries: of the program, of its nats-server, and their sum. */
 function cpuFigures(name: string, turns: readonly Delivered[], count: number, atMost: number): readonly Measured[] {
   const of = (cpu: (usage: Usage) => number) => turns.map(({ usage }) => (cpu(usage) * 1_000) / count);
@@ -36,7 +39,7 @@ function cpuFigures(name: string, turns: readonly Delivered[], count: number, at
 export async function throughput(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const count = bench.isSmall ? 100 : 15_000;
   return withProgram(stage, bench, fastEndpoints, async (running) => {
-    await deliver(running, bench.isSmall ? 50 : 5_000);
+    await deliver(running, bench.isSmall ? 50 : warmEvents);
     const turns = await rounds(bench.rounds, async () => ({
       bare: await bareLoop(stage, count),
       ...(await deliver(running, count)),
@@ -54,7 +57,7 @@ export async function throughput(stage: WebhookStage, bench: Bench): Promise<rea
 export async function rate(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const [count, perSecond] = [bench.isSmall ? 40 : 2_000, 200];
   return withProgram(stage, bench, fastEndpoints, async (running) => {
-    await deliver(running, bench.isSmall ? 20 : 1_000, perSecond);
+    await deliver(running, bench.isSmall ? 20 : warmEvents);
     const turns = await rounds(bench.rounds, async () => ({
       bare: await bareLoop(stage, count, perSecond),
       ...(await deliver(running, count, perSecond)),
@@ -107,7 +110,7 @@ async function scaled(
   let one: readonly number[] = [];
   for (const number of bench.isSmall ? [1] : [1, 2, 4]) {
     const work = async (running: Running): Promise<readonly Delivered[]> => {
-      await deliver(running, bench.isSmall ? 50 : 5_000);
+      await deliver(running, bench.isSmall ? 50 : warmEvents);
       return rounds(bench.rounds, () => deliver(running, count));
     };
     const turns = await withProgram(stage, bench, fastEndpoints, work, (site) => start(site, number));
