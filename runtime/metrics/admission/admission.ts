@@ -79,8 +79,9 @@ export interface Admission extends LeavesAdmission {
 export function createAdmission(now: () => number, pods: Pods): Admission {
   const quotas = createQuotas(now, pods);
   const cardinality = createCardinality();
+  const costsOf = rememberCosts(cardinality);
   const pricedOf = (plan: Plan, caller: Caller, requests: number): PricedQuery => {
-    const costs = expectedCosts(plan, (part, query) => cardinality.expected(part, query));
+    const costs = costsOf(plan);
     const cost = { requests, metricRequests: tokensOf(plan), costs };
     return { plan, client: { ...plan.query.quota, client: caller.client }, cost, estimate: totalCost(costs) };
   };
@@ -120,8 +121,21 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
     state: ({ client }, grant, metrics) => quotas.state({ ...grant, client }, metrics),
     request: (caller, grant, costs) =>
       quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, () => undefined),
-    ...createLeavesAdmission({ quotas, cardinality }),
+    ...createLeavesAdmission({ quotas, cardinality, costsOf }),
     stop: () => quotas.stop(),
+  };
+}
+
+/** The expected cost of a plan, computed again after the cardinality has changed. A repeat query has the same plan. */
+function rememberCosts(cardinality: Cardinality): (plan: Plan) => Costs {
+  const known = new WeakMap<Plan, { readonly changes: number; readonly costs: Costs }>();
+  return (plan) => {
+    const changes = cardinality.changes();
+    const before = known.get(plan);
+    if (before?.changes === changes) return before.costs;
+    const costs = expectedCosts(plan, (part, query) => cardinality.expected(part, query));
+    known.set(plan, { changes, costs });
+    return costs;
   };
 }
 

@@ -6,7 +6,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import { windowSecondsOf } from "../request/window.ts";
 import type { QuotaClient, RequestCost } from "./buckets/quota-client.ts";
 import type { Cardinality } from "./cardinality.ts";
-import { actualCosts, addedCosts, expectedCosts, totalCost, type Costs } from "./cost.ts";
+import { actualCosts, addedCosts, totalCost, type Costs } from "./cost.ts";
 import type { AdmittedRequest, Quotas } from "./quotas.ts";
 import { requestTokens } from "./request-tokens.ts";
 
@@ -51,11 +51,13 @@ export interface LeavesAdmission {
 interface LeavesSources {
   readonly quotas: Quotas;
   readonly cardinality: Cardinality;
+  /** The expected cost of one query. */
+  readonly costsOf: (plan: Plan) => Costs;
 }
 
 /** Creates the admission of leaves over the same quotas as all other routes. */
-export function createLeavesAdmission({ quotas, cardinality }: LeavesSources): LeavesAdmission {
-  const price = (plans: readonly Plan[], caller: Caller): PricedLeaves => priceLeaves(plans, caller, cardinality);
+export function createLeavesAdmission({ quotas, cardinality, costsOf }: LeavesSources): LeavesAdmission {
+  const price = (plans: readonly Plan[], caller: Caller): PricedLeaves => priceLeaves(plans, caller, costsOf);
   return {
     async leaves(plans, caller) {
       const priced = price(plans, caller);
@@ -82,10 +84,10 @@ interface PricedLeaves {
   readonly costs: readonly Costs[];
 }
 
-function priceLeaves(plans: readonly Plan[], caller: Caller, cardinality: Cardinality): PricedLeaves {
+function priceLeaves(plans: readonly Plan[], caller: Caller, costsOf: LeavesSources["costsOf"]): PricedLeaves {
   const [first] = plans;
   if (first === undefined) throw new Error("a request has no leaves");
-  const costs = plans.map((plan) => expectedCosts(plan, (part, query) => cardinality.expected(part, query)));
+  const costs = plans.map(costsOf);
   const tokens = plans.map(({ query: { window } }) => requestTokens(windowSecondsOf(window)));
   const metricRequests = addedCosts(
     plans.map(

@@ -19,19 +19,25 @@ export interface Cardinality {
   expected(part: PlannedPart, query: Query): number;
   /** Records the series that stores returned. */
   record(outcomes: readonly PartOutcome[], query: Query): void;
+  /** Counts the records that changed a number; with an equal count, every expected number is the same. */
+  changes(): number;
 }
 
 /** Creates a cardinality without any record. */
 export function createCardinality(): Cardinality {
   const seen = new BoundedMap<string, number>(shapesMax);
+  let changes = 0;
   return {
+    changes: () => changes,
     expected: (part, query) => seen.get(shapeOf(part, query)) ?? assumedSeries(part, query),
     record(outcomes, query) {
       for (const { part, outcome } of outcomes) {
         if (!outcome.ok) continue;
         const shape = shapeOf(part, query);
         const before = seen.get(shape) ?? 0;
-        seen.set(shape, Math.max(1, seriesOf(outcome.value), Math.round(before * memory)));
+        const after = Math.max(1, seriesOf(outcome.value), Math.round(before * memory));
+        if (after !== before) changes += 1;
+        seen.set(shape, after);
       }
     },
   };

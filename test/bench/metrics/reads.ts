@@ -60,8 +60,8 @@ const ofStore = (turns: readonly Turn[], what: "p50" | "rate") => ({
 const [warmAggregations, warmConnections] = [["min", "avg"] as const, 40];
 
 /**
- * Asks cold questions of aggregations that no part measures. Node compiles the code of a read only after some hundred of
- * them, so a process that has just started takes twice the CPU of one that has served for a minute.
+ * Asks cold questions of aggregations that no part measures. Node compiles the code of a read only after some hundred
+ * of them, so a process that has just started takes twice the CPU of one that has served for a minute.
  */
 async function warmUp(stage: MetricsStage, { isSmall }: Bench): Promise<void> {
   const questions = isSmall ? stage.cold.slice(0, 1) : stage.cold;
