@@ -1,5 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { SigningScheme } from "../../crds/signing-key.ts";
+import type { PublicKeySet } from "../../runtime/webhooks/signing/jwk.ts";
 import { startServerProcess, type ServerProcess } from "../support/server-process.ts";
 import { waitFor } from "../support/wait.ts";
 import { succeed } from "../tools/run.ts";
@@ -14,30 +16,43 @@ export interface Endpoint extends ServerProcess {
 const buildMsMax = 120_000;
 const startMsMax = 30_000;
 
-/** Starts `docs/recipients/python/endpoint.py` with a database in a folder. */
-export async function startPythonEndpoint(command: string, folder: string, key: string): Promise<Endpoint> {
-  const keyFile = await written(folder, "python.key", key);
-  const program = join(recipientsFolder("python"), "endpoint.py");
-  return started("python", command, ["-B", program, "0", join(folder, "payouts.db")], keyFile);
+/** What an endpoint verifies with. */
+export interface EndpointKeys {
+  /** Of the partner. */
+  readonly name: string;
+  readonly scheme: SigningScheme;
+  /** A shared key, or the sender's set of public keys. */
+  readonly key: string | PublicKeySet;
 }
 
-/** Builds and starts `docs/recipients/go/endpoint`. */
-export async function startGoEndpoint(folder: string, key: string): Promise<Endpoint> {
-  const keyFile = await written(folder, "go.key", key);
+/** Starts `docs/recipients/python/endpoint.py` with the database `NAME.db` in a folder. */
+export async function startPythonEndpoint(command: string, folder: string, keys: EndpointKeys): Promise<Endpoint> {
+  const program = join(recipientsFolder("python"), "endpoint.py");
+  return started(command, ["-B", program, "0", join(folder, `${keys.name}.db`)], folder, keys);
+}
+
+/** Builds `docs/recipients/go/endpoint` in a folder; answers the program's file. */
+export async function buildGoEndpoint(folder: string): Promise<string> {
   const program = join(folder, "endpoint");
   const args = ["build", "-trimpath", "-o", program, "./endpoint"];
   await succeed("go", args, { cwd: recipientsFolder("go"), env: goEnvironment, timeoutMs: buildMsMax });
-  return started("go", program, ["127.0.0.1:0"], keyFile);
+  return program;
 }
 
-async function written(folder: string, name: string, key: string): Promise<string> {
-  const file = join(folder, name);
-  await writeFile(file, key);
-  return file;
+/** Starts the program of {@link buildGoEndpoint}. */
+export async function startGoEndpoint(program: string, folder: string, keys: EndpointKeys): Promise<Endpoint> {
+  return started(program, ["127.0.0.1:0"], folder, keys);
 }
 
-async function started(name: string, command: string, args: readonly string[], keyFile: string): Promise<Endpoint> {
-  const env = { HELIOGRAPH_KEY_FILE: keyFile };
+async function started(
+  command: string,
+  args: readonly string[],
+  folder: string,
+  { name, scheme, key }: EndpointKeys,
+): Promise<Endpoint> {
+  const file = join(folder, typeof key === "string" ? `${name}.key` : `${name}.json`);
+  await writeFile(file, typeof key === "string" ? key : JSON.stringify(key));
+  const env = { HELIOGRAPH_KEY_FILE: file, HELIOGRAPH_SCHEME: scheme };
   const process = await startServerProcess({ name, command, args, env, ready: async () => true });
   const urlOf = () => /listening on (?<url>\S+)/u.exec(process.log())?.groups?.["url"];
   const url = await waitFor(urlOf, { timeoutMs: startMsMax, what: `the ${name} endpoint` });

@@ -1,7 +1,9 @@
+import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { request } from "undici";
+import { publicKeySet } from "../../runtime/webhooks/signing/jwk.ts";
 import {
   eventText,
   get,
@@ -12,8 +14,14 @@ import {
 } from "../runtime/cli/installation.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
-import { startGoEndpoint, startPythonEndpoint, type Endpoint } from "./endpoints.ts";
-import { python } from "./programs.ts";
+import {
+  buildGoEndpoint,
+  startGoEndpoint,
+  startPythonEndpoint,
+  type Endpoint,
+  type EndpointKeys,
+} from "./endpoints.ts";
+import { python, pythonWithPublicKeys } from "./programs.ts";
 
 const timeoutMs = 30_000;
 const limitMs = 180_000;
@@ -21,22 +29,42 @@ const eventsCount = 20;
 const scope = "events:write webhooks:read webhooks:replay";
 let installation: Installation;
 let folder: TemporaryFolder;
-let endpoints: readonly Endpoint[];
+/** Endpoints that run, by the name of their partner. */
+let endpoints: Map<string, Endpoint>;
 
 beforeEach(async () => {
   installation = await makeInstallation();
   folder = await temporaryFolder("recipients");
-  endpoints = [];
+  endpoints = new Map();
 });
 
 afterEach(async () => {
-  await Promise.all(endpoints.map((endpoint) => endpoint.stop()));
+  await Promise.all([...endpoints.values()].map((endpoint) => endpoint.stop()));
   await installation.remove();
   await folder.remove();
 });
 
-/** The key of a partner of {@link partnerText}. */
-const keyOf = (name: string) => `${name}-`.padEnd(40, "k");
+/** An endpoint's keys, and the key of its partner. No two partners may share one. */
+interface Pair extends EndpointKeys {
+  readonly signing: string;
+}
+
+function pairsOf(language: string): readonly Pair[] {
+  const shared = `${language}-`.padEnd(40, "k");
+  return [
+    { name: language, scheme: "HmacV1", key: shared, signing: shared },
+    { name: `${language}-standard`, scheme: "StandardWebhooks", ...newKey() },
+    { name: `${language}-message`, scheme: "HttpMessageSignatures", ...newKey() },
+  ];
+}
+
+/** A new private key in PEM, and the set of its public half. */
+function newKey(): Pick<Pair, "key" | "signing"> {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const signing = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  return { key: publicKeySet([{ algorithm: "ed25519", privateKey }]), signing };
+}
+
 const path = "/webhooks/v1/{domain}";
 /** No attempt times out on a slow machine. */
 const calm = { "endpoint.timeoutSeconds": 60, "delivery.maxInFlight": 4 };
@@ -47,14 +75,14 @@ interface Delivery {
   readonly attempts: readonly { readonly status: number }[];
 }
 
-/** Deliveries of an event by the name of their partner, once each has so many attempts that no retry waits. */
+/** Deliveries of an event to each endpoint by the name of their partner, once all have so many attempts. */
 async function settled(url: string, token: string, eventId: string, attempts: number) {
   return waitFor(
     async () => {
       const { body } = await get(`${url}/webhooks/events/${eventId}`, token);
       const deliveries = body["deliveries"] as readonly Delivery[];
       const isSettled = deliveries.every((one) => one.state !== "in_delivery" && one.attempts.length === attempts);
-      return deliveries.length > 0 && isSettled ? deliveries : undefined;
+      return deliveries.length === endpoints.size && isSettled ? deliveries : undefined;
     },
     { timeoutMs, what: `${attempts} attempts of ${eventId}` },
   );
@@ -68,9 +96,11 @@ async function replay(url: string, token: string, eventIds: readonly string[]): 
 }
 
 /** Sends events, replays all of them, and returns the deliveries of the event that no recipient takes. */
-async function deliverTwice(names: readonly string[]): Promise<readonly Delivery[]> {
-  for (const [index, name] of names.entries())
-    await installation.write(`${name}.yaml`, partnerText(name, endpoints[index]?.url + path, calm));
+async function deliverTwice(partners: readonly Pair[]): Promise<readonly Delivery[]> {
+  for (const { name, scheme, signing } of partners) {
+    const changes = { ...calm, "signing.scheme": scheme };
+    await installation.write(`${name}.yaml`, partnerText(name, endpoints.get(name)?.url + path, changes, signing));
+  }
   const { line } = await installation.start();
   const token = await installation.token({ scope });
   const ids = Array.from({ length: eventsCount }, (_, index) => `evt-${index}`);
@@ -83,10 +113,13 @@ async function deliverTwice(names: readonly string[]): Promise<readonly Delivery
   await replay(line.url, token, ids);
   for (const id of ids) {
     const deliveries = await settled(line.url, token, id, 2);
-    expect(deliveries.map(({ state }) => state)).toEqual(names.map(() => "delivered"));
+    expect(deliveries.map(({ state }) => state)).toEqual(partners.map(() => "delivered"));
     expect(deliveries.flatMap(({ attempts }) => attempts.map(({ status }) => status))).toEqual(
-      names.flatMap(() => [200, 200]),
+      partners.flatMap(() => [200, 200]),
     );
+  }
+  for (const { name, key } of partners.filter((one) => typeof one.key === "object")) {
+    expect((await get(`${line.url}/webhooks/partners/default/${name}/jwks.json`, token)).body).toEqual(key);
   }
   return settled(line.url, token, "evt-odd", 1);
 }
@@ -96,27 +129,32 @@ const rejected = { state: "rejected", attempts: [{ status: 422 }] };
 const payouts = Array.from({ length: eventsCount }, (_, index) => `payout-of-evt-${index}`).toSorted();
 
 test("live deliveries to the published endpoints have their effects once", { timeout: limitMs }, async (context) => {
-  const command = await python();
-  const go = await startGoEndpoint(folder.path, keyOf("go"));
-  endpoints = [go];
-  if (command !== undefined) endpoints = [go, await startPythonEndpoint(command, folder.path, keyOf("python"))];
-  const names = ["go", "python"].slice(0, endpoints.length);
-  expect(await deliverTwice(names)).toMatchObject(names.map(() => rejected));
-  expect(bookedInGo(go)).toEqual(payouts);
-  context.skip(command === undefined, "Go alone was tested: there is no Python 3.9 on PATH");
-  expect(bookedInPython()).toEqual(payouts);
+  const [command, withPublicKeys] = [await python(), await pythonWithPublicKeys()];
+  const program = await buildGoEndpoint(folder.path);
+  const inGo = pairsOf("go");
+  for (const keys of inGo) endpoints.set(keys.name, await startGoEndpoint(program, folder.path, keys));
+  const inPython = pairsOf("python").filter(({ key }) => typeof key === "string" || "command" in withPublicKeys);
+  const interpreter = "command" in withPublicKeys ? withPublicKeys.command : command;
+  for (const keys of interpreter === undefined ? [] : inPython)
+    endpoints.set(keys.name, await startPythonEndpoint(interpreter ?? "", folder.path, keys));
+  const partners = [...inGo, ...inPython].filter(({ name }) => endpoints.has(name));
+  expect(await deliverTwice(partners)).toMatchObject(partners.map(() => rejected));
+  for (const { name } of inGo) expect(bookedInGo(endpoints.get(name))).toEqual(payouts);
+  context.skip(interpreter === undefined, "Go alone was tested: there is no Python 3.9 on PATH");
+  for (const { name } of inPython) expect(bookedInPython(name)).toEqual(payouts);
+  if ("missing" in withPublicKeys) context.skip(`Python was tested without public keys: ${withPublicKeys.missing}`);
 });
 
-/** Payouts that the endpoint in Go has logged. */
-function bookedInGo(endpoint: Endpoint): readonly string[] {
-  return [...endpoint.log().matchAll(/booked (?<payout>\S+) of/gu)]
+/** Payouts that an endpoint in Go has logged. */
+function bookedInGo(endpoint: Endpoint | undefined): readonly string[] {
+  return [...(endpoint?.log() ?? "").matchAll(/booked (?<payout>\S+) of/gu)]
     .map(({ groups }) => groups?.["payout"] ?? "")
     .toSorted();
 }
 
-/** Payouts in the database of the endpoint in Python. */
-function bookedInPython(): readonly string[] {
-  using database = new DatabaseSync(join(folder.path, "payouts.db"), { readOnly: true });
+/** Payouts in the database of an endpoint in Python. */
+function bookedInPython(name: string): readonly string[] {
+  using database = new DatabaseSync(join(folder.path, `${name}.db`), { readOnly: true });
   const rows = database.prepare("SELECT payout_id FROM payouts").all();
   return rows.map(({ payout_id: payout }) => String(payout)).toSorted();
 }

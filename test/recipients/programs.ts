@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { findPythonProgram } from "../support/python-program.ts";
 import { run } from "../tools/run.ts";
 
 const versionMsMax = 30_000;
@@ -16,4 +17,9 @@ export async function python(): Promise<string | undefined> {
   const isNewEnough = "import sys; sys.exit(sys.version_info < (3, 9))";
   const { code } = await run("python3", ["-c", isNewEnough], { timeoutMs: versionMsMax });
   return code === 0 ? "python3" : undefined;
+}
+
+/** The same with the package that public keys need, or why there is none. */
+export async function pythonWithPublicKeys(): ReturnType<typeof findPythonProgram> {
+  return findPythonProgram("cryptography");
 }

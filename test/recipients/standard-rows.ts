@@ -1,7 +1,4 @@
-import { createPublicKey, type JsonWebKey } from "node:crypto";
-import { publicJwkOf } from "../../runtime/webhooks/signing/jwk.ts";
-import { pemOf, rfcEd25519, signingKey } from "../runtime/webhooks/signing/key-material.ts";
-import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
+import { edKey, edPublic, otherKey, p256Public } from "./public-keys.ts";
 import {
   accepted,
   after,
@@ -21,8 +18,8 @@ import {
 const prefixed = `whsec_${newSecret.toString("base64")}`;
 const standard = { scheme: "StandardWebhooks" } as const;
 const standardHeaders = sent(standard);
-const edKey = signingKey("StandardWebhooks", pemOf(rfcEd25519));
-const edPublic = { id: thumbprint(edKey), jwk: jwkOf(rfcEd25519) };
+const edHeaders = sent({ ...standard, keys: [edKey] });
+const publicOnly = { ...standard, secrets: [], public_keys: [edPublic] } as const;
 
 /** Deliveries of the scheme StandardWebhooks. */
 export const standardRows: readonly Row[] = [
@@ -61,36 +58,43 @@ export const standardRows: readonly Row[] = [
     "standard-webhooks-ed25519",
     "The sender signs with a private key; v1a marks such signatures.",
     { ...accepted, key: edPublic.id },
-    { ...standard, secrets: [], public_keys: [edPublic], headers: sent({ ...standard, keys: [edKey] }) },
-  ],
-];
-
-const message = { scheme: "HttpMessageSignatures", secrets: [], public_keys: [edPublic] } as const;
-const host = { Host: "partner.example" };
-const messageHeaders = {
-  ...host,
-  ...sent({ scheme: message.scheme, keys: [signingKey(message.scheme, pemOf(rfcEd25519))] }),
-};
-
-/** Deliveries of the scheme HttpMessageSignatures. */
-export const messageRows: readonly Row[] = [
-  [
-    "http-message-signatures-ed25519",
-    "A signature of RFC 9421 over method, authority, path, digest and headers.",
-    { ...accepted, key: edPublic.id },
-    { ...message, headers: messageHeaders },
+    { ...publicOnly, headers: edHeaders },
   ],
   [
-    "http-message-signatures-body-changed-by-one-byte",
-    "Content-Digest no longer fits the body.",
-    refused("digest_mismatch"),
-    { ...message, headers: messageHeaders, body: bodyText.replace("1050", "1051") },
-  ],
-  [
-    "http-message-signatures-other-path",
-    "The signature covers the path.",
+    "standard-webhooks-ed25519-body-changed-by-one-byte",
+    "One digit of the amount differs, and so does the text under the signature v1a.",
     refused("signature_mismatch"),
-    { ...message, headers: messageHeaders, path: "/v1/payout" },
+    { ...publicOnly, headers: edHeaders, body: bodyText.replace("1050", "1051") },
+  ],
+  [
+    "standard-webhooks-shared-and-ed25519",
+    "A shared and a private key sign; the recipient knows the public key.",
+    { ...accepted, key: edPublic.id },
+    { ...publicOnly, headers: sent({ ...standard, keys: [shared(newSecret), edKey] }) },
+  ],
+  [
+    "standard-webhooks-two-ed25519",
+    "Two private keys sign, with a blank between; the recipient knows the second.",
+    { ...accepted, key: edPublic.id },
+    { ...publicOnly, headers: sent({ ...standard, keys: [otherKey, edKey] }) },
+  ],
+  [
+    "standard-webhooks-ed25519-of-an-unknown-key",
+    "The recipient does not know the key that signed.",
+    refused("signature_mismatch"),
+    { ...publicOnly, headers: sent({ ...standard, keys: [otherKey] }) },
+  ],
+  [
+    "standard-webhooks-ed25519-and-a-key-of-another-algorithm",
+    "A signature v1a is of Ed25519; a key of P-256 verifies none.",
+    refused("signature_mismatch"),
+    { ...publicOnly, public_keys: [p256Public], headers: edHeaders },
+  ],
+  [
+    "standard-webhooks-ed25519-without-padding",
+    "A signature v1a has 86 characters and two equals signs.",
+    refused("signature_malformed"),
+    { ...publicOnly, headers: { ...edHeaders, "webhook-signature": unpadded(edHeaders["webhook-signature"]) } },
   ],
 ];
 
@@ -99,10 +103,6 @@ function dotted(): Change {
   return { ...standard, body, headers: sent({ ...standard, body, eventId: "evt.1" }) };
 }
 
-function thumbprint(key: SigningKey): string {
-  return "keyId" in key ? key.keyId : "";
-}
-
-function jwkOf(key: JsonWebKey): object {
-  return publicJwkOf(createPublicKey({ key, format: "jwk" })) ?? {};
+function unpadded(signature = ""): string {
+  return signature.replace(/=+$/u, "");
 }

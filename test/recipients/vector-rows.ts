@@ -58,6 +58,8 @@ interface Making {
   readonly keys?: readonly SigningKey[];
   readonly body?: string;
   readonly eventId?: string;
+  /** Path and query of the endpoint. @default {@link path} */
+  readonly target?: string;
 }
 
 /** Headers of an attempt as the product sends them. */
@@ -66,10 +68,11 @@ export function sent({
   keys = [shared(newSecret)],
   body = bodyText,
   eventId = "evt_1",
+  target = path,
 }: Making = {}) {
   return deliveryHeaders(scheme, {
     keys,
-    url: new URL(`https://partner.example${path}`),
+    url: new URL(`https://partner.example${target}`),
     body: Buffer.from(body),
     eventId,
     sentAtMs,

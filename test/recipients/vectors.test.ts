@@ -6,7 +6,7 @@ import { createMemorySeenStore } from "../../runtime/recipient/memory-seen-store
 import type { DeliveryReport } from "../../runtime/recipient/receive.ts";
 import type { VerificationKey } from "../../runtime/webhooks/signing/keys.ts";
 import { run } from "../tools/run.ts";
-import { goEnvironment, python, recipientsFolder } from "./programs.ts";
+import { goEnvironment, python, pythonWithPublicKeys, recipientsFolder } from "./programs.ts";
 import type { Vector } from "./vector-rows.ts";
 import { vectors, vectorsFile, vectorsText } from "./vectors.ts";
 
@@ -26,35 +26,46 @@ describe("the published vectors", () => {
     expect(await resultOf(vector)).toEqual(vector.expected);
   });
 
-  test(
-    "that name shared keys have their results in Go, whose handler keeps its promises",
-    { timeout: timeoutMs },
-    async () => {
-      const args = ["test", "-trimpath", "-count=1", "-v", "."];
-      const { code, stdout, stderr } = await run("go", args, {
-        cwd: recipientsFolder("go"),
-        env: goEnvironment,
-        timeoutMs,
-      });
-      expect({ code, failed: stdout.match(/--- FAIL.*/gu), stderr }).toEqual({ code: 0, failed: null, stderr: "" });
-      expect(stdout).toContain(`${sharedKeyVectors.length} vectors`);
-    },
-  );
+  test("have their results in Go, whose handler keeps its promises", { timeout: timeoutMs }, async () => {
+    const args = ["test", "-trimpath", "-count=1", "-v", "."];
+    const { code, stdout, stderr } = await run("go", args, {
+      cwd: recipientsFolder("go"),
+      env: goEnvironment,
+      timeoutMs,
+    });
+    expect({ code, failed: stdout.match(/--- FAIL.*/gu), stderr }).toEqual({ code: 0, failed: null, stderr: "" });
+    expect(stdout).toContain(`${vectors.length} vectors`);
+  });
 
   test(
     "that name shared keys have their results in Python, whose stores keep their promises",
     { timeout: timeoutMs },
     async (context) => {
       context.skip((await python()) === undefined, "there is no Python 3.9 on PATH");
-      const { code, stdout, stderr } = await run("python3", ["-B", "-m", "unittest"], {
-        cwd: recipientsFolder("python"),
-        timeoutMs,
-      });
-      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("OK") });
-      expect(stdout).toContain(`${sharedKeyVectors.length} vectors`);
+      // Without site packages.
+      expect(await pythonTests("python3", ["-S"])).toEqual(passed(sharedKeyVectors.length));
     },
   );
+
+  test("have their results in Python, with a package for public keys", { timeout: timeoutMs }, async (context) => {
+    const found = await pythonWithPublicKeys();
+    if ("missing" in found) return context.skip(found.missing);
+    expect(await pythonTests(found.command)).toEqual(passed(vectors.length));
+  });
 });
+
+/** What the tests of the modules in Python print and end with. */
+async function pythonTests(command: string, flags: readonly string[] = []) {
+  const args = [...flags, "-B", "-m", "unittest"];
+  const { code, stdout, stderr } = await run(command, args, { cwd: recipientsFolder("python"), timeoutMs });
+  return { code, stdout, stderr };
+}
+
+/** What they print and end with when all is right. */
+function passed(count: number) {
+  const [stdout, stderr] = [`${count} vectors`, "OK"].map((text): unknown => expect.stringContaining(text));
+  return { code: 0, stdout, stderr };
+}
 
 async function resultOf(vector: Vector): Promise<Vector["expected"]> {
   const { scheme, method, path, now, seen = [] } = vector;

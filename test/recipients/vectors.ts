@@ -1,5 +1,6 @@
 import { hmacRows } from "./hmac-rows.ts";
-import { messageRows, standardRows } from "./standard-rows.ts";
+import { messageRows } from "./message-rows.ts";
+import { standardRows } from "./standard-rows.ts";
 import { vectorOf, type Vector } from "./vector-rows.ts";
 
 /** The published vectors. */

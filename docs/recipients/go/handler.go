@@ -31,9 +31,9 @@ var traceForm = regexp.MustCompile(`^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f
 // record of an event. Mount it where deliveries arrive, since the signature covers the unchanged path.
 type Recipient struct {
 	Scheme Scheme
-	// Secrets is called for each delivery, so that a rotation needs no restart.
-	Secrets func() []Secret
-	Store   Store
+	// Keys is called for each delivery, so that a rotation needs no restart.
+	Keys  func() []VerificationKey
+	Store Store
 	// Handle is the effect of an event, inside the transaction of the store. It returns a *Refusal for a response with
 	// another status. Every other error becomes a 500, which the sender repeats.
 	Handle  func(ctx context.Context, event Event) error
@@ -139,7 +139,10 @@ func (recipient *Recipient) acknowledge(request *http.Request, body []byte) erro
 }
 
 func (recipient *Recipient) verify(request *http.Request, body []byte) error {
-	_, err := Verify(recipient.Scheme, request.Header, request.Method, request.RequestURI, body, recipient.Secrets(), time.Now())
+	// The server takes Host out of the header.
+	header := request.Header.Clone()
+	header.Set("Host", request.Host)
+	_, err := Verify(recipient.Scheme, header, request.Method, request.RequestURI, body, recipient.Keys(), time.Now())
 	return err
 }
 

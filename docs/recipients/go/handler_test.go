@@ -19,7 +19,7 @@ var key = []byte(strings.Repeat("k", 32))
 func newRecipient(handle func(context.Context, Event) error) *Recipient {
 	return &Recipient{
 		Scheme:        HmacV1,
-		Secrets:       func() []Secret { return []Secret{{ID: "one", Key: key}} },
+		Keys:          func() []VerificationKey { return []VerificationKey{{ID: "one", Shared: key}} },
 		Store:         NewMemoryStore(10),
 		Handle:        handle,
 		Version:       "1",

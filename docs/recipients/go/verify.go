@@ -1,9 +1,11 @@
 // Package recipient receives signed webhooks of Heliograph: verification, once-only processing and an HTTP handler.
 //
-// It needs the standard library only. It verifies the schemes HmacV1 and StandardWebhooks with shared keys.
+// It needs the standard library only. It verifies HmacV1 and StandardWebhooks with shared keys, and StandardWebhooks and
+// HttpMessageSignatures with public keys.
 package recipient
 
 import (
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -28,15 +30,10 @@ const (
 type Scheme string
 
 const (
-	HmacV1           Scheme = "HmacV1"
-	StandardWebhooks Scheme = "StandardWebhooks"
+	HmacV1                Scheme = "HmacV1"
+	StandardWebhooks      Scheme = "StandardWebhooks"
+	HttpMessageSignatures Scheme = "HttpMessageSignatures"
 )
-
-// Secret is a shared key in force. A recipient has two of them during a rotation.
-type Secret struct {
-	ID  string
-	Key []byte
-}
 
 // Refusal is a response that is no success. Reason is for logs and never part of the response.
 type Refusal struct {
@@ -64,23 +61,26 @@ var (
 	timestampForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$`)
 	secondsForm   = regexp.MustCompile(`^\d{1,12}$`)
 	hmacV1Form    = regexp.MustCompile(`^v1=[A-Za-z0-9+/]{43}=$`)
-	standardForm  = regexp.MustCompile(`^v1,[A-Za-z0-9+/]{43}=$`)
+	sharedForm    = regexp.MustCompile(`^v1,[A-Za-z0-9+/]{43}=$`)
+	publicForm    = regexp.MustCompile(`^v1a,[A-Za-z0-9+/]{86}==$`)
 )
 
 // Verify returns the id of the key that signed a request, or a *Refusal. The target is the request target as it was
-// received, and body holds the received bytes.
-func Verify(scheme Scheme, header http.Header, method, target string, body []byte, secrets []Secret, now time.Time) (string, error) {
+// received, and body holds the received bytes. For HttpMessageSignatures the header also holds Host.
+func Verify(scheme Scheme, header http.Header, method, target string, body []byte, keys []VerificationKey, now time.Time) (string, error) {
 	switch scheme {
 	case HmacV1:
-		return verifyHmacV1(header, method, target, body, secrets, now)
+		return verifyHmacV1(header, method, target, body, keys, now)
 	case StandardWebhooks:
-		return verifyStandard(header, body, secrets, now)
+		return verifyStandard(header, body, keys, now)
+	case HttpMessageSignatures:
+		return verifyMessage(header, method, target, body, keys, now)
 	default:
 		return "", fmt.Errorf("the scheme %s is not supported", scheme)
 	}
 }
 
-func verifyHmacV1(header http.Header, method, target string, body []byte, secrets []Secret, now time.Time) (string, error) {
+func verifyHmacV1(header http.Header, method, target string, body []byte, keys []VerificationKey, now time.Time) (string, error) {
 	signature, timestamp := header.Get("X-Signature"), header.Get("X-Timestamp")
 	if signature == "" {
 		return "", unsigned("signature_missing")
@@ -106,11 +106,11 @@ func verifyHmacV1(header http.Header, method, target string, body []byte, secret
 	path, _, _ := strings.Cut(target, "?")
 	hash := sha256.Sum256(body)
 	text := strings.Join([]string{timestamp, strings.ToUpper(method), path, hex.EncodeToString(hash[:])}, "\n")
-	return matchingKey(secrets, given, "v1=", []byte(text))
+	return matchingKey(keys, given, "v1=", []byte(text))
 }
 
 // verifyStandard follows Standard Webhooks 1.0.0.
-func verifyStandard(header http.Header, body []byte, secrets []Secret, now time.Time) (string, error) {
+func verifyStandard(header http.Header, body []byte, keys []VerificationKey, now time.Time) (string, error) {
 	id, timestamp, signatures := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp"), header.Get("Webhook-Signature")
 	if id == "" || signatures == "" {
 		return "", unsigned("signature_missing")
@@ -126,11 +126,28 @@ func verifyStandard(header http.Header, body []byte, secrets []Secret, now time.
 		return "", unsigned("timestamp_outside_window")
 	}
 	given := strings.Split(signatures, " ")
-	known := matching(given, standardForm)
-	if len(given) > signaturesMax || len(known) == 0 || strings.Contains(id, ".") {
+	shared, public := matching(given, sharedForm), matching(given, publicForm)
+	if len(given) > signaturesMax || len(shared)+len(public) == 0 || strings.Contains(id, ".") {
 		return "", unsigned("signature_malformed")
 	}
-	return matchingKey(secrets, known, "v1,", append([]byte(id+"."+timestamp+"."), body...))
+	signed := append([]byte(id+"."+timestamp+"."), body...)
+	if found, err := matchingKey(keys, shared, "v1,", signed); err == nil {
+		return found, nil
+	}
+	return ed25519Key(keys, public, signed)
+}
+
+func ed25519Key(keys []VerificationKey, given []string, signed []byte) (string, error) {
+	for _, key := range keys {
+		public, isEd25519 := key.Public.(ed25519.PublicKey)
+		for _, one := range given {
+			signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(one, "v1a,"))
+			if isEd25519 && err == nil && ed25519.Verify(public, signed, signature) {
+				return key.ID, nil
+			}
+		}
+	}
+	return "", unsigned("signature_mismatch")
 }
 
 func isOutside(sentAt, now time.Time) bool {
@@ -148,10 +165,14 @@ func matching(texts []string, form *regexp.Regexp) []string {
 }
 
 // matchingKey compares every signature with every key in constant time, as text: several texts decode to the same bytes.
-func matchingKey(secrets []Secret, given []string, prefix string, signed []byte) (string, error) {
+func matchingKey(keys []VerificationKey, given []string, prefix string, signed []byte) (string, error) {
 	found := []string{}
-	for _, secret := range secrets {
-		mac := hmac.New(sha256.New, secret.Key)
+	for _, key := range keys {
+		// A key without bytes would sign for everybody.
+		if len(key.Shared) == 0 {
+			continue
+		}
+		mac := hmac.New(sha256.New, key.Shared)
 		mac.Write(signed)
 		expected := []byte(prefix + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 		equal := 0
@@ -159,7 +180,7 @@ func matchingKey(secrets []Secret, given []string, prefix string, signed []byte)
 			equal |= subtle.ConstantTimeCompare([]byte(one), expected)
 		}
 		if equal == 1 {
-			found = append(found, secret.ID)
+			found = append(found, key.ID)
 		}
 	}
 	if len(found) == 0 {
@@ -214,13 +235,4 @@ func checkID(header http.Header, id string) error {
 		return unreadable("event_id_differs")
 	}
 	return nil
-}
-
-// SharedKey returns the bytes of a key: those of a text as they are, or the base64 after whsec_.
-func SharedKey(written []byte) ([]byte, error) {
-	prefixed, isPrefixed := strings.CutPrefix(strings.TrimSpace(string(written)), "whsec_")
-	if !isPrefixed {
-		return written, nil
-	}
-	return base64.StdEncoding.DecodeString(prefixed)
 }

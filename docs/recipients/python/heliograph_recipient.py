@@ -1,7 +1,7 @@
 """Verifies signed webhooks of Heliograph. Stores are in heliograph_stores.py, HTTP in heliograph_server.py.
 
-It needs Python 3.9 or newer and nothing but the standard library. It verifies the schemes HmacV1 and StandardWebhooks
-with shared keys. The standard library has no Ed25519, so public keys need another library.
+It needs Python 3.9 or newer. Shared keys need nothing but the standard library. Public keys, of StandardWebhooks and
+HttpMessageSignatures, are read by heliograph_public_keys.py, which needs the package `cryptography`.
 """
 
 import base64
@@ -13,12 +13,18 @@ import re
 import time
 from datetime import datetime, timezone
 
+from heliograph_signature_fields import byte_sequences, signature_base, signature_inputs
+
 WINDOW_SECONDS = 300
 SIGNATURES_MAX = 8
 
 _TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
 _HMAC_V1 = re.compile(r"v1=[A-Za-z0-9+/]{43}=", re.ASCII)
-_STANDARD = re.compile(r"v1,[A-Za-z0-9+/]{43}=", re.ASCII)
+_STANDARD = re.compile(r"v1,[A-Za-z0-9+/]{43}=|v1a,[A-Za-z0-9+/]{86}==", re.ASCII)
+# The first one that is present is compared. Source: RFC 9530 §5.
+_DIGESTS = {"sha-512": hashlib.sha512, "sha-256": hashlib.sha256}
+_SHARED = (bytes, bytearray)
+_REQUIRED_COMPONENTS = {"@method", "@path", "content-digest"}
 
 
 class Refused(Exception):
@@ -39,17 +45,21 @@ def _unreadable(reason):
     return Refused(400, "invalid_event", "The body is not the event in the headers", reason=reason)
 
 
-def verify(headers, method, path, body, secrets, now=None, scheme="HmacV1"):
+def verify(headers, method, path, body, keys, now=None, scheme="HmacV1"):
     """Returns the id of the key that signed; raises Refused for every other request.
 
-    `path` is the request target as it was received and `body` the received bytes. `secrets` holds the bytes of each
-    key in force by its id, so that the old and the new key are valid during a rotation. `now` is in Unix seconds.
+    `path` is the request target as it was received and `body` the received bytes. `keys` holds each key in force by its
+    id, so that the old and the new key are valid during a rotation: the bytes of a shared key, or a PublicKey of
+    heliograph_public_keys.py. `now` is in Unix seconds.
     """
-    names = {name.lower(): value for name, value in headers.items()}
-    return _SCHEMES[scheme](names, method, path, body, secrets, time.time() if now is None else now)
+    values = {}
+    for name, value in headers.items():
+        # Source: RFC 9110 §5.3.
+        values[name.lower()] = f"{values[name.lower()]}, {value}" if name.lower() in values else value
+    return _SCHEMES[scheme](values, method, path, body, keys, time.time() if now is None else now)
 
 
-def _verify_hmac_v1(headers, method, path, body, secrets, now):
+def _verify_hmac_v1(headers, method, path, body, keys, now):
     signature, timestamp = headers.get("x-signature"), headers.get("x-timestamp")
     if signature is None:
         raise _unsigned("signature_missing")
@@ -61,10 +71,10 @@ def _verify_hmac_v1(headers, method, path, body, secrets, now):
         raise _unsigned("signature_malformed")
     # The text of the timestamp is signed as it was received, and the path ends before the query.
     parts = [timestamp, method.upper(), path.split("?", 1)[0], hashlib.sha256(body).hexdigest()]
-    return _matching_key(secrets, given, "v1=", "\n".join(parts).encode())
+    return _matching_key(keys, given, "v1=", "\n".join(parts).encode())
 
 
-def _verify_standard(headers, method, path, body, secrets, now):
+def _verify_standard(headers, method, path, body, keys, now):
     """Source: Standard Webhooks 1.0.0."""
     identity, signatures = headers.get("webhook-id"), headers.get("webhook-signature")
     timestamp = headers.get("webhook-timestamp")
@@ -77,18 +87,86 @@ def _verify_standard(headers, method, path, body, secrets, now):
     known = [one for one in given if _STANDARD.fullmatch(one)]
     if len(given) > SIGNATURES_MAX or not known or "." in identity:
         raise _unsigned("signature_malformed")
-    return _matching_key(secrets, known, "v1,", f"{identity}.{timestamp}.".encode() + body)
+    signed = f"{identity}.{timestamp}.".encode() + body
+    try:
+        return _matching_key(keys, [one for one in known if one.startswith("v1,")], "v1,", signed)
+    except Refused:
+        given = [base64.b64decode(one[4:]) for one in known if one.startswith("v1a,")]
+        for name, key in _public(keys):
+            if key.is_ed25519 and any(key.has_signed(signed, one) for one in given):
+                return name
+        raise
 
 
-_SCHEMES = {"HmacV1": _verify_hmac_v1, "StandardWebhooks": _verify_standard}
+def _verify_message(headers, method, path, body, keys, now):
+    """One signature is enough, by the key that it names. The key sets the algorithm. Source: RFC 9421 §3.2."""
+    if "signature-input" not in headers or "signature" not in headers:
+        raise _unsigned("signature_missing")
+    inputs, signatures = signature_inputs(headers["signature-input"]), byte_sequences(headers["signature"])
+    if inputs is None or signatures is None or len(inputs) > SIGNATURES_MAX:
+        raise _unsigned("signature_malformed")
+    _check_digest(byte_sequences(headers.get("content-digest", "")) or {}, body)
+    values = {name: value.strip() for name, value in headers.items()}
+    values.update({"@method": method, "@path": path.split("?", 1)[0], "@query": "?" + path.partition("?")[2]})
+    if "host" in values:
+        values["@authority"] = values["host"].lower()
+    refusals = []
+    for label, one in inputs.items():
+        try:
+            return _message_key(one, signatures.get(label), values, keys, now)
+        except Refused as refusal:
+            refusals.append(refusal)
+    raise refusals[0]
 
 
-def _matching_key(secrets, given, prefix, signed):
+def _check_digest(digests, body):
+    for name, digest in _DIGESTS.items():
+        if name in digests:
+            if not hmac.compare_digest(digests[name], digest(body).digest()):
+                raise _unsigned("digest_mismatch")
+            return
+    raise _unsigned("digest_missing")
+
+
+def _message_key(one, signature, values, keys, now):
+    components, parameters, text = one
+    if signature is None:
+        raise _unsigned("signature_missing")
+    if len(set(components)) < len(components):
+        raise _unsigned("signature_malformed")
+    if not _REQUIRED_COMPONENTS <= set(components) <= set(values):
+        raise _unsigned("components_missing")
+    created, expires = parameters.get("created"), parameters.get("expires")
+    if created is None:
+        raise _unsigned("timestamp_missing")
+    if expires is not None and not (isinstance(expires, int) and round(now - expires, 6) <= 0):
+        raise _unsigned("timestamp_outside_window")
+    _check_window(created if isinstance(created, int) else None, now)
+    signed = signature_base(values, components, text)
+    for name, key in _public(keys):
+        if name == parameters.get("keyid") and key.has_signed(signed, signature):
+            return name
+    raise _unsigned("signature_mismatch")
+
+
+_SCHEMES = {
+    "HmacV1": _verify_hmac_v1,
+    "StandardWebhooks": _verify_standard,
+    "HttpMessageSignatures": _verify_message,
+}
+
+
+def _public(keys):
+    return [(name, key) for name, key in keys.items() if not isinstance(key, _SHARED)]
+
+
+def _matching_key(keys, given, prefix, signed):
     matching = [
         name
-        for name, secret in secrets.items()
+        for name, secret in keys.items()
         # Every signature is compared, in constant time, and as text: several texts decode to the same bytes.
-        if any([hmac.compare_digest(one, _signature(secret, prefix, signed)) for one in given])
+        if isinstance(secret, _SHARED)
+        and any([hmac.compare_digest(one, _signature(secret, prefix, signed)) for one in given])
     ]
     if not matching:
         raise _unsigned("signature_mismatch")

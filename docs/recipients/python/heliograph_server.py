@@ -22,15 +22,16 @@ _TRACE = re.compile(r"[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}",
 class Recipient:
     """The answers of an endpoint, apart from any HTTP server.
 
+    `keys()` is called for each delivery, so that a rotation needs no restart; `verify` says what it returns.
     `handle(event, transaction)` is the effect of an event, inside the transaction of the store. It raises Refused for
     a response with another status; every other exception becomes a 500, which the sender repeats.
     `may_read_status(headers)` says who may read the status of events; without it nobody may.
     """
 
     def __init__(
-        self, secrets, store, handle, version, scheme="HmacV1", now=time.time, report=None, may_read_status=None
+        self, keys, store, handle, version, scheme="HmacV1", now=time.time, report=None, may_read_status=None
     ):
-        self._secrets, self._store, self._handle, self._version = secrets, store, handle, version
+        self._keys, self._store, self._handle, self._version = keys, store, handle, version
         self._may_read_status = may_read_status or (lambda headers: False)
         self._scheme, self._now, self._report = scheme, now, report or (lambda outcome: None)
 
@@ -69,7 +70,7 @@ class Recipient:
         }
 
     def _verify(self, headers, method, path, body):
-        verify(headers, method, path, body, self._secrets(), self._now(), self._scheme)
+        verify(headers, method, path, body, self._keys(), self._now(), self._scheme)
 
 
 def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):

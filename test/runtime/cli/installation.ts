@@ -121,8 +121,13 @@ async function endChild(data: string): Promise<void> {
   if (pid > 0 && (await commandLineOf(pid))?.includes(data) === true) await endProcess(pid, endPatienceMs);
 }
 
-/** Text of a partner and the Secret it signs with. */
-export function partnerText(name: string, url: string, changes: Changes = {}): string {
+/** Text of a partner and the Secret it signs with. @param key @default a shared key of 40 characters */
+export function partnerText(
+  name: string,
+  url: string,
+  changes: Changes = {},
+  key: string = `${name}-`.padEnd(40, "k"),
+): string {
   const partner = plainObject(
     "WebhookPartner",
     {
@@ -140,7 +145,7 @@ export function partnerText(name: string, url: string, changes: Changes = {}): s
     apiVersion: "v1",
     kind: "Secret",
     metadata: { name },
-    stringData: { hmac: `${name}-`.padEnd(40, "k") },
+    stringData: { hmac: key },
   };
   return [partner, secret].map((object) => JSON.stringify(object)).join("\n---\n");
 }

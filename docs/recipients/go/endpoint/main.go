@@ -1,4 +1,6 @@
 // A small endpoint that logs each event once. Usage: HELIOGRAPH_KEY_FILE=FILE go run ./endpoint [ADDRESS]
+//
+// A key file that ends in .json is the sender's set of public keys. HELIOGRAPH_SCHEME is the scheme, by default HmacV1.
 package main
 
 import (
@@ -29,8 +31,8 @@ func main() {
 	fmt.Printf("listening on http://%s\n", listener.Addr())
 	server := &http.Server{
 		Handler: &recipient.Recipient{
-			Scheme:  recipient.HmacV1,
-			Secrets: secrets,
+			Scheme:  scheme(),
+			Keys:    keys,
 			Store:   recipient.NewMemoryStore(eventsMax),
 			Handle:  book,
 			Version: "1",
@@ -40,20 +42,39 @@ func main() {
 	log.Fatal(server.Serve(listener))
 }
 
-// secrets reads the files for each delivery, so that a rotation needs no restart.
-func secrets() []recipient.Secret {
-	found := []recipient.Secret{}
+func scheme() recipient.Scheme {
+	if name := os.Getenv("HELIOGRAPH_SCHEME"); name != "" {
+		return recipient.Scheme(name)
+	}
+	return recipient.HmacV1
+}
+
+// keys reads the files for each delivery, so that a rotation needs no restart.
+func keys() []recipient.VerificationKey {
+	found := []recipient.VerificationKey{}
 	for _, name := range strings.Split(os.Getenv("HELIOGRAPH_KEY_FILE"), ",") {
-		written, err := os.ReadFile(name)
+		more, err := keysIn(name)
 		if err != nil {
 			log.Print(err)
-			continue
 		}
-		if key, err := recipient.SharedKey(written); err == nil {
-			found = append(found, recipient.Secret{ID: name, Key: key})
-		}
+		found = append(found, more...)
 	}
 	return found
+}
+
+func keysIn(name string) ([]recipient.VerificationKey, error) {
+	written, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(name, ".json") {
+		return recipient.PublicKeys(written)
+	}
+	shared, err := recipient.SharedKey(written)
+	if err != nil {
+		return nil, err
+	}
+	return []recipient.VerificationKey{{ID: name, Shared: shared}}, nil
 }
 
 func book(_ context.Context, event recipient.Event) error {
