@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { eventIds } from "../../runtime/demo/partners.ts";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { payoutEvents } from "../demo/events.ts";
-import { startDemoInstallation } from "../pages/demo-installation.ts";
+import { startDemoInstallation, type DemoInstallation } from "../pages/demo-installation.ts";
 import { buildConsole } from "../image/files.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
@@ -37,13 +37,15 @@ export const readers = {
   },
   /** Of metrics only. */
   metrics: { client_id: "metrics-desk", tenants: ["lumen"], scope: "metrics:read" },
+  /** Of metrics only, with few cost units. */
+  frugal: { client_id: "frugal-desk", tenants: ["lumen"], scope: "metrics:read" },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** A name of {@link readers}. */
 export type ReaderName = keyof typeof readers;
 
 /** The real runtime with stores, partners, some events and an authorization server. */
-export interface ConsoleInstallation {
+export interface ConsoleInstallation extends Pick<DemoInstallation, "withoutStore"> {
   /** Origin of the console and of the API. */
   readonly url: string;
   /** An event that was delivered after a retry, and one that a partner rejected for good. */
@@ -63,6 +65,15 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const audience = "https://heliograph.test";
 const tokenSeconds = 3_600;
 const settledMsMax = 60_000;
+/** An hour of both stores at their smallest step costs more than this, and at a coarser step less. */
+const frugalQuota = `apiVersion: heliograph.dev/v1alpha1
+kind: QueryClassQuota
+metadata: { name: frugal, namespace: default }
+spec:
+  class: A
+  limits: { costUnitsPerMinute: 100, burstCostUnits: 100 }
+  clients: [{ clientId: ${readers.frugal.client_id} }]
+`;
 /** Enough for charts; storing an hour of series takes seconds. */
 const pastHours = 0.75;
 
@@ -84,9 +95,9 @@ export async function startConsoleInstallation(): Promise<ConsoleInstallation> {
     const trusted = { issuer, audiences: [audience], jwksUrl, jwksCaFile, algorithms: ["ES256"], tokenBinding: "Key" };
     const shown = { issuer, clientId: consoleClientId, scopes: consoleScopes };
     const settings = JSON.stringify({ issuers: [trusted], console: shown });
-    const demo = await startDemoInstallation({ settings, pastHours });
+    const demo = await startDemoInstallation({ settings, pastHours, resources: frugalQuota });
     stops.push(() => demo.stop());
-    const { url, data } = demo;
+    const { url, data, withoutStore } = demo;
     const signInBy = (rules: SignInRules): void =>
       signIn.serve({ consoleOrigin: url, resource: audience, claims: { tenants: ["*"] }, ...rules });
     signInBy({});
@@ -96,7 +107,7 @@ export async function startConsoleInstallation(): Promise<ConsoleInstallation> {
     await publishEvents(url, await token("admin"));
     const address = async (path: string, reader: ReaderName): Promise<string> =>
       `${url}/console${path}#token=${await token(reader)}`;
-    return { url, events: eventIds, token, address, signInBy, stop };
+    return { url, events: eventIds, token, address, signInBy, withoutStore, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,8 +1,10 @@
+import { readFile } from "node:fs/promises";
 import { expect } from "vitest";
 import type { Page } from "playwright-core";
 import type { PageAction } from "./console-visitor.ts";
 
 const dearQuery = "metric=auth_success_rate&range=1h&filter%5Btenant%5D=lumen&step=15s";
+const costlyQuery = "metric=auth_success_rate&range=1h&filter%5Btenant%5D=lumen&step=2m";
 const hostile = `<img src=x onerror="document.title='broken'">`;
 const quotaEdit = (name: string): string =>
   `apiVersion: heliograph.dev/v1alpha1\nkind: QueryClassQuota\nmetadata: { name: ${JSON.stringify(name)} }\n` +
@@ -68,6 +70,52 @@ export const metricActions: readonly PageAction[] = [
       await page.getByRole("button", { name: /^Ask with a step of \S+ instead$/u }).click();
       await page.getByText("Newest sample").waitFor();
       expect(new URL(page.url()).searchParams.get("step")).not.toBe("15s");
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "has too few cost units for a query, takes the cheaper one by its button, and gets its answer",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const path = `/explorer?${costlyQuery}&run=1`;
+      await visit(tab, {
+        name: "costly",
+        path,
+        reader: "frugal",
+        heading: "Explorer",
+        sees: ["This query would be refused", "cost_exceeded", "more than 100 are never allowed at once"],
+      });
+      const [answer] = await Promise.all([
+        page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),
+        page.getByRole("button", { name: /^Ask with a step of .+ instead$/u }).click(),
+      ]);
+      expect(answer.status()).toBe(200);
+      await page.locator(".chart canvas").waitFor();
+      expect(new URL(answer.url()).searchParams.get("step")).not.toBe("2m");
+      expect(await page.getByText("This query would be refused").count()).toBe(0);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "saves an answer as CSV, with as many points as the chart has",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const path = "/explorer?metric=cpu_util&filter%5Btenant%5D=lumen&group_by=region&run=1";
+      await visit(tab, { name: "csv", path, reader: "tenant", heading: "Explorer", sees: ["Newest sample"] });
+      await page.getByText("The same as a table").click();
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Download as CSV" }).click(),
+      ]);
+      expect(download.suggestedFilename()).toBe("cpu_util.csv");
+      const [titles, ...lines] = (await readFile(await download.path(), "utf8")).trimEnd().split("\r\n");
+      expect(titles).toBe("metric,region,timestamp,value");
+      expect(lines.length).toBeGreaterThan(0);
+      expect(lines).toHaveLength(await tableValues(page));
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
@@ -153,6 +201,30 @@ export const metricActions: readonly PageAction[] = [
       await visit(tab, { name: "hostile", path: unknown, heading: "Explorer", sees: [`No metric ${hostile}`] });
       expect(await page.title()).toBe("Explorer · Heliograph");
       expect(await page.locator("main img").count()).toBe(0);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "asks while a store is away sees the rest of the answer and which region is missing",
+    run: async ({ open, visit, installation }) => {
+      const tab = await open();
+      const { page } = tab;
+      const path = "/explorer?metric=cache_hit_ratio&filter%5Btenant%5D=lumen&group_by=region&run=1";
+      await installation.withoutStore("latam", async () => {
+        const [answer] = await Promise.all([
+          page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),
+          visit(tab, { name: "partial", path, heading: "Explorer", sees: ["Some regions are missing here"] }),
+        ]);
+        expect(answer.status()).toBe(206);
+        const notice = page.locator(".notice", { hasText: "Some regions are missing here" });
+        expect((await notice.locator("li").allInnerTexts()).map((text) => text.replaceAll(/\s+/gu, " "))).toEqual([
+          "latam failed",
+        ]);
+        await page.getByText("The same as a table").click();
+        expect(await tableValues(page)).toBeGreaterThan(0);
+        expect(await tab.audit()).toEqual([]);
+      });
       expect(tab.faults).toEqual([]);
       await tab.close();
     },

@@ -6,7 +6,7 @@ import { openMetrics } from "../../runtime/demo/series.ts";
 import type { DemoStoreName } from "../../runtime/demo/series-catalog.ts";
 import { freePort } from "../support/free-port.ts";
 import { startProgram } from "../support/heliograph-process.ts";
-import { startPrometheus } from "../support/prometheus.ts";
+import { startPrometheus, type PrometheusHandle } from "../support/prometheus.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { resolveTool } from "../tools/resolve.ts";
 
@@ -15,6 +15,8 @@ export interface DemoInstallation {
   readonly url: string;
   /** Folder of stored data, which holds the key of the development issuer. */
   readonly data: string;
+  /** Runs `work` while a store of docs/examples is away, as after a crash; then starts the store again. */
+  withoutStore(store: DemoStoreName, work: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -26,6 +28,8 @@ const pastHoursUsual = 2.25;
 export interface DemoInstallationOptions {
   /** Text of a settings file. @default the program runs without one */
   readonly settings?: string;
+  /** Text of a file of resources besides the examples. @default none */
+  readonly resources?: string;
   /** @default a free port */
   readonly port?: number;
   /** Hours of series in the stores. @default 2.25 */
@@ -49,10 +53,15 @@ export async function startDemoInstallation(options: DemoInstallationOptions = {
     for (const end of stops.toReversed()) await end();
   };
   try {
-    const moved: Moved = new Map([...(await startStores(stops, pastHours * hourMs)), ...(await startPartners(stops))]);
+    const stores = await startStores(stops, pastHours * hourMs);
+    const storeUrls = Object.entries(documentedStores).map(([store, documented]) => {
+      return [documented, stores[store as DemoStoreName].url] as const;
+    });
+    const moved: Moved = new Map([...storeUrls, ...(await startPartners(stops))]);
     const resources = join(folder.path, "resources");
     const data = join(folder.path, "data");
     await copyExamples(resources, moved);
+    if (options.resources !== undefined) await writeFile(join(resources, "more.yaml"), options.resources);
     const natsServer = await resolveTool("nats-server");
     const settingsFile = join(folder.path, "settings.yaml");
     if (settings !== undefined) await writeFile(settingsFile, settings);
@@ -63,25 +72,39 @@ export async function startDemoInstallation(options: DemoInstallationOptions = {
       program.signal("SIGTERM");
       await program.ended();
     });
-    return { url: (await program.ready()).url, data, stop };
+    const withoutStore = (store: DemoStoreName, work: () => Promise<void>): Promise<void> =>
+      whileAway(stores[store], work);
+    return { url: (await program.ready()).url, data, withoutStore, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function startStores(stops: (() => Promise<unknown>)[], pastMs: number): Promise<Moved> {
+type DemoStores = Readonly<Record<DemoStoreName, PrometheusHandle>>;
+
+async function startStores(stops: (() => Promise<unknown>)[], pastMs: number): Promise<DemoStores> {
   const nowMs = Date.now();
-  const stores = Object.entries(documentedStores) as [DemoStoreName, string][];
-  const started = stores.map(async ([store, documented]) => {
+  const start = async (store: DemoStoreName): Promise<PrometheusHandle> => {
     const samples = openMetrics({ store, startMs: nowMs - pastMs, endMs: nowMs + aheadMs });
     const prometheus = await startPrometheus({ openMetrics: samples });
     stops.push(() => prometheus.stop());
-    return [documented, prometheus.url] as const;
-  });
+    return prometheus;
+  };
+  const started = [start("eu"), start("latam")] as const;
   // A store that starts beside one that fails has to be known to `stops` first.
   await Promise.allSettled(started);
-  return new Map(await Promise.all(started));
+  const [eu, latam] = await Promise.all(started);
+  return { eu, latam };
+}
+
+async function whileAway(store: PrometheusHandle, work: () => Promise<void>): Promise<void> {
+  await store.kill9();
+  try {
+    await work();
+  } finally {
+    await store.restart();
+  }
 }
 
 async function startPartners(stops: (() => Promise<unknown>)[]): Promise<Moved> {
