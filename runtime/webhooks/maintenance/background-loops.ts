@@ -48,7 +48,7 @@ const leftoversMs = 5_000;
 /** Share of the maximum size below which routing resumes. */
 const resumeShare = 0.95;
 /** The owner of this key is the leader pod. All versions must use the same key; no partner has it. */
-const leaderKey = "duties";
+export const leaderKey = "duties";
 
 /** Starts all loops. Returns a function that stops them. */
 export function startBackground(parts: BackgroundParts): () => void {
