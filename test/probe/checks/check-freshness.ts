@@ -43,12 +43,14 @@ export function freshnessFaults(
     );
   // The time of the newest sample is kept for itself, so that an answer that was kept may be older by as much again.
   const [freshest, stalest] = [newest([receivedMs, receivedMs], 1), newest([sentMs - 2 * staleMs, receivedMs], 0)];
-  if (reported === undefined) return absenceFaults(stalest, isLive(body, sentMs));
+  // A window that settles between request and response may have been planned either way.
+  const isOfNow = isLive(body, receivedMs);
+  if (reported === undefined) return absenceFaults(stalest, isOfNow);
   if (freshest.length === 0) return [`X-Data-Freshness: ${reported} without any sample`];
   const reportedMs = Number.parseInt(reported, 10) * 1_000;
-  const isSure = isLive(body, sentMs) && stalest.length === freshest.length;
+  const isSure = isOfNow && stalest.length === freshest.length;
   // A settled window tells the age of points: a store whose newest sample is in none of them has no part in it.
-  const least = sentMs - (isLive(body, sentMs) ? Math.min(...freshest) : Math.max(...freshest));
+  const least = sentMs - (isOfNow ? Math.min(...freshest) : Math.max(...freshest));
   const oldestMs = isSure ? Math.min(...stalest) : body.grid.fromMs - body.grid.stepSeconds * 1_000;
   const most = receivedMs - oldestMs + roundingMs;
   return isWithin(reportedMs, least, most)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ProbeResponse, ResponseBody } from "../responses.ts";
-import { cacheOf, schemaVersionOf } from "../catalog.ts";
+import { cacheOf, schemaVersionOf, settleSeconds } from "../catalog.ts";
 import { createHitTally, healthFaults } from "./check-health.ts";
 import { compareValues } from "./compare-values.ts";
 import { readTimesOf, metadataFaults, type Knowledge } from "./check-metadata.ts";
@@ -130,6 +130,14 @@ describe("what an answer says of itself", () => {
 
   test.each(rows)("is a fault when it is %s", (_sentence, headers, fault) => {
     expect(metadataFaults(responseOf(11, headers), knowledge())).toEqual([expect.stringMatching(fault)]);
+  });
+
+  test("is taken with the age of its points when the window settles between request and response", () => {
+    const window = { kind: "fixed", fromMs: nowMs - 10_000, toMs: nowMs } as const;
+    const settlesMs = nowMs + settleSeconds * 1_000;
+    const times = { sentMs: settlesMs - 2, receivedMs: settlesMs + 3 };
+    const response = { ...responseOf(11, { "x-data-freshness": "51s" }), ...times, panel: { ...panel, window } };
+    expect(metadataFaults(response, knowledge())).toEqual([]);
   });
 
   test("is a fault when it has an exemplar that was never written", () => {
