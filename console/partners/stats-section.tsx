@@ -48,8 +48,8 @@ function Charts({ stats: { data, meta } }: { readonly stats: Stats }): JSX.Eleme
     return (
       <Empty
         title="No attempts in this range"
-        why="Nothing was sent to this partner in it."
-        next="Choose a longer range, or send a ping."
+        why="No event was sent to this partner in it. Pings are not counted."
+        next="Choose a longer range."
       />
     );
   }

@@ -21,6 +21,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     version: "2026-11-22",
     changes: [
       {
+        kind: "changed",
+        surface: "webhooks",
+        what: "GET /webhooks/partners/:namespace/:name/stats leaves pings out",
+      },
+      {
         kind: "added",
         surface: "webhooks",
         what: "dead letters: order=desc, lists of all partners without partner, and counts by partner and reason",

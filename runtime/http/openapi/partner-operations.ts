@@ -44,7 +44,7 @@ export const partnerOperation: Operation = {
 export const partnerStatsOperation: Operation = {
   id: "readPartnerStats",
   tag: "webhooks",
-  summary: "Attempts for a partner by step: how they ended, what was answered, and how long they took",
+  summary: "Attempts for a partner by step, without pings: how they ended, their answers and their durations",
   parameters: [
     ...partnerPath,
     time("from", "Begun at or after this time; rounded down to a step. Default: a day before the end"),

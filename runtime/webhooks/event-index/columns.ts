@@ -1,3 +1,4 @@
+import { pingType } from "../events/reserved-types.ts";
 import { createSegments, segmentRows, type Segments } from "./segments.ts";
 import { createTextNumbers } from "./text-numbers.ts";
 import { rowKinds, type AttemptRow, type EventKey, type EventRow } from "./rows.ts";
@@ -22,7 +23,7 @@ const eventColumns = () => ({
 });
 type EventColumns = ReturnType<typeof eventColumns>;
 
-/** Rows of attempts: 31 bytes each. */
+/** Rows of attempts: 32 bytes each. */
 const attemptColumns = () => ({
   /** The next older row of the same event. */
   older: new Int32Array(segmentRows),
@@ -35,10 +36,12 @@ const attemptColumns = () => ({
   generation: new Uint16Array(segmentRows),
   attempt: new Uint32Array(segmentRows),
   kind: new Uint8Array(segmentRows),
+  /** 1 for an attempt of a ping. */
+  ping: new Uint8Array(segmentRows),
 });
 type AttemptColumns = ReturnType<typeof attemptColumns>;
 
-/** Most rows of events, and most of attempts: together 75 MiB. */
+/** Most rows of events, and most of attempts: together 76 MiB. */
 export const indexRowsMax = 1_000_000;
 /** Rows of one event that are looked through for a repeated record. */
 const repeatsSoughtMax = 64;
@@ -53,6 +56,8 @@ export class IndexColumns {
   readonly producers = createTextNumbers();
   readonly partners = createTextNumbers();
   readonly reasons = createTextNumbers();
+  /** The number of the type of pings, which has one however many types there are. */
+  readonly #pingType = this.types.add(pingType);
   #lastSeq = 0;
 
   /** @param rowsMax of each kind, in whole segments. @default 1,000,000 */
@@ -103,6 +108,7 @@ export class IndexColumns {
     columns.generation[at] = Math.min(row.generation, numberMax);
     columns.attempt[at] = row.attempt;
     columns.kind[at] = rowKinds.indexOf(row.kind);
+    columns.ping[at] = event?.columns.type[event.at] === this.#pingType ? 1 : 0;
   }
 
   /** The newest segment is searched first: an attempt mostly follows its event soon. */

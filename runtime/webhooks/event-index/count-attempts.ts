@@ -30,8 +30,8 @@ const unsent: ReadonlySet<string> = new Set(["backlog_full", "held_expired", "pa
 const rowsBetweenPauses = 4_096;
 
 /**
- * Counts attempts in the steps of `counts`, of which there are enough. Yields where the count may pause. Attempts of
- * tenants beyond the numbers of texts are left out.
+ * Counts attempts in the steps of `counts`, of which there are enough. Yields where the count may pause. Pings are left
+ * out, and so are attempts of tenants beyond the numbers of texts.
  */
 export function* countAttempts(
   columns: IndexColumns,
@@ -63,6 +63,7 @@ function rowTest(
   return (row, at) => {
     const atMs = valueAt(row.atMs, at);
     const tenant = valueAt(row.tenant, at);
+    if (valueAt(row.ping, at) === 1) return false;
     return atMs >= fromMs && atMs < toMs && tenant !== anyText && hasTenant(tenant);
   };
 }

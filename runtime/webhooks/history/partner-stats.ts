@@ -44,7 +44,11 @@ const digits = { "2xx": 2, "3xx": 3, "4xx": 4, "5xx": 5, none: 0 } as const;
 const [half, most] = [0.5, 0.95];
 const slices = createTimeSlices();
 
-/** Counts the attempts for a partner, of these tenants only. @throws Error when JetStream does not answer */
+/**
+ * Counts the attempts for a partner, of these tenants only and without pings.
+ *
+ * @throws Error when JetStream does not answer
+ */
 export async function readPartnerStats(index: EventIndex, query: PartnerStatsQuery): Promise<PartnerStats> {
   const { columns, attemptsReachMs } = await index.read();
   const { partner, tenants, fromMs, toMs, stepMs } = query;

@@ -4,9 +4,11 @@ import { createEventIndex } from "../../../../runtime/webhooks/event-index/event
 import { encodeIndexMessage, type IndexMessage } from "../../../../runtime/webhooks/event-index/index-message.ts";
 import { findCandidates } from "../../../../runtime/webhooks/event-index/search.ts";
 import { segmentRows } from "../../../../runtime/webhooks/event-index/segments.ts";
-import type { EventRow } from "../../../../runtime/webhooks/event-index/rows.ts";
+import type { AttemptRow, EventRow, RowKind } from "../../../../runtime/webhooks/event-index/rows.ts";
 import { createTextNumbers } from "../../../../runtime/webhooks/event-index/text-numbers.ts";
 import { percentileOf } from "../../../../runtime/webhooks/event-index/count-attempts.ts";
+import { pingType } from "../../../../runtime/webhooks/events/reserved-types.ts";
+import { readPartnerStats } from "../../../../runtime/webhooks/history/partner-stats.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 
 const eventRow = (seq: number): EventRow => {
@@ -94,4 +96,33 @@ test("a percentile is the nearest rank", () => {
   ]);
   expect([0.5, 0.95, 0.96, 1].map((share) => percentileOf(counts, share))).toEqual([10, 20, 30, 30]);
   expect(percentileOf(new Map(), 0.5)).toBeUndefined();
+});
+
+test("attempts of pings are not counted, in whichever message their event stands", async () => {
+  const event = (seq: number, type: string): EventRow => ({ ...eventRow(seq), type });
+  const attempt = (seq: number, kind: RowKind): AttemptRow => {
+    const { high, low, tenant } = eventRow(seq);
+    const about = { status: 200, reason: "", atMs: 10, durationMs: 5, generation: 0, attempt: 1 };
+    return { high, low, tenant, kind, partner: "default/one", ...about };
+  };
+  const messages: readonly IndexMessage[] = [
+    {
+      ...place,
+      number: 1,
+      eventSeq: 2,
+      events: [event(1, "a.b"), event(2, pingType)],
+      attempts: [attempt(1, "delivered")],
+    },
+    {
+      ...place,
+      number: 2,
+      eventSeq: 3,
+      events: [event(3, pingType)],
+      attempts: [attempt(2, "delivered"), attempt(3, "retry")],
+    },
+  ];
+  const { index } = streamOf(messages, new ManualClock());
+  const query = { partner: "default/one", tenants: ["*"], fromMs: 0, toMs: 100, stepMs: 100 };
+  const { points } = await readPartnerStats(index, query);
+  expect(points).toMatchObject([{ delivered: 1, retried: 0, answers: { "2xx": 1 }, p95_ms: 5 }]);
 });

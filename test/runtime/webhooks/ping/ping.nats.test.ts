@@ -27,6 +27,14 @@ const timeoutMs = 40_000;
 const everyone = { tenants: ["*"] };
 const acme = [{ name: "acme", types: ["other.*"], tenants: ["acme"], producers: [] }];
 const none = new Uint8Array();
+const hourMs = 3_600_000;
+const oneEvent = {
+  delivered: 1,
+  rejected: 0,
+  dead: 0,
+  retried: 0,
+  answers: { "2xx": 1, "3xx": 0, "4xx": 0, "5xx": 0, none: 0 },
+};
 
 /** The end of the only delivery of a ping. */
 async function untilEnded({ engine }: Pick<EngineCase, "engine">, { event_id: id }: PingAccepted) {
@@ -47,6 +55,19 @@ const ping = ({ engine }: EngineCase, name: string, caller: Parameters<typeof en
       }),
     { timeoutMs, what: "an accepted ping" },
   );
+
+/** What the statistics of a partner count once they count its first delivered event. */
+async function countedWithEvent({ engine }: EngineCase, partner: string) {
+  const nowMs = Date.now();
+  const hours = { fromMs: nowMs - hourMs, toMs: nowMs + hourMs, stepMs: 2 * hourMs };
+  const look = async () => {
+    const { points } = await engine.history.partnerStats({ partner, tenants: ["*"], ...hours });
+    const [point] = points;
+    return point !== undefined && point.delivered > 0 ? point : undefined;
+  };
+  const { delivered, rejected, dead, retried, answers } = await waitFor(look, { timeoutMs, what: "a counted event" });
+  return { delivered, rejected, dead, retried, answers };
+}
 
 describe.concurrent("a ping", () => {
   test("is delivered to its partner alone, signed, and is seen by those who may see the partner", async (context) => {
@@ -118,6 +139,7 @@ describe.concurrent("a ping", () => {
     await engine.ingest(eventBytes("e-1"));
     for (const partner of [bad, gone])
       await waitFor(() => partner.of("e-1").length > 0, { timeoutMs, what: "an event" });
+    for (const name of ["bad", "gone"]) expect(await countedWithEvent(engine, `default/${name}`)).toEqual(oneEvent);
     // A replay delivers events again, and no pings.
     const replay = { from: "2026-01-01T00:00:00Z", dry_run: true };
     const counts = await engine.engine.replays.replay(Buffer.from(JSON.stringify(replay)), {
