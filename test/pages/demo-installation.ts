@@ -16,7 +16,7 @@ export interface DemoInstallation {
   /** Folder of stored data, which holds the key of the development issuer. */
   readonly data: string;
   /** Runs `work` while a store of docs/examples is away, as after a crash; then starts the store again. */
-  withoutStore(store: DemoStoreName, work: () => Promise<void>): Promise<void>;
+  readonly withoutStore: (store: DemoStoreName, work: () => Promise<void>) => Promise<void>;
   stop(): Promise<void>;
 }
 
