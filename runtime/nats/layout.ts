@@ -116,9 +116,14 @@ export interface EventSubject {
 
 /** Reads back what `Layout.event` and `Layout.attempts` build, for any prefix; undefined for any other subject. */
 export function parseEvent(subject: string): EventSubject | undefined {
-  const [, kind, tenant, idhash, ...more] = subject.split(".");
-  const isEvent = (kind === "evt" || kind === "att") && more.length === 0;
-  return isEvent && tenant !== undefined && idhash !== undefined ? { tenant, idhash } : undefined;
+  // Searches, since scans read a subject of every event and an array of parts costs more.
+  const kindStart = subject.indexOf(".") + 1;
+  const tenantStart = subject.indexOf(".", kindStart) + 1;
+  const hashStart = subject.indexOf(".", tenantStart) + 1;
+  if (kindStart === 0 || tenantStart === 0 || hashStart === 0 || subject.includes(".", hashStart)) return undefined;
+  const kind = subject.slice(kindStart, tenantStart - 1);
+  if (kind !== "evt" && kind !== "att") return undefined;
+  return { tenant: subject.slice(tenantStart, hashStart - 1), idhash: subject.slice(hashStart) };
 }
 
 /** The tokens of a subject of a delivery. A delivery on a schedule is in no lane. */

@@ -84,8 +84,15 @@ export function createAttemptChanges(
     const pair = pairOf(partner, edited.get(labelOf(partner)));
     if (pair !== undefined) pairs.set(labelOf(partner), pair);
   }
+  // Events of one kind share a difference, so that partners are looked through once for each kind.
+  const known = new WeakMap<Difference, boolean>();
   return {
-    isAffected: ({ before: labels, lost }) => lost.length > 0 || labels.some((label) => pairs.has(label)),
+    isAffected: (difference) => {
+      const { before: labels, lost } = difference;
+      const isAffected = known.get(difference) ?? (lost.length > 0 || labels.some((label) => pairs.has(label)));
+      known.set(difference, isAffected);
+      return isAffected;
+    },
     add: (tally, { before: labels, lost }, records, acceptedAtMs) => {
       for (const label of labels) {
         const own = records.filter(({ partner }) => partner.uid === uids.get(label));

@@ -85,7 +85,7 @@ export function createMatchChanges(
   const labelsOf = (table: RoutingTable, event: EventFacts): readonly string[] =>
     table.partnersFor(event).flatMap(({ label }) => (isVisible(label) ? [label] : []));
   const of = (event: EventFacts): Counted => {
-    const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}`;
+    const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
     const known = cache.get(key);
     if (known !== undefined) return known;
     const difference = differenceOf(labelsOf(old, event), labelsOf(edited, event));

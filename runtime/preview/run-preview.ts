@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { HeaderScan, ScanStart } from "../nats/messages/header-scan.ts";
+import type { ScannedMessage } from "../nats/messages/scanned-message.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
 import { mayNamePartner } from "../webhooks/history/partner-access.ts";
 import { anyTenant } from "../webhooks/events/tenants.ts";
 import type { AttemptRecord } from "../webhooks/records/attempt-records.ts";
 import { createAttemptChanges, noAttempts, type AttemptChanges } from "./attempt-changes.ts";
-import { readEvent, type StoredEvent } from "../webhooks/records/event-record.ts";
+import { readEvent, readRecordedEvent, type StoredEvent } from "../webhooks/records/event-record.ts";
 import { editedConfig, type Edit } from "./edited-config.ts";
 import { createMatchChanges, noMatches, type MatchChanges } from "./match-changes.ts";
 import type { PreviewJob } from "./preview-job.ts";
@@ -156,20 +157,30 @@ async function readAttempts(
 
 async function step({ tenants, window, cursor, tally }: PreviewJob, { scan, changes, attempts }: Count) {
   const messages = await scan.next(stepEventsMax);
-  const { toMs = Number.POSITIVE_INFINITY, lastSeq = 0 } = window ?? {};
-  let isEnd = messages.length < stepEventsMax;
-  let next = cursor;
+  const inside = messages.slice(0, countInside(messages, window));
   const affected: StoredEvent[] = [];
-  for (const message of messages) {
-    if (message.storedAtMs >= toMs || message.seq > lastSeq) {
-      isEnd = true;
-      break;
-    }
-    next = message.seq + 1;
-    const event = readEvent(message);
+  for (const message of inside) {
+    const event = readRecordedEvent(message);
     if (event === undefined || !includesTenant(tenants, event.tenant)) continue;
-    if (attempts.isAffected(changes.take(event))) affected.push(event);
+    if (!attempts.isAffected(changes.take(event))) continue;
+    const stored = readEvent(message);
+    if (stored !== undefined) affected.push(stored);
   }
   changes.addTo(tally);
-  return { cursor: next, isEnd, affected };
+  const last = inside.at(-1);
+  return {
+    cursor: last === undefined ? cursor : last.seq + 1,
+    isEnd: inside.length < stepEventsMax,
+    affected,
+  };
+}
+
+/** Messages before the end of the window. Without a time, the last one tells about most steps. */
+function countInside(messages: readonly ScannedMessage[], window: PreviewJob["window"]): number {
+  const { toMs, lastSeq = 0 } = window ?? {};
+  if (toMs === undefined && (messages.at(-1)?.seq ?? 0) <= lastSeq) return messages.length;
+  const end = messages.findIndex(
+    ({ seq, storedAtMs }) => storedAtMs >= (toMs ?? Number.POSITIVE_INFINITY) || seq > lastSeq,
+  );
+  return end === -1 ? messages.length : end;
 }

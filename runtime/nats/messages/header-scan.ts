@@ -1,13 +1,12 @@
 import { AckPolicy, DeliverPolicy, type ConsumerConfig } from "@nats-io/jetstream";
 import { createInbox, nanos, type Msg } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
-import { pulledMessage } from "./pulled-message.ts";
-import type { StoredMessage } from "./stored-messages.ts";
+import { scannedMessage, type ScannedMessage } from "./scanned-message.ts";
 
 /** Reads subjects and headers of a stream in order. Bodies stay on the server, so it costs a fraction of a batch. */
 export interface HeaderScan {
   /** Reads the next messages; fewer than `countMax` mean the end of the stream for now. @throws Error when late */
-  next(countMax: number): Promise<readonly StoredMessage[]>;
+  next(countMax: number): Promise<readonly ScannedMessage[]>;
   /** Removes the consumer. Never rejects: the server removes an unused one itself. */
   close(): Promise<void>;
 }
@@ -59,9 +58,9 @@ function consumerConfig({ subjects, from, withBodies = false }: ScanStart): Part
 }
 
 /** One request that does not wait for later messages. The server ends it with a status when none is left. */
-function readNext(handle: NatsConnectionHandle, subject: string, countMax: number): Promise<readonly StoredMessage[]> {
+function readNext(handle: NatsConnectionHandle, subject: string, countMax: number): Promise<readonly ScannedMessage[]> {
   const inbox = createInbox();
-  const messages: StoredMessage[] = [];
+  const messages: ScannedMessage[] = [];
   return new Promise((resolve, reject) => {
     const end = (done: () => void): void => {
       clearTimeout(timer);
@@ -73,7 +72,7 @@ function readNext(handle: NatsConnectionHandle, subject: string, countMax: numbe
     const receive = (error: Error | null, message: Msg): void => {
       if (error !== null) end(() => reject(error));
       else if (message.subject === inbox) end(() => endOf(message, messages, resolve, reject));
-      else if (messages.push(pulledMessage(handle, message)) === countMax) end(() => resolve(messages));
+      else if (messages.push(scannedMessage(message)) === countMax) end(() => resolve(messages));
     };
     const subscription = handle.connection.subscribe(inbox, { callback: receive });
     handle.outbox.publish(subject, JSON.stringify({ batch: countMax, no_wait: true }), { reply: inbox });
@@ -86,8 +85,8 @@ const timeoutStatus = 408;
 /** Source: NATS ADR-13. */
 function endOf(
   status: Msg,
-  messages: readonly StoredMessage[],
-  resolve: (messages: readonly StoredMessage[]) => void,
+  messages: readonly ScannedMessage[],
+  resolve: (messages: readonly ScannedMessage[]) => void,
   reject: (error: Error) => void,
 ): void {
   const code = status.headers?.code;

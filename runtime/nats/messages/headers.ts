@@ -34,6 +34,10 @@ const lineEnd = "\r\n";
 interface SizedMessage extends Msg {
   /** Bytes of subject, reply, headers and payload together. */
   readonly size?: () => number;
+  /** Headers and payload as they arrived. */
+  readonly _rdata?: Uint8Array;
+  /** What the parser found: bytes of the headers, or -1 without any. */
+  readonly _msg?: { readonly hdr?: number };
 }
 
 /**
@@ -41,20 +45,41 @@ interface SizedMessage extends Msg {
  * of a delivery that costs seven times as much as this function.
  */
 export function readHeaders(message: SizedMessage): Readonly<Record<string, string>> {
-  const block = headerBlock(message);
+  const block = headerText(message);
   return block === undefined ? firstValues(message.headers ?? []) : parseHeaders(block);
 }
 
 /** The text of the headers, which precede the payload in the same bytes; undefined when their length is unknown. */
-function headerBlock(message: SizedMessage): string | undefined {
+export function headerText(message: SizedMessage): string | undefined {
+  const { _rdata: bytes, _msg: parsed } = message;
+  const text = Buffer.isBuffer(bytes) && parsed?.hdr !== undefined ? textIn(bytes, parsed.hdr) : textBefore(message);
+  return text.startsWith(firstLine) ? text : undefined;
+}
+
+function textIn(bytes: Buffer, headerBytes: number): string {
+  return headerBytes > 0 ? bytes.toString("utf8", 0, headerBytes) : firstLine;
+}
+
+/** The same by the interface of the client, which makes an object for each part of the message. */
+function textBefore(message: SizedMessage): string {
   const { data, subject, reply = "", size } = message;
   const length = size === undefined ? -1 : size.call(message) - subject.length - reply.length - data.length;
-  if (length === 0) {
-    return firstLine;
-  }
+  if (length === 0) return firstLine;
   const start = data.byteOffset - length;
-  const text = length < 0 || start < 0 ? "" : Buffer.from(data.buffer, start, length).toString();
-  return text.startsWith(firstLine) ? text : undefined;
+  return length < 0 || start < 0 ? "" : Buffer.from(data.buffer, start, length).toString();
+}
+
+/** Name of a header as {@link headerValue} looks for it; made once, since a search needs no more then. */
+export function headerMark(name: string): string {
+  return `${lineEnd}${name}:`;
+}
+
+/** The first value of one header in the text of all; undefined without one. */
+export function headerValue(block: string, mark: string): string | undefined {
+  const found = block.indexOf(mark);
+  if (found === -1) return undefined;
+  const start = found + mark.length;
+  return block.slice(start, block.indexOf(lineEnd, start)).trim();
 }
 
 /** Parses the text of headers; the first value of a repeated name counts. */

@@ -21,7 +21,22 @@ const ack = Buffer.from("+ACK");
 const working = Buffer.from("+WPI");
 const release = Buffer.from("-NAK");
 
+/** What the reply subject of a message tells. */
+type Delivery = Pick<PulledMessage, "deliveryCount" | "seq" | "storedAtMs">;
+
 /** Parses the reply subject of a message. Source: NATS ADR-15, both forms of `$JS.ACK`. */
+export function readReply(reply: string): Delivery {
+  const tokens = reply.split(".");
+  // The longer form has a domain and an account hash before the stream.
+  const start = tokens.length > 9 ? 6 : 4;
+  return {
+    deliveryCount: Number(tokens[start]),
+    seq: Number(tokens[start + 1]),
+    storedAtMs: Math.floor(Number(tokens[start + 3]) / 1e6),
+  };
+}
+
+/** The message with its acknowledgements. */
 export function pulledMessage(handle: NatsConnectionHandle, message: Msg): PulledMessage {
   return new Pulled(handle.outbox, message);
 }
@@ -39,13 +54,8 @@ class Pulled implements PulledMessage {
 
   constructor(outbox: Outbox, message: Msg) {
     const reply = message.reply ?? "";
-    const tokens = reply.split(".");
-    // The longer form has a domain and an account hash before the stream.
-    const start = tokens.length > 9 ? 6 : 4;
     this.subject = message.subject;
-    this.deliveryCount = Number(tokens[start]);
-    this.seq = Number(tokens[start + 1]);
-    this.storedAtMs = Math.floor(Number(tokens[start + 3]) / 1e6);
+    ({ deliveryCount: this.deliveryCount, seq: this.seq, storedAtMs: this.storedAtMs } = readReply(reply));
     this.headers = readHeaders(message);
     this.data = message.data;
     this.#outbox = outbox;

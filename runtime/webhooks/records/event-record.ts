@@ -1,5 +1,6 @@
 import { parseEvent } from "../../nats/layout.ts";
-import type { HeaderFields } from "../../nats/messages/headers.ts";
+import { headerMark, type HeaderFields } from "../../nats/messages/headers.ts";
+import type { ScannedMessage } from "../../nats/messages/scanned-message.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { Envelope } from "../events/envelope.ts";
 import { pingType } from "../events/reserved-types.ts";
@@ -49,6 +50,33 @@ export function eventHeaders(
     [header.about]: more.about,
     [header.trace]: more.trace,
   };
+}
+
+/** What {@link readRecordedEvent} reads. */
+type RecordedEvent = EventFacts & Pick<StoredEvent, "eventId">;
+
+const mark = {
+  eventId: headerMark(header.eventId),
+  type: headerMark(header.type),
+  producer: headerMark(header.producer),
+  about: headerMark(header.about),
+  ping: headerMark(header.ping),
+} as const;
+
+/** The part of {@link readEvent} that subscriptions match. It looks at no other header. */
+export function readRecordedEvent(message: ScannedMessage): RecordedEvent | undefined {
+  const tenant = parseEvent(message.subject)?.tenant;
+  const eventId = message.header(mark.eventId);
+  const only = message.header(mark.ping);
+  const type = only === undefined ? message.header(mark.type) : pingType;
+  if (tenant === undefined || eventId === undefined || type === undefined) return undefined;
+  const producer = message.header(mark.producer);
+  const about = message.header(mark.about);
+  const event: { -readonly [Name in keyof RecordedEvent]: RecordedEvent[Name] } = { tenant, eventId, type };
+  if (producer !== undefined) event.producer = producer;
+  if (about !== undefined) event.about = about;
+  if (only !== undefined) event.only = only;
+  return event;
 }
 
 /** Parses the message of an event; undefined for any other message. */

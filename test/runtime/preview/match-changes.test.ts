@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SubscriptionConfig } from "../../../crds/config.ts";
 import { createMatchChanges, idsPerPartnerMax, noMatches } from "../../../runtime/preview/match-changes.ts";
+import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { configOf, partnerConfig } from "../webhooks/engine-fixture.ts";
 
 const wants = (...types: readonly string[]): readonly SubscriptionConfig[] => [
@@ -49,6 +50,14 @@ describe("routing before and after an edit", () => {
     changes.addTo(tally);
     expect(Object.keys(tally.partners)).toEqual(["default/one"]);
     expect(tally).toMatchObject({ before: 0, after: 1, unroutedBefore: 1, unroutedAfter: 0 });
+  });
+
+  test("tells pings apart by their partner", () => {
+    const changes = createMatchChanges(configOf(one("a.b")), configOf(one("a.b"), two("a.b")), everyone);
+    const ping = { type: "heliograph.ping", tenant: "acme" };
+    const keys = compilePartners(configOf(one("a.b"), two("a.b")), []).map(({ key }) => key);
+    const gained = keys.map((only) => changes.of({ ...ping, only }).gained);
+    expect(gained).toEqual([[], ["default/two"]]);
   });
 
   test("never sends an operational event to the partner that it is about", () => {

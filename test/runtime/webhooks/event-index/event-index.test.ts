@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StoredMessage } from "../../../../runtime/nats/messages/stored-messages.ts";
+import type { ScannedMessage } from "../../../../runtime/nats/messages/scanned-message.ts";
 import { createEventIndex } from "../../../../runtime/webhooks/event-index/event-index.ts";
 import { encodeIndexMessage, type IndexMessage } from "../../../../runtime/webhooks/event-index/index-message.ts";
 import { findCandidates } from "../../../../runtime/webhooks/event-index/search.ts";
@@ -18,8 +18,15 @@ const eventRow = (seq: number): EventRow => {
 /** A stream of the index that holds these messages. */
 function streamOf(messages: readonly IndexMessage[], clock: ManualClock) {
   const scans = { opened: 0 };
-  const stored = messages.map((message, place): StoredMessage => {
-    return { subject: "hg.idx", seq: place + 1, storedAtMs: 0, headers: {}, data: encodeIndexMessage(message) };
+  const stored = messages.map((message, place): ScannedMessage => {
+    return {
+      subject: "hg.idx",
+      seq: place + 1,
+      storedAtMs: 0,
+      headers: {},
+      header: () => undefined,
+      data: encodeIndexMessage(message),
+    };
   });
   const open = async (fromSeq: number) => {
     let next = fromSeq - 1;
