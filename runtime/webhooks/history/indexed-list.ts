@@ -10,6 +10,7 @@ import { readEvent } from "../records/event-record.ts";
 import type { DeliveryState } from "./delivery-histories.ts";
 import type { EventPage, SeqBounds } from "./event-list.ts";
 import { asksForDeliveries, eventTest, isPartnerWanted, isWanted, isWithin, type EventQuery } from "./event-query.ts";
+import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
 import { readDeliveries, summaryOf, type EventReading, type EventSummary } from "./event-summary.ts";
 import type { HistoryDeps } from "./history.ts";
 
@@ -20,8 +21,8 @@ export interface IndexedDeps extends HistoryDeps {
 /** The index, and the events that it lacks yet. */
 export interface ListView {
   readonly index: IndexView;
-  /** Events after those of the index, in order. */
-  readonly recent: readonly StoredMessage[];
+  /** Events after those of the index. */
+  readonly recent: RecentEvents;
   /** Sequence of the newest event of both. */
   readonly newestSeq: number;
   /** Time before which events may be missing, Unix milliseconds; 0 for none. */
@@ -30,27 +31,28 @@ export interface ListView {
 
 /** Events beyond the index that one request reads at most. */
 const recentMax = 4_096;
-const recentBatchMax = 512;
 
-/** Reads the index and the events that it lacks. @throws Error when JetStream does not answer */
+/** Reads what the index got, and where the events end that it lacks. @throws Error when JetStream does not answer */
 export async function readListView({ index, events }: IndexedDeps): Promise<ListView> {
   const { firstSeq, lastSeq } = await events.bounds();
   const view = await index.read();
   const indexedSeq = view.columns.lastSeq;
   const wholeSeq = Math.max(indexedSeq + 1, firstSeq);
   const fromSeq = Math.max(wholeSeq, lastSeq - recentMax + 1);
-  const recent: StoredMessage[] = [];
-  for (let seq = fromSeq; seq <= lastSeq;) {
-    const batch = await events.scan("*", { seq }, recentBatchMax);
-    recent.push(...batch);
-    seq = (batch.at(-1)?.seq ?? lastSeq) + 1;
-  }
-  const newestSeq = recent.at(-1)?.seq ?? indexedSeq;
+  const recent = createRecentEvents(events, fromSeq, lastSeq);
   const isEmpty = view.columns.events.end === 0;
   // Without an index, the recent events are all that there is.
-  const reachMs = isEmpty ? 0 : view.reachMs;
-  const isWhole = fromSeq === wholeSeq;
-  return { index: view, recent, newestSeq, reachMs: isWhole ? reachMs : (recent[0]?.storedAtMs ?? Infinity) };
+  const wholeMs = isEmpty ? 0 : view.reachMs;
+  const reachMs = fromSeq === wholeSeq ? wholeMs : await firstTimeOf(recent);
+  return { index: view, recent, newestSeq: Math.max(indexedSeq, lastSeq), reachMs };
+}
+
+async function firstTimeOf(recent: RecentEvents): Promise<number> {
+  for (const read of recent.chunks({ afterSeq: 0, beforeSeq: Infinity }, true)) {
+    const [first] = await read();
+    if (first !== undefined) return first.storedAtMs;
+  }
+  return Infinity;
 }
 
 /** An event that may match. The message of a recent one is at hand. */
@@ -86,7 +88,7 @@ export async function listIndexed(
   let lastSeq = query.order === "desc" ? bounds.beforeSeq : bounds.afterSeq;
   for (let count = 0; count < readMax;) {
     const missing = query.limit - items.length + 1;
-    const batch = await take(source, Math.min(batchMax, Math.max(batchMin, missing)));
+    const batch = await source(Math.min(batchMax, Math.max(batchMin, missing)));
     if (batch.length === 0) return { items };
     for (const { seq, item } of await summarize(batch)) {
       if (items.length + item.length > query.limit) return { items, nextSeq: lastSeq };
@@ -135,40 +137,67 @@ export function createCandidateReads(deps: IndexedDeps): ReadCandidates {
   };
 }
 
-/** Takes up to `max` candidates in short slices, and leaves the others in the source. */
-async function take(source: Iterator<Candidate | undefined>, max: number): Promise<readonly Candidate[]> {
-  const found = await slices.collect(some(source, max));
-  return found.filter((candidate) => candidate !== undefined);
+/** Takes the next candidates, at most so many; none at the end. */
+type CandidateSource = (max: number) => Promise<readonly Candidate[]>;
+
+/** Recent events are read only where the index has too few for a page. */
+function candidatesOf(
+  deps: IndexedDeps,
+  { index, recent }: ListView,
+  query: EventQuery,
+  bounds: SeqBounds,
+): CandidateSource {
+  const isAscending = query.order !== "desc";
+  const indexed = indexedSource(findCandidates(index.columns, searchOf(deps, query, bounds, isAscending)));
+  const young = recentSource(recent, query, bounds, isAscending);
+  const sources = isAscending ? [indexed, young] : [young, indexed];
+  return async (max) => {
+    const found: Candidate[] = [];
+    for (const source of sources) if (found.length < max) found.push(...(await source(max - found.length)));
+    return found;
+  };
 }
 
-function* some(source: Iterator<Candidate | undefined>, max: number): Generator<Candidate | undefined> {
+/** Searches the index in short slices. */
+function indexedSource(search: Iterator<number | undefined>): CandidateSource {
+  return async (max) => {
+    const found = await slices.collect(some(search, max));
+    return found.filter((seq) => seq !== undefined).map((seq) => ({ seq }));
+  };
+}
+
+function* some(search: Iterator<number | undefined>, max: number): Generator<number | undefined> {
   for (let count = 0; count < max;) {
-    const { done, value } = source.next();
+    const { done, value } = search.next();
     if (done === true) return;
     if (value !== undefined) count += 1;
     yield value;
   }
 }
 
-function* candidatesOf(
-  deps: IndexedDeps,
-  { index, recent }: ListView,
+function recentSource(
+  recent: RecentEvents,
   query: EventQuery,
   bounds: SeqBounds,
-): Generator<Candidate | undefined> {
-  const isAscending = query.order !== "desc";
+  isAscending: boolean,
+): CandidateSource {
   const isSelected = eventTest(query);
   const isRecent = (message: StoredMessage): boolean => {
     const event = readEvent(message);
     const isInside = message.seq > bounds.afterSeq && message.seq < bounds.beforeSeq;
     return isInside && event !== undefined && event.acceptedAtMs < query.toMs && isSelected(event);
   };
-  const young = recent.filter(isRecent).map((message) => ({ seq: message.seq, message }));
-  if (!isAscending) yield* young.toReversed();
-  for (const seq of findCandidates(index.columns, searchOf(deps, query, bounds, isAscending))) {
-    yield seq === undefined ? undefined : { seq };
-  }
-  if (isAscending) yield* young;
+  const chunks = recent.chunks(bounds, isAscending)[Symbol.iterator]();
+  const ready: Candidate[] = [];
+  return async (max) => {
+    while (ready.length < max) {
+      const { done, value: read } = chunks.next();
+      if (done === true) break;
+      const own = (await read()).filter(isRecent).map((message) => ({ seq: message.seq, message }));
+      ready.push(...(isAscending ? own : own.toReversed()));
+    }
+    return ready.splice(0, max);
+  };
 }
 
 function searchOf(deps: IndexedDeps, query: EventQuery, bounds: SeqBounds, isAscending: boolean): EventSearch {

@@ -51,7 +51,11 @@ export async function consolePages(stage: WebhookStage, bench: Bench): Promise<r
   });
 }
 
-/** Opens the pages; `close` answers how often the server answered them. @throws Error when one was refused */
+/**
+ * Opens the pages, until each had its first answer. `close` answers how often the server answered them.
+ *
+ * @throws Error when one was refused
+ */
 async function openPages({ site, subject }: Running): Promise<{ close(): Promise<number> }> {
   const headers = { authorization: `Bearer ${await site.token("console")}` };
   const [url = ""] = subject.urls;
@@ -64,16 +68,22 @@ async function openPages({ site, subject }: Running): Promise<{ close(): Promise
     answers += 1;
     return (await answer.json()) as Page;
   };
-  const show = async ({ path, pauseMs, follows = false }: OpenPage): Promise<void> => {
+  const show = async ({ path, pauseMs, follows = false }: OpenPage, shownOnce: () => void): Promise<void> => {
     let cursor: string | undefined;
     while (!ending.signal.aborted) {
       const isFirst = cursor === undefined;
       const { meta } = await read(isFirst ? path : `/webhooks/events?order=asc&wait=25&cursor=${cursor ?? ""}`);
+      shownOnce();
       if (follows) cursor = (isFirst ? meta?.newest : meta?.cursor) ?? cursor;
       await sleep(pauseMs, undefined, { signal: ending.signal });
     }
   };
-  const shown = Promise.allSettled(pages.map(show));
+  const opened = pages.map((page) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    return { first: promise, end: show(page, resolve) };
+  });
+  const shown = Promise.allSettled(opened.map(({ end }) => end));
+  await Promise.all(opened.map(({ first, end }) => Promise.race([first, end])));
   return {
     close: async () => {
       ending.abort();
