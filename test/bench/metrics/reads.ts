@@ -1,7 +1,7 @@
 import { kindsText, rate, rounds, times, withUsage, type Bench } from "../harness/bench.ts";
 import { quantile, type Measured } from "../harness/figures.ts";
 import { endMs, hourMs } from "./long-store.ts";
-import { panelPath, panelQuestion, weekPath, weekQuestion, type PanelGroup } from "./requests.ts";
+import { panelPath, panelQuestion, shortPath, weekPath, weekQuestion, type PanelGroup } from "./requests.ts";
 import { ask, askStore, takeCold, type MetricsStage } from "./stage.ts";
 
 const minuteMs = 60_000;
@@ -61,11 +61,12 @@ const [warmAggregations, warmConnections] = [["min", "avg"] as const, 40];
 
 /**
  * Asks cold questions of aggregations that no part measures. Node compiles the code of a read only after some hundred
- * of them, so a process that has just started takes twice the CPU of one that has served for a minute.
+ * of them, so a process that has just started takes twice the CPU of one that has served for a minute. The windows are
+ * short, so that what is kept of them hardly counts in the memory of the program.
  */
 async function warmUp(stage: MetricsStage, { isSmall }: Bench): Promise<void> {
   const questions = isSmall ? stage.cold.slice(0, 1) : stage.cold;
-  const paths = warmAggregations.flatMap((own) => questions.map(([tenant, end]) => panelPath(tenant, end, own)));
+  const paths = warmAggregations.flatMap((own) => questions.map(([tenant, end]) => shortPath(tenant, end, own)));
   times(await ask(stage, dealt(paths, warmConnections), 0));
 }
 
