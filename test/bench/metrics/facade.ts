@@ -10,16 +10,16 @@ const root = "/prometheus/api/v1";
 
 /** One panel again and again: the native query, the same as PromQL, and as the form that clients send. */
 export async function facade(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
-  const token = stage.tokens[0] ?? "";
-  const question = panelQuestion(0, endMs);
+  const question = panelQuestion(0, endMs).toString();
   const texts = {
-    native: requestText(panelPath(0, endMs), token),
-    url: requestText(`${root}/query_range?${question.toString()}`, token),
-    form: formText(`${root}/query_range`, token, question.toString()),
+    native: (token: string) => requestText(panelPath(0, endMs), token),
+    url: (token: string) => requestText(`${root}/query_range?${question}`, token),
+    form: (token: string) => formText(`${root}/query_range`, token, question),
   };
   const seconds = bench.isSmall ? 0.2 : repeatSeconds;
-  const repeat = async (text: string): Promise<number> => {
-    const clients = Array.from({ length: repeatConnections }, () => [text]);
+  // A token for each connection: one client alone would be held to its quota of 10,000 requests a second.
+  const repeat = async (textOf: (token: string) => string): Promise<number> => {
+    const clients = stage.tokens.slice(0, repeatConnections).map((token) => [textOf(token)]);
     const port = Number(new URL(stage.subject.urls[0] ?? "").port);
     return rate(await stage.load.run({ port, clients, seconds, perSecond: 0 }));
   };
