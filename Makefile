@@ -34,14 +34,14 @@ quick: check ## check, and the suites with a real nats-server and Prometheus (bu
 test: check ## Everything, also a real API server and, as root on Linux, a real cluster (built once, minutes)
 	@echo "== tools: nats-server, Prometheus and what asks them" && \
 		$(RUN) tools -- nats-server prometheus promtool prometheus-client victoria-metrics vmalert otlp-receiver
-	@status=0; \
+	@status=0; failed() { echo "FAILED: $$1"; status=1; }; \
 		echo "== suites with nats-server and Prometheus (Kubernetes and its tools are built meanwhile)"; \
 		nice -n 19 $(RUN) tools -- $(KUBERNETES_TOOLS) > /dev/null 2>&1 & \
-		$(RUN) test -- --project nats --project store || status=1; \
-		echo "== tools: Kubernetes"; $(RUN) tools -- $(KUBERNETES_TOOLS) > /dev/null || status=1; \
-		echo "== suites with an API server"; $(RUN) test -- --project kube || status=1; \
+		$(RUN) test -- --project nats --project store || failed "suites with nats-server and Prometheus"; \
+		echo "== tools: Kubernetes"; $(RUN) tools -- $(KUBERNETES_TOOLS) > /dev/null || failed "tools: Kubernetes"; \
+		echo "== suites with an API server"; $(RUN) test -- --project kube || failed "suites with an API server"; \
 		echo "== suites in a real cluster (skipped, and counted so, where there can be none)"; \
-		$(RUN) test -- --project cluster || status=1; exit $$status
+		$(RUN) test -- --project cluster || failed "suites in a real cluster"; exit $$status
 
 e2e: install go-ready ## The product in a real cluster, as a user installs it (ten minutes, as root on Linux)
 	@$(RUN) test -- --project cluster test/e2e

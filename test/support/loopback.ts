@@ -9,6 +9,9 @@ export interface Loopback {
   close(): Promise<void>;
 }
 
+/** Takes the error of a request that its client cut off: tests cut connections on purpose. */
+export function leaveCutOff(): void {}
+
 /** Lets a server listen on a free port of a loopback address. */
 export async function listenOnLoopback(server: Server, host = "127.0.0.1"): Promise<Loopback> {
   const open = new Set<Socket>();

@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { KubeConfig } from "@kubernetes/client-node";
 import type { ClusterAccess } from "../../kube/client/credentials.ts";
 import { kubeConfigAccess } from "../../kube/client/kube-config.ts";
+import { leaveCutOff } from "./loopback.ts";
 import type { Certificate } from "./tls/x509.ts";
 
 /** One request as the server saw it. */
@@ -55,7 +56,7 @@ export async function startScriptedApi(options: { readonly tls?: Certificate } =
       requests.push(request);
       const reply = scripts.get(request.verb)?.shift() ?? fallbacks.get(request.verb) ?? status(500, "Unscripted");
       return reply(response, request);
-    });
+    }, leaveCutOff);
   };
   const server = options.tls === undefined ? createServer(listener) : new TlsServer(options.tls, listener);
   server.on("connection", (socket: Socket) => {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { listenOnLoopback } from "./loopback.ts";
+import { leaveCutOff, listenOnLoopback } from "./loopback.ts";
 
 /** One request that a partner received. */
 export interface ReceivedDelivery {
@@ -45,7 +45,7 @@ export async function startWebhookPartner(
         await sleep(delayMs);
       }
       response.writeHead(status, headers).end(body);
-    });
+    }, leaveCutOff);
   });
   const loopback = await listenOnLoopback(server);
   return {

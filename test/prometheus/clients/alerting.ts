@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { join } from "node:path";
 import { freePort } from "../../support/free-port.ts";
+import { leaveCutOff } from "../../support/loopback.ts";
 import { startServerProcess, type ServerProcess } from "../../support/server-process.ts";
 import type { Target } from "./client.ts";
 
@@ -42,7 +43,7 @@ export async function startAlertReceiver(): Promise<AlertReceiver> {
         alerts.push({ ...alert, status: Date.parse(alert.endsAt) <= Date.now() ? "resolved" : "firing" });
       }
       response.end();
-    });
+    }, leaveCutOff);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   return {

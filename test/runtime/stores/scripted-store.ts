@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { listenOnLoopback } from "../../support/loopback.ts";
+import { leaveCutOff, listenOnLoopback } from "../../support/loopback.ts";
 
 /** One request to a store. */
 export interface StoreRequest {
@@ -34,7 +34,7 @@ export async function startScriptedStore(reply: StoreReply): Promise<ScriptedSto
       const request = { path: message.url ?? "", form, headers: message.headers };
       requests.push(request);
       reply(response, request);
-    });
+    }, leaveCutOff);
   });
   const loopback = await listenOnLoopback(server);
   return {
