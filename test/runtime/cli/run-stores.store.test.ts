@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { setTimeout } from "node:timers/promises";
 import { request as undiciRequest } from "undici";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -110,7 +111,7 @@ async function startSlowStore(
       body,
     } = await undiciRequest(`${url}${path}`, { method: method as "GET", headers, body: request });
     response.writeHead(statusCode, answered as OutgoingHttpHeaders);
-    body.pipe(response);
+    await pipeline(body, response);
   };
   const server = createServer((request, response) => void forward(request, response).catch(() => response.destroy()));
   server.listen(0, "127.0.0.1");
