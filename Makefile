@@ -11,6 +11,11 @@ NODE := $(firstword $(wildcard node_modules/.bin/node) node)
 ARGS ?=
 # What takes longest to build; the suites themselves build what is missing here.
 KUBERNETES_TOOLS := etcd kube-apiserver helm helm4 helm-unittest kube-score crane cosign kubelet kubectl coredns
+# What quick leaves out: whole programs, random requests, long faults.
+LONG_TESTS := $(patsubst %,test/%/**,bench console demo pages probe prometheus recipients release runtime/cli \
+	runtime/debug runtime/nats/copy runtime/preview runtime/recipient) \
+	$(patsubst %,**/*%*,counted-faults disk-full ended-early exactness fuzz operational-events peer-partials \
+	shared-lanes shared-quotas streams-lost upkeep victoria-metrics)
 
 .PHONY: help install check quick test e2e default-requests soak console image api-up api-down cluster-up cluster-load cluster-test cluster-down demo bench generate clean
 .PHONY: manifests sbom kit release release-check release-login release-push release-sign release-verify release-npm release-page
@@ -27,9 +32,10 @@ check: install go-ready ## Types, lint, audit and unit tests (under a minute)
 	@echo "== audit of dependencies" && $(RUN) audit
 	@echo "== unit tests" && $(RUN) test:unit
 
-quick: check ## check, and the suites with a real nats-server and Prometheus (built once, minutes)
+quick: check ## check, and the short files of the suites with nats-server and Prometheus (built once, six minutes)
 	@echo "== tools: nats-server and Prometheus" && $(RUN) tools -- nats-server prometheus promtool
-	@echo "== suites with servers" && $(RUN) test -- --project nats --project store
+	@echo "== suites with servers" && $(RUN) test -- --project nats --project store \
+		$(foreach files,$(LONG_TESTS),--exclude '$(files)')
 
 test: check ## Everything, also a real API server and, as root on Linux, a real cluster (built once, minutes)
 	@echo "== tools: nats-server, Prometheus and what asks them" && \
