@@ -67,14 +67,15 @@ function readNext(handle: NatsConnectionHandle, subject: string, countMax: numbe
       subscription.unsubscribe();
       done();
     };
-    const late = new Error(`no answer to ${subject} within ${answerTimeoutMs} ms`);
-    const timer = setTimeout(() => end(() => reject(late)), answerTimeoutMs);
     const receive = (error: Error | null, message: Msg): void => {
       if (error !== null) end(() => reject(error));
       else if (message.subject === inbox) end(() => endOf(message, messages, resolve, reject));
       else if (messages.push(scannedMessage(message)) === countMax) end(() => resolve(messages));
     };
+    // A connection that has ended throws here, before there is a timer.
     const subscription = handle.connection.subscribe(inbox, { callback: receive });
+    const late = new Error(`no answer to ${subject} within ${answerTimeoutMs} ms`);
+    const timer = setTimeout(() => end(() => reject(late)), answerTimeoutMs);
     handle.outbox.publish(subject, JSON.stringify({ batch: countMax, no_wait: true }), { reply: inbox });
   });
 }
