@@ -62,11 +62,12 @@ async function untilState({ engine }: TestEngine, eventId: string, state: string
 }
 
 /** Waits for dead letters, which are stored after the last attempt of their delivery. */
-async function untilLetters({ engine }: TestEngine, count: number): Promise<void> {
-  const look = async () =>
-    (await engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, everyone)).items.length ===
-      count || undefined;
-  await waitFor(look, { timeoutMs, what: `${count} dead letters` });
+async function untilLetters({ engine }: TestEngine, count: number, attempts = 1): Promise<void> {
+  const look = async () => {
+    const { items } = await engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, everyone);
+    return items.length === count && items.every((letter) => letter.attempts >= attempts);
+  };
+  await waitFor(look, { timeoutMs, what: `${count} dead letters after ${attempts} attempts` });
 }
 
 function replayed(answer: ReplayResponse | DryRunResponse): ReplayResponse {
@@ -111,6 +112,7 @@ describe.concurrent("a replay by ids", () => {
     await untilLetters(it, 1);
     const first = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"], types: ["payout.*"] }), ofAcme));
     await untilReplay(it, first.replay_id, { status: "completed", failed: 1 });
+    await untilLetters(it, 1, 2);
     const second = replayed(await it.engine.replays.redrive(json({ partner: "default/one" }), everyone));
     await untilReplay(it, second.replay_id, { status: "completed", failed: 1 });
     const listed = await it.engine.replays.list({ limit: 50 }, everyone);
