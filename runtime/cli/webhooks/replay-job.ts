@@ -25,11 +25,16 @@ export interface StartArguments extends ApiArguments {
   readonly ratePerSecond?: number;
 }
 
+export const followFlag = {
+  name: "follow",
+  help: "Waits until every delivery has ended, with their progress; 1 when one has failed.",
+} as const satisfies Flag;
+
 export const startFlags = [
   { name: "rate", value: "COUNT", help: "Most deliveries begun in a second; without it the server's default." },
   { name: "dry-run", help: "Prints what would be delivered, and starts nothing." },
   { name: "yes", help: "Starts without a question. Without a terminal it is needed." },
-  { name: "follow", help: "Waits until every delivery has ended, with their progress; 1 when one has failed." },
+  followFlag,
 ] as const satisfies readonly Flag[];
 
 interface Counts {
@@ -80,7 +85,11 @@ export function startReplay(job: ReplayJob, args: StartArguments, { environment 
     if (args.isDryRun) return dryRun(connection, { ...job, body }, output);
     if (!args.isConfirmed && !(await isWanted(connection, { ...job, body }))) return "done";
     const started = await send(connection, { method: "POST", path: job.path, body });
-    if (args.follows) return follow(connection, replayOf(started.body), output);
+    if (args.follows) {
+      const { replay_id: id } = replayOf(started.body);
+      say(`replay ${id}`);
+      return followReplay(connection, id, output);
+    }
     await output.one(started.body, () => replayText(replayOf(started.body)));
     return "done";
   });
@@ -105,11 +114,10 @@ async function countedBody(connection: ApiConnection, { path, body }: ReplayJob)
 }
 
 /** Shows the progress of a replay until its deliveries have ended. A replay goes on when nobody follows it. */
-async function follow(connection: ApiConnection, started: Replay, output: Output): Promise<ExitName> {
-  say(`replay ${started.replay_id}`);
+export async function followReplay(connection: ApiConnection, id: string, output: Output): Promise<ExitName> {
   const progress = createProgress();
   for (;;) {
-    const { body } = await send(connection, { path: `/webhooks/replay/${started.replay_id}` });
+    const { body } = await send(connection, { path: replayPath(id) });
     const replay = replayOf(body);
     const ended = replay.delivered + replay.failed;
     progress.show(`${progressBar(ended, Math.max(dueOf(replay), replay.published))} delivered, ${replay.status}`);
@@ -123,7 +131,12 @@ async function follow(connection: ApiConnection, started: Replay, output: Output
   }
 }
 
-function replayOf(body: Buffer): Replay {
+/** Target of a request about one replay. */
+export function replayPath(id: string): string {
+  return `/webhooks/replay/${encodeURIComponent(id)}`;
+}
+
+export function replayOf(body: Buffer): Replay {
   return JSON.parse(body.toString()) as Replay;
 }
 
@@ -137,7 +150,7 @@ function countText(counts: DryRun): string {
   return `${atLeast}${due} ${due === 1 ? "delivery" : "deliveries"}${skippedText(counts)}`;
 }
 
-function replayText(replay: Replay): string {
+export function replayText(replay: Replay): string {
   const { replay_id: id, status, published, delivered, failed, detail } = replay;
   const numbers = `${published} published, ${delivered} delivered, ${failed} failed`;
   return `${id} ${status}: ${numbers}${skippedText(replay)}${detail === null ? "" : `; ${plain(detail)}`}`;

@@ -289,6 +289,25 @@ describe("heliograph replay", () => {
     expect(stdout).toMatch(/\n[\w-]{36} +replay +completed +20\S+ +all +2 +2 +0 +\S+ +2 ids +all +-\n$/u);
   });
 
+  test("is shown until it has ended, and cancelled", async () => {
+    await stored("evt-cancelled-1", "cli.cancelled");
+    await stored("evt-cancelled-2", "cli.cancelled");
+    await stored("evt-cancelled-3", "cli.cancelled");
+    const slow = ["evt-cancelled-1", "evt-cancelled-2", "evt-cancelled-3", "--rate", "1", "--yes"];
+    const [started] = await items("replay", ...slow);
+    const id = String(started?.["replay_id"]);
+    expect(await items("replays", "cancel", id)).toMatchObject([{ replay_id: id, status: "cancelled" }]);
+    const followed = await command("replays", "get", id, "--follow");
+    expect(followed).toMatchObject({ code: 1, stdout: expect.stringMatching(/^\S+ cancelled: [012] published, /u) });
+    const [whole] = await items("replay", "evt-cancelled-1", "--yes");
+    const ended = await command("replays", "get", String(whole?.["replay_id"]), "--follow");
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("completed: 1 published, 1 delivered") });
+    const again = await command("replays", "cancel", String(whole?.["replay_id"]));
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("completed: 1 published, 1 delivered") });
+    const unknown = await command("replays", "get", "none/such");
+    expect(unknown).toMatchObject({ code: 11, stderr: expect.stringContaining("404 replay_not_found") });
+  });
+
   test("ends with 1 when a delivery fails again", async () => {
     await sendRefused("evt-again", "cli.again");
     const { code, stdout } = await command("replay", "evt-again", "--only-failed", "--yes", "--follow");
