@@ -23,7 +23,7 @@ export interface DeadLetterIndex {
 
 type Reads = Pick<DeadLettersStream, "state" | "heads" | "removed" | "scan">;
 
-/** Rows of the newest dead letters, some 50 bytes each. */
+/** Rows of the newest dead letters, some 76 bytes each. */
 const rowsMaxDefault = 100_000;
 /** Removed dead letters that one request lists, some 8 bytes each. Beyond, all heads are read again. */
 const removedMax = 100_000;
