@@ -2,7 +2,7 @@ import { createOutput } from "../api/output.ts";
 import { send } from "../api/request.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
 import type { Command } from "../command.ts";
-import { followFlag, followReplay, replayOf, replayPath, replayText } from "./replay-job.ts";
+import { followFlag, followReplay, printReplay, replayPath } from "./replay-job.ts";
 
 interface OneArguments extends ApiArguments {
   readonly id: string;
@@ -21,8 +21,7 @@ export const getReplayCommand: Command<OneArguments & { readonly follows: boolea
       const output = createOutput(format, environment);
       if (follows) return followReplay(connection, id, output);
       const { body } = await send(connection, { path: replayPath(id) });
-      await output.one(body, () => replayText(replayOf(body)));
-      return "done";
+      return printReplay(body, output);
     }),
 };
 
@@ -35,7 +34,6 @@ export const cancelReplayCommand: Command<OneArguments> = {
   run: ({ connect, format, id }, { environment }) =>
     withApi(connect, async (connection) => {
       const { body } = await send(connection, { method: "DELETE", path: replayPath(id) });
-      await createOutput(format, environment).one(body, () => replayText(replayOf(body)));
-      return "done";
+      return printReplay(body, createOutput(format, environment));
     }),
 };

@@ -85,13 +85,10 @@ export function startReplay(job: ReplayJob, args: StartArguments, { environment 
     if (args.isDryRun) return dryRun(connection, { ...job, body }, output);
     if (!args.isConfirmed && !(await isWanted(connection, { ...job, body }))) return "done";
     const started = await send(connection, { method: "POST", path: job.path, body });
-    if (args.follows) {
-      const { replay_id: id } = replayOf(started.body);
-      say(`replay ${id}`);
-      return followReplay(connection, id, output);
-    }
-    await output.one(started.body, () => replayText(replayOf(started.body)));
-    return "done";
+    if (!args.follows) return printReplay(started.body, output);
+    const { replay_id: id } = replayOf(started.body);
+    say(`replay ${id}`);
+    return followReplay(connection, id, output);
   });
 }
 
@@ -124,7 +121,7 @@ export async function followReplay(connection: ApiConnection, id: string, output
     const isOver = !["queued", "running"].includes(replay.status);
     if (isOver && (ended >= replay.published || replay.status !== "completed")) {
       progress.clear();
-      await output.one(body, () => replayText(replay));
+      await printReplay(body, output);
       return replay.status === "completed" && replay.failed === 0 ? "done" : "problems";
     }
     await sleep(pollMs);
@@ -136,7 +133,13 @@ export function replayPath(id: string): string {
   return `/webhooks/replay/${encodeURIComponent(id)}`;
 }
 
-export function replayOf(body: Buffer): Replay {
+/** Prints a replay as the API sends it, or as a line for people. */
+export async function printReplay(body: Buffer, output: Output): Promise<ExitName> {
+  await output.one(body, () => replayText(replayOf(body)));
+  return "done";
+}
+
+function replayOf(body: Buffer): Replay {
   return JSON.parse(body.toString()) as Replay;
 }
 
@@ -150,7 +153,7 @@ function countText(counts: DryRun): string {
   return `${atLeast}${due} ${due === 1 ? "delivery" : "deliveries"}${skippedText(counts)}`;
 }
 
-export function replayText(replay: Replay): string {
+function replayText(replay: Replay): string {
   const { replay_id: id, status, published, delivered, failed, detail } = replay;
   const numbers = `${published} published, ${delivered} delivered, ${failed} failed`;
   return `${id} ${status}: ${numbers}${skippedText(replay)}${detail === null ? "" : `; ${plain(detail)}`}`;

@@ -290,11 +290,9 @@ describe("heliograph replay", () => {
   });
 
   test("is shown until it has ended, and cancelled", async () => {
-    await stored("evt-cancelled-1", "cli.cancelled");
-    await stored("evt-cancelled-2", "cli.cancelled");
-    await stored("evt-cancelled-3", "cli.cancelled");
-    const slow = ["evt-cancelled-1", "evt-cancelled-2", "evt-cancelled-3", "--rate", "1", "--yes"];
-    const [started] = await items("replay", ...slow);
+    const ids = ["evt-cancelled-1", "evt-cancelled-2", "evt-cancelled-3"];
+    for (const each of ids) await stored(each, "cli.cancelled");
+    const [started] = await items("replay", ...ids, "--rate", "1", "--yes");
     const id = String(started?.["replay_id"]);
     expect(await items("replays", "cancel", id)).toMatchObject([{ replay_id: id, status: "cancelled" }]);
     const followed = await command("replays", "get", id, "--follow");
