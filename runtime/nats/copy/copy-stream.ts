@@ -11,6 +11,11 @@ const chunkTimeoutMs = 20_000;
 /** The target checks and indexes the whole stream before it answers. */
 const restoreTimeoutMs = 10 * 60_000;
 
+/** The source ended a backup before its last part. */
+export class BackupEnded extends Error {
+  override readonly name = "BackupEnded";
+}
+
 /** One stream and the account that gets it. */
 export interface StreamCopy {
   readonly from: NatsConnectionHandle;
@@ -26,7 +31,8 @@ export interface StreamCopy {
  * Copies a stream with its consumers: reads a backup and restores it, part by part. No part is kept: memory holds one
  * window of the source. Sequences, consumers and schedules stay. The target gives the stream a new time of creation.
  *
- * @throws JetStreamRefusal, Unanswered, or Error when the backup ends early; the target drops an unfinished restore
+ * @throws JetStreamRefusal, Unanswered or BackupEnded. A single server drops the unfinished restore after five seconds;
+ * a cluster keeps an empty stream with the mark.
  */
 export async function copyStream({ from, to, stream, mark, replicas }: StreamCopy): Promise<StreamInfo> {
   const inbox = createInbox();
@@ -70,11 +76,13 @@ async function forward(parts: Subscription, to: NatsConnectionHandle, subject: s
   } finally {
     clearTimeout(silence);
   }
-  throw new Error(`the backup of ${stream} ended before its last part; the source or the connection to it is gone`);
+  throw new BackupEnded(
+    `the backup of ${stream} ended before its last part; the source or the connection to it is gone`,
+  );
 }
 
 /** The last part is empty. It has a status when the source gave up. */
 function assertWhole({ headers }: Msg, stream: string): void {
   const status = headers?.get("Status") ?? headers?.status ?? "";
-  if (status !== "" && headers?.code !== 204) throw new Error(`the backup of ${stream} failed: ${status}`);
+  if (status !== "" && headers?.code !== 204) throw new BackupEnded(`the backup of ${stream} failed: ${status}`);
 }

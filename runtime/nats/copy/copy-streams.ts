@@ -5,7 +5,7 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { Unanswered } from "../connection/requests.ts";
 import { copyMark, identityEntry } from "../layout.ts";
 import { differenceOf, type StreamCount, suspects } from "./compare-streams.ts";
-import { copyStream } from "./copy-stream.ts";
+import { BackupEnded, copyStream } from "./copy-stream.ts";
 import {
   callJetStream,
   countMatching,
@@ -33,8 +33,8 @@ export class CopyFailed extends Error {
 }
 
 const waitMsMaxDefault = 20_000;
-/** Servers that just started drop requests until they have a leader, so that a request is soon made again. */
-const firstAnswerMsMax = 60_000;
+/** From the first refusal. Servers that just started drop requests until they have a leader. */
+const refusedMsMax = 60_000;
 const firstRequestMs = 3_000;
 const copyTriesMax = 3;
 const pauseMs = 250;
@@ -62,7 +62,7 @@ export async function copyStreams(copy: StreamsCopy): Promise<readonly StreamInf
 
 /** @throws Unanswered and JetStreamRefusal when JetStream is not there within a minute */
 function firstNames(handle: NatsConnectionHandle): Promise<readonly string[]> {
-  return repeated({ waitMsMax: firstAnswerMsMax }, () => streamNames(handle, firstRequestMs));
+  return repeated(refusedMsMax, () => streamNames(handle, firstRequestMs));
 }
 
 /** The stream of events comes last: a runtime makes no stream where the others are and this one is not. */
@@ -71,34 +71,39 @@ function inOrder(names: readonly string[]): readonly string[] {
   return names.toSorted((one, other) => isLast(one) - isLast(other) || one.localeCompare(other));
 }
 
+/** The mark of a stream until its restore ends. A server already shows such a stream, and may drop it again. */
+function restoring(mark: string): string {
+  return `${mark}, restoring`;
+}
+
 async function ensureCopy(copy: StreamsCopy, name: string): Promise<void> {
   const { from, to, onStep } = copy;
   const mark = (await streamInfo(from, name)).created;
   const before = await findStream(to, name);
   if (before !== undefined) {
-    const difference = await differenceNow(copy, name);
+    const isRestoring = before.config.metadata?.[copyMark] === restoring(mark);
+    const difference = isRestoring ? "not wholly restored" : await differenceNow(copy, name);
     if (difference === undefined) {
       onStep(`${name}: copied before`);
       return;
     }
-    const found = before.config.metadata?.[copyMark];
-    if (found !== mark) {
-      throw new CopyFailed(
-        `the target holds another stream ${name} (${difference}); empty the target before the copy: delete its volumes`,
-      );
-    }
-    await callJetStream(to, `STREAM.DELETE.${name}`);
-    onStep(`${name}: unfinished copy removed`);
+    await removeUnfinished(copy, before, mark, difference);
   }
   await copyUntilEqual(copy, name, mark);
+  await setMetadata(to, name, { [copyMark]: mark });
   const { state } = await streamInfo(to, name);
   onStep(`${name}: ${state.messages} messages, last sequence ${state.last_seq}, ${state.consumer_count} consumers`);
 }
 
 /** Copies again after a difference: a follower of the source that is behind gives an older state of the consumers. */
 async function copyUntilEqual(copy: StreamsCopy, name: string, mark: string): Promise<void> {
+  const copyOnce = (): Promise<StreamInfo> => copyStream({ ...copy, stream: name, mark: restoring(mark) });
+  const onRefusal = async (): Promise<void> => {
+    const left = await findStream(copy.to, name);
+    if (left !== undefined) await removeUnfinished(copy, left, mark, "made meanwhile");
+  };
   for (let triesLeft = copyTriesMax - 1; ; triesLeft -= 1) {
-    await repeated(copy, () => copyStream({ ...copy, stream: name, mark }));
+    await repeated(copy.waitMsMax ?? refusedMsMax, copyOnce, onRefusal);
     try {
       return await untilEqual(copy, name);
     } catch (error) {
@@ -108,11 +113,28 @@ async function copyUntilEqual(copy: StreamsCopy, name: string, mark: string): Pr
   }
 }
 
+/**
+ * Removes what an interrupted restore left: a cluster keeps the name, and after five seconds an empty stream, until
+ * somebody deletes it. Source: nats-server 2.15.2, `jsClusteredStreamRestoreRequest`.
+ *
+ * @throws CopyFailed unless the stream is a copy of this source that nobody verified
+ */
+async function removeUnfinished(copy: StreamsCopy, left: StreamInfo, mark: string, difference: string): Promise<void> {
+  const { name, metadata = {} } = left.config;
+  if (![mark, restoring(mark)].includes(metadata[copyMark] ?? "")) {
+    throw new CopyFailed(
+      `the target holds another stream ${name} (${difference}); empty the target before the copy: delete its volumes`,
+    );
+  }
+  await callJetStream(copy.to, `STREAM.DELETE.${name}`);
+  copy.onStep(`${name}: unfinished copy removed`);
+}
+
 /** Waits until followers have everything and both sides count the same. @throws CopyFailed with the difference */
 async function untilEqual(copy: StreamsCopy, name: string): Promise<void> {
   const deadlineMs = performance.now() + (copy.waitMsMax ?? waitMsMaxDefault);
   for (;;) {
-    const difference = await differenceNow(copy, name);
+    const difference = await differenceOrRefusal(copy, name);
     if (difference === undefined) return;
     if (performance.now() >= deadlineMs) {
       throw new CopyFailed(
@@ -121,6 +143,15 @@ async function untilEqual(copy: StreamsCopy, name: string): Promise<void> {
       );
     }
     await sleep(pauseMs);
+  }
+}
+
+async function differenceOrRefusal(copy: StreamsCopy, name: string): Promise<string | undefined> {
+  try {
+    return await differenceNow(copy, name);
+  } catch (error) {
+    if (isPassing(error)) return (error as Error).message;
+    throw error;
   }
 }
 
@@ -148,9 +179,19 @@ async function countOf(handle: NatsConnectionHandle, name: string): Promise<Stre
 
 async function liftMark(to: NatsConnectionHandle, name: string): Promise<void> {
   const { config, created } = await streamInfo(to, name);
-  const { [copyMark]: mark, ...before } = config.metadata ?? {};
-  const metadata = { ...before, [identityEntry]: created };
-  if (mark !== undefined) await callJetStream(to, `STREAM.UPDATE.${name}`, { ...config, metadata });
+  if (config.metadata?.[copyMark] === undefined) return;
+  await setMetadata(to, name, { [copyMark]: undefined, [identityEntry]: created });
+}
+
+/** Sets entries of a stream's metadata. One that is undefined is removed. */
+async function setMetadata(
+  to: NatsConnectionHandle,
+  name: string,
+  entries: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  const { config } = await streamInfo(to, name);
+  const metadata = { ...config.metadata, ...entries };
+  await callJetStream(to, `STREAM.UPDATE.${name}`, { ...config, metadata });
 }
 
 const streamNotFound = 10059;
@@ -164,22 +205,21 @@ async function findStream(handle: NatsConnectionHandle, name: string): Promise<S
   }
 }
 
-/**
- * Repeats a step that JetStream refuses. Servers that just started have no leader yet, and a server drops the rest of
- * an interrupted restore after seconds.
- */
-async function repeated<T>(
-  { waitMsMax = waitMsMaxDefault }: Pick<StreamsCopy, "waitMsMax">,
-  step: () => Promise<T>,
-): Promise<T> {
-  const deadlineMs = performance.now() + waitMsMax;
+/** Repeats a step that JetStream refuses or does not answer. Between two runs, `onRefusal` clears up. */
+async function repeated<T>(waitMsMax: number, step: () => Promise<T>, onRefusal?: () => Promise<void>): Promise<T> {
+  let deadlineMs: number | undefined;
   for (;;) {
     try {
+      if (deadlineMs !== undefined) await onRefusal?.();
       return await step();
     } catch (error) {
-      const isPassing = error instanceof JetStreamRefusal || error instanceof Unanswered;
-      if (!isPassing || performance.now() >= deadlineMs) throw error;
+      deadlineMs ??= performance.now() + waitMsMax;
+      if (!isPassing(error) || performance.now() >= deadlineMs) throw error;
     }
     await sleep(pauseMs);
   }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof JetStreamRefusal || error instanceof Unanswered || error instanceof BackupEnded;
 }

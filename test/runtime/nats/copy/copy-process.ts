@@ -1,10 +1,10 @@
-// Copies streams as a process of its own, and ends as a crash would before the n-th request that matches:
-// copy-process.ts FROM TO REPLICAS PATTERN N
+// Copies streams as a process of its own, and sends itself a signal before the n-th request that matches:
+// copy-process.ts FROM TO REPLICAS PATTERN N [SIGNAL]
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { copyStreams } from "../../../../runtime/nats/copy/copy-streams.ts";
 
-const [, , source = "", target = "", replicas = "1", pattern = "", count = "0"] = process.argv;
-const isKilling = new RegExp(pattern, "u");
+const [, , source = "", target = "", replicas = "1", pattern = "", count = "0", signal = "SIGKILL"] = process.argv;
+const isSignal = new RegExp(pattern, "u");
 let left = count === "0" ? Number.POSITIVE_INFINITY : Number(count);
 
 function dying(handle: NatsConnectionHandle): NatsConnectionHandle {
@@ -14,8 +14,10 @@ function dying(handle: NatsConnectionHandle): NatsConnectionHandle {
     requests: {
       ...requests,
       request: (subject, payload, options) => {
-        if (isKilling.test(subject)) left -= 1;
-        if (left === 0) process.kill(process.pid, "SIGKILL");
+        if (isSignal.test(subject)) {
+          left -= 1;
+          if (left === 0) process.kill(process.pid, signal);
+        }
         return requests.request(subject, payload, options);
       },
     },

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
@@ -146,44 +148,88 @@ function countsOf({ received }: WebhookPartnerServer, path: string): ReadonlyMap
 
 const copyProcess = fileURLToPath(new URL("copy-process.ts", import.meta.url));
 
-/** Runs a copy that ends before the n-th request that matches. Answers its exit code; null after the kill. */
-async function copyProcessEnd(from: string, to: string, pattern: string, count: number): Promise<number | null> {
-  const child = spawn(process.execPath, [copyProcess, from, to, "1", pattern, String(count)], { stdio: "ignore" });
-  await once(child, "close");
+interface CopyRun {
+  readonly from: string;
+  readonly to: string;
+  readonly replicas: number;
+  /** The copy gets a signal before the n-th request that matches. @default never */
+  readonly signal?: readonly [pattern: string, count: number, name: "SIGKILL" | "SIGSTOP"];
+}
+
+/** Runs a copy and answers its exit code; null after SIGKILL. A stopped one goes on after `stoppedMs`. */
+async function copyProcessEnd({ from, to, replicas, signal }: CopyRun): Promise<number | null> {
+  const [pattern, count, name] = signal ?? ["none", 0, "SIGKILL"];
+  const args = [copyProcess, from, to, String(replicas), pattern, String(count), name];
+  const child = spawn(process.execPath, args, { stdio: "ignore" });
+  const end = once(child, "close");
+  if (name === "SIGSTOP") {
+    const isStopped = (): boolean => readFileSync(`/proc/${child.pid}/stat`, "utf8").includes(") T ");
+    await waitFor(isStopped, { timeoutMs, what: "the stopped copy" });
+    await sleep(stoppedMs);
+    child.kill("SIGCONT");
+  }
+  await end;
   return child.exitCode;
 }
 
-describe("a copy that is killed", () => {
-  test("is continued by the next run, from whatever step", async () => {
-    const { start } = await scene();
-    const one = await server();
-    const engine = await start(one, 1);
-    await Promise.all(ids.slice(0, 50).map((id) => engine.ingest(eventBytes(id))));
-    await engine.stop();
-    const target = await server();
-    const kills = [
+/** nats-server gives up a restore that gets nothing for five seconds. */
+const stoppedMs = 7_000;
+
+async function statesOf(handle: NatsConnectionHandle): Promise<unknown> {
+  const names = ["HG_EVENTS", "HG_DELIVERIES", "HG_ATTEMPTS"];
+  return Promise.all(
+    names.map(async (name) => {
+      const { state, config } = await handle.manager.streams.info(name);
+      return { name, messages: state.messages, last: state.last_seq, marks: config.metadata?.["heliograph_copy_of"] };
+    }),
+  );
+}
+
+async function filled(count: number): Promise<NatsServerHandle> {
+  const { start } = await scene();
+  const one = await server();
+  const engine = await start(one, 1);
+  await Promise.all(ids.slice(0, count).map((id) => engine.ingest(eventBytes(id))));
+  await engine.stop();
+  return one;
+}
+
+const inAndAfterRestore = [
+  ["SNAPSHOT\\.RESTORE", 2],
+  ["STREAM\\.UPDATE", 2],
+] as const;
+const targets = [
+  {
+    kind: "one server",
+    replicas: 1,
+    target: server,
+    kills: [
       ["STREAM\\.RESTORE", 1],
-      ["SNAPSHOT\\.RESTORE", 2],
+      ...inAndAfterRestore,
       ["STREAM\\.RESTORE", 4],
-      ["STREAM\\.UPDATE", 1],
-      ["STREAM\\.UPDATE", 3],
-    ] as const;
+      ["STREAM\\.UPDATE\\.HG_ATTEMPTS", 1],
+      ["STREAM\\.UPDATE\\.HG_DLQ", 1],
+    ],
+  },
+  { kind: "three servers", replicas: 3, target: cluster, kills: inAndAfterRestore },
+] as const;
+
+describe.each(targets)("a copy to $kind", ({ replicas, target, kills }) => {
+  test("that is killed is continued by the next run, from whatever step", { timeout: 180_000 }, async () => {
+    const [{ url: from }, { url: to }] = [await filled(50), await target()];
     for (const [pattern, count] of kills) {
-      const code = await copyProcessEnd(one.url, target.url, pattern, count);
+      const code = await copyProcessEnd({ from, to, replicas, signal: [pattern, count, "SIGKILL"] });
       expect({ pattern, code }).toEqual({ pattern, code: null });
     }
-    expect(await copyProcessEnd(one.url, target.url, "none", 0)).toBe(0);
-    const [from, to] = [await handleOf(one), await handleOf(target)];
-    const state = async (handle: NatsConnectionHandle) =>
-      Object.fromEntries(
-        await Promise.all(
-          ["HG_EVENTS", "HG_DELIVERIES", "HG_ATTEMPTS"].map(async (name) => {
-            const { state: found, config } = await handle.manager.streams.info(name);
-            return [name, { messages: found.messages, marks: config.metadata?.["heliograph_copy_of"] }] as const;
-          }),
-        ),
-      );
-    expect(await state(to)).toEqual(await state(from));
+    expect(await copyProcessEnd({ from, to, replicas })).toBe(0);
+    expect(await statesOf(await handleOf({ url: to }))).toEqual(await statesOf(await handleOf({ url: from })));
+  });
+
+  test("that stands still for longer than a server waits starts the stream again", { timeout: 180_000 }, async () => {
+    const [{ url: from }, { url: to }] = [await filled(50), await target()];
+    const code = await copyProcessEnd({ from, to, replicas, signal: ["SNAPSHOT\\.RESTORE", 4, "SIGSTOP"] });
+    expect(code).toBe(0);
+    expect(await statesOf(await handleOf({ url: to }))).toEqual(await statesOf(await handleOf({ url: from })));
   });
 });
 
