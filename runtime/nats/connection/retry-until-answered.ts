@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { JetStreamApiError } from "@nats-io/jetstream";
+import { TimeoutError } from "@nats-io/transport-node";
 import { Unanswered } from "./requests.ts";
 
 /** Bounds of the retries of an unanswered step. */
@@ -36,4 +38,30 @@ export async function untilAnswered<T>(step: () => Promise<T>, limits: RetryLimi
 /** Pause after this many failed tries, in milliseconds. */
 export function pauseAfter(tries: number): number {
   return Math.min(pauseFirstMs * 2 ** (tries - 1), pauseMaxMs);
+}
+
+const availableTimeoutMs = 30_000;
+const availablePauseMs = 500;
+const unavailableStatus = 503;
+
+/**
+ * Repeats a step for half a minute while JetStream is unavailable. A cluster that has just started, or whose stream has
+ * no leader, answers 503 for a while, or not at all. As for {@link untilAnswered}, a repetition must be harmless.
+ * @throws the last error of the step; one of another kind at once
+ */
+export async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
+  const deadlineMs = performance.now() + availableTimeoutMs;
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!isUnavailable(error) || performance.now() >= deadlineMs) throw error;
+      await sleep(availablePauseMs);
+    }
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  if (error instanceof JetStreamApiError) return error.status === unavailableStatus;
+  return error instanceof TimeoutError || (error instanceof Unanswered && error.reason === "timeout");
 }

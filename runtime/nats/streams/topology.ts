@@ -1,12 +1,12 @@
 // Streams: one file per stream, the buckets, and their creation. Stored records are in `webhooks/records/`.
-import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
 import { Kvm, type KvOptions } from "@nats-io/kv";
-import { nanos, TimeoutError } from "@nats-io/transport-node";
+import { nanos } from "@nats-io/transport-node";
 import type { RetentionSettings, StreamSettings } from "../../config/settings/settings.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { createLayout, layoutVersion, type Layout } from "../layout.ts";
 import { Unanswered } from "../connection/requests.ts";
+import { untilAvailable } from "../connection/retry-until-answered.ts";
 import { limitsFault } from "../connection/server-limits.ts";
 import {
   lossOf,
@@ -38,8 +38,6 @@ const idempotencyBytesMax = 32 * 1024 * 1024;
 const previewsAgeMs = 86_400_000;
 /** Well above the age at which a pod counts as stopped. */
 const podHeartbeatAgeMs = 10_000;
-const availableTimeoutMs = 30_000;
-const pauseMs = 500;
 const secondMs = 1_000;
 
 /** Error codes of the JetStream API. Source: nats-server `errors.json`. */
@@ -50,7 +48,6 @@ const apiCode = {
 } as const;
 /** Not enabled: on the server, for the account. */
 const offCodes: ReadonlySet<number | undefined> = new Set([10076, 10039]);
-const unavailableStatus = 503;
 
 type NamedConfig = Partial<StreamConfig> & { readonly name: string };
 
@@ -174,29 +171,6 @@ async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {
 interface AccountResponse {
   readonly error?: { readonly err_code?: number };
   readonly limits?: { readonly max_streams?: number; readonly max_consumers?: number };
-}
-
-/**
- * Repeats a step while JetStream is unavailable. A cluster that has just started answers 503 for a while, or not at
- * all.
- */
-async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
-  const deadlineMs = performance.now() + availableTimeoutMs;
-  for (;;) {
-    try {
-      return await step();
-    } catch (error) {
-      if (!isTransient(error) || performance.now() >= deadlineMs) {
-        throw error;
-      }
-      await sleep(pauseMs);
-    }
-  }
-}
-
-function isTransient(error: unknown): boolean {
-  if (error instanceof JetStreamApiError) return error.status === unavailableStatus;
-  return error instanceof TimeoutError || (error instanceof Unanswered && error.reason === "timeout");
 }
 
 /** The configurations of all streams; that of the events comes first. */

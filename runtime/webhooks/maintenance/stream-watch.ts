@@ -1,4 +1,5 @@
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
+import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
 import type { Layout } from "../../nats/layout.ts";
 import {
   lossOf,
@@ -31,7 +32,7 @@ export async function createStreamWatch(
   log: Log,
   record?: Pick<StreamRecord, "add">,
 ): Promise<StreamWatch> {
-  const known = await readIdentities(nats, layout);
+  const known = await untilAvailable(() => readIdentities(nats, layout));
   let loss: string | undefined;
   let isRecorded = record === undefined;
   /** Tries until the record has the streams once. */

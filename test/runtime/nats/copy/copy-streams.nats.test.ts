@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
+import { untilAvailable } from "../../../../runtime/nats/connection/retry-until-answered.ts";
 import { copyStreams } from "../../../../runtime/nats/copy/copy-streams.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import { readIdentities } from "../../../../runtime/nats/streams/stream-identities.ts";
@@ -110,9 +111,9 @@ describe("500 events that wait for two partners", () => {
     const streams = await copied(one, three, 3);
     expect(streams.map(({ config }) => config.num_replicas)).toEqual(streams.map(() => 3));
     const cluster3 = await handleOf(three);
-    const identities = await readIdentities(cluster3, createLayout("hg"));
+    const identities = await untilAvailable(() => readIdentities(cluster3, createLayout("hg")));
     for (const name of identities.keys()) {
-      await cluster3.requests.request(`$JS.API.STREAM.LEADER.STEPDOWN.${name}`, "");
+      await untilAvailable(() => cluster3.requests.request(`$JS.API.STREAM.LEADER.STEPDOWN.${name}`, ""));
     }
     const isSame = async (): Promise<boolean> => {
       expect(await readIdentities(cluster3, createLayout("hg"))).toEqual(identities);
