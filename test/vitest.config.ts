@@ -6,12 +6,14 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 /** Suffixes of the suites that start real servers; every other test is a unit test. */
 const serverSuites = ["nats", "store", "kube", "cluster"] as const;
 
-/** Suites of an API server wait more than they compute, so that two of their files run at once. */
-const filesAtOnce = { nats: 1, store: 1, kube: 2, cluster: 1 } as const;
+/** Suites with servers wait more than they compute, so that two of their files run at once on two cores. */
+const filesAtOnce = { nats: 2, store: 2, kube: 2, cluster: 1 } as const;
+/** Suites with the same place run at the same time. */
+const places = { nats: 1, store: 1, kube: 2, cluster: 3 } as const;
 
 /**
- * One project per kind of server, so that a command starts (and builds) only what it needs. Other suites with servers
- * run their files one after another: a machine has two cores, and each file owns its servers, ports and folders.
+ * One project per kind of server, so that a command starts (and builds) only what it needs. Each file owns its servers,
+ * ports and folders; a cluster takes the whole machine.
  */
 export default defineConfig({
   root,
@@ -31,13 +33,13 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
-      ...serverSuites.map((suite, index) => ({
+      ...serverSuites.map((suite) => ({
         root,
         test: {
           name: suite,
           include: [`test/**/*.${suite}.test.ts`],
           maxWorkers: filesAtOnce[suite],
-          sequence: { groupOrder: index + 1 },
+          sequence: { groupOrder: places[suite] },
           globalSetup: ["test/support/suite-tools.ts"],
           // They only end what hangs: a busy host may slow a machine to a fourth of its speed.
           testTimeout: suite === "cluster" ? 600_000 : 360_000,
