@@ -2,7 +2,6 @@
 
 import { setMaxListeners } from "node:events";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
-import { untilAvailable } from "../nats/connection/retry-until-answered.ts";
 import type { Layout } from "../nats/layout.ts";
 import { createBucket, type Bucket } from "../nats/streams/buckets.ts";
 import { ensureTopology } from "../nats/streams/topology.ts";
@@ -151,7 +150,7 @@ export class WebhookEngine {
     const { nats, log, settings } = this.#deps;
     try {
       await this.#ownership.start();
-      await untilAvailable(() => this.#router.start());
+      await this.#router.start();
     } catch (error) {
       await this.stop(0);
       throw error;

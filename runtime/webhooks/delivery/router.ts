@@ -1,5 +1,5 @@
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { untilAnswered, untilAvailable } from "../../nats/connection/retry-until-answered.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
@@ -87,7 +87,7 @@ export function createRouter(deps: RouterDeps): Router {
   };
   return {
     start: async () => {
-      await repair();
+      await untilAvailable(repair);
       const credit = (): number => (isHeld ? 0 : creditMax);
       pull = deps.events.pull({ credit, onMessage: accept, onOpen: () => redeliveryCheck.require(), repair });
     },
