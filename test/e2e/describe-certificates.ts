@@ -91,7 +91,7 @@ export function describeCertificates(suite: () => Installation): void {
         const next = await rotate(user, authority, { service, namespace, validMs: longMs });
         expect(next).not.toBe(first);
         const tookMs = await untilServed(() => servedSerial(suite(), namespace, service), next);
-        const { accepted, events, resent, failures } = await load.report();
+        const { accepted, events, resent, failures } = await load.stop();
         const fate = await fateOf(user, "rotation", accepted);
         console.log(
           `new certificate served after ${Math.round(tookMs / 1_000)} s: ${JSON.stringify({ events, accepted, resent, failures, ...fate })}`,

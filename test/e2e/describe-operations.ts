@@ -47,7 +47,7 @@ export function describeDrain(suite: () => Suite): void {
         const drain = await evictInTurn(user, ["operator", "runtime", "nats"]);
         for (const workload of ["deployment/operator", "deployment/runtime", "statefulset/nats"])
           await user.kubectl(["rollout", "status", workload.replace("/", `/${service}-`), "--timeout=60s"]);
-        const { accepted, failures } = await load.report();
+        const { accepted, failures } = await load.stop();
         const fate = await fateOf(user, "drain", accepted);
         console.log(`drain: ${JSON.stringify({ ...drain, accepted, failures, ...fate })}`);
         expect(fate.arrived).toBeGreaterThanOrEqual(Math.max(1, accepted));

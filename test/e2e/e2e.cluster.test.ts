@@ -258,7 +258,7 @@ describeOnCluster("a reference that cannot be read", () => {
       await becomes("UsingLastGood");
       await rename("signing-second");
       await becomes("Ready");
-      const { accepted, events } = await load.report();
+      const { accepted, events } = await load.stop();
       const fate = await fateOf(user, "reference", accepted);
       console.log(`a reference away twice: ${JSON.stringify({ events, accepted, ...fate })}`);
       expect({ accepted, ...fate, badSignatures: (await user.received()).badSignatures }).toEqual({
@@ -296,7 +296,7 @@ describeOnCluster("under load", () => {
       const startMs = performance.now();
       await upgrade({ runtime: { podAnnotations: { rolled: "once" } } });
       console.log(`the upgrade took ${Math.round(performance.now() - startMs)} ms`);
-      expect(await brokenPromises("upgrade", await load.report())).toEqual(kept);
+      expect(await brokenPromises("upgrade", await load.stop())).toEqual(kept);
     },
     longMs,
   );
@@ -314,7 +314,7 @@ describeOnCluster("under load", () => {
       await user.kubectl(["rollout", "status", `deployment/${service}-runtime`, "--timeout=60s"]);
       await kill("nats");
       await user.kubectl(["rollout", "status", `statefulset/${service}-nats`, "--timeout=90s"]);
-      const { accepted, failures } = await load.report();
+      const { accepted, failures } = await load.stop();
       const fate = await fateOf(user, "kill", accepted);
       console.log(`kill: ${JSON.stringify({ accepted, failures, ...fate })}`);
       expect(accepted).toBeGreaterThan(0);
@@ -334,13 +334,13 @@ describeOnCluster("under load", () => {
       await scale(1);
       const load = await startLoad(user, service, {
         prefix: "scale",
-        eventsPerSecond: 20,
+        eventsPerSecond: 50,
         queriesPerSecond: 5,
         seconds: 60,
       });
       await scale(3);
       await scale(1);
-      expect(await brokenPromises("scale", await load.report())).toEqual(kept);
+      expect(await brokenPromises("scale", await load.stop())).toEqual(kept);
       await scale(2);
     },
     longMs,
@@ -350,19 +350,20 @@ describeOnCluster("under load", () => {
     "a killed process of a pod loses no event, and the pod goes on",
     async () => {
       await upgrade({ runtime: { processes: 2 } });
-      const request = { prefix: "process", eventsPerSecond: 20, queriesPerSecond: 5, seconds: 20 };
+      const request = { prefix: "process", eventsPerSecond: 20, queriesPerSecond: 5, seconds: 60 };
       const load = await startLoad(user, service, request);
       const pod = await killOneProcess(user);
       expect(pod.processes).toBe(2);
-      const { accepted, failures } = await load.report();
+      // The chart sizes a pod for 512 MiB, so each of its processes for half of that. The third one is the successor.
+      const bounds = async (): Promise<readonly number[]> => heapBoundsOf(await pod.logs());
+      await waitFor(async () => (await bounds()).length === 3, { timeoutMs: 30_000, pollMs: 500, what: "a successor" });
+      const { accepted, failures } = await load.stop();
       const fate = await fateOf(user, "process", accepted);
       console.log(`process: ${JSON.stringify({ accepted, failures, ...fate })}`);
       expect(fate.arrived).toBeGreaterThanOrEqual(Math.max(1, accepted));
-      const logs = await pod.logs();
-      expect(logs).toContain("process ended, started again");
-      // The chart sizes a pod for 512 MiB, so each of its processes for half of that. The third one is the successor.
-      expect(heapBoundsOf(logs)).toHaveLength(3);
-      expect(Math.max(...heapBoundsOf(logs))).toBeLessThan(256 * 1024 * 1024);
+      expect(await pod.logs()).toContain("process ended, started again");
+      expect(await bounds()).toHaveLength(3);
+      expect(Math.max(...(await bounds()))).toBeLessThan(256 * 1024 * 1024);
       expect(await pod.restarts()).toBe(0);
       await upgrade({ runtime: { processes: 1 } });
     },

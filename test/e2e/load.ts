@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "../support/wait.ts";
 import type { LoadReport } from "./image/load.ts";
 import { toolsTag } from "./installation.ts";
@@ -10,6 +11,7 @@ interface LoadRequest {
   readonly prefix: string;
   readonly eventsPerSecond: number;
   readonly queriesPerSecond: number;
+  /** Longest time. */
   readonly seconds: number;
   /** Number of event types, `payout.p0` and so on. @default every event is a `payout.processed` */
   readonly types?: number;
@@ -19,7 +21,11 @@ interface LoadRequest {
 interface Load {
   /** Waits for its end. @throws Error when it takes far longer than asked */
   report(): Promise<LoadReport>;
+  /** Ends it before its time, once it has gone on for five seconds after what the test did. @throws as `report` */
+  stop(): Promise<LoadReport>;
 }
+
+const stopAfterMs = 5_000;
 
 const graceMs = 60_000;
 const settleMsMax = 90_000;
@@ -30,13 +36,21 @@ export async function startLoad(user: User, service: string, request: LoadReques
   await user.kubectl(["apply", "--filename=-"], await jobOf(user, name, service, request));
   await user.kubectl(["wait", "--for=create", "pod", `--selector=job-name=${name}`, "--timeout=30s"]);
   await user.kubectl(["wait", "--for=condition=Ready", "pod", `--selector=job-name=${name}`, "--timeout=60s"]);
+  const report = async (): Promise<LoadReport> => {
+    const ended = async (): Promise<boolean> =>
+      (await user.kubectl(["get", `job/${name}`, "--output=jsonpath={.status.succeeded}"])) === "1";
+    await waitFor(ended, { timeoutMs: request.seconds * 1000 + graceMs, pollMs: 500, what: `the end of ${name}` });
+    const logs = await user.kubectl(["logs", `job/${name}`]);
+    return JSON.parse(logs.trim().split("\n").at(-1) ?? "") as LoadReport;
+  };
   return {
-    report: async () => {
-      const ended = async (): Promise<boolean> =>
-        (await user.kubectl(["get", `job/${name}`, "--output=jsonpath={.status.succeeded}"])) === "1";
-      await waitFor(ended, { timeoutMs: request.seconds * 1000 + graceMs, pollMs: 500, what: `the end of ${name}` });
-      const logs = await user.kubectl(["logs", `job/${name}`]);
-      return JSON.parse(logs.trim().split("\n").at(-1) ?? "") as LoadReport;
+    report,
+    stop: async () => {
+      await sleep(stopAfterMs);
+      const end = ["exec", `job/${name}`, "--", "node", "--eval", 'process.kill(1, "SIGTERM")'];
+      // It may have ended by itself.
+      await user.kubectl(end).catch(() => undefined);
+      return report();
     },
   };
 }

@@ -106,7 +106,7 @@ async function changedUnderLoad(
   const tookMs = Math.round(performance.now() - startMs);
   await user.programmed();
   const images = await productImages(user);
-  const { accepted, failures } = await running.report();
+  const { accepted, failures } = await running.stop();
   const { arrived, doubled } = await fateOf(user, prefix, accepted);
   const lostWhilePaused = await lostOfPaused(user, round, accepted);
   console.log(`version ${round}: ${JSON.stringify({ tookMs, accepted, arrived, doubled, lostWhilePaused, failures })}`);

@@ -3,7 +3,7 @@
  * did not answer, which a machine that does much else may cause. An event whose connection ends without an answer is
  * sent again under its id, as producers do, who cannot know what became of it:
  * `API` is the base URL, `TOKEN` the bearer token, `PREFIX` the first part of event ids, `TYPES` the number of event
- * types. On a machine that cannot keep up it sends fewer, never more at once.
+ * types. On a machine that cannot keep up it sends fewer, never more at once. After SIGTERM it sends no more.
  */
 export interface LoadReport {
   readonly events: number;
@@ -31,6 +31,8 @@ const sendsMax = 3;
 const resendPauseMs = 250;
 const asksMax = 3;
 const askPauseMs = 1_000;
+let isEnding = false;
+process.once("SIGTERM", () => (isEnding = true));
 const report = {
   events: 0,
   queries: 0,
@@ -100,14 +102,16 @@ function count(what: string): void {
 }
 
 /**
- * Starts work at a rate for the time given, resolves when all of it has ended, and answers how often it was started.
+ * Starts work at a rate until the time is over or SIGTERM comes, resolves when all of it has ended, and answers how
+ * often it was started.
  */
 async function atRate(perSecond: number, work: (index: number) => Promise<void>): Promise<number> {
   if (perSecond === 0) return 0;
   const endMs = performance.now() + (seconds ?? 0) * 1000;
   const underWay = new Set<Promise<void>>();
   let index = 0;
-  for (let dueMs = performance.now(); dueMs < endMs && performance.now() < endMs; dueMs += 1000 / perSecond) {
+  const isOn = (dueMs: number): boolean => !isEnding && dueMs < endMs && performance.now() < endMs;
+  for (let dueMs = performance.now(); isOn(dueMs); dueMs += 1000 / perSecond) {
     const waitMs = dueMs - performance.now();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     if (underWay.size >= underWayMax) await Promise.race(underWay);
