@@ -39,7 +39,16 @@ export function createLogDestination(isShared: boolean): LogDestination {
   });
   let timer: NodeJS.Timeout | undefined;
   let waitingSinceMs: number | undefined;
-  gathered.on("write", () => (waitingSinceMs = undefined));
+  let heldBytes = 0;
+  gathered.on("write", (bytes: number) => {
+    heldBytes -= bytes;
+    waitingSinceMs = heldBytes > 0 ? performance.now() : undefined;
+  });
+  gathered.on("drop", (line: string) => (heldBytes -= Buffer.byteLength(line)));
+  // A flush during a write does nothing, and one takes no more than `maxWrite`: what is left is flushed again.
+  gathered.on("drain", () => {
+    if (heldBytes > 0) flushSoon();
+  });
   process.prependListener("exit", () => {
     if (waitingSinceMs !== undefined && performance.now() - waitingSinceMs > stuckMs)
       process.kill(process.pid, "SIGKILL");
@@ -49,16 +58,25 @@ export function createLogDestination(isShared: boolean): LogDestination {
     timer = undefined;
     gathered.flush();
   };
+  const flushSoon = (): void => {
+    timer ??= setTimeout(flush, gatherMs).unref();
+  };
   const destination: LogDestination & { readonly [pino.symbols.needsMetadataGsym]: true } = {
     [pino.symbols.needsMetadataGsym]: true,
     write: (line) => {
+      heldBytes += Buffer.byteLength(line);
       gathered.write(line);
       waitingSinceMs ??= performance.now();
       if ((destination.lastLevel ?? 0) >= errorLevel) flush();
-      else timer ??= setTimeout(flush, gatherMs).unref();
+      else flushSoon();
     },
     flushed: async () => {
-      const written = new Promise<true>((resolve) => gathered.flush(() => resolve(true)));
+      const written = new Promise<true>((resolve) => {
+        const look = (): unknown => heldBytes <= 0 && resolve(true);
+        gathered.on("write", look);
+        look();
+        flush();
+      });
       const isWritten = await Promise.race([written, sleep(flushedMsMax, false, { ref: false })]);
       if (!isWritten) waitingSinceMs = Number.NEGATIVE_INFINITY;
     },

@@ -2,18 +2,23 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { waitFor } from "../../support/wait.ts";
+
+/** Longer than a program takes to start and to fill its standard error. */
+const slowMs = 1_500;
 
 const modules = {
   destination: fileURLToPath(new URL("../../../runtime/cli/serving/log-destination.ts", import.meta.url)),
 };
 
 /** Runs a script in a process of its own, with `log` to the destination. */
-function start(script: string) {
+function start(script: string, isShared = false) {
   const code = `
     import { pino } from "pino";
     import { createLogDestination } from ${JSON.stringify(modules.destination)};
-    const destination = createLogDestination(false);
+    const destination = createLogDestination(${isShared});
     const log = pino({}, destination);
     ${script}`;
   return spawn(process.execPath, ["--input-type=module", "--eval", code], { stdio: ["ignore", "pipe", "pipe"] });
@@ -44,6 +49,23 @@ describe("log lines", () => {
     expect(messages(chunk.toString())).toEqual(["alone"]);
     child.kill("SIGKILL");
     await once(child, "exit");
+  });
+
+  test.each([false, true])("come by themselves after a reader that was slow, shared: %s", async (isShared) => {
+    const script = `for (let n = 0; n < 3000; n += 1) log.info({ filler: "x".repeat(500) }, String(n));
+      setInterval(() => undefined, 1000);`;
+    const child = start(script, isShared);
+    await sleep(slowMs);
+    let read = "";
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => (read += chunk));
+    try {
+      const isWhole = (): boolean => read.split("\n").length - 1 === 3000;
+      await waitFor(isWhole, { timeoutMs: 10_000, what: "the last lines" });
+    } finally {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
+    expect(messages(read)).toEqual(Array.from({ length: 3000 }, (_, n) => String(n)));
   });
 
   test("without a reader neither stop the process nor keep it from ending", async () => {
