@@ -40,6 +40,7 @@ export function createLogDestination(isShared: boolean): LogDestination {
   let timer: NodeJS.Timeout | undefined;
   let waitingSinceMs: number | undefined;
   let heldBytes = 0;
+  let isEnding = false;
   gathered.on("write", (bytes: number) => {
     heldBytes -= bytes;
     waitingSinceMs = heldBytes > 0 ? performance.now() : undefined;
@@ -47,7 +48,10 @@ export function createLogDestination(isShared: boolean): LogDestination {
   gathered.on("drop", (line: string) => (heldBytes -= Buffer.byteLength(line)));
   // A flush during a write does nothing, and one takes no more than `maxWrite`: what is left is flushed again.
   gathered.on("drain", () => {
-    if (heldBytes > 0) flushSoon();
+    if (heldBytes <= 0) return;
+    // The timer keeps no process alive.
+    if (isEnding) flush();
+    else flushSoon();
   });
   process.prependListener("exit", () => {
     if (waitingSinceMs !== undefined && performance.now() - waitingSinceMs > stuckMs)
@@ -75,6 +79,7 @@ export function createLogDestination(isShared: boolean): LogDestination {
         const look = (): unknown => heldBytes <= 0 && resolve(true);
         gathered.on("write", look);
         look();
+        isEnding = true;
         flush();
       });
       const isWritten = await Promise.race([written, sleep(flushedMsMax, false, { ref: false })]);

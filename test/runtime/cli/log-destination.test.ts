@@ -31,12 +31,16 @@ const messages = (lines: string): unknown[] =>
     .map((line) => (JSON.parse(line) as { readonly msg: unknown }).msg);
 
 describe("log lines", () => {
-  test("are all written, in order, when the process exits at once", async () => {
-    const child = start(
-      `for (let n = 0; n < 2000; n += 1) log.info(String(n)); await destination.flushed(); process.exit(0);`,
-    );
-    expect(messages(await text(child.stderr))).toEqual(Array.from({ length: 2000 }, (_, n) => String(n)));
-  });
+  test.each([false, true])(
+    "are all written, in order, when the process exits at once, shared: %s",
+    async (isShared) => {
+      const script = `for (let n = 0; n < 2000; n += 1) log.info(String(n)); await destination.flushed(); process.exit(0);`;
+      const child = start(script, isShared);
+      const ended = once(child, "exit");
+      expect(messages(await text(child.stderr))).toEqual(Array.from({ length: 2000 }, (_, n) => String(n)));
+      expect(await ended).toEqual([0, null]);
+    },
+  );
 
   test("before a fatal one are written with it", async () => {
     const child = start(`log.info("before"); log.fatal("the end"); process.exit(1);`);
