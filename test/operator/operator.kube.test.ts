@@ -149,7 +149,8 @@ describe("an object", () => {
     const { ns, pod, replica } = await installation();
     for (const [index, name] of ["a", "b", "c"].entries()) await cluster.partner(ns, name, index + 1);
     for (const name of ["a", "b", "c"]) await cluster.reason(ns, "WebhookPartner", name, "Ready", "Ready");
-    await waitFor(async () => (await cluster.events(ns, "c")).length > 0, { ...patience, what: "the last event" });
+    for (const name of ["a", "b", "c"])
+      await waitFor(async () => (await cluster.events(ns, name)).length > 0, { ...patience, what: `event of ${name}` });
     const others = () => replica.client.writes().filter(({ resource }) => !resource.includes("leases"));
     const before = others().length;
     // Not a wait for something to happen: that nothing does can only be seen by letting time pass.
