@@ -31,8 +31,8 @@ export interface StreamCopy {
  * Copies a stream with its consumers: reads a backup and restores it, part by part. No part is kept: memory holds one
  * window of the source. Sequences, consumers and schedules stay. The target gives the stream a new time of creation.
  *
- * @throws JetStreamRefusal, Unanswered or BackupEnded. A single server drops the unfinished restore after five seconds;
- * a cluster keeps an empty stream with the mark.
+ * @throws JetStreamRefusal, Unanswered or BackupEnded. The target then keeps an unfinished stream with the mark: a
+ * single server what came, a cluster an empty one.
  */
 export async function copyStream({ from, to, stream, mark, replicas }: StreamCopy): Promise<StreamInfo> {
   const inbox = createInbox();

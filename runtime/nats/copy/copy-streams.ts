@@ -90,8 +90,9 @@ async function ensureCopy(copy: StreamsCopy, name: string): Promise<void> {
     await removeUnfinished(copy, before, mark, difference);
   }
   await copyUntilEqual(copy, name, mark);
-  await setMetadata(to, name, { [copyMark]: mark });
-  const { state } = await streamInfo(to, name);
+  const copied = await streamInfo(to, name);
+  await setMetadata(to, copied, { [copyMark]: mark });
+  const { state } = copied;
   onStep(`${name}: ${state.messages} messages, last sequence ${state.last_seq}, ${state.consumer_count} consumers`);
 }
 
@@ -114,8 +115,8 @@ async function copyUntilEqual(copy: StreamsCopy, name: string, mark: string): Pr
 }
 
 /**
- * Removes what an interrupted restore left: a cluster keeps the name, and after five seconds an empty stream, until
- * somebody deletes it. Source: nats-server 2.15.2, `jsClusteredStreamRestoreRequest`.
+ * Removes what an interrupted restore left: a single server keeps what came, a cluster the name and after five seconds
+ * an empty stream, until somebody deletes it. Source: nats-server 2.15.2, `jsClusteredStreamRestoreRequest`.
  *
  * @throws CopyFailed unless the stream is a copy of this source that nobody verified
  */
@@ -178,20 +179,19 @@ async function countOf(handle: NatsConnectionHandle, name: string): Promise<Stre
 }
 
 async function liftMark(to: NatsConnectionHandle, name: string): Promise<void> {
-  const { config, created } = await streamInfo(to, name);
-  if (config.metadata?.[copyMark] === undefined) return;
-  await setMetadata(to, name, { [copyMark]: undefined, [identityEntry]: created });
+  const copied = await streamInfo(to, name);
+  if (copied.config.metadata?.[copyMark] === undefined) return;
+  await setMetadata(to, copied, { [copyMark]: undefined, [identityEntry]: copied.created });
 }
 
 /** Sets entries of a stream's metadata. One that is undefined is removed. */
 async function setMetadata(
   to: NatsConnectionHandle,
-  name: string,
+  { config }: StreamInfo,
   entries: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
-  const { config } = await streamInfo(to, name);
   const metadata = { ...config.metadata, ...entries };
-  await callJetStream(to, `STREAM.UPDATE.${name}`, { ...config, metadata });
+  await callJetStream(to, `STREAM.UPDATE.${config.name}`, { ...config, metadata });
 }
 
 const streamNotFound = 10059;

@@ -32,19 +32,12 @@ function deaf(handle: NatsConnectionHandle, unanswered: number): { handle: NatsC
         };
       },
     });
-  const { manager } = handle;
-  const [streams, consumers] = [guarded(manager.streams), guarded(manager.consumers)];
-  const parts: ReadonlyMap<unknown, unknown> = new Map<unknown, unknown>([
-    ["streams", streams],
-    ["consumers", consumers],
-  ]);
-  const guardedManager = new Proxy(manager, {
-    get: (target, name) => {
-      const value: unknown = parts.get(name) ?? Reflect.get(target, name);
-      return typeof value === "function" ? (value as Call).bind(target) : value;
-    },
-  });
-  return { handle: { ...handle, manager: guardedManager }, count: () => count };
+  const { streams, consumers } = handle.manager;
+  const manager = Object.create(handle.manager, {
+    streams: { value: guarded(streams) },
+    consumers: { value: guarded(consumers) },
+  }) as NatsConnectionHandle["manager"];
+  return { handle: { ...handle, manager }, count: () => count };
 }
 
 /** Starts and answers how many requests that took. */
@@ -64,6 +57,7 @@ test("a pod starts although JetStream leaves any one request of its start unansw
   const requests = await startedAfter(-1);
   expect(requests).toBeGreaterThan(10);
   for (let unanswered = 1; unanswered <= requests; unanswered += 1) {
-    expect({ unanswered, requests: await startedAfter(unanswered) }).toMatchObject({ unanswered });
+    // The step was made again.
+    expect(await startedAfter(unanswered)).toBeGreaterThan(requests);
   }
 });
