@@ -40,7 +40,7 @@ const semiSpaces = [
  * The growth of the heap from one sweep to the next. From its bound alone, the engine derives 30 to 40 %, and then
  * sweeps so often that a query whose window moves takes up to twice the CPU.
  */
-const growingPercent = 150;
+const growingPercent = 70;
 
 /** The memory that a machine gives to a process, in bytes. */
 export interface MachineMemory {

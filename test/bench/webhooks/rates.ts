@@ -17,8 +17,12 @@ import {
 
 const bareName = "bare POST loop";
 
-/** Delivered before a figure, so that the code of the program is compiled as after some minutes of service. */
+/** Delivered by each process before a figure, so that its code is compiled as after some minutes of service. */
 const warmEvents = 10_000;
+
+async function warmUp(running: Running, isSmall: boolean, count: number): Promise<void> {
+  await deliver(running, isSmall ? 50 : warmEvents * count);
+}
 
 /** CPU seconds of a thousand deliveries: of the program, of its nats-server, and their sum. */
 function cpuFigures(name: string, turns: readonly Delivered[], count: number, atMost: number): readonly Measured[] {
@@ -39,7 +43,7 @@ function cpuFigures(name: string, turns: readonly Delivered[], count: number, at
 export async function throughput(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const count = bench.isSmall ? 100 : 15_000;
   return withProgram(stage, bench, fastEndpoints, async (running) => {
-    await deliver(running, bench.isSmall ? 50 : warmEvents);
+    await warmUp(running, bench.isSmall, bench.processes);
     const turns = await rounds(bench.rounds, async () => ({
       bare: await bareLoop(stage, count),
       ...(await deliver(running, count)),
@@ -57,7 +61,9 @@ export async function throughput(stage: WebhookStage, bench: Bench): Promise<rea
 export async function rate(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const [count, perSecond] = [bench.isSmall ? 40 : 2_000, 200];
   return withProgram(stage, bench, fastEndpoints, async (running) => {
-    await deliver(running, bench.isSmall ? 20 : warmEvents);
+    await warmUp(running, bench.isSmall, bench.processes);
+    // Batches of one message take other paths than full ones.
+    await deliver(running, count, perSecond);
     const turns = await rounds(bench.rounds, async () => ({
       bare: await bareLoop(stage, count, perSecond),
       ...(await deliver(running, count, perSecond)),
@@ -110,7 +116,7 @@ async function scaled(
   let one: readonly number[] = [];
   for (const number of bench.isSmall ? [1] : [1, 2, 4]) {
     const work = async (running: Running): Promise<readonly Delivered[]> => {
-      await deliver(running, bench.isSmall ? 50 : warmEvents);
+      await warmUp(running, bench.isSmall, number);
       return rounds(bench.rounds, () => deliver(running, count));
     };
     const turns = await withProgram(stage, bench, fastEndpoints, work, (site) => start(site, number));
