@@ -67,6 +67,8 @@ export interface WebhookEngineDeps {
   readonly orphanAgeMs?: number;
   /** Messages in work in this pod. @default 4096 */
   readonly inWorkMax?: number;
+  /** Time for which a new owner of a lane stores all first attempts. @default the longest attempt and five seconds */
+  readonly takeOverMs?: number;
   /** Rows of events and of attempts that this pod holds for lists. @default 1,000,000 each */
   readonly indexRowsMax?: number;
   /** How partners are spread over lanes. @default from the settings */

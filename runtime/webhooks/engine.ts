@@ -124,8 +124,9 @@ export class WebhookEngine {
       ownership: this.#ownership,
       promotions: this.#promotions,
       inWorkMax: deps.inWorkMax,
+      takeOverMs: deps.takeOverMs,
     });
-    this.#router = createRouter(this.#context);
+    this.#router = createRouter(this.#context, (delivery, body) => this.#lanes.attemptDirectly(delivery, body));
     const replayStore = createReplayStore(this.#bucket("replays"));
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);

@@ -32,7 +32,7 @@ export interface WebhookPartnerServer {
 
 /** Starts a recipient; `answer` is asked for each request, after it was remembered. */
 export async function startWebhookPartner(
-  answer: (delivery: ReceivedDelivery) => PartnerAnswer = () => ({}),
+  answer: (delivery: ReceivedDelivery) => PartnerAnswer | Promise<PartnerAnswer> = () => ({}),
 ): Promise<WebhookPartnerServer> {
   const received: ReceivedDelivery[] = [];
   const byEvent = new Map<string, ReceivedDelivery[]>();
@@ -40,7 +40,7 @@ export async function startWebhookPartner(
     void read(request).then(async (delivery) => {
       received.push(delivery);
       byEvent.set(delivery.eventId, [...(byEvent.get(delivery.eventId) ?? []), delivery]);
-      const { status = 200, headers = {}, body = "", delayMs = 0 } = answer(delivery);
+      const { status = 200, headers = {}, body = "", delayMs = 0 } = await answer(delivery);
       if (delayMs > 0) {
         await sleep(delayMs);
       }

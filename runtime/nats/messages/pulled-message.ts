@@ -8,6 +8,8 @@ import type { Outbox } from "../connection/outbox.ts";
 export interface PulledMessage extends StoredMessage {
   /** 1 at the first delivery. */
   readonly deliveryCount: number;
+  /** Messages of the consumer that still waited when this one was delivered. */
+  readonly waiting: number;
   /** Acknowledges without waiting for JetStream's confirmation. */
   ack(): void;
   /** Restarts the acknowledgement wait. */
@@ -22,7 +24,7 @@ const working = Buffer.from("+WPI");
 const release = Buffer.from("-NAK");
 
 /** What the reply subject of a message tells. */
-type Delivery = Pick<PulledMessage, "deliveryCount" | "seq" | "storedAtMs">;
+type Delivery = Pick<PulledMessage, "deliveryCount" | "waiting" | "seq" | "storedAtMs">;
 
 /** Parses the reply subject of a message. Source: NATS ADR-15, both forms of `$JS.ACK`. */
 export function readReply(reply: string): Delivery {
@@ -31,6 +33,7 @@ export function readReply(reply: string): Delivery {
   const start = tokens.length > 9 ? 6 : 4;
   return {
     deliveryCount: Number(tokens[start]),
+    waiting: Number(tokens[start + 4]),
     seq: Number(tokens[start + 1]),
     storedAtMs: Math.floor(Number(tokens[start + 3]) / 1e6),
   };
@@ -46,6 +49,7 @@ class Pulled implements PulledMessage {
   readonly subject: string;
   readonly seq: number;
   readonly deliveryCount: number;
+  readonly waiting: number;
   readonly storedAtMs: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Uint8Array;
@@ -55,7 +59,11 @@ class Pulled implements PulledMessage {
   constructor(outbox: Outbox, message: Msg) {
     const reply = message.reply ?? "";
     this.subject = message.subject;
-    ({ deliveryCount: this.deliveryCount, seq: this.seq, storedAtMs: this.storedAtMs } = readReply(reply));
+    const { deliveryCount, waiting, seq, storedAtMs } = readReply(reply);
+    this.deliveryCount = deliveryCount;
+    this.waiting = waiting;
+    this.seq = seq;
+    this.storedAtMs = storedAtMs;
     this.headers = readHeaders(message);
     this.data = message.data;
     this.#outbox = outbox;

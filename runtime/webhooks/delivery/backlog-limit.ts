@@ -20,7 +20,7 @@ export function isOverfull(waiting: BacklogSize, limit: BacklogSize, isFull: boo
 
 /** Tracks the partners whose backlog has reached its limit. Every pod counts for the partners that it owns. */
 export interface Backlogs {
-  isFull(partner: Partner): boolean;
+  isFull(partner: Pick<Partner, "key">): boolean;
   /** Polls once: counts backlogs that may be full and reads the results of other pods. */
   poll(): Promise<void>;
 }

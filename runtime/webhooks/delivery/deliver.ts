@@ -65,7 +65,8 @@ async function decisionOf(context: DeliveryContext, work: Work, partner: Partner
     return { kind: "send" };
   }
   const decision = decideRedelivery(delivery, await readStoredState(context, delivery, partner), message.deliveryCount);
-  if (isFirstTime) {
+  // A republished message usually has a trace, which tells nothing about its consumer.
+  if (isFirstTime && delivery.hop === 0) {
     redeliveryCheck.report(decision.kind !== "send");
   }
   return decision;
@@ -101,12 +102,21 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
   }
   context.onStage("sent", delivery.eventId);
   const { settlement, health } = settledBy(context, outcome, partner, delivery);
-  lane.observe(health);
+  lane.observe(health, outcome.timings.totalMs);
   await conclude(
     context,
     work,
     lane,
-    { delivery, partner, startedAtMs, outcome, settlement, pod: context.podId, ...(signed && { signed }) },
+    {
+      delivery,
+      partner,
+      startedAtMs,
+      outcome,
+      settlement,
+      pod: context.podId,
+      ...(signed && { signed }),
+      ...(work.isDirect && { direct: work.isDirect }),
+    },
     span,
   );
   span.end(settlement);
@@ -167,7 +177,12 @@ async function send(
   return { outcome, signed: keepSignature(signing.scheme, keys, url, headers) };
 }
 
-/** Writes the record, then applies the settlement. @param span undefined when nothing was sent */
+/**
+ * Writes the record, then applies the settlement. After a direct attempt without success, the caller stores the
+ * delivery, and its worker applies the settlement.
+ *
+ * @param span undefined when nothing was sent
+ */
 async function conclude(
   context: DeliveryContext,
   work: Work,
@@ -178,6 +193,9 @@ async function conclude(
   await record(context, made);
   context.onStage("recorded", made.delivery.eventId);
   report(context, made, span?.sampledTraceId);
+  if (work.isDirect === true && made.settlement.kind !== "delivered") {
+    return;
+  }
   await applySettlement(context, work, made.partner, lane, made.settlement);
 }
 

@@ -74,7 +74,18 @@ export interface Work {
   message: PulledMessage;
   /** Milliseconds of the monotonic clock. */
   readonly sinceMs: number;
+  /**
+   * Present when the delivery is not stored: its event is held instead. A success then ends the delivery; after any
+   * other attempt, the delivery is stored, and its worker applies the recorded settlement.
+   */
+  readonly isDirect?: true;
 }
+
+/**
+ * Makes the first attempt of a delivery that is not stored. Undefined when it must be stored first. Resolves with
+ * whether the attempt has delivered the event; otherwise the delivery must be stored with the next hop.
+ */
+export type AttemptDirectly = (delivery: DeliveryRecord, body: Uint8Array) => Promise<boolean> | undefined;
 
 /** Control of the pulls of a partner's messages. */
 export interface LaneControl {
@@ -86,8 +97,8 @@ export interface LaneControl {
   disable(partner: Partner): void;
   /** Resolves when the rate that the endpoint granted permits an attempt; deliveries per minute. */
   throttle(perMinute: number): Promise<void>;
-  /** Takes the health of the partner after an attempt. */
-  observe(health: Health): void;
+  /** Takes the health of the partner after an attempt, and the milliseconds that the attempt took. */
+  observe(health: Health, tookMs: number): void;
   /** Reports that a dead letter is refused, or stored at last. Pulls stop while one is refused. */
   block(isBlocked: boolean): void;
 }

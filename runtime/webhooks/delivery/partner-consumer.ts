@@ -12,6 +12,14 @@ export function shareInFlight(maxInFlight: number, hasRetries: boolean): Readonl
   return { first: hasRetries ? Math.max(1, maxInFlight - retry) : maxInFlight, retry };
 }
 
+/** Largest share of attempts straight from events among first attempts: a pod that takes a lane over waits for them. */
+const directFirstShare = 0.25;
+
+/** Attempts of a partner that are made straight from events at once; none for a small `maxInFlight`. */
+export function directShare(maxInFlight: number): number {
+  return Math.floor(shareInFlight(maxInFlight, true).first * directFirstShare);
+}
+
 /** The consumer of a queue of a partner's own lane. Its metadata shows the retry schedule in `nats consumer info`. */
 export function partnerConsumer(
   { config, label, lane }: Partner,

@@ -2,14 +2,14 @@ import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { untilAnswered, untilAvailable } from "../../nats/connection/retry-until-answered.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
-import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
+import { isUnstored, readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import type { Backlogs } from "./backlog-limit.ts";
-import type { DeliveryContext } from "./delivery-context.ts";
+import type { AttemptDirectly, DeliveryContext } from "./delivery-context.ts";
 import { isLater, deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
-import { deliveryId } from "../ids.ts";
+import { deliveryId, partnerKey } from "../ids.ts";
 import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { ListPartner } from "../partners/register-partner.ts";
-import type { Partner } from "../partners/partner.ts";
+import type { NamedPartner, Partner } from "../partners/partner.ts";
 import { endUnsent, type UnsentReason } from "./end-unsent.ts";
 import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";
@@ -40,6 +40,7 @@ export interface RouterDeps extends DeliveryContext {
   readonly events: EventsStream;
   readonly backlogs: Pick<Backlogs, "isFull">;
   readonly listPartner: ListPartner;
+  readonly partners: () => readonly Partner[];
 }
 
 /** Events in flight over all pods. */
@@ -51,8 +52,17 @@ interface RoutingWork extends HeldWork {
   readonly event: StoredEvent;
 }
 
-/** Creates a router with an empty table. */
-export function createRouter(deps: RouterDeps): Router {
+/** A partner that is configured, or was when a delivery to it began. */
+type Recipient = NamedPartner & Pick<Partner, "lane" | "lanes">;
+
+/** A step of a delivery that is to be stored. */
+interface MissingStep {
+  readonly partner: Recipient;
+  readonly step: DeliveryRecord;
+}
+
+/** Creates a router with an empty table. @param attemptDirectly makes first attempts. @default all are stored */
+export function createRouter(deps: RouterDeps, attemptDirectly: AttemptDirectly = () => undefined): Router {
   let table: RoutingTable = { partnersFor: () => [], refusedFor: () => [] };
   let pull: Pull | undefined;
   let isHeld = false;
@@ -79,7 +89,7 @@ export function createRouter(deps: RouterDeps): Router {
     inFlight.take(message, start, (work) => {
       return event.acceptedAtMs < consumerMadeAtMs
         ? recover(deps, event, routeOf(table, event)).then(() => work.message.ack())
-        : route(deps, work, routeOf(table, event), redeliveryCheck);
+        : route({ ...deps, attemptDirectly }, work, routeOf(table, event), redeliveryCheck);
     });
   };
   const repair = async (): Promise<void> => {
@@ -114,7 +124,12 @@ function routeOf(table: RoutingTable, event: StoredEvent): Route {
   return { partners: table.partnersFor(event), refused: table.refusedFor(event) };
 }
 
-async function route(deps: RouterDeps, work: RoutingWork, to: Route, redeliveryCheck: RedeliveryCheck): Promise<void> {
+async function route(
+  deps: RouterDeps & { readonly attemptDirectly: AttemptDirectly },
+  work: RoutingWork,
+  to: Route,
+  redeliveryCheck: RedeliveryCheck,
+): Promise<void> {
   const { event, message } = work;
   const { partners } = to;
   deps.onStage("routing", event.eventId);
@@ -128,18 +143,33 @@ async function route(deps: RouterDeps, work: RoutingWork, to: Route, redeliveryC
     work.message.ack();
     return;
   }
-  const missing = isKnown ? partners : await withoutDelivery(deps, event, partners);
+  const missing = isKnown
+    ? partners.map((partner) => ({ partner, step: firstDelivery(event, partner) }))
+    : await missingSteps(deps, event, partners);
   if (isFirstTime && !isKnown) {
-    redeliveryCheck.report(missing.length < partners.length);
+    redeliveryCheck.report(missing.filter(({ step }) => step.hop === 0).length < partners.length);
   }
-  const ensure = (partner: Partner): Promise<void> => {
-    const isMissing = async (): Promise<boolean> => (await withoutDelivery(deps, event, [partner])).length > 0;
-    return ensureDelivery(deps, event, partner, firstDelivery(event, partner), isMissing);
-  };
-  await Promise.all(missing.map(ensure));
+  const isMissing = async ({ did }: DeliveryRecord): Promise<boolean> =>
+    (await missingSteps(deps, event, partners)).some(({ step }) => step.did === did);
+  const ensure = ({ partner, step }: MissingStep): Promise<void> =>
+    ensureDelivery(deps, event, partner, step, () => isMissing(step));
+  // A note would end the recovery of a direct attempt.
+  const isDirect = isFirstTime && to.refused.length === 0 && event.only === undefined;
+  const direct = missing.map(({ partner, step }) =>
+    isDirect && step.hop === 0 && !deps.backlogs.isFull(partner) ? deps.attemptDirectly(step, event.body) : undefined,
+  );
+  await Promise.all(missing.filter((_, index) => direct[index] === undefined).map(ensure));
   await keepRouted(deps, event, to);
   span.end(missing.length);
+  await Promise.all(missing.map(({ partner, step }, index) => ended(direct[index], { partner, step })));
   work.message.ack();
+
+  /** Stores the delivery of a direct attempt that was no success. Its worker finds the record. */
+  async function ended(attempt: Promise<boolean> | undefined, { partner, step }: MissingStep): Promise<void> {
+    if (attempt === undefined) return;
+    if (await attempt) deps.metrics.routed.inc();
+    else await ensure({ partner, step: { ...step, hop: 1 } });
+  }
 }
 
 /**
@@ -151,14 +181,13 @@ async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise
   if (note?.deliveries === 0) {
     return;
   }
-  const { partners } = to;
-  const found = await Promise.all(partners.map((partner) => lostDelivery(deps, event, partner)));
+  const recipients = [...to.partners, ...attemptedDirectly(deps, to.partners, await attemptsOf(deps, event))];
   await Promise.all(
-    partners.map(async (partner, index) => {
-      const delivery = found[index];
-      if (delivery !== undefined) {
+    recipients.map(async (partner) => {
+      const step = await lostDelivery(deps, event, partner);
+      if (step !== undefined) {
         const isMissing = async (): Promise<boolean> => (await lostDelivery(deps, event, partner)) !== undefined;
-        await ensureDelivery(deps, event, partner, delivery, isMissing);
+        await ensureDelivery(deps, event, partner, step, isMissing);
       }
     }),
   );
@@ -169,7 +198,7 @@ async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise
 async function lostDelivery(
   deps: RouterDeps,
   event: StoredEvent,
-  partner: Partner,
+  partner: Recipient,
 ): Promise<DeliveryRecord | undefined> {
   const first = firstDelivery(event, partner);
   const isGone = async (): Promise<boolean> => (await readStoredState(deps, first, partner)).live.length === 0;
@@ -178,7 +207,13 @@ async function lostDelivery(
   }
   const { attempts } = await readStoredState(deps, first, partner);
   const last = attempts.toSorted((a, b) => (isLater(a, b) ? -1 : 1))[0];
-  return last === undefined ? first : stepAfter(first, last);
+  return unstoredStep(first, attempts) ?? (last === undefined ? undefined : stepAfter(first, last));
+}
+
+/** The first step, if no worker has settled it. */
+function unstoredStep(first: DeliveryRecord, attempts: readonly AttemptRecord[]): DeliveryRecord | undefined {
+  // The next hop: its worker looks for the record.
+  return isUnstored(attempts) ? { ...first, hop: attempts.length === 0 ? 0 : 1 } : undefined;
 }
 
 /** One hop more than the lost message, because the stream may still know its id. */
@@ -195,7 +230,7 @@ const backlogFull: UnsentReason = {
 async function ensureDelivery(
   deps: RouterDeps,
   event: StoredEvent,
-  partner: Partner,
+  partner: Recipient,
   step: DeliveryRecord,
   isMissing: () => Promise<boolean>,
 ): Promise<void> {
@@ -219,31 +254,58 @@ async function ensureDelivery(
 }
 
 /**
- * The partners whose delivery is neither live nor attempted. The live messages are read first: a message that is gone
- * by then has left an attempt.
+ * The steps of an event that are neither live nor passed. The live messages are read first: a message that is gone by
+ * then has left an attempt.
  */
-async function withoutDelivery(
+async function missingSteps(
   deps: RouterDeps,
   event: StoredEvent,
-  partners: readonly Partner[],
-): Promise<readonly Partner[]> {
+  recipients: readonly Recipient[],
+): Promise<readonly MissingStep[]> {
   const { ending: signal } = deps;
-  const isLive = async (partner: Partner): Promise<boolean> => {
+  const isLive = async (partner: Recipient): Promise<boolean> => {
     const { did } = firstDelivery(event, partner);
     const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.key, did), { signal });
     return live.length > 0;
   };
-  const areLive = await Promise.all(partners.map(isLive));
-  const absent = partners.filter((_, index) => areLive[index] !== true);
-  if (absent.length === 0) {
-    return [];
+  const areLive = await Promise.all(recipients.map(isLive));
+  const attempts = await attemptsOf(deps, event);
+  const others = attemptedDirectly(deps, recipients, attempts);
+  if (others.length > 0) {
+    return missingSteps(deps, event, [...recipients, ...others]);
   }
-  const attempts = await untilAnswered(() => readAttempts(deps.attempts, event.tenant, event.eventId), { signal });
-  const attempted = new Set(attempts.map(({ did }) => did));
-  return absent.filter((partner) => !attempted.has(firstDelivery(event, partner).did));
+  return recipients.flatMap((partner, index) => {
+    const first = firstDelivery(event, partner);
+    const own = attempts.filter(({ did }) => did === first.did);
+    const step = areLive[index] === true ? undefined : unstoredStep(first, own);
+    return step === undefined ? [] : [{ partner, step }];
+  });
 }
 
-function firstDelivery(event: StoredEvent, partner: Partner): DeliveryRecord {
+/**
+ * Partners that a direct attempt was made to and that the routing table does not name any more. Their deliveries go on
+ * as stored ones do; those of a partner that is not configured end with the reason.
+ */
+function attemptedDirectly(
+  { partners }: Pick<RouterDeps, "partners">,
+  recipients: readonly Recipient[],
+  attempts: readonly AttemptRecord[],
+): readonly Recipient[] {
+  const named = new Set(recipients.map(({ config }) => config.uid));
+  const others = attempts.filter(({ direct, partner }) => direct === true && !named.has(partner.uid));
+  return [...new Map(others.map(({ partner }) => [partner.uid, partner])).values()].map((partner) => {
+    const key = partnerKey(partner.uid);
+    const label = `${partner.namespace}/${partner.name}`;
+    const removed = { key, label, lane: key, lanes: ["*"], config: { ...partner, specDigest: "" } };
+    return partners().find(({ config }) => config.uid === partner.uid) ?? removed;
+  });
+}
+
+function attemptsOf(deps: RouterDeps, { tenant, eventId }: StoredEvent): Promise<readonly AttemptRecord[]> {
+  return untilAnswered(() => readAttempts(deps.attempts, tenant, eventId), { signal: deps.ending });
+}
+
+function firstDelivery(event: StoredEvent, partner: Pick<Recipient, "key" | "config">): DeliveryRecord {
   const { tenant, eventId, type, producer, acceptedAtMs, trace } = event;
   return {
     did: deliveryId(tenant, eventId, partner.config.uid),

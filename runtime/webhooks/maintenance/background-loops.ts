@@ -63,7 +63,10 @@ export function startBackground(parts: BackgroundParts): () => void {
     }),
     runPeriodically(pollMs, createSizePoll(parts)),
     runPeriodically(pollMs, createOldestDue({ deliveries, own, metrics, figures, now })),
-    runPeriodically(pollMs, createDueBacklog({ deliveries, partners, isOwner, metrics, figures })),
+    runPeriodically(
+      pollMs,
+      createDueBacklog({ deliveries, partners, isOwner, direct: () => lanes.direct(), metrics, figures }),
+    ),
     ...polls.map((poll) => runPeriodically(pollMs, poll)),
     runPeriodically(streamWatchMs, () => streamWatch.poll()),
     runPeriodically(leftoversMs, () => lanes.lookForLeftovers()),

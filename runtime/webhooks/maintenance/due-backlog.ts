@@ -8,6 +8,8 @@ interface DueBacklogDeps {
   readonly partners: () => readonly Partner[];
   /** True when this pod owns the lane. */
   readonly isOwner: (lane: string) => boolean;
+  /** Attempts straight from events that are under way here, by lane. They have no stored delivery. */
+  readonly direct: () => ReadonlyMap<string, number>;
   readonly metrics: Pick<PartnerMetrics, "backlog">;
   readonly figures: Pick<PartnerFigures, "counted">;
 }
@@ -30,6 +32,7 @@ export function createDueBacklog({
   deliveries,
   partners,
   isOwner,
+  direct,
   metrics,
   figures,
 }: DueBacklogDeps): () => Promise<void> {
@@ -40,7 +43,9 @@ export function createDueBacklog({
     }
     nextAtMs = performance.now() + countMs;
     const isEmpty = (await deliveries.size()).messages === 0;
-    const lanes = isEmpty ? [] : [...(await deliveries.dueByLane())].filter(([lane, due]) => due > 0 && isOwner(lane));
+    const dueByLane = new Map(isEmpty ? [] : await deliveries.dueByLane());
+    for (const [lane, count] of direct()) dueByLane.set(lane, (dueByLane.get(lane) ?? 0) + count);
+    const lanes = [...dueByLane].filter(([lane, due]) => due > 0 && isOwner(lane));
     const labels = new Map(partners().map(({ key, label }) => [key, label]));
     const dueIn = async (lane: string, due: number): Promise<Iterable<Due>> => {
       if (labels.has(lane)) return [[lane, due]];

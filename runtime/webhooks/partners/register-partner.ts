@@ -1,10 +1,10 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { RegisteredPartner } from "./partner-registry.ts";
-import type { Partner } from "./partner.ts";
+import type { NamedPartner } from "./partner.ts";
 
 /** Registers the partner. @throws Error when the bucket refuses the entry, or the process ends */
-export type ListPartner = (partner: Partner) => Promise<void>;
+export type ListPartner = (partner: NamedPartner) => Promise<void>;
 
 /**
  * Registers partners before messages are stored for them. The leader may never see a partner that is configured only
@@ -12,7 +12,7 @@ export type ListPartner = (partner: Partner) => Promise<void>;
  * partner.
  */
 export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPartner {
-  const listed = new WeakMap<Partner, Promise<void>>();
+  const listed = new WeakMap<NamedPartner, Promise<void>>();
   return (partner) => {
     const known = listed.get(partner);
     if (known !== undefined) return known;

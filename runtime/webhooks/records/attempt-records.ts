@@ -30,6 +30,8 @@ export interface AttemptRecord extends AttemptId {
   readonly replayId?: string;
   /** Absent when nothing was signed, and in records of earlier versions. */
   readonly signed?: KeptSignature;
+  /** Present when the delivery was not stored before the attempt. */
+  readonly direct?: true;
 }
 
 /** Outcome of an attempt, cut to the parts that history shows. */
@@ -53,6 +55,8 @@ interface RecordableAttempt {
   readonly pod: string;
   /** @default nothing was signed */
   readonly signed?: KeptSignature;
+  /** @default the delivery was stored */
+  readonly direct?: true;
 }
 
 /** An attempt that was made. */
@@ -79,6 +83,7 @@ export function attemptRecord({
   settlement,
   pod,
   signed,
+  direct,
 }: RecordableAttempt): AttemptRecord {
   const { uid, namespace, name } = partner.config;
   const { did, generation, attempt, hop, eventId, tenant } = delivery;
@@ -99,6 +104,7 @@ export function attemptRecord({
     pod,
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
     ...(signed === undefined ? {} : { signed }),
+    ...(direct === undefined ? {} : { direct }),
   };
 }
 
@@ -119,6 +125,14 @@ function recordedOutcome(outcome: Outcome): RecordedOutcome {
     body: body.slice(0, charactersMax),
     bodyTruncated: bodyTruncated || body.length > charactersMax,
   };
+}
+
+/**
+ * Whether no worker has settled the delivery with these attempts: all were made straight from the event, and none was a
+ * success.
+ */
+export function isUnstored(attempts: readonly AttemptRecord[]): boolean {
+  return attempts.every(({ direct, settlement }) => direct === true && settlement.kind !== "delivered");
 }
 
 /** Reads all attempts for an event, of every partner, in order. @throws Unanswered */

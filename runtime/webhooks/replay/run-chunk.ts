@@ -1,6 +1,6 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
-import { parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
+import { isUnstored, parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { deadLettersOfDelivery } from "../records/dead-letter-record.ts";
 import { deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
 import { parseHandled } from "../records/handled-record.ts";
@@ -76,10 +76,12 @@ function tallyOf(kind: ReplayDecision["kind"]): ReplayTally {
 }
 
 async function decide(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<ReplayDecision> {
-  if (!unit.isRouted) {
+  const state = await readDeliveryState(deps, unit);
+  // An event may be under way to another partner only.
+  if (!unit.isRouted && state.live.length === 0 && isUnstored(state.attempts)) {
     return { kind: job.filter.onlyFailed ? "unmatched" : "in_progress" };
   }
-  return decideReplay(candidateOf(deps, job, unit), await readDeliveryState(deps, unit));
+  return decideReplay(candidateOf(deps, job, unit), state);
 }
 
 function candidateOf(

@@ -1,4 +1,4 @@
-import type { Bucket } from "../../nats/streams/buckets.ts";
+import type { Bucket, BucketEntry } from "../../nats/streams/buckets.ts";
 import { ownerOf } from "../../pods/owner-of.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
@@ -22,6 +22,11 @@ const beatMs = 500;
  * consumers, lanes get a new owner within three seconds.
  */
 const goneAfterMs = 2_000;
+/**
+ * Value of a heartbeat: the pod recovers attempts that were made straight from events. Earlier versions send none, so
+ * no pod makes such attempts beside them.
+ */
+const beatValue = "direct";
 /** Time limit of the first heartbeat. */
 const startMsMax = 30_000;
 
@@ -33,6 +38,7 @@ export class LaneOwnership {
   readonly #deps: LaneOwnershipDeps;
   readonly #key: string;
   #live: readonly string[];
+  #knowDirect = false;
   #lastBeatMs = performance.now();
   #graceUntilMs = 0;
   #isSilent = false;
@@ -66,6 +72,11 @@ export class LaneOwnership {
     return this.#live;
   }
 
+  /** True when every live pod recovers attempts that were made straight from events. */
+  knowDirect(): boolean {
+    return this.#knowDirect;
+  }
+
   /** Milliseconds since JetStream last stored a heartbeat of this pod. */
   silentMs(): number {
     return performance.now() - this.#lastBeatMs;
@@ -80,7 +91,9 @@ export class LaneOwnership {
   }
 
   async #update(): Promise<void> {
-    const found = await beat(this.#deps, this.#key);
+    const entries = await beat(this.#deps, this.#key);
+    const found = livePods(entries, this.#key, this.#deps.clock.now());
+    const knowDirect = entries.every(({ key, value }) => value === beatValue || !found.includes(key));
     if (this.silentMs() > goneAfterMs) {
       // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
       this.#graceUntilMs = performance.now() + goneAfterMs;
@@ -88,8 +101,9 @@ export class LaneOwnership {
     this.#lastBeatMs = performance.now();
     const isGrace = this.#lastBeatMs < this.#graceUntilMs;
     const next = isGrace ? [...new Set([...this.#live, ...found])].sort() : found;
-    if (next.join() !== this.#live.join() && !this.#hasLeft) {
+    if ((next.join() !== this.#live.join() || knowDirect !== this.#knowDirect) && !this.#hasLeft) {
       this.#live = next;
+      this.#knowDirect = knowDirect;
       this.#deps.onChange();
     }
   }
@@ -118,16 +132,16 @@ export class LaneOwnership {
 }
 
 /** Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream. */
-async function beat({ bucket, clock, localNow }: LaneOwnershipDeps, key: string): Promise<readonly string[]> {
+async function beat({ bucket, clock, localNow }: LaneOwnershipDeps, key: string): Promise<readonly BucketEntry[]> {
   const sentAtMs = localNow();
-  await bucket.put(key, "");
+  await bucket.put(key, beatValue);
   const answeredAtMs = localNow();
   const entries = await bucket.list();
   const own = entries.find((entry) => entry.key === key);
   if (own !== undefined) {
     clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, answeredAtMs });
   }
-  return livePods(entries, key, clock.now());
+  return entries;
 }
 
 /** Sorted keys of the pods whose last heartbeat is recent, and of this pod. */

@@ -21,6 +21,10 @@ export interface SharedByWorkers {
   readonly budget: InFlightBudget;
   /** The messages in work, by stream sequence. */
   readonly inWork: Map<number, Work>;
+  /** Limits the attempts straight from events in this pod. */
+  readonly directPlaces: Semaphore;
+  /** Time for which a new owner of a lane makes none. @default the longest attempt of the partner and five seconds */
+  readonly takeOverMs?: number | undefined;
 }
 
 /** The part of a worker that depends on the kind of its lane: its own (`own-lane.ts`) or shared (`shared-lane.ts`). */
@@ -53,6 +57,7 @@ export class LaneWorker {
   readonly #inFlight: InFlight<Work>;
   readonly #pulls = new Map<LaneQueue, Pull>();
   #isPulling = false;
+  #waiting = 0;
   #reconciled: Promise<void> = Promise.resolve();
 
   /** Creates a worker that pulls nothing until {@link setPulling}. */
@@ -71,6 +76,11 @@ export class LaneWorker {
   /** Attempts under way and messages that wait for one. */
   get inFlight(): number {
     return this.#inFlight.size;
+  }
+
+  /** First attempts that waited in JetStream when the last of them came. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
   /** The queues that are pulled now. */
@@ -163,7 +173,10 @@ export class LaneWorker {
     const redeliveryCheck = createRedeliveryCheck(() => policy.inFlightMax(queue));
     return this.#context.deliveries.pull(queue, policy.lane, {
       credit: () => Math.min(policy.credit(queue), this.#shared.budget.share()),
-      onMessage: (message) => this.#accept(message, redeliveryCheck),
+      onMessage: (message) => {
+        if (queue === "first") this.#waiting = message.waiting;
+        this.#accept(message, redeliveryCheck);
+      },
       onOpen: () => redeliveryCheck.require(),
       repair: () => policy.ensureConsumer(queue),
     });

@@ -1,5 +1,6 @@
 // Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
+import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
 import type { Partner } from "../partners/partner.ts";
 import { closedBreaker, type BreakerState } from "../settlement/circuit-breaker.ts";
@@ -13,15 +14,21 @@ import { createSharedLane } from "./shared-lane.ts";
 
 interface LanesDeps {
   readonly context: DeliveryContext;
-  readonly ownership: Pick<LaneOwnership, "isOwner">;
+  readonly ownership: Pick<LaneOwnership, "isOwner" | "livePods" | "knowDirect">;
   readonly promotions: Pick<Promotions, "promote">;
   /** Messages in work in this pod. @default 4096: 8 MiB with bodies of 2 KiB */
   readonly inWorkMax?: number | undefined;
+  /** As in {@link SharedByWorkers}. */
+  readonly takeOverMs?: number | undefined;
 }
 
 /** A server does not answer in time when hundreds of consumers are created at once. */
 const consumerChangesMax = 16;
 const inWorkMaxDefault = 4_096;
+/** Attempts straight from events, each of which holds its event: half of the events in flight over all pods. */
+const directMax = 128;
+/** Half of the events in flight in one pod. */
+const directHereMax = 64;
 /** Longer than the longest attempt. */
 const retireMsMax = 120_000;
 
@@ -43,7 +50,13 @@ export class Lanes {
   constructor(deps: LanesDeps) {
     this.#deps = deps;
     const budget = createInFlightBudget(deps.inWorkMax ?? inWorkMaxDefault);
-    this.#common = { consumerChanges: new Semaphore(consumerChangesMax), budget, inWork: new Map() };
+    this.#common = {
+      consumerChanges: new Semaphore(consumerChangesMax),
+      budget,
+      inWork: new Map(),
+      directPlaces: new Semaphore(0),
+      takeOverMs: deps.takeOverMs,
+    };
   }
 
   /** Replaces the partners. Pulls of a removed partner end; its stored messages stay. */
@@ -64,8 +77,16 @@ export class Lanes {
     this.reconcile();
   }
 
+  /** Makes a first attempt straight from its event; undefined when the delivery must be stored first. */
+  attemptDirectly(delivery: DeliveryRecord, body: Uint8Array): Promise<boolean> | undefined {
+    return this.#own.get(delivery.partner)?.attemptDirectly(delivery, body);
+  }
+
   /** Starts and stops pulls after the ownership of lanes changed. */
   reconcile(): void {
+    const { ownership } = this.#deps;
+    const places = Math.min(directHereMax, Math.floor(directMax / ownership.livePods().length));
+    this.#common.directPlaces.resize(ownership.knowDirect() ? places : 0);
     const lanes = new Set<string>();
     for (const [key, partner] of this.#partners) {
       if (partner.lane === key) {
@@ -124,6 +145,15 @@ export class Lanes {
     return { breaker: worker?.breakerOf(key) ?? closedBreaker, inFlight: [...inFlight].length };
   }
 
+  /** Attempts straight from events that are under way, by lane. */
+  direct(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { delivery, isDirect } of this.#common.inWork.values()) {
+      if (isDirect === true) counts.set(delivery.partner, (counts.get(delivery.partner) ?? 0) + 1);
+    }
+    return counts;
+  }
+
   /** Ends all pulls; resolves when the work in flight has ended, or after the bound. */
   async stop(drainMs: number): Promise<void> {
     this.#isRunning = false;
@@ -135,8 +165,8 @@ export class Lanes {
     const own = this.#own.get(partner.key) ?? new OwnLane(context, partner, this.#common);
     this.#own.set(partner.key, own);
     const { state, held } = partner.config;
-    const isPulled = state === "Active" && held === undefined && ownership.isOwner(partner.lane);
-    own.set(partner, this.#isRunning && isPulled);
+    const isOwner = this.#isRunning && ownership.isOwner(partner.lane);
+    own.set(partner, isOwner && state === "Active" && held === undefined, isOwner);
   }
 
   #reconcileShared(wanted: ReadonlySet<string>): void {

@@ -8,6 +8,8 @@ export class OwnLaneConsumers {
   readonly #deliveries: DeliveryContext["deliveries"];
   /** True when the partner's circuit breaker is closed. */
   readonly #isClosed: () => boolean;
+  /** Places of first attempts that JetStream must not fill. */
+  readonly #reserved: (partner: Partner) => number;
   /** The consumers as they were last requested from JetStream. */
   #ensured = "";
   #hasRetries: boolean | undefined;
@@ -16,9 +18,14 @@ export class OwnLaneConsumers {
   /** True when this pod has owned the lane since it last read the pause. A pause found now is then its own. */
   #isOwnPause = false;
 
-  constructor({ deliveries }: Pick<DeliveryContext, "deliveries">, isClosed: () => boolean) {
+  constructor(
+    { deliveries }: Pick<DeliveryContext, "deliveries">,
+    isClosed: () => boolean,
+    reserved: (partner: Partner) => number,
+  ) {
     this.#deliveries = deliveries;
     this.#isClosed = isClosed;
+    this.#reserved = reserved;
   }
 
   get queues(): readonly LaneQueue[] {
@@ -26,8 +33,9 @@ export class OwnLaneConsumers {
   }
 
   /** Attempts that a queue may have under way. */
-  share({ config }: Partner, queue: LaneQueue): number {
-    return shareInFlight(config.delivery.maxInFlight, this.#hasRetries === true)[queue];
+  share(partner: Partner, queue: LaneQueue): number {
+    const share = shareInFlight(partner.config.delivery.maxInFlight, this.#hasRetries === true)[queue];
+    return queue === "first" ? share - this.#reserved(partner) : share;
   }
 
   /** Creates or changes the consumer of a queue. While the breaker is not closed it gets one message at a time. */
@@ -38,7 +46,7 @@ export class OwnLaneConsumers {
 
   /** Ensures the consumers of these queues; requests nothing when nothing has changed. */
   async ensureAll(partner: Partner, queues: readonly LaneQueue[]): Promise<void> {
-    const wanted = `${partner.config.specDigest} ${queues.join()} ${this.#isClosed()}`;
+    const wanted = `${partner.config.specDigest} ${queues.join()} ${this.#isClosed()} ${this.#reserved(partner)}`;
     if (this.#ensured !== wanted) {
       await Promise.all(queues.map((queue) => this.ensure(partner, queue)));
       this.#ensured = wanted;

@@ -1,7 +1,10 @@
 import type { LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext, LaneControl, Work } from "../delivery/delivery-context.ts";
+import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import type { BreakerState, Health } from "../settlement/circuit-breaker.ts";
+import { DirectAttempts } from "./direct-attempts.ts";
+import { createDirectWork } from "./direct-work.ts";
 import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
 import { OwnLaneConsumers } from "./own-lane-consumers.ts";
 import { PartnerLimiter } from "./partner-limiter.ts";
@@ -24,6 +27,8 @@ export class OwnLane implements LanePolicy, LaneControl {
   readonly #context: DeliveryContext;
   readonly #limiter: PartnerLimiter;
   readonly #consumers: OwnLaneConsumers;
+  readonly #direct: DirectAttempts;
+  readonly #shared: SharedByWorkers;
   #partner: Partner;
   /** Dead letters that cannot be stored now. */
   #blocks = 0;
@@ -40,7 +45,13 @@ export class OwnLane implements LanePolicy, LaneControl {
       clock: context.clock,
       onBreaker: (state) => this.#onBreaker(state),
     });
-    this.#consumers = new OwnLaneConsumers(context, () => this.#isClosed());
+    this.#shared = shared;
+    this.#direct = new DirectAttempts({ clock: context.clock, shared, onTakenOver: () => this.worker.reconcile() });
+    this.#consumers = new OwnLaneConsumers(
+      context,
+      () => this.#isClosed(),
+      (one) => this.#direct.reserved(one),
+    );
     this.worker = new LaneWorker(context, shared, this);
   }
 
@@ -55,10 +66,13 @@ export class OwnLane implements LanePolicy, LaneControl {
   /**
    * Changes the partner or whether its lane is pulled. The next attempt uses `partner`; pulls change once JetStream has
    * answered. Does nothing when nothing has changed.
+   *
+   * @param isOwner whether this pod owns the lane. @default as `isPulling`
    */
-  set(partner: Partner, isPulling: boolean): void {
+  set(partner: Partner, isPulling: boolean, isOwner = isPulling): void {
     const isOther = this.#partner !== partner;
     this.#partner = partner;
+    this.#direct.set(partner, isOwner);
     if (isOther) {
       this.#limiter.use(partner);
     }
@@ -79,8 +93,17 @@ export class OwnLane implements LanePolicy, LaneControl {
     return this.#limiter.throttle(perMinute);
   }
 
-  observe(health: Health): void {
+  observe(health: Health, tookMs: number): void {
+    this.#direct.observe(health, tookMs);
     this.#limiter.observe(health);
+  }
+
+  /**
+   * Makes a first attempt straight from its event. Undefined when the delivery must be stored first: something limits
+   * attempts, stored deliveries wait, or the partner is slow, failing, or was another pod's a moment ago.
+   */
+  attemptDirectly(delivery: DeliveryRecord, body: Uint8Array): Promise<boolean> | undefined {
+    return this.#mayAttemptDirectly() && this.#enterDirectly() ? this.#attemptDirectly(delivery, body) : undefined;
   }
 
   current(): Partner | undefined {
@@ -164,6 +187,40 @@ export class OwnLane implements LanePolicy, LaneControl {
         return true;
       }
       this.worker.reconcile();
+      return false;
+    } finally {
+      this.#limiter.leave();
+    }
+  }
+
+  #mayAttemptDirectly(): boolean {
+    const { isPulling, queues, waiting } = this.worker;
+    const isPulled = isPulling && queues.includes("first") && waiting === 0;
+    const isDisabled = this.#disabledDigest === this.#partner.config.specDigest;
+    return isPulled && this.#blocks === 0 && !isDisabled && this.#direct.mayBegin(this.#partner);
+  }
+
+  /** Takes a place of the pod and one of the partner, or none. */
+  #enterDirectly(): boolean {
+    const { directPlaces } = this.#shared;
+    if (!directPlaces.tryAcquire()) {
+      return false;
+    }
+    const isEntered = this.#limiter.tryEnter();
+    if (!isEntered) {
+      directPlaces.release();
+    }
+    return isEntered;
+  }
+
+  async #attemptDirectly(delivery: DeliveryRecord, body: Uint8Array): Promise<boolean> {
+    const { clock, ending, log } = this.#context;
+    const work = createDirectWork(delivery, body, clock.nowMs());
+    try {
+      return await this.#direct.run(work, () => this.worker.attempt(work, this.#partner, this));
+    } catch (error) {
+      const { eventId, tenant } = delivery;
+      if (!ending.aborted) log.error({ err: error, eventId, tenant, ...this.logFields }, "attempt failed");
       return false;
     } finally {
       this.#limiter.leave();

@@ -118,6 +118,14 @@ export class PartnerLimiter {
     }
   }
 
+  /**
+   * Takes a place if one is free, the breaker is closed and there is no rate. The caller must {@link leave} if it took
+   * one.
+   */
+  tryEnter(): boolean {
+    return this.allowance() === undefined && this.#semaphore.tryAcquire();
+  }
+
   /** Resolves when the rate that the endpoint granted allows an attempt. */
   async throttle(perMinute: number): Promise<void> {
     const nowMs = this.#deps.clock.nowMs();

@@ -10,11 +10,16 @@ export class Semaphore {
 
   /** Resolves when the caller has a place, and must {@link release} it. */
   acquire(): Promise<void> {
-    if (this.#taken < this.#size) {
+    return this.tryAcquire() ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Takes a place if one is free; the caller must then {@link release} it. */
+  tryAcquire(): boolean {
+    const isFree = this.#taken < this.#size;
+    if (isFree) {
       this.#taken += 1;
-      return Promise.resolve();
     }
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return isFree;
   }
 
   /** Frees a place for the next caller. */

@@ -5,7 +5,7 @@ export function webhookPartner(port: number, place: number): readonly object[] {
   const name = `p${place}`;
   const changes = {
     "endpoint.url": `http://127.0.0.1:${port}/webhooks/v1/bench`,
-    "endpoint.timeoutSeconds": 30,
+    "endpoint.timeoutSeconds": 10,
     "signing.keys[0].secretRef.name": name,
     "subscriptions[0].types": [`bench.${place}.done`],
     "subscriptions[0].tenants": ["*"],

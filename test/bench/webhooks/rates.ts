@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { processFlags, rounds, type Bench } from "../harness/bench.ts";
 import { quantile, type Measured } from "../harness/figures.ts";
 import type { Site, Subject, Usage } from "../harness/program.ts";
@@ -20,7 +21,11 @@ const bareName = "bare POST loop";
 /** Delivered by each process before a figure, so that its code is compiled as after some minutes of service. */
 const warmEvents = 10_000;
 
+/** For so long, a new owner of a lane makes no attempts straight from events: the partner's time limit and 5 s. */
+const takeOverMs = 16_000;
+
 async function warmUp(running: Running, isSmall: boolean, count: number): Promise<void> {
+  if (!isSmall) await sleep(takeOverMs);
   await deliver(running, isSmall ? 50 : warmEvents * count);
 }
 

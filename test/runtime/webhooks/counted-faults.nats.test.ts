@@ -27,6 +27,7 @@ import { countFaults, idsOf, killWorker, produceAll, producer, startWorker, unti
 const eventCount = isSoak ? 20_000 : 2_500;
 const ids = idsOf(eventCount);
 const maxInFlight = 64;
+const fewAtOnce = 4;
 const timeoutMs = 120_000;
 const testTimeoutMs = 240_000;
 let server: NatsServerHandle;
@@ -50,6 +51,8 @@ const partnerOf = (url: string, timeout = 30_000) =>
 async function engineOf(prefix: string, url: string, timeout?: number, now?: () => number): Promise<TestEngine> {
   const engine = await startEngine(server.url, configOf(partnerOf(url, timeout)), {
     settings: streamsOf(prefix),
+    // Most first attempts are made straight from their events.
+    takeOverMs: 0,
     ...(now === undefined ? {} : { now }),
   });
   onTestFinished(engine.stop);
@@ -77,11 +80,11 @@ describe(`${eventCount} events and a worker killed`, () => {
     async (_, stage, status, doubledMax) => {
       const prefix = `k${faults.findIndex(([, name]) => name === stage)}`;
       const partner = await partnerServer(({ attempt }) => ({ status: attempt === 1 ? status : 200 }));
-      const order = { url: server.url, prefix, config: configOf(partnerOf(partner.url)) };
+      const order = { url: server.url, prefix, config: configOf(partnerOf(partner.url)), takeOverMs: 0 };
       const fault = { stage, count: Math.floor(eventCount / 2) };
       const first = await startWorker({ ...order, podId: "pod-1", fault }, onTestFinished);
       const gone = once(first, "exit");
-      await produceAll(ids, await producer(prefix, nats));
+      await produceAll(ids, await producer(prefix, nats), fewAtOnce);
       await gone;
       await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
       await untilDone(partner, prefix);
@@ -104,10 +107,11 @@ describe(`${eventCount} events and a worker killed`, () => {
       const uid = idsOf(10_000).find(isHomeOfKilled) ?? "";
       expect(uid).not.toBe("");
       const partner = await partnerServer();
-      const order = { url: server.url, prefix: "loop", config: configOf({ ...partnerOf(partner.url), uid }) };
+      const config = configOf({ ...partnerOf(partner.url), uid });
+      const order = { url: server.url, prefix: "loop", config, takeOverMs: 0 };
       await startWorker({ ...order, podId: "stays" }, onTestFinished);
       let worker = await startWorker({ ...order, podId: "killed-0" }, onTestFinished);
-      const produced = produceAll(ids, await producer("loop", nats));
+      const produced = produceAll(ids, await producer("loop", nats), fewAtOnce);
       for (let count = 1; count <= kills; count += 1) {
         const goal = Math.floor((eventCount * count) / (kills + 1));
         await waitFor(() => partner.received.length >= goal, { timeoutMs, what: `${goal} deliveries` });
@@ -201,7 +205,7 @@ describe(`${eventCount} events and a nats-server killed`, () => {
     async () => {
       const partner = await partnerServer();
       const engine = await engineOf("nats", partner.url);
-      const produced = produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      const produced = produceAll(ids, (id) => engine.ingest(eventBytes(id)), fewAtOnce);
       for (let kills = 1; kills <= 3; kills += 1) {
         const goal = Math.floor((eventCount * kills) / 4);
         await waitFor(() => partner.received.length >= goal, { timeoutMs, what: `${goal} deliveries` });
@@ -211,7 +215,8 @@ describe(`${eventCount} events and a nats-server killed`, () => {
       await produced;
       await untilDone(partner, "nats");
       const counted = await countFaults(partner, ids, nats, "nats");
-      console.log(`nats-server killed 3 times: ${JSON.stringify(counted)} of ${eventCount}`);
+      const { last_seq: stored } = (await nats.manager.streams.info(createLayout("nats").streams.deliveries)).state;
+      console.log(`nats-server killed 3 times: ${JSON.stringify(counted)} of ${eventCount}, ${stored} stored`);
       expect(counted).toEqual({ lost: 0, doubled: 0, needless: 0 });
     },
     testTimeoutMs,
@@ -225,7 +230,7 @@ describe(`${eventCount} events to a partner`, () => {
       const isLate = ({ eventId, attempt }: ReceivedDelivery): boolean => attempt === 1 && eventId.endsWith("50");
       const partner = await partnerServer((delivery) => ({ delayMs: isLate(delivery) ? 6_000 : 0 }));
       const engine = await engineOf("late", partner.url, 4_000);
-      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)), fewAtOnce);
       await untilDone(partner, "late");
       const lost = ids.filter((id) => partner.of(id).length === 0);
       const wrong = ids.filter(
@@ -246,7 +251,7 @@ describe(`${eventCount} events to a partner`, () => {
     async () => {
       const nasty = await nastyPartner();
       const engine = await engineOf("nasty", nasty.url, 4_000);
-      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)), fewAtOnce);
       await waitFor(() => nasty.taken.size >= eventCount, { timeoutMs, what: "every event" });
       await untilDrained(nats, "nasty", timeoutMs);
       expect(ids.filter((id) => !nasty.taken.has(id))).toEqual([]);
@@ -265,7 +270,7 @@ describe(`${eventCount} events and a clock`, () => {
     async (name, skewMs) => {
       const partner = await partnerServer();
       const engine = await engineOf(`clock${name}`, partner.url, 30_000, () => Date.now() + skewMs);
-      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)), fewAtOnce);
       await untilDone(partner, `clock${name}`);
       const offMs = partner.received.map(({ headers, atMs }) =>
         Math.abs(Date.parse(headers["x-timestamp"] ?? "") - atMs),
@@ -283,7 +288,7 @@ describe(`${eventCount} events and a clock`, () => {
         status: Math.abs(Date.parse(headers["x-timestamp"] ?? "") - (atMs + 600_000)) > 300_000 ? 401 : 200,
       }));
       const engine = await engineOf("window", partner.url);
-      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)), fewAtOnce);
       await untilDone(partner, "window");
       const stream = createLayout("window").streams.deadLetters;
       expect((await nats.manager.streams.info(stream)).state.messages).toBe(eventCount);
@@ -310,7 +315,7 @@ describe(`${eventCount} events and 1,000 edits a minute`, () => {
         engine.engine.apply(configOf({ ...base, retry, generation: edits, specDigest: `edit-${edits}` }));
       }, 60);
       onTestFinished(() => clearInterval(churn));
-      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)), fewAtOnce);
       await untilDone(partner, "churn");
       await waitFor(() => edits >= 100, { timeoutMs, what: "edits" });
       expect(await countFaults(partner, ids, nats, "churn")).toEqual({ lost: 0, doubled: 0, needless: 0 });

@@ -1,6 +1,7 @@
 import type { TestContext } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
+import type { NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
+import { createLayout, routerConsumer, type Layout } from "../../../runtime/nats/layout.ts";
 import type { Settings } from "../../../runtime/config/settings/settings.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -47,7 +48,7 @@ export async function engineCase(
 /** Starts a recipient that ends with its test. */
 export async function partnerServer(
   { onTestFinished }: Cleanup,
-  answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
+  answer?: (delivery: ReceivedDelivery) => PartnerAnswer | Promise<PartnerAnswer>,
 ): Promise<WebhookPartnerServer> {
   const partner = await startWebhookPartner(answer);
   onTestFinished(() => partner.close());
@@ -64,7 +65,12 @@ export async function untilEmpty(
   timeoutMs: number,
   { nats }: Pick<TestEngine, "nats"> = { nats: own },
 ): Promise<void> {
-  const isEmpty = async (): Promise<boolean> =>
-    (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
-  await waitFor(isEmpty, { timeoutMs, what: "an empty queue" });
+  await waitFor(() => isEmpty(nats, layout), { timeoutMs, what: "an empty queue" });
+}
+
+/** Whether every event is routed or ended, and no delivery is stored. */
+export async function isEmpty({ manager }: NatsConnectionHandle, layout: Layout): Promise<boolean> {
+  const { num_pending, num_ack_pending } = await manager.consumers.info(layout.streams.events, routerConsumer);
+  const { messages } = (await manager.streams.info(layout.streams.deliveries)).state;
+  return num_pending + num_ack_pending + messages === 0;
 }

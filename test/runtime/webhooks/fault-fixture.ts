@@ -13,6 +13,7 @@ import { createAttemptsStream } from "../../../runtime/nats/streams/attempts-str
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { waitFor } from "../../support/wait.ts";
+import { isEmpty } from "./engine-cases.ts";
 import { eventBytes, streamsOf, testSettings } from "./engine-fixture.ts";
 import type { WorkerOrder } from "./worker-process.ts";
 
@@ -62,10 +63,16 @@ export function idsOf(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `e-${index}`);
 }
 
-const producersAtOnce = 64;
-
-/** Brings every event, a few at once; whoever is not answered brings it again, as producers do. */
-export async function produceAll(ids: readonly string[], produce: (id: string) => Promise<unknown>): Promise<void> {
+/**
+ * Brings every event, a few at once; whoever is not answered brings it again, as producers do.
+ *
+ * @param atOnce few enough let the deliveries keep up, so that most first attempts are made straight from their events
+ */
+export async function produceAll(
+  ids: readonly string[],
+  produce: (id: string) => Promise<unknown>,
+  atOnce = 64,
+): Promise<void> {
   let next = 0;
   const one = async (): Promise<void> => {
     for (let id = ids[next++]; id !== undefined; id = ids[next++]) {
@@ -73,7 +80,7 @@ export async function produceAll(ids: readonly string[], produce: (id: string) =
       await waitFor(async () => (await produce(eventId), true), { timeoutMs: 60_000, what: eventId, pollMs: 50 });
     }
   };
-  await Promise.all(Array.from({ length: producersAtOnce }, one));
+  await Promise.all(Array.from({ length: atOnce }, one));
 }
 
 /** What became of events at one partner. */
@@ -109,9 +116,30 @@ export async function countFaults(
   return { lost, doubled: doubled.length, needless };
 }
 
+/**
+ * Sends events until one is delivered without a stored delivery. A router looks its first events up and stores their
+ * deliveries.
+ */
+export async function untilDirect(
+  { manager }: NatsConnectionHandle,
+  prefix: string,
+  partner: Pick<WebhookPartnerServer, "of">,
+  produce: (id: string) => Promise<unknown>,
+): Promise<void> {
+  const stream = createLayout(prefix).streams.deliveries;
+  const storedSeq = async (): Promise<number> => (await manager.streams.info(stream)).state.last_seq;
+  let count = 0;
+  const sendOne = async (): Promise<boolean> => {
+    const before = await storedSeq();
+    const id = `warm-${(count += 1)}`;
+    await produce(id);
+    await waitFor(() => partner.of(id).length === 1, { timeoutMs: 10_000, what: id, pollMs: 1 });
+    return (await storedSeq()) === before;
+  };
+  await waitFor(sendOne, { timeoutMs: 60_000, what: "a delivery that is not stored", pollMs: 1 });
+}
+
 /** Resolves when nothing waits for delivery any more. */
 export async function untilDrained(handle: NatsConnectionHandle, prefix: string, timeoutMs: number): Promise<void> {
-  const stream = createLayout(prefix).streams.deliveries;
-  const look = async (): Promise<boolean> => (await handle.manager.streams.info(stream)).state.messages === 0;
-  await waitFor(look, { timeoutMs, what: "an empty queue" });
+  await waitFor(() => isEmpty(handle, createLayout(prefix)), { timeoutMs, what: "an empty queue" });
 }

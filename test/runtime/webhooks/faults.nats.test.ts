@@ -15,7 +15,7 @@ import {
 } from "../../support/webhook-partner.ts";
 import { partnerServer as partnerOfTest } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
-import { idsOf, killWorker, producer, startWorker, untilDrained } from "./fault-fixture.ts";
+import { idsOf, killWorker, producer, startWorker, untilDirect, untilDrained } from "./fault-fixture.ts";
 
 const timeoutMs = 30_000;
 let server: NatsServerHandle;
@@ -86,6 +86,54 @@ describe("a worker killed", () => {
     expect(others.map((id) => partner.of(id).map(({ attempt }) => attempt))).toEqual(others.map(() => expected));
     const { messages } = (await nats.manager.streams.info(layout.streams.deadLetters)).state;
     expect(messages).toBe(status === 404 ? eventCount : 0);
+  });
+
+  const directFaults: readonly (readonly [string, Fault & { readonly isLeft?: true }])[] = [
+    ["before the POST sends nothing twice", { stage: "loaded", status: 200, attempts: [1] }],
+    ["between the POST and its record sends once more", { stage: "sent", status: 200, attempts: [1, 1] }],
+    ["after the record of a success sends nothing twice", { stage: "recorded", status: 200, attempts: [1] }],
+    ["after the record of a failure makes each attempt once", { stage: "recorded", status: 500, attempts: [1, 2] }],
+    [
+      "after the record of a failure makes the next attempt though the partner does not subscribe any more",
+      { stage: "recorded", status: 500, attempts: [1, 2], isLeft: true },
+    ],
+    ["after the record of a refusal stores its dead letter", { stage: "recorded", status: 404, attempts: [1] }],
+    [
+      "after its dead letter was stored, before the ack of the delivery, sends nothing twice",
+      { stage: "passed_on", status: 404, attempts: [1] },
+    ],
+    ["after the ack sends nothing twice", { stage: "acknowledged", status: 200, attempts: [1] }],
+  ];
+
+  test.concurrent.for(directFaults)("in an attempt straight from the event, %s", async ([sentence, fault], context) => {
+    const { stage, status, attempts, isLeft } = fault;
+    const prefix = `d${directFaults.findIndex(([name]) => name === sentence)}`;
+    const partner = await startWebhookPartner(({ eventId, attempt }) => ({
+      status: eventId === "killed" && attempt === 1 ? status : 200,
+    }));
+    context.onTestFinished(() => partner.close());
+    const config = configOf(partnerConfig("one", partner.url));
+    const order = { url: server.url, prefix, podId: "pod-1", config, takeOverMs: 0 };
+    const first = await startWorker(
+      { ...order, fault: { stage, eventId: "killed", count: 1 } },
+      context.onTestFinished,
+    );
+    const gone = once(first, "exit");
+    const produce = await producer(prefix, nats);
+    const { streams } = await ensureTopology(nats, streamsOf(prefix).streams);
+    await untilDirect(nats, prefix, partner, produce);
+    await produce("killed");
+    await gone;
+    const left = { ...order, config: configOf(partnerConfig("one", partner.url, { subscriptions: [] })) };
+    await startWorker({ ...(isLeft ? left : order), podId: "pod-2" }, context.onTestFinished);
+    await untilDrained(nats, prefix, timeoutMs);
+    expect(partner.of("killed").map(({ attempt }) => attempt)).toEqual(attempts);
+    expect(partner.received.filter(({ eventId, attempt }) => eventId !== "killed" && attempt > 1)).toEqual([]);
+    const counts = new Map<string, number>();
+    for (const { eventId } of partner.received) counts.set(eventId, (counts.get(eventId) ?? 0) + 1);
+    expect([...counts].filter(([id, count]) => id !== "killed" && count > 1)).toEqual([]);
+    const { messages } = (await nats.manager.streams.info(streams.deadLetters)).state;
+    expect(messages).toBe(status === 404 ? 1 : 0);
   });
 
   test("in the middle of routing leaves each partner every event, once", async () => {

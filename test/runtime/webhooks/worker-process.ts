@@ -16,6 +16,8 @@ export interface WorkerOrder {
   readonly config: RuntimeConfig;
   /** True when it answers the requests of other pods. @default false */
   readonly hasPeers?: boolean;
+  /** As in the dependencies of the engine. */
+  readonly takeOverMs?: number;
   /**
    * Where the process kills itself, as a crash would: at this stage of this event (or of any), the n-th time. @default
    * never
@@ -24,7 +26,9 @@ export interface WorkerOrder {
 }
 
 /** An engine in a process of its own, for tests that kill it. It says `ready` to its parent. */
-const { url, prefix, podId, config, hasPeers, fault } = JSON.parse(orderText(process.argv[2] ?? "")) as WorkerOrder;
+const { url, prefix, podId, config, hasPeers, takeOverMs, fault } = JSON.parse(
+  orderText(process.argv[2] ?? ""),
+) as WorkerOrder;
 let left = fault?.count ?? 0;
 
 function onStage(stage: Stage, eventId: string): void {
@@ -40,7 +44,8 @@ const peers =
   hasPeers === true
     ? { peers: createPodMessages(await connectNats({ servers: [url] }), createLayout(prefix), podId) }
     : {};
-await startEngine(url, config, { settings: streamsOf(prefix), podId, onStage, ...peers });
+const takeOver = takeOverMs === undefined ? {} : { takeOverMs };
+await startEngine(url, config, { settings: streamsOf(prefix), podId, onStage, ...peers, ...takeOver });
 process.send?.("ready");
 
 /** An order for thousands of partners is longer than an argument may be. */

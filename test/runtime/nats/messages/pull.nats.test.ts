@@ -66,6 +66,16 @@ describe("a pull", () => {
     expect(got.every(({ deliveryCount }) => deliveryCount === 1)).toBe(true);
   });
 
+  test("tells how many messages still waited when each was delivered", async () => {
+    let credit = 0;
+    const { got, fill, pull } = await caseOf(100, { credit: () => credit });
+    await fill(5);
+    credit = 8;
+    pull.topUp();
+    await waitFor(() => got.length === 5, { timeoutMs, what: "every message" });
+    expect(got.map(({ waiting }) => waiting)).toEqual([4, 3, 2, 1, 0]);
+  });
+
   test("requests nothing without credit, and at once with credit", async () => {
     let credit = 0;
     const { got, fill, pull, consumer } = await caseOf(100, { credit: () => credit });

@@ -4,9 +4,11 @@ import { createInFlight, type HeldWork } from "../../../../runtime/webhooks/deli
 
 function message(seq: number, said: string[]): PulledMessage {
   const say = (word: string) => (): void => void said.push(word);
-  const identity = { subject: "s", seq, deliveryCount: 1, storedAtMs: 0, headers: {}, data: new Uint8Array() };
+  const identity = { subject: "s", seq, deliveryCount: 1, waiting: 0, storedAtMs: 0 };
   return {
     ...identity,
+    headers: {},
+    data: new Uint8Array(),
     ack: say("ack"),
     working: say("working"),
     release: say("release"),

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { AttemptDirectly } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
+import { attemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
+import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
 import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { deliveryId } from "../../../../runtime/webhooks/ids.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
@@ -6,6 +9,7 @@ import { createRouter, type Router } from "../../../../runtime/webhooks/delivery
 import { createRoutingTable } from "../../../../runtime/webhooks/partners/routing-table.ts";
 import {
   advance,
+  answered,
   compiled,
   duplicate,
   firstAttempt,
@@ -23,8 +27,12 @@ const idOf = ({ config }: Partner): string => deliveryId("acme", "e-1", config.u
 const event = { subject: "t.evt.acme.hash", headers: { "Hg-Event": "e-1", "Hg-Type": "payout.processed" } };
 
 /** A router that has begun to pull and has routed enough to believe what the server counts. */
-async function started(memory: MemoryContext, partners: readonly Partner[]): Promise<Router> {
-  const router = createRouter(memory.context);
+async function started(
+  memory: MemoryContext,
+  partners: readonly Partner[],
+  attemptDirectly?: AttemptDirectly,
+): Promise<Router> {
+  const router = createRouter(memory.context, attemptDirectly);
   router.use(createRoutingTable([]));
   await router.start();
   // Everything is looked up until more than can be in flight has left no trace.
@@ -126,6 +134,109 @@ describe("an event", () => {
     await advance(memory.clock, 251);
     router.keepAlive();
     expect(memory.done).toContain("working 5");
+  });
+});
+
+describe("an event whose partner takes first attempts directly", () => {
+  /** Tells of each direct attempt, which ends as the test says. */
+  const direct =
+    (memory: MemoryContext, end: Promise<boolean> | boolean = true): AttemptDirectly =>
+    async ({ did, hop }) => (memory.done.push(`direct ${did} ${hop}`), end);
+  const recordOf = (partner: Partner, settlement: Settlement, isDirect = true) => {
+    const delivery = firstAttempt(partner.key, idOf(partner));
+    const made = { delivery, partner, startedAtMs: 0, outcome: answered(500), settlement, pod: "pod-0" };
+    const text = JSON.stringify(attemptRecord({ ...made, ...(isDirect && { direct: true }) }));
+    return { ...storedAs(deliveryMessage(delivery, "x", Buffer.from(""))), data: Buffer.from(text) };
+  };
+  const retry: Settlement = { kind: "retry", reason: "status_500", atMs: 0 };
+
+  test("is acknowledged after the attempt, and its delivery is not stored", async () => {
+    const memory = memoryContext();
+    const end = Promise.withResolvers<boolean>();
+    await started(memory, [one], direct(memory, end.promise));
+    await route(memory);
+    expect(memory.done).toEqual([`direct ${idOf(one)} 0`]);
+    end.resolve(true);
+    await quiet();
+    expect(memory.done).toEqual([`direct ${idOf(one)} 0`, "ack 5"]);
+  });
+
+  test("is stored with the next hop after an attempt that was no success", async () => {
+    const memory = memoryContext();
+    await started(memory, [one], direct(memory, false));
+    await route(memory);
+    expect(memory.done).toEqual([`direct ${idOf(one)} 0`, `first ${idOf(one)}:0:1:1: stored`, "ack 5"]);
+  });
+
+  test("does not keep the delivery to another partner from being stored", async () => {
+    const memory = memoryContext();
+    const end = Promise.withResolvers<boolean>();
+    await started(memory, [one, two], (delivery, body) =>
+      delivery.did === idOf(one) ? direct(memory, end.promise)(delivery, body) : undefined,
+    );
+    await route(memory);
+    expect(memory.done).toEqual([`direct ${idOf(one)} 0`, `first ${idOf(two)}:0:1:0: stored`]);
+    end.resolve(true);
+    await quiet();
+    expect(memory.done.at(-1)).toBe("ack 5");
+  });
+
+  test("is stored when it is redelivered", async () => {
+    const memory = memoryContext();
+    await started(memory, [one], direct(memory));
+    await route(memory, 2);
+    expect(memory.done).toEqual([`first ${idOf(one)}:0:1:0: stored`, "ack 5"]);
+  });
+
+  test("is stored when the partner's backlog is full", async () => {
+    const memory = memoryContext();
+    const context = { ...memory.context, backlogs: { isFull: () => true } };
+    await started({ ...memory, context }, [one], direct(memory));
+    await route(memory);
+    expect(memory.done).toEqual(["letter: stored", "record dead", "ack 5"]);
+  });
+
+  test.each<[string, Settlement, boolean, readonly string[]]>([
+    ["a success needs nothing more", { kind: "delivered" }, true, []],
+    ["a failure is stored with the next hop, for its worker", retry, true, [`first ${idOf(one)}:0:1:1: stored`]],
+    [
+      "a final failure too, for its dead letter",
+      { kind: "rejected", reason: "status_400" },
+      true,
+      [`first ${idOf(one)}:0:1:1: stored`],
+    ],
+    ["a failure of a stored delivery is its worker's", retry, false, []],
+  ])("after a crash behind the record: %s", async (_sentence, settlement, isDirect, expected) => {
+    const memory = memoryContext();
+    await started(memory, [one], direct(memory));
+    memory.past.attempts = [recordOf(one, settlement, isDirect)];
+    await route(memory, 2);
+    expect(memory.done).toEqual([...expected, "ack 5"]);
+  });
+
+  test.each<[string, readonly Partner[]]>([
+    ["that does not subscribe any more", [one]],
+    ["that was removed", []],
+  ])("after a crash behind the record, stores the delivery of a partner %s", async (_sentence, partners) => {
+    const memory = memoryContext();
+    const context = { ...memory.context, partners: () => partners };
+    await started({ ...memory, context }, [two], direct(memory));
+    memory.past.attempts = [recordOf(one, retry)];
+    await route(memory, 2);
+    expect(memory.done).toEqual([`first ${idOf(two)}:0:1:0: stored`, `first ${idOf(one)}:0:1:1: stored`, "ack 5"]);
+    expect(memory.stored.map(({ lane, partner }) => [lane, partner])).toEqual([
+      [two.lane, two.key],
+      [one.key, one.key],
+    ]);
+  });
+
+  test("of a lost consumer goes on where the record ends", async () => {
+    const memory = memoryContext();
+    const router = await started(memory, [one], direct(memory));
+    memory.past.attempts = [recordOf(one, retry)];
+    const stored = { ...firstAttempt("", ""), seq: 5, nonce: "n", body: Buffer.from("{}") };
+    await router.recover(stored);
+    expect(memory.done).toEqual([`first ${idOf(one)}:0:1:1: stored`]);
   });
 });
 

@@ -162,6 +162,7 @@ describe("the backlog", () => {
     due: Readonly<Record<string, number>>,
     ownership: readonly string[],
     remembered = createPartnerFigures(),
+    direct: Readonly<Record<string, number>> = {},
   ) =>
     createDueBacklog({
       deliveries: {
@@ -171,6 +172,7 @@ describe("the backlog", () => {
       },
       partners: () => partners,
       isOwner: (lane) => ownership.includes(lane),
+      direct: () => new Map(Object.entries(direct)),
       metrics: createPartnerMetrics(registry),
       figures: remembered,
     });
@@ -190,6 +192,17 @@ describe("the backlog", () => {
     expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toHaveLength(2);
   });
 
+  test.each([
+    ["beside stored deliveries", 3, { [one]: 3 }, "backlog 5"],
+    ["alone", 0, {}, "backlog 2"],
+  ])("counts attempts straight from events, %s", async (_sentence, messages, due, expected) => {
+    const registry = new Registry();
+    await lookOf(registry, messages, due, [one], createPartnerFigures(), { [one]: 2 })();
+    expect(await figures(registry)).toEqual(
+      expect.arrayContaining([expected, `partner_${expected.replace(" ", '{partner="default/one"} ')}`]),
+    );
+  });
+
   test("is counted of a shared lane only in the sum while the lane holds too much", async () => {
     const registry = new Registry();
     await lookOf(registry, 20_000, { shared: 10_001 }, ["shared"])();
@@ -207,6 +220,7 @@ describe("the backlog", () => {
     await createDueBacklog({
       deliveries: { size, dueByLane, dueByPartner },
       partners: () => partners,
+      direct: () => new Map(),
       isOwner: () => true,
       metrics,
       figures: createPartnerFigures(),

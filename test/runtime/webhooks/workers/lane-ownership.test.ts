@@ -57,6 +57,28 @@ describe("live pods", () => {
   });
 });
 
+test.each([
+  ["of this version", "direct", 8_500, true],
+  ["of an earlier version", "", 8_500, false],
+  ["of an earlier version that is gone", "", 8_000, true],
+])(
+  "beside a pod %s, a pod knows whether all recover direct attempts",
+  async (_sentence, value, storedAtMs, expected) => {
+    let changes = 0;
+    const own = { key: "own", value: "direct", storedAtMs: 9_999 };
+    const list = async () => [own, { key: "other", value, storedAtMs }];
+    const bucket = { put: async () => undefined, list, remove: async () => undefined };
+    const clock = { observe: () => undefined, now: () => 10_000, errorMs: () => 0 };
+    const { log } = memoryLog();
+    const deps = { bucket, clock, podId: "own", localNow: () => 10_000, log, onChange: () => (changes += 1) };
+    const ownership = new LaneOwnership(deps as unknown as LaneOwnershipDeps);
+    expect(ownership.knowDirect()).toBe(false);
+    await ownership.start();
+    expect([ownership.knowDirect(), changes]).toEqual([expected, 1]);
+    await ownership.leave();
+  },
+);
+
 test("a pod starts after a delayed response to its first heartbeat, with the other pods known", async () => {
   let silent = 2;
   const put = async (): Promise<void> => {

@@ -23,6 +23,8 @@ interface Case extends MemoryContext {
   readonly keeper: Lanes;
   /** Lanes that another pod owns. */
   readonly foreign: Set<string>;
+  /** The live pods, and whether all of them know attempts that were made straight from events. */
+  readonly pods: { live: readonly string[]; knowDirect: boolean };
   /** Keys of partners that were promoted to their own lane. */
   readonly promotions: { readonly tokens: string[]; areLeft: boolean };
 }
@@ -35,13 +37,19 @@ function caseOf(): Case {
     if (promotions.areLeft) promotions.tokens.push(token);
     return promotions.areLeft;
   };
+  const pods: Case["pods"] = { live: ["pod-1"], knowDirect: true };
   const keeper = new Lanes({
     context: memory.context,
-    ownership: { isOwner: (lane) => !foreign.has(lane) },
+    ownership: {
+      isOwner: (lane) => !foreign.has(lane),
+      livePods: () => pods.live,
+      knowDirect: () => pods.knowDirect,
+    },
     promotions: { promote },
+    takeOverMs: 0,
   });
   onTestFinished(() => keeper.stop(0));
-  return { ...memory, keeper, foreign, promotions };
+  return { ...memory, keeper, foreign, pods, promotions };
 }
 
 function partnersOf(
@@ -112,6 +120,58 @@ describe("lanes of a pod", () => {
       await quiet();
       expect(pullsOf(it, partners)).toEqual(expected);
     }
+  });
+
+  test("of a removed partner keep it busy while an attempt straight from an event is under way", async () => {
+    const it = caseOf();
+    const [a] = partnersOf(["a"]) as readonly [Partner];
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    it.partner.answer = () => promise;
+    it.keeper.apply([a]);
+    it.keeper.start();
+    await quiet();
+    const direct = it.keeper.attemptDirectly(firstAttempt(a.key, "did"), Buffer.from("{}"));
+    await quiet();
+    it.keeper.apply([]);
+    expect([it.keeper.isBusyWith(a.key), it.keeper.stateOf(a).inFlight]).toEqual([true, 1]);
+    resolve(answered(200));
+    await expect(direct).resolves.toBe(true);
+    expect([it.keeper.isBusyWith(a.key), it.keeper.stateOf(a).inFlight]).toEqual([false, 0]);
+  });
+
+  test.each<[string, Case["pods"], number]>([
+    ["half of the events in flight here", { live: ["pod-1"], knowDirect: true }, 64],
+    ["a share of half of those of all pods", { live: ["a", "b", "c", "d", "e"], knowDirect: true }, 25],
+    ["none beside an earlier version", { live: ["pod-1", "pod-2"], knowDirect: false }, 0],
+  ])("make attempts straight from events for %s", async (_sentence, pods, expected) => {
+    const it = caseOf();
+    Object.assign(it.pods, pods);
+    it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
+    const partners = partnersOf(["a", "b", "c", "d", "e", "f", "g"]);
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    const tries = partners.flatMap((partner) =>
+      Array.from({ length: 12 }, (_, seq) =>
+        it.keeper.attemptDirectly(firstAttempt(partner.key, `${seq}`), Buffer.from("{}")),
+      ),
+    );
+    expect(tries.filter((made) => made !== undefined)).toHaveLength(expected);
+  });
+
+  test("are shared with other pods, which make attempts straight from events to their own partners only", async () => {
+    const it = caseOf();
+    const [own, others] = [partnersOf(["a"]), partnersOf(["b"], allShare)] as [readonly Partner[], readonly Partner[]];
+    it.keeper.apply([...own, ...others]);
+    it.keeper.start();
+    await quiet();
+    const attempt = (partner: Partner | undefined) =>
+      it.keeper.attemptDirectly(firstAttempt(partner?.key ?? "", "did"), Buffer.from("{}"));
+    await expect(attempt(own[0])).resolves.toBe(true);
+    expect([attempt(others[0]), attempt(undefined)]).toEqual([undefined, undefined]);
+    it.foreign.add(own[0]?.lane ?? "");
+    it.keeper.reconcile();
+    expect(attempt(own[0])).toBeUndefined();
   });
 
   test("of a removed partner are not pulled; an attempt under way is kept alive until it ends", async () => {

@@ -31,11 +31,18 @@ interface Case extends MemoryContext {
 async function caseOf(
   overrides: PartnerOverrides = {},
   prepare: (memory: MemoryContext, lane: string) => void = () => undefined,
+  takeOverMs: number | null = 0,
 ): Promise<Case> {
   const memory = memoryContext();
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
-  const shared = { consumerChanges: new Semaphore(16), budget: createInFlightBudget(4_096), inWork: new Map() };
+  const shared = {
+    consumerChanges: new Semaphore(16),
+    budget: createInFlightBudget(4_096),
+    inWork: new Map(),
+    directPlaces: new Semaphore(64),
+    ...(takeOverMs !== null && { takeOverMs }),
+  };
   const own = new OwnLane(memory.context, partner, shared);
   own.set(partner, true);
   await quiet();
@@ -232,6 +239,168 @@ describe("a worker of a partner that fails", () => {
     ]);
     await advance(it.clock, 3_000);
     expect(queuesOf(it)).toEqual(["first"]);
+  });
+});
+
+describe("a first attempt straight from its event", () => {
+  const body = Buffer.from('{"event_id":"e-1"}');
+  const attempt = (it: Case, seq = 5) => it.own.attemptDirectly(itemOf(it.one, seq), body);
+  const failing = { retry: { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 } };
+
+  test("is recorded and leaves nothing stored", async () => {
+    const it = await caseOf();
+    it.news();
+    await expect(attempt(it)).resolves.toBe(true);
+    expect(it.news()).toEqual(["POST", "record delivered"]);
+  });
+
+  test("that fails is only recorded, and the next ones are stored until one succeeds", async () => {
+    const it = await caseOf(failing);
+    it.news();
+    it.partner.answer = () => answered(500);
+    await expect(attempt(it)).resolves.toBe(false);
+    expect(it.news()).toEqual(["POST", "record retry"]);
+    expect(attempt(it, 6)).toBeUndefined();
+    it.partner.answer = () => answered(200);
+    await it.hand(6);
+    await expect(attempt(it, 7)).resolves.toBe(true);
+  });
+
+  test("is not made while attempts of the previous owner may be under way, whose places stay free", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 7_000);
+    expect([it.news(), attempt(it)]).toEqual([["consumer first 7"], undefined]);
+    await advance(it.clock, 6_999);
+    expect([it.news(), attempt(it)]).toEqual([[], undefined]);
+    await advance(it.clock, 1);
+    expect(it.news()).toEqual(["consumer first 8"]);
+    await expect(attempt(it)).resolves.toBe(true);
+    it.own.set(it.one, false, false);
+    it.own.set(it.one, true, true);
+    expect(attempt(it)).toBeUndefined();
+  });
+
+  test("waits for the longest attempt of the previous owner and five seconds by itself", async () => {
+    const it = await caseOf({ timeoutMs: 2_000 }, undefined, null);
+    await advance(it.clock, 6_999);
+    expect(attempt(it)).toBeUndefined();
+    await advance(it.clock, 1);
+    await expect(attempt(it)).resolves.toBe(true);
+  });
+
+  test("is not made while the partner is paused, which the lane outlives", async () => {
+    const it = await caseOf();
+    it.own.set(compiled("one", { state: "Paused" }), false, true);
+    expect(attempt(it)).toBeUndefined();
+    it.own.set(it.one, true, true);
+    await quiet();
+    await expect(attempt(it)).resolves.toBe(true);
+  });
+
+  test.each<[string, PartnerOverrides]>([
+    ["of a partner with a rate", { delivery: { maxInFlight: 64, rate: { perSecond: 100, burst: 3 } } }],
+    ["of one that takes few attempts at once", { delivery: { maxInFlight: 4 } }],
+    ["of one without a key", { signing: { scheme: "HmacV1", keys: [] } }],
+  ])("is not made to an endpoint %s", async (_sentence, overrides) => {
+    expect(attempt(await caseOf(overrides))).toBeUndefined();
+  });
+
+  test("is not made while the circuit breaker is open", async () => {
+    const it = await caseOf({ ...failing, circuitBreaker: { failures: 1, openMs: 10_000, maxOpenMs: 40_000 } });
+    it.partner.answer = () => answered(500);
+    await it.hand(5);
+    it.own.observe("healthy", 1);
+    expect(attempt(it, 6)).toBeUndefined();
+  });
+
+  test("is not made after status 410", async () => {
+    const it = await caseOf();
+    it.partner.answer = () => answered(410);
+    await it.hand(5);
+    it.own.observe("healthy", 1);
+    expect(attempt(it, 6)).toBeUndefined();
+  });
+
+  test("is not made while a dead letter cannot be stored", async () => {
+    const it = await caseOf();
+    it.own.block(true);
+    expect(attempt(it)).toBeUndefined();
+    it.own.block(false);
+    await quiet();
+    await expect(attempt(it)).resolves.toBe(true);
+  });
+
+  test("is not made while stored deliveries wait", async () => {
+    const it = await caseOf();
+    const hand = async (seq: number, waiting: number): Promise<void> => {
+      const message = storedAs(deliveryMessage(itemOf(it.one, seq), it.one.lane, Buffer.from("")));
+      it.pulls[0]?.onMessage({ ...pulled(it.done, message, 1, seq), waiting });
+      await quiet();
+    };
+    await hand(5, 1);
+    expect(attempt(it, 6)).toBeUndefined();
+    await hand(7, 0);
+    await expect(attempt(it, 8)).resolves.toBe(true);
+  });
+
+  test("is made at most a quarter of the places of first attempts at once", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 16 } });
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    const attempts = [5, 6, 7, 8].map((seq) => attempt(it, seq));
+    expect(attempts[3]).toBeUndefined();
+    resolve(answered(200));
+    const made = attempts.filter((one) => one !== undefined);
+    await expect(Promise.all(made)).resolves.toEqual([true, true, true]);
+  });
+
+  test("takes a place from the stored ones, and none when all are taken", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 8 } });
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    const direct = attempt(it, 5);
+    for (let seq = 6; seq <= 13; seq += 1) await it.hand(seq);
+    expect(it.done.filter((line) => line === "POST")).toHaveLength(8);
+    resolve(answered(200));
+    await expect(direct).resolves.toBe(true);
+    await quiet();
+    it.partner.answer = hanging().answer;
+    for (let seq = 14; seq <= 21; seq += 1) await it.hand(seq);
+    expect(attempt(it, 22)).toBeUndefined();
+  });
+
+  test("is not made while an earlier one takes long, nor after one that did", async () => {
+    const it = await caseOf();
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    const first = attempt(it, 5);
+    await advance(it.clock, 249);
+    const second = attempt(it, 6);
+    expect(second).toBeDefined();
+    await advance(it.clock, 1);
+    expect(attempt(it, 7)).toBeUndefined();
+    resolve({ ...answered(200), timings: { totalMs: 250 } });
+    await Promise.all([first, second]);
+    expect(attempt(it, 8)).toBeUndefined();
+  });
+
+  test("whose partner changes before the POST sends nothing", async () => {
+    const it = await caseOf();
+    it.news();
+    const direct = attempt(it);
+    it.own.set(compiled("one", { state: "Paused" }), false, true);
+    await expect(direct).resolves.toBe(false);
+    expect(it.news()).toEqual([]);
+  });
+
+  test("that throws is told of, and frees its place", async () => {
+    const it = await caseOf();
+    it.partner.answer = () => {
+      throw new Error("no socket");
+    };
+    await expect(attempt(it)).resolves.toBe(false);
+    expect(it.lines.map(({ message }) => message)).toContain("attempt failed");
+    it.partner.answer = () => answered(200);
+    await expect(attempt(it, 6)).resolves.toBe(true);
   });
 });
 

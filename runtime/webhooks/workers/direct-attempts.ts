@@ -1,0 +1,91 @@
+import type { Clock } from "../../bounds/clock.ts";
+import { directShare } from "../delivery/partner-consumer.ts";
+import type { Partner } from "../partners/partner.ts";
+import type { Health } from "../settlement/circuit-breaker.ts";
+import type { DirectWork } from "./direct-work.ts";
+import type { SharedByWorkers } from "./lane-worker.ts";
+
+/** Time of an attempt from which its partner is slow: its other deliveries are stored. */
+const slowMs = 250;
+/** Added to the time limit of an attempt: the previous owner may learn late that the lane is gone, or get a token. */
+const takeOverMarginMs = 5_000;
+
+interface DirectAttemptsDeps {
+  readonly clock: Clock;
+  readonly shared: Pick<SharedByWorkers, "directPlaces" | "inWork" | "takeOverMs">;
+  /** Called when the attempts of the previous owner have ended. */
+  readonly onTakenOver: () => void;
+}
+
+/**
+ * The attempts of one partner that are made straight from events. After a pod takes the lane, those of the previous
+ * owner may still be under way, and JetStream does not count them. Until they have ended, the new owner makes none and
+ * leaves their places free.
+ */
+export class DirectAttempts {
+  readonly #deps: DirectAttemptsDeps;
+  /** In the order of their starts. */
+  readonly #underWay = new Set<DirectWork>();
+  #isOwner = false;
+  /** True when no attempt of a previous owner is under way. */
+  #isAlone = false;
+  #takeOverMs = 0;
+  #endTakeOver: () => void = () => undefined;
+  /** True when the last attempt, from an event or stored, found the partner healthy and fast. */
+  #isWell = true;
+
+  constructor(deps: DirectAttemptsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes the specification of the partner, and whether this pod owns its lane. */
+  set({ config }: Partner, isOwner: boolean): void {
+    const { shared, clock, onTakenOver } = this.#deps;
+    // The previous owner may have an earlier specification, with another time limit.
+    this.#takeOverMs = shared.takeOverMs ?? Math.max(this.#takeOverMs, config.endpoint.timeoutMs + takeOverMarginMs);
+    if (isOwner === this.#isOwner) {
+      return;
+    }
+    this.#isOwner = isOwner;
+    this.#endTakeOver();
+    this.#isAlone = isOwner && this.#takeOverMs === 0;
+    if (isOwner && !this.#isAlone) {
+      this.#endTakeOver = clock.after(this.#takeOverMs, () => {
+        this.#isAlone = true;
+        onTakenOver();
+      });
+    }
+  }
+
+  observe(health: Health, tookMs: number): void {
+    this.#isWell = health === "healthy" && tookMs < slowMs;
+  }
+
+  /** Places that the previous owner of the lane may still use. */
+  reserved({ config }: Partner): number {
+    return this.#isAlone ? 0 : directShare(config.delivery.maxInFlight);
+  }
+
+  /** True when one more attempt may begin: the partner answers, and its limit and that of the pod are not reached. */
+  mayBegin({ config }: Partner): boolean {
+    const [oldest] = this.#underWay;
+    const isSlow = oldest !== undefined && this.#deps.clock.nowMs() - oldest.sinceMs >= slowMs;
+    const isFull = this.#underWay.size >= directShare(config.delivery.maxInFlight);
+    return this.#isAlone && this.#isWell && !isSlow && !isFull;
+  }
+
+  /** Makes an attempt; resolves with whether it has delivered the event. */
+  async run(work: DirectWork, attempt: () => Promise<unknown>): Promise<boolean> {
+    const { inWork, directPlaces } = this.#deps.shared;
+    this.#underWay.add(work);
+    inWork.set(work.message.seq, work);
+    try {
+      await attempt();
+    } finally {
+      this.#underWay.delete(work);
+      inWork.delete(work.message.seq);
+      directPlaces.release();
+    }
+    return work.isDelivered;
+  }
+}
