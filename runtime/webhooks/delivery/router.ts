@@ -1,23 +1,28 @@
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
-import { untilAnswered, untilAvailable } from "../../nats/connection/retry-until-answered.ts";
+import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
-import { isUnstored, readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import type { Backlogs } from "./backlog-limit.ts";
 import type { AttemptDirectly, DeliveryContext } from "./delivery-context.ts";
-import { isLater, deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
-import { deliveryId, partnerKey } from "../ids.ts";
+import { deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
 import { createInFlight, type HeldWork } from "./in-flight.ts";
+import {
+  attemptedDirectly,
+  attemptsOf,
+  firstDelivery,
+  lostDelivery,
+  missingSteps,
+  type MissingStep,
+  type Recipient,
+} from "./missing-steps.ts";
 import type { ListPartner } from "../partners/register-partner.ts";
-import type { NamedPartner, Partner } from "../partners/partner.ts";
+import type { Partner } from "../partners/partner.ts";
 import { endUnsent, type UnsentReason } from "./end-unsent.ts";
 import { storeStep } from "./store-step.ts";
-import { readStoredState } from "./stored-state.ts";
 import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { createRedeliveryCheck, type RedeliveryCheck } from "./redelivery-check.ts";
-import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** Publishes the deliveries of each event. Every pod runs one router; all share one consumer. */
 export interface Router {
@@ -50,15 +55,6 @@ const creditMax = 128;
 
 interface RoutingWork extends HeldWork {
   readonly event: StoredEvent;
-}
-
-/** A partner that is configured, or was when a delivery to it began. */
-type Recipient = NamedPartner & Pick<Partner, "lane" | "lanes">;
-
-/** A step of a delivery that is to be stored. */
-interface MissingStep {
-  readonly partner: Recipient;
-  readonly step: DeliveryRecord;
 }
 
 /** Creates a router with an empty table. @param attemptDirectly makes first attempts. @default all are stored */
@@ -194,34 +190,6 @@ async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise
   if (note === undefined) await keepRouted(deps, event, to);
 }
 
-/** The step that must be stored again, if any. Live messages are read twice: a schedule may fire between two reads. */
-async function lostDelivery(
-  deps: RouterDeps,
-  event: StoredEvent,
-  partner: Recipient,
-): Promise<DeliveryRecord | undefined> {
-  const first = firstDelivery(event, partner);
-  const isGone = async (): Promise<boolean> => (await readStoredState(deps, first, partner)).live.length === 0;
-  if (!(await isGone()) || !(await isGone())) {
-    return undefined;
-  }
-  const { attempts } = await readStoredState(deps, first, partner);
-  const last = attempts.toSorted((a, b) => (isLater(a, b) ? -1 : 1))[0];
-  return unstoredStep(first, attempts) ?? (last === undefined ? undefined : stepAfter(first, last));
-}
-
-/** The first step, if no worker has settled it. */
-function unstoredStep(first: DeliveryRecord, attempts: readonly AttemptRecord[]): DeliveryRecord | undefined {
-  // The next hop: its worker looks for the record.
-  return isUnstored(attempts) ? { ...first, hop: attempts.length === 0 ? 0 : 1 } : undefined;
-}
-
-/** One hop more than the lost message, because the stream may still know its id. */
-function stepAfter(first: DeliveryRecord, { generation, attempt, number, settlement }: AttemptRecord) {
-  const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore: number - attempt };
-  return settlementRow(settlement).ends ? undefined : step;
-}
-
 const backlogFull: UnsentReason = {
   reason: "backlog_full",
   detail: "the backlog of the partner has reached its limit, nothing was sent",
@@ -235,7 +203,8 @@ async function ensureDelivery(
   isMissing: () => Promise<boolean>,
 ): Promise<void> {
   await deps.listPartner(partner);
-  if (deps.backlogs.isFull(partner)) {
+  // A delivery that has begun goes on.
+  if (step.hop === 0 && deps.backlogs.isFull(partner)) {
     const unsent = { delivery: step, partner, body: event.body, before: [] };
     // A delivery whose dead letter is refused waits in the backlog.
     if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return;
@@ -251,74 +220,4 @@ async function ensureDelivery(
     if (event.only === undefined) deps.metrics.routed.inc();
     deps.onStage("routed_one", event.eventId);
   }
-}
-
-/**
- * The steps of an event that are neither live nor passed. The live messages are read first: a message that is gone by
- * then has left an attempt.
- */
-async function missingSteps(
-  deps: RouterDeps,
-  event: StoredEvent,
-  recipients: readonly Recipient[],
-): Promise<readonly MissingStep[]> {
-  const { ending: signal } = deps;
-  const isLive = async (partner: Recipient): Promise<boolean> => {
-    const { did } = firstDelivery(event, partner);
-    const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.key, did), { signal });
-    return live.length > 0;
-  };
-  const areLive = await Promise.all(recipients.map(isLive));
-  const attempts = await attemptsOf(deps, event);
-  const others = attemptedDirectly(deps, recipients, attempts);
-  if (others.length > 0) {
-    return missingSteps(deps, event, [...recipients, ...others]);
-  }
-  return recipients.flatMap((partner, index) => {
-    const first = firstDelivery(event, partner);
-    const own = attempts.filter(({ did }) => did === first.did);
-    const step = areLive[index] === true ? undefined : unstoredStep(first, own);
-    return step === undefined ? [] : [{ partner, step }];
-  });
-}
-
-/**
- * Partners that a direct attempt was made to and that the routing table does not name any more. Their deliveries go on
- * as stored ones do; those of a partner that is not configured end with the reason.
- */
-function attemptedDirectly(
-  { partners }: Pick<RouterDeps, "partners">,
-  recipients: readonly Recipient[],
-  attempts: readonly AttemptRecord[],
-): readonly Recipient[] {
-  const named = new Set(recipients.map(({ config }) => config.uid));
-  const others = attempts.filter(({ direct, partner }) => direct === true && !named.has(partner.uid));
-  return [...new Map(others.map(({ partner }) => [partner.uid, partner])).values()].map((partner) => {
-    const key = partnerKey(partner.uid);
-    const label = `${partner.namespace}/${partner.name}`;
-    const removed = { key, label, lane: key, lanes: ["*"], config: { ...partner, specDigest: "" } };
-    return partners().find(({ config }) => config.uid === partner.uid) ?? removed;
-  });
-}
-
-function attemptsOf(deps: RouterDeps, { tenant, eventId }: StoredEvent): Promise<readonly AttemptRecord[]> {
-  return untilAnswered(() => readAttempts(deps.attempts, tenant, eventId), { signal: deps.ending });
-}
-
-function firstDelivery(event: StoredEvent, partner: Pick<Recipient, "key" | "config">): DeliveryRecord {
-  const { tenant, eventId, type, producer, acceptedAtMs, trace } = event;
-  return {
-    did: deliveryId(tenant, eventId, partner.config.uid),
-    partner: partner.key,
-    tenant,
-    eventId,
-    type,
-    acceptedAtMs,
-    generation: 0,
-    attempt: 1,
-    hop: 0,
-    attemptsBefore: 0,
-    ...(producer === undefined ? {} : { producer }),
-    ...(trace === undefined ? {} : { trace }),
-  };
 }

@@ -18,7 +18,16 @@ import type { PartnerAnswer, ReceivedDelivery, WebhookPartnerServer } from "../.
 import { eventText, makeInstallation, partnerText, postEvent, type Installation } from "../cli/installation.ts";
 import { partnerServer as partnerOfTest } from "./engine-cases.ts";
 import { configOf, partnerConfig, startEngine, streamsOf, eventBytes, type TestEngine } from "./engine-fixture.ts";
-import { countFaults, idsOf, killWorker, produceAll, producer, startWorker, untilDrained } from "./fault-fixture.ts";
+import {
+  countFaults,
+  idsOf,
+  killWorker,
+  produceAll,
+  producer,
+  startWorker,
+  storedDeliveries,
+  untilDrained,
+} from "./fault-fixture.ts";
 
 /**
  * Every fault over thousands of events, counted: none may be lost, and an attempt may come twice only when its POST
@@ -215,7 +224,7 @@ describe(`${eventCount} events and a nats-server killed`, () => {
       await produced;
       await untilDone(partner, "nats");
       const counted = await countFaults(partner, ids, nats, "nats");
-      const { last_seq: stored } = (await nats.manager.streams.info(createLayout("nats").streams.deliveries)).state;
+      const stored = await storedDeliveries(nats, "nats");
       console.log(`nats-server killed 3 times: ${JSON.stringify(counted)} of ${eventCount}, ${stored} stored`);
       expect(counted).toEqual({ lost: 0, doubled: 0, needless: 0 });
     },

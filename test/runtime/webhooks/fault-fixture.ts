@@ -116,27 +116,59 @@ export async function countFaults(
   return { lost, doubled: doubled.length, needless };
 }
 
-/**
- * Sends events until one is delivered without a stored delivery. A router looks its first events up and stores their
- * deliveries.
- */
-export async function untilDirect(
-  { manager }: NatsConnectionHandle,
-  prefix: string,
-  partner: Pick<WebhookPartnerServer, "of">,
-  produce: (id: string) => Promise<unknown>,
-): Promise<void> {
-  const stream = createLayout(prefix).streams.deliveries;
-  const storedSeq = async (): Promise<number> => (await manager.streams.info(stream)).state.last_seq;
-  let count = 0;
+/** A partner whose events go through an engine with streams of its own. */
+interface DirectCase {
+  readonly nats: NatsConnectionHandle;
+  readonly prefix: string;
+  readonly partner: Pick<WebhookPartnerServer, "of">;
+  readonly produce: (id: string) => Promise<unknown>;
+}
+
+let warmCount = 0;
+const roundsMax = 5;
+const directTimeoutMs = 60_000;
+
+/** Sends events until one is delivered without a stored delivery. */
+export async function untilDirect({ nats, prefix, partner, produce }: DirectCase): Promise<void> {
   const sendOne = async (): Promise<boolean> => {
-    const before = await storedSeq();
-    const id = `warm-${(count += 1)}`;
+    const before = await storedDeliveries(nats, prefix);
+    const id = `warm-${(warmCount += 1)}`;
     await produce(id);
-    await waitFor(() => partner.of(id).length === 1, { timeoutMs: 10_000, what: id, pollMs: 1 });
-    return (await storedSeq()) === before;
+    await waitFor(() => partner.of(id).length === 1, { timeoutMs: directTimeoutMs, what: id, pollMs: 1 });
+    return (await storedDeliveries(nats, prefix)) === before;
   };
-  await waitFor(sendOne, { timeoutMs: 60_000, what: "a delivery that is not stored", pollMs: 1 });
+  await waitFor(sendOne, { timeoutMs: directTimeoutMs, what: "a delivery that is not stored", pollMs: 1 });
+}
+
+/**
+ * Sends some events together that the partner answers late. Resolves with their ids when all have arrived and no
+ * delivery is stored. A stall of the machine makes the engine store one: then the events end, and others are sent.
+ *
+ * @param end makes the partner answer. @default it answers by itself
+ */
+export async function sendDirectly(
+  it: DirectCase,
+  count: number,
+  end: (id: string) => void = () => undefined,
+): Promise<readonly string[]> {
+  const { nats, prefix, partner, produce } = it;
+  for (let round = 1; round <= roundsMax; round += 1) {
+    await untilDirect(it);
+    const before = await storedDeliveries(nats, prefix);
+    const ids = Array.from({ length: count }, (_, index) => `direct-${round}-${index}`);
+    await Promise.all(ids.map(produce));
+    const all = (): boolean => ids.every((id) => partner.of(id).length === 1);
+    await waitFor(all, { timeoutMs: directTimeoutMs, what: ids.join(), pollMs: 1 });
+    if ((await storedDeliveries(nats, prefix)) === before) return ids;
+    ids.forEach(end);
+    await untilDrained(nats, prefix, directTimeoutMs);
+  }
+  throw new Error(`no ${count} attempts straight from their events in ${roundsMax} rounds`);
+}
+
+/** Deliveries that were ever stored. */
+export async function storedDeliveries({ manager }: NatsConnectionHandle, prefix: string): Promise<number> {
+  return (await manager.streams.info(createLayout(prefix).streams.deliveries)).state.last_seq;
 }
 
 /** Resolves when nothing waits for delivery any more. */

@@ -121,7 +121,7 @@ describe("a worker killed", () => {
     const gone = once(first, "exit");
     const produce = await producer(prefix, nats);
     const { streams } = await ensureTopology(nats, streamsOf(prefix).streams);
-    await untilDirect(nats, prefix, partner, produce);
+    await untilDirect({ nats, prefix, partner, produce });
     await produce("killed");
     await gone;
     const left = { ...order, config: configOf(partnerConfig("one", partner.url, { subscriptions: [] })) };

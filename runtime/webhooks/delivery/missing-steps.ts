@@ -1,0 +1,124 @@
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { deliveryId, partnerKey } from "../ids.ts";
+import type { NamedPartner, Partner } from "../partners/partner.ts";
+import { isUnstored, readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
+import { isLater, type DeliveryRecord } from "../records/delivery-record.ts";
+import type { StoredEvent } from "../records/event-record.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
+import type { DeliveryContext } from "./delivery-context.ts";
+import { readStoredState } from "./stored-state.ts";
+
+/** A partner that is configured, or was when a delivery to it began. */
+export type Recipient = NamedPartner & Pick<Partner, "lane" | "lanes">;
+
+/** A step of a delivery that is to be stored. */
+export interface MissingStep {
+  readonly partner: Recipient;
+  readonly step: DeliveryRecord;
+}
+
+/** What is read about the deliveries of an event. */
+export interface MissingStepsDeps extends Pick<DeliveryContext, "deliveries" | "attempts" | "ending"> {
+  readonly partners: () => readonly Partner[];
+}
+
+/**
+ * The steps of an event that are neither live nor passed. The live messages are read first: a message that is gone by
+ * then has left an attempt.
+ */
+export async function missingSteps(
+  deps: MissingStepsDeps,
+  event: StoredEvent,
+  recipients: readonly Recipient[],
+): Promise<readonly MissingStep[]> {
+  const { ending: signal } = deps;
+  const isLive = async (partner: Recipient): Promise<boolean> => {
+    const { did } = firstDelivery(event, partner);
+    const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.key, did), { signal });
+    return live.length > 0;
+  };
+  const areLive = await Promise.all(recipients.map(isLive));
+  const attempts = await attemptsOf(deps, event);
+  const others = attemptedDirectly(deps, recipients, attempts);
+  if (others.length > 0) {
+    return missingSteps(deps, event, [...recipients, ...others]);
+  }
+  return recipients.flatMap((partner, index) => {
+    const first = firstDelivery(event, partner);
+    const own = attempts.filter(({ did }) => did === first.did);
+    const step = areLive[index] === true ? undefined : unstoredStep(first, own);
+    return step === undefined ? [] : [{ partner, step }];
+  });
+}
+
+/** The step that must be stored again, if any. Live messages are read twice: a schedule may fire between two reads. */
+export async function lostDelivery(
+  deps: MissingStepsDeps,
+  event: StoredEvent,
+  partner: Recipient,
+): Promise<DeliveryRecord | undefined> {
+  const first = firstDelivery(event, partner);
+  const isGone = async (): Promise<boolean> => (await readStoredState(deps, first, partner)).live.length === 0;
+  if (!(await isGone()) || !(await isGone())) {
+    return undefined;
+  }
+  const { attempts } = await readStoredState(deps, first, partner);
+  const last = attempts.toSorted((a, b) => (isLater(a, b) ? -1 : 1))[0];
+  return unstoredStep(first, attempts) ?? (last === undefined ? undefined : stepAfter(first, last));
+}
+
+/** The first step, if no worker has settled it. */
+function unstoredStep(first: DeliveryRecord, attempts: readonly AttemptRecord[]): DeliveryRecord | undefined {
+  // The next hop: its worker looks for the record.
+  return isUnstored(attempts) ? { ...first, hop: attempts.length === 0 ? 0 : 1 } : undefined;
+}
+
+/** One hop more than the lost message, because the stream may still know its id. */
+function stepAfter(first: DeliveryRecord, { generation, attempt, number, settlement }: AttemptRecord) {
+  const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore: number - attempt };
+  return settlementRow(settlement).ends ? undefined : step;
+}
+
+/**
+ * Partners that a direct attempt was made to and that the routing table does not name any more. Their deliveries go on
+ * as stored ones do; those of a partner that is not configured end with the reason.
+ */
+export function attemptedDirectly(
+  { partners }: Pick<MissingStepsDeps, "partners">,
+  recipients: readonly Recipient[],
+  attempts: readonly AttemptRecord[],
+): readonly Recipient[] {
+  const named = new Set(recipients.map(({ config }) => config.uid));
+  const others = attempts.filter(({ direct, partner }) => direct === true && !named.has(partner.uid));
+  return [...new Map(others.map(({ partner }) => [partner.uid, partner])).values()].map((partner) => {
+    const key = partnerKey(partner.uid);
+    const label = `${partner.namespace}/${partner.name}`;
+    const removed = { key, label, lane: key, lanes: ["*"], config: { ...partner, specDigest: "" } };
+    return partners().find(({ config }) => config.uid === partner.uid) ?? removed;
+  });
+}
+
+export function attemptsOf(
+  deps: MissingStepsDeps,
+  { tenant, eventId }: StoredEvent,
+): Promise<readonly AttemptRecord[]> {
+  return untilAnswered(() => readAttempts(deps.attempts, tenant, eventId), { signal: deps.ending });
+}
+
+export function firstDelivery(event: StoredEvent, partner: Pick<Recipient, "key" | "config">): DeliveryRecord {
+  const { tenant, eventId, type, producer, acceptedAtMs, trace } = event;
+  return {
+    did: deliveryId(tenant, eventId, partner.config.uid),
+    partner: partner.key,
+    tenant,
+    eventId,
+    type,
+    acceptedAtMs,
+    generation: 0,
+    attempt: 1,
+    hop: 0,
+    attemptsBefore: 0,
+    ...(producer === undefined ? {} : { producer }),
+    ...(trace === undefined ? {} : { trace }),
+  };
+}
