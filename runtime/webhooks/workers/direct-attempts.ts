@@ -24,8 +24,8 @@ interface DirectAttemptsDeps {
  */
 export class DirectAttempts {
   readonly #deps: DirectAttemptsDeps;
-  /** In the order of their starts. */
-  readonly #underWay = new Set<DirectWork>();
+  /** The attempts under way and their ends, in the order of their starts. */
+  readonly #underWay = new Map<DirectWork, Promise<void>>();
   #isOwner = false;
   /** True when no attempt of a previous owner is under way. */
   #isAlone = false;
@@ -68,7 +68,7 @@ export class DirectAttempts {
 
   /** True when one more attempt may begin: the partner answers, and its limit and that of the pod are not reached. */
   mayBegin({ config }: Partner): boolean {
-    const [oldest] = this.#underWay;
+    const [oldest] = this.#underWay.keys();
     const isSlow = oldest !== undefined && this.#deps.clock.nowMs() - oldest.sinceMs >= slowMs;
     const isFull = this.#underWay.size >= directShare(config.delivery.maxInFlight);
     return this.#isAlone && this.#isWell && !isSlow && !isFull;
@@ -77,7 +77,8 @@ export class DirectAttempts {
   /** Makes an attempt; resolves with whether it has delivered the event. */
   async run(work: DirectWork, attempt: () => Promise<unknown>): Promise<boolean> {
     const { inWork, directPlaces } = this.#deps.shared;
-    this.#underWay.add(work);
+    const end = Promise.withResolvers<void>();
+    this.#underWay.set(work, end.promise);
     inWork.set(work.message.seq, work);
     try {
       await attempt();
@@ -85,7 +86,13 @@ export class DirectAttempts {
       this.#underWay.delete(work);
       inWork.delete(work.message.seq);
       directPlaces.release();
+      end.resolve();
     }
     return work.isDelivered;
+  }
+
+  /** Resolves when the attempts that are under way now have ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#underWay.values());
   }
 }

@@ -176,6 +176,8 @@ export class OwnLane implements LanePolicy, LaneControl {
     if (!(await this.#limiter.enter()) || !(await this.#attempt(work))) {
       // The pulls end first. Otherwise the server would deliver the released message again at once.
       await this.worker.reconciled;
+      // JetStream hands a released message to the next owner beyond its limit, which does not count direct attempts.
+      await this.#direct.ended();
       work.message.release();
     }
   }

@@ -368,6 +368,22 @@ describe("a first attempt straight from its event", () => {
     expect(attempt(it, 22)).toBeUndefined();
   });
 
+  test("keeps messages here that another pod would send at once, until it ends", async () => {
+    const it = await caseOf();
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    const direct = attempt(it, 5);
+    await quiet();
+    it.own.set(it.one, false);
+    it.news();
+    await it.hand(6);
+    expect(it.news()).toEqual([]);
+    resolve(answered(200));
+    await direct;
+    await quiet();
+    expect(it.news()).toEqual(["record delivered", "release 6"]);
+  });
+
   test("is not made while an earlier one takes long, nor after one that did", async () => {
     const it = await caseOf();
     const { answer, resolve } = hanging();
