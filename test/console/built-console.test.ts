@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { buildConsole } from "../image/files.ts";
 import { bundledPackages } from "../image/production-packages.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
@@ -16,7 +16,10 @@ let files: ReadonlyMap<string, Buffer>;
 
 beforeAll(async () => {
   folder = await temporaryFolder("console");
+  // No Node is on PATH, so that the build needs none but the one that runs it.
+  vi.stubEnv("PATH", "");
   await buildConsole(root, folder.path);
+  vi.unstubAllEnvs();
   const entries = await readdir(folder.path, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   files = new Map(

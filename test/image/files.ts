@@ -49,9 +49,11 @@ async function compile(root: string, app: string): Promise<void> {
  */
 export async function buildConsole(root: string, target: string): Promise<void> {
   const config = join(root, "console", "vite.config.ts");
+  // By this Node: the first one on PATH may be too old for a configuration in TypeScript.
   await succeed(
-    join(root, "node_modules", ".bin", "vite"),
+    process.execPath,
     [
+      join(root, "node_modules", "vite", "bin", "vite.js"),
       "build",
       "--config",
       config,
