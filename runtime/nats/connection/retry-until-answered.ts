@@ -46,7 +46,8 @@ const unavailableStatus = 503;
 
 /**
  * Repeats a step for half a minute while JetStream is unavailable. A cluster that has just started, or whose stream has
- * no leader, answers 503 for a while, or not at all. As for {@link untilAnswered}, a repetition must be harmless.
+ * no leader, answers 503 for a while, or not at all; a server that starts again has no connection yet. As for
+ * {@link untilAnswered}, a repetition must be harmless.
  * @throws the last error of the step; one of another kind at once
  */
 export async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
@@ -63,5 +64,6 @@ export async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
 
 function isUnavailable(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return error.status === unavailableStatus;
-  return error instanceof TimeoutError || (error instanceof Unanswered && error.reason === "timeout");
+  if (error instanceof Unanswered) return error.reason === "timeout" || error.reason === "disconnected";
+  return error instanceof TimeoutError;
 }

@@ -65,8 +65,10 @@ export async function ensureTopology(
   settings: StreamSettings,
   record?: Pick<StreamRecord, "read">,
 ): Promise<Layout> {
-  assertServerVersion(handle);
-  await untilAvailable(() => assertJetStream(handle));
+  await untilAvailable(async () => {
+    assertServerVersion(handle);
+    await assertJetStream(handle);
+  });
   const layout = createLayout(settings.prefix);
   const recorded = record === undefined ? noStreams : await record.read();
   if (recorded === undefined) {
@@ -146,7 +148,9 @@ async function assertNothingLost(
 }
 
 function assertServerVersion(handle: NatsConnectionHandle): void {
-  const version = handle.connection.info?.version ?? "";
+  const version = handle.connection.info?.version;
+  // The client forgets it with the connection.
+  if (version === undefined) throw new Unanswered("INFO", "disconnected");
   if (!isVersionEnough(version)) {
     throw new Error(`nats-server ${version} is too old: scheduled messages need ${serverVersionMin} or newer`);
   }

@@ -112,6 +112,16 @@ describe("the topology", () => {
     await handle.drain();
   });
 
+  test("is created although the server starts again meanwhile", async () => {
+    const handle = await connectNats(access());
+    await server.kill9();
+    await waitFor(() => !handle.isConnected(), { timeoutMs, what: "the end of the connection" });
+    const made = ensureTopology(handle, { ...testSettings.streams, prefix: "again" });
+    await server.restart();
+    expect((await made).streams.deliveries).toBe("AGAIN_DELIVERIES");
+    await handle.drain();
+  });
+
   test("is created by many pods at once without an error", async () => {
     const handles = await Promise.all([1, 2, 3].map(() => connectNats(access())));
     const streams = { ...testSettings.streams, prefix: "many" };
