@@ -104,8 +104,10 @@ describe("heliograph runtime", () => {
     expect((await postEvent(line.url, await installation.token(), eventText("evt-0"))).status).toBe(401);
     expect((await postEvent(line.url, token, eventText("evt-1"))).status).toBe(202);
     await delivered("evt-1");
-    expect((await get(`${line.admin_url}/configz`)).body).toMatchObject({
-      ready: true,
+    const configz = async () => (await get(`${line.admin_url}/configz`)).body;
+    // The line is that of the first process which serves.
+    await waitFor(async () => (await configz())["ready"] === true, { ...patience, what: "all processes" });
+    expect(await configz()).toMatchObject({
       hash: line.config_hash,
       shards: {},
       partners: 1,
