@@ -19,7 +19,7 @@ import {
 const bareName = "bare POST loop";
 
 /** Delivered by each process before a figure, so that its code is compiled as after some minutes of service. */
-const warmEvents = 10_000;
+const warmEvents = 30_000;
 
 /** For so long, a new owner of a lane makes no attempts straight from events: the partner's time limit and 5 s. */
 const takeOverMs = 16_000;
