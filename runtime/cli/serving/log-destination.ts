@@ -9,6 +9,9 @@ export interface LogDestination extends DestinationStream {
   flushed(): Promise<void>;
 }
 
+/** A destination of bytes; its types know lines of text only. */
+type ByteDestination = Omit<ReturnType<typeof pino.destination>, "write"> & { write(line: Buffer): boolean };
+
 const standardError = 2;
 /** Lines wait so long for others to be written with them; errors do not wait. */
 const gatherMs = 20;
@@ -35,8 +38,10 @@ export function createLogDestination(isShared: boolean): LogDestination {
     sync: false,
     minLength: gatheredBytes,
     maxLength: heldBytesMax,
+    // With strings, each line would be copied together with all lines that wait.
+    contentMode: "buffer",
     ...(isShared ? { minLength: wholeBytesMax / 2, maxWrite: wholeBytesMax } : {}),
-  });
+  }) as unknown as ByteDestination;
   let timer: NodeJS.Timeout | undefined;
   let waitingSinceMs: number | undefined;
   let heldBytes = 0;
@@ -45,7 +50,7 @@ export function createLogDestination(isShared: boolean): LogDestination {
     heldBytes -= bytes;
     waitingSinceMs = heldBytes > 0 ? performance.now() : undefined;
   });
-  gathered.on("drop", (line: string) => (heldBytes -= Buffer.byteLength(line)));
+  gathered.on("drop", (line: Buffer) => (heldBytes -= line.length));
   // A flush during a write does nothing, and one takes no more than `maxWrite`: what is left is flushed again.
   gathered.on("drain", () => {
     if (heldBytes <= 0) return;
@@ -67,8 +72,9 @@ export function createLogDestination(isShared: boolean): LogDestination {
   };
   const destination: LogDestination & { readonly [pino.symbols.needsMetadataGsym]: true } = {
     [pino.symbols.needsMetadataGsym]: true,
-    write: (line) => {
-      heldBytes += Buffer.byteLength(line);
+    write: (text) => {
+      const line = Buffer.from(text);
+      heldBytes += line.length;
       gathered.write(line);
       waitingSinceMs ??= performance.now();
       if ((destination.lastLevel ?? 0) >= errorLevel) flush();
