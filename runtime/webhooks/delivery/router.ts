@@ -48,9 +48,9 @@ export interface RouterDeps extends DeliveryContext {
   readonly partners: () => readonly Partner[];
 }
 
-/** Events in flight over all pods. */
-const ackPendingMax = 256;
-/** Events in flight in this pod: at most 32 MiB of bodies. */
+/** Events in flight over all pods: at most 64 MiB of bodies. */
+export const routingMax = 256;
+/** Events that this pod requests ahead. */
 const creditMax = 128;
 
 interface RoutingWork extends HeldWork {
@@ -59,12 +59,13 @@ interface RoutingWork extends HeldWork {
 
 /** Creates a router with an empty table. @param attemptDirectly makes first attempts. @default all are stored */
 export function createRouter(deps: RouterDeps, attemptDirectly: AttemptDirectly = () => undefined): Router {
+  const routeDeps = { ...deps, attemptDirectly };
   let table: RoutingTable = { partnersFor: () => [], refusedFor: () => [] };
   let pull: Pull | undefined;
   let isHeld = false;
   /** Older events were delivered to a consumer that was deleted. */
   let consumerMadeAtMs = 0;
-  const redeliveryCheck = createRedeliveryCheck(() => ackPendingMax);
+  const redeliveryCheck = createRedeliveryCheck(() => routingMax);
   const inFlight = createInFlight<RoutingWork>(
     (error, { event }) => {
       if (!deps.ending.aborted) {
@@ -85,11 +86,11 @@ export function createRouter(deps: RouterDeps, attemptDirectly: AttemptDirectly 
     inFlight.take(message, start, (work) => {
       return event.acceptedAtMs < consumerMadeAtMs
         ? recover(deps, event, routeOf(table, event)).then(() => work.message.ack())
-        : route({ ...deps, attemptDirectly }, work, routeOf(table, event), redeliveryCheck);
+        : route(routeDeps, work, routeOf(table, event), redeliveryCheck);
     });
   };
   const repair = async (): Promise<void> => {
-    consumerMadeAtMs = await deps.events.ensureRouter(ackPendingMax);
+    consumerMadeAtMs = await deps.events.ensureRouter(routingMax);
   };
   return {
     start: async () => {

@@ -1,5 +1,6 @@
 // Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
+import { routingMax } from "../delivery/router.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -25,10 +26,11 @@ interface LanesDeps {
 /** A server does not answer in time when hundreds of consumers are created at once. */
 const consumerChangesMax = 16;
 const inWorkMaxDefault = 4_096;
-/** Attempts straight from events, each of which holds its event: half of the events in flight over all pods. */
-const directMax = 128;
-/** Half of the events in flight in one pod. */
-const directHereMax = 64;
+/**
+ * Attempts straight from events over all pods, each of which holds its event: three quarters of the events in flight.
+ * Slow endpoints therefore leave a quarter for routing.
+ */
+const directMax = (routingMax * 3) / 4;
 /** Longer than the longest attempt. */
 const retireMsMax = 120_000;
 
@@ -85,7 +87,7 @@ export class Lanes {
   /** Starts and stops pulls after the ownership of lanes changed. */
   reconcile(): void {
     const { ownership } = this.#deps;
-    const places = Math.min(directHereMax, Math.floor(directMax / ownership.livePods().length));
+    const places = Math.floor(directMax / ownership.livePods().length);
     this.#common.directPlaces.resize(ownership.knowDirect() ? places : 0);
     const lanes = new Set<string>();
     for (const [key, partner] of this.#partners) {

@@ -140,14 +140,14 @@ describe("lanes of a pod", () => {
   });
 
   test.each<[string, Case["pods"], number]>([
-    ["half of the events in flight here", { live: ["pod-1"], knowDirect: true }, 64],
-    ["a share of half of those of all pods", { live: ["a", "b", "c", "d", "e"], knowDirect: true }, 25],
+    ["three quarters of the events in flight", { live: ["pod-1"], knowDirect: true }, 192],
+    ["its share of those of all pods", { live: ["a", "b", "c", "d", "e"], knowDirect: true }, 38],
     ["none beside an earlier version", { live: ["pod-1", "pod-2"], knowDirect: false }, 0],
   ])("make attempts straight from events for %s", async (_sentence, pods, expected) => {
     const it = caseOf();
     Object.assign(it.pods, pods);
     it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
-    const partners = partnersOf(["a", "b", "c", "d", "e", "f", "g"]);
+    const partners = partnersOf(Array.from({ length: 17 }, (_, place) => `p${place}`));
     it.keeper.apply(partners);
     it.keeper.start();
     await quiet();
