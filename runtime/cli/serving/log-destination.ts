@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { write, writeSync } from "node:fs";
 import { pino, type DestinationStream } from "pino";
 
 /** Buffered destination of log lines. */
@@ -9,13 +9,12 @@ export interface LogDestination extends DestinationStream {
   flushed(): Promise<void>;
 }
 
-/** A destination of bytes; its types know lines of text only. */
-type ByteDestination = Omit<ReturnType<typeof pino.destination>, "write"> & { write(line: Buffer): boolean };
-
 const standardError = 2;
 /** Lines wait so long for others to be written with them; errors do not wait. */
 const gatherMs = 20;
 const gatheredBytes = 8_192;
+/** Most bytes of one write. */
+const batchBytesMax = 65_536;
 /** A system writes so many bytes to a pipe as a whole, beside other processes. Source: POSIX, PIPE_BUF on Linux. */
 const wholeBytesMax = 4_096;
 /** Bound on lines in memory while the reader is stuck; later lines are dropped. */
@@ -24,73 +23,150 @@ const errorLevel = 50;
 const flushedMsMax = 1_000;
 /** A reader is stuck that has taken nothing for so long. */
 const stuckMs = 5_000;
+/** Pause after a reader took nothing, and during an exit. */
+const [busyPauseMs, exitPauseMs] = [100, 10];
 
 /**
  * Writes log lines to standard error in batches. A synchronous write per line costs more than making the line, and
  * would block the program when the reader is stuck. The rest is written when the process exits. `kill -9` loses the
  * lines of the last {@link gatherMs} milliseconds. With a stuck reader the process ends by SIGKILL, because an exit
- * would wait for the write.
+ * would wait for the write. Without a reader, all lines are dropped.
  * @param isShared true when other processes write to the same standard error
  */
 export function createLogDestination(isShared: boolean): LogDestination {
-  const gathered = pino.destination({
-    dest: standardError,
-    sync: false,
-    minLength: gatheredBytes,
-    maxLength: heldBytesMax,
-    // With strings, each line would be copied together with all lines that wait.
-    contentMode: "buffer",
-    ...(isShared ? { minLength: wholeBytesMax / 2, maxWrite: wholeBytesMax } : {}),
-  }) as unknown as ByteDestination;
+  const lines = new HeldLines(isShared ? wholeBytesMax : batchBytesMax);
+  const gatherBytes = isShared ? wholeBytesMax / 2 : gatheredBytes;
   let timer: NodeJS.Timeout | undefined;
-  let waitingSinceMs: number | undefined;
-  let heldBytes = 0;
+  let isWriting = false;
   let isEnding = false;
-  gathered.on("write", (bytes: number) => {
-    heldBytes -= bytes;
-    waitingSinceMs = heldBytes > 0 ? performance.now() : undefined;
-  });
-  gathered.on("drop", (line: Buffer) => (heldBytes -= line.length));
-  // A flush during a write does nothing, and one takes no more than `maxWrite`: what is left is flushed again.
-  gathered.on("drain", () => {
-    if (heldBytes <= 0) return;
-    // The timer keeps no process alive.
-    if (isEnding) flush();
-    else flushSoon();
-  });
-  process.prependListener("exit", () => {
-    if (waitingSinceMs !== undefined && performance.now() - waitingSinceMs > stuckMs)
-      process.kill(process.pid, "SIGKILL");
-  });
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    gathered.flush();
+    if (isWriting || lines.bytes === 0) return;
+    isWriting = true;
+    const batch = lines.next();
+    write(standardError, batch, 0, batch.length, null, (error, written) => {
+      isWriting = false;
+      if (error === null) lines.take(written);
+      else if (!isBusy(error)) lines.drop();
+      flushSoon(error === null ? gatherMs : busyPauseMs);
+    });
   };
-  const flushSoon = (): void => {
-    timer ??= setTimeout(flush, gatherMs).unref();
+  const flushSoon = (waitMs = gatherMs): void => {
+    if (waitMs === gatherMs && (isEnding || lines.bytes >= gatherBytes)) flush();
+    // The timer keeps no process alive.
+    else if (lines.bytes > 0) timer ??= setTimeout(flush, waitMs).unref();
   };
+  process.prependListener("exit", () => {
+    if (lines.waitedMs() > stuckMs) process.kill(process.pid, "SIGKILL");
+    // The system still finishes the write under way.
+    if (isWriting) lines.take(lines.next().length);
+    writeRest(lines);
+  });
   const destination: LogDestination & { readonly [pino.symbols.needsMetadataGsym]: true } = {
     [pino.symbols.needsMetadataGsym]: true,
-    write: (text) => {
-      const line = Buffer.from(text);
-      heldBytes += line.length;
-      gathered.write(line);
-      waitingSinceMs ??= performance.now();
+    write: (line) => {
+      lines.add(Buffer.from(line));
       if ((destination.lastLevel ?? 0) >= errorLevel) flush();
       else flushSoon();
     },
     flushed: async () => {
-      const written = new Promise<true>((resolve) => {
-        const look = (): unknown => heldBytes <= 0 && resolve(true);
-        gathered.on("write", look);
-        look();
-        isEnding = true;
-        flush();
-      });
-      const isWritten = await Promise.race([written, sleep(flushedMsMax, false, { ref: false })]);
-      if (!isWritten) waitingSinceMs = Number.NEGATIVE_INFINITY;
+      isEnding = true;
+      flush();
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const patience = setTimeout(resolve, flushedMsMax, false);
+      lines.whenEmpty(() => resolve(true));
+      if (!(await promise)) lines.giveUp();
+      clearTimeout(patience);
     },
   };
   return destination;
+}
+
+/** Lines in memory, up to {@link heldBytesMax}. */
+class HeldLines {
+  readonly #batchBytesMax: number;
+  #lines: Buffer[] = [];
+  /** The batch that is written now, without what is written already. */
+  #batch: Buffer = Buffer.alloc(0);
+  #bytes = 0;
+  /** When the reader took something, or the first line came. Undefined without lines. */
+  #waitingSinceMs: number | undefined;
+  #onEmpty: () => void = () => undefined;
+
+  constructor(batchBytesMaximum: number) {
+    this.#batchBytesMax = batchBytesMaximum;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(line: Buffer): void {
+    if (this.#bytes + line.length > heldBytesMax) return;
+    this.#lines.push(line);
+    this.#bytes += line.length;
+    this.#waitingSinceMs ??= performance.now();
+  }
+
+  /** The batch to write next: whole lines, at least one. The same until it is taken. */
+  next(): Buffer {
+    if (this.#batch.length > 0) return this.#batch;
+    let [count, bytes] = [0, 0];
+    for (const { length } of this.#lines) {
+      if (count > 0 && bytes + length > this.#batchBytesMax) break;
+      count += 1;
+      bytes += length;
+    }
+    this.#batch = Buffer.concat(this.#lines.splice(0, count), bytes);
+    return this.#batch;
+  }
+
+  /** Removes what was written of the batch. */
+  take(bytes: number): void {
+    this.#batch = this.#batch.subarray(bytes);
+    this.#bytes -= bytes;
+    this.#waitingSinceMs = this.#bytes > 0 ? performance.now() : undefined;
+    if (this.#bytes === 0) this.#onEmpty();
+  }
+
+  /** Removes everything. */
+  drop(): void {
+    this.#lines = [];
+    this.take(this.#bytes);
+  }
+
+  whenEmpty(onEmpty: () => void): void {
+    this.#onEmpty = onEmpty;
+    if (this.#bytes === 0) onEmpty();
+  }
+
+  /** Milliseconds since the reader took something; 0 without lines. */
+  waitedMs(): number {
+    return this.#waitingSinceMs === undefined ? 0 : performance.now() - this.#waitingSinceMs;
+  }
+
+  /** Treats the reader as stuck. */
+  giveUp(): void {
+    this.#waitingSinceMs = Number.NEGATIVE_INFINITY;
+  }
+}
+
+/** Writes all lines before it returns, unless the reader is gone or takes nothing for a second. */
+function writeRest(lines: HeldLines): void {
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  let tookMs = performance.now();
+  while (lines.bytes > 0 && performance.now() - tookMs < flushedMsMax) {
+    try {
+      lines.take(writeSync(standardError, lines.next()));
+      tookMs = performance.now();
+    } catch (error) {
+      if (!isBusy(error as NodeJS.ErrnoException)) return;
+      Atomics.wait(never, 0, 0, exitPauseMs);
+    }
+  }
+}
+
+function isBusy({ code }: NodeJS.ErrnoException): boolean {
+  return code === "EAGAIN" || code === "EBUSY";
 }

@@ -72,6 +72,20 @@ describe("log lines", () => {
     expect(messages(read)).toEqual(Array.from({ length: 3000 }, (_, n) => String(n)));
   });
 
+  test("keep no process that ends when its reader is gone", async () => {
+    const child = start(`process.stdout.write("started");
+      setTimeout(() => { log.info("nobody reads this"); process.exit(0); }, 300);`);
+    const ended = once(child, "exit");
+    await once(child.stdout, "data");
+    child.stderr.destroy();
+    try {
+      await waitFor(() => child.exitCode !== null, { timeoutMs: 10_000, what: "the end of the process" });
+    } finally {
+      child.kill("SIGKILL");
+    }
+    expect(await ended).toEqual([0, null]);
+  });
+
   test("without a reader neither stop the process nor keep it from ending", async () => {
     const child = start(`
       const line = "x".repeat(1000);
