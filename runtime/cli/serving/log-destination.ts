@@ -37,25 +37,32 @@ export function createLogDestination(isShared: boolean): LogDestination {
   const lines = new HeldLines(isShared ? wholeBytesMax : batchBytesMax);
   const gatherBytes = isShared ? wholeBytesMax / 2 : gatheredBytes;
   let timer: NodeJS.Timeout | undefined;
+  /** Set while a reader rests that took nothing. The timers keep no process alive. */
+  let rest: NodeJS.Timeout | undefined;
   let isWriting = false;
-  let isEnding = false;
+  /** True while a caller waits until everything is written. */
+  let isFlushing = false;
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    if (isWriting || lines.bytes === 0) return;
+    if (isWriting || rest !== undefined || lines.bytes === 0) return;
     isWriting = true;
     const batch = lines.next();
     write(standardError, batch, 0, batch.length, null, (error, written) => {
       isWriting = false;
       if (error === null) lines.take(written);
-      else if (!isBusy(error)) lines.drop();
-      flushSoon(error === null ? gatherMs : busyPauseMs);
+      else if (isBusy(error)) rest = setTimeout(resume, busyPauseMs).unref();
+      else lines.drop();
+      flushSoon();
     });
   };
-  const flushSoon = (waitMs = gatherMs): void => {
-    if (waitMs === gatherMs && (isEnding || lines.bytes >= gatherBytes)) flush();
-    // The timer keeps no process alive.
-    else if (lines.bytes > 0) timer ??= setTimeout(flush, waitMs).unref();
+  const resume = (): void => {
+    rest = undefined;
+    flush();
+  };
+  const flushSoon = (): void => {
+    if (isFlushing || lines.bytes >= gatherBytes) flush();
+    else if (lines.bytes > 0) timer ??= setTimeout(flush, gatherMs).unref();
   };
   process.prependListener("exit", () => {
     if (lines.waitedMs() > stuckMs) process.kill(process.pid, "SIGKILL");
@@ -71,13 +78,14 @@ export function createLogDestination(isShared: boolean): LogDestination {
       else flushSoon();
     },
     flushed: async () => {
-      isEnding = true;
+      isFlushing = true;
       flush();
       const { promise, resolve } = Promise.withResolvers<boolean>();
       const patience = setTimeout(resolve, flushedMsMax, false);
       lines.whenEmpty(() => resolve(true));
       if (!(await promise)) lines.giveUp();
       clearTimeout(patience);
+      isFlushing = false;
     },
   };
   return destination;

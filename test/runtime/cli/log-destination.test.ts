@@ -55,6 +55,14 @@ describe("log lines", () => {
     await once(child, "exit");
   });
 
+  test("are gathered again after a flush", async () => {
+    // No timer runs during the loop, so that only a line that was not gathered would be written before the end.
+    const child = start(`log.info("before"); await destination.flushed(); log.info("after");
+      for (const begin = performance.now(); performance.now() < begin + 200; );
+      process.kill(process.pid, "SIGKILL");`);
+    expect(messages(await text(child.stderr))).toEqual(["before"]);
+  });
+
   test.each([false, true])("come by themselves after a reader that was slow, shared: %s", async (isShared) => {
     const script = `for (let n = 0; n < 3000; n += 1) log.info({ filler: "x".repeat(500) }, String(n));
       setInterval(() => undefined, 1000);`;
