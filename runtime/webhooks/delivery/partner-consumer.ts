@@ -13,7 +13,7 @@ export function shareInFlight(maxInFlight: number, hasRetries: boolean): Readonl
 }
 
 /** Largest share of attempts straight from events among first attempts: a pod that takes a lane over waits for them. */
-const directFirstShare = 0.25;
+const directFirstShare = 0.5;
 
 /** Attempts of a partner that are made straight from events at once; none for a small `maxInFlight`. */
 export function directShare(maxInFlight: number): number {

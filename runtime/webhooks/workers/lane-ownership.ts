@@ -23,10 +23,10 @@ const beatMs = 500;
  */
 const goneAfterMs = 2_000;
 /**
- * Value of a heartbeat: the pod recovers attempts that were made straight from events. Earlier versions send none, so
- * no pod makes such attempts beside them.
+ * Value of a heartbeat: the pod recovers attempts that were made straight from events, and in a take-over leaves half of
+ * the places to them. Earlier versions send another or none, so no pod makes such attempts beside them.
  */
-const beatValue = "direct";
+const beatValue = "direct-half";
 /** Time limit of the first heartbeat. */
 const startMsMax = 30_000;
 

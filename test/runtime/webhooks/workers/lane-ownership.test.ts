@@ -58,14 +58,15 @@ describe("live pods", () => {
 });
 
 test.each([
-  ["of this version", "direct", 8_500, true],
+  ["of this version", "direct-half", 8_500, true],
+  ["of a version that leaves a quarter of the places in a take-over", "direct", 8_500, false],
   ["of an earlier version", "", 8_500, false],
   ["of an earlier version that is gone", "", 8_000, true],
 ])(
   "beside a pod %s, a pod knows whether all recover direct attempts",
   async (_sentence, value, storedAtMs, expected) => {
     let changes = 0;
-    const own = { key: "own", value: "direct", storedAtMs: 9_999 };
+    const own = { key: "own", value: "direct-half", storedAtMs: 9_999 };
     const list = async () => [own, { key: "other", value, storedAtMs }];
     const bucket = { put: async () => undefined, list, remove: async () => undefined };
     const clock = { observe: () => undefined, now: () => 10_000, errorMs: () => 0 };
