@@ -1,18 +1,20 @@
 import { parseJsonObject } from "../../json/json-object.ts";
 import { parseEvent } from "../../nats/layout.ts";
+import type { ScannedMessage } from "../../nats/messages/scanned-message.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
-import { readEvent } from "../records/event-record.ts";
+import { readRecordedEvent } from "../records/event-record.ts";
 import type { HandledNote } from "../records/handled-record.ts";
 import type { RoutedNote } from "../records/routed-note.ts";
 import { eventKeyOf, type AttemptRow, type EventKey, type EventRow } from "./rows.ts";
 
 /** The row of an event's message, which may lack its body; none for any other message. */
-export function eventRowsOf(message: StoredMessage): readonly EventRow[] {
-  const event = readEvent(message);
+export function eventRowsOf(message: ScannedMessage): readonly EventRow[] {
+  const event = readRecordedEvent(message);
   const { idhash } = parseEvent(message.subject) ?? {};
   if (event === undefined || idhash === undefined) return [];
-  const { seq, acceptedAtMs: atMs, tenant, type, producer = "", only, about = only ?? "" } = event;
+  const { seq, storedAtMs: atMs } = message;
+  const { tenant, type, producer = "", only, about = only ?? "" } = event;
   return [{ seq, atMs, tenant, type, producer, about, ...eventKeyOf(idhash) }];
 }
 
