@@ -23,8 +23,8 @@ const beatMs = 500;
  */
 const goneAfterMs = 2_000;
 /**
- * Value of a heartbeat: the pod recovers attempts that were made straight from events, and in a take-over leaves half of
- * the places to them. Earlier versions send another or none, so no pod makes such attempts beside them.
+ * Value of a heartbeat: the pod recovers attempts that were made straight from events, and leaves half of the places
+ * to them in a take-over. Earlier versions send another value or none, so no pod makes such attempts beside them.
  */
 const beatValue = "direct-half";
 /** Time limit of the first heartbeat. */
