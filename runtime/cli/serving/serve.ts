@@ -9,7 +9,6 @@ import type { Shutdown } from "../../program/shutdown.ts";
 import { StartError } from "../../program/start-error.ts";
 import { exitCodes, type ExitName } from "../exit-codes.ts";
 import { createLogDestination, type LogDestination } from "./log-destination.ts";
-import { createLogTime } from "./log-time.ts";
 import type { ServerArguments } from "./server-arguments.ts";
 
 type ServeOptions = Pick<
@@ -36,7 +35,7 @@ export interface Served {
 export async function serve(options: ServeOptions, served: Served): Promise<ExitName> {
   // Logs go to standard error, so that standard output holds only the ready line.
   const destination = createLogDestination(options.processes > 1);
-  const log = pino({ level: options.logLevel, timestamp: createLogTime(Date.now) }, destination);
+  const log = pino({ level: options.logLevel, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   // Pending work is in JetStream and survives the end.
   endOnFatal((err) => log.fatal({ err }, "fatal"), exitCodes.failed);
   try {
