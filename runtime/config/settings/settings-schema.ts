@@ -225,7 +225,11 @@ const trustedProxies = section(
       "^[A-Za-z0-9-]+$",
     ),
     certificateForm: {
-      description: "Its form: Xfcc as Envoy writes it, EscapedPem as nginx does, ClientCert by RFC 9440.",
+      description: [
+        "Its form. Xfcc: one element, from an Envoy with SANITIZE_SET; a header with more is ignored.",
+        "XfccAppend: the last element, from an Envoy with APPEND_FORWARD; a SAN that contains a comma can forge it.",
+        "EscapedPem: as nginx writes it. ClientCert: RFC 9440.",
+      ].join(" "),
       enum: certificateForms,
     },
   },

@@ -102,10 +102,13 @@ export interface TrustedProxySettings {
   readonly certificateHeader?: string;
   readonly certificateForm: CertificateForm;
 }
-/** `Xfcc`: Envoy's element list. `EscapedPem`: nginx's `$ssl_client_escaped_cert`. `ClientCert`: RFC 9440. */
+/**
+ * `Xfcc`: the single element of an Envoy that sanitizes the header. `XfccAppend`: the last element of an Envoy that
+ * appends to it. `EscapedPem`: nginx's `$ssl_client_escaped_cert`. `ClientCert`: RFC 9440.
+ */
 export type CertificateForm = (typeof certificateForms)[number];
 /** Every {@link CertificateForm}. */
-export const certificateForms = ["Xfcc", "EscapedPem", "ClientCert"] as const;
+export const certificateForms = ["Xfcc", "XfccAppend", "EscapedPem", "ClientCert"] as const;
 
 /** One trusted token issuer; its keys come from exactly one of `jwksUrl` and `jwksFile`. */
 export interface IssuerSettings {

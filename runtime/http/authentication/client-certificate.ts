@@ -20,6 +20,7 @@ interface HeaderForm {
 
 const forms: Readonly<Record<CertificateForm, HeaderForm>> = {
   Xfcc: { header: "x-forwarded-client-cert", read: ofXfcc },
+  XfccAppend: { header: "x-forwarded-client-cert", read: ofXfccAppend },
   EscapedPem: { header: "x-ssl-client-cert", read: ofEscapedPem },
   ClientCert: { header: "client-cert", read: ofClientCert },
 };
@@ -74,19 +75,34 @@ function thumbprintOf(der: Uint8Array): Thumbprint {
 }
 
 /**
- * `Hash=…;Subject="…",Hash=…`: each proxy appends an element of its own client, so the last one is the trusted proxy's
- * word.
+ * One element, as a proxy writes that sanitizes the header: `By=…;Hash=…;Subject="…";URI=…;DNS=…`. Envoy quotes neither
+ * URI nor DNS names, which the client chooses and which follow the hash. So the first hash counts, and text that could
+ * be another hash or another element invalidates the header.
  */
 function ofXfcc(value: string): Thumbprint | undefined {
-  const pair = /\s*(?<key>[A-Za-z]+)=(?<text>"(?:[^"\\]|\\.)*"|[^;,"]*)(?<end>[;,]|$)/uy;
-  let hash: string | undefined;
-  while (pair.lastIndex < value.length) {
-    const groups = pair.exec(value)?.groups;
-    if (groups === undefined) return undefined;
-    if (groups["key"]?.toLowerCase() === "hash") hash = groups["text"];
-    if (groups["end"] === "," && pair.lastIndex < value.length) hash = undefined;
-  }
-  return hash !== undefined && /^[0-9a-f]{64}$/iu.test(hash) ? Buffer.from(hash, "hex") : undefined;
+  const elements = xfccElements(value);
+  return elements?.length === 1 ? hashOf(elements[0]) : undefined;
+}
+
+/**
+ * The last element of a header to which each proxy appends its client. A client whose certificate has a URI or DNS name
+ * with a comma can forge that element, because Envoy does not quote these names.
+ */
+function ofXfccAppend(value: string): Thumbprint | undefined {
+  return hashOf(xfccElements(value)?.at(-1));
+}
+
+/** The elements of the header, with quoted texts removed; undefined if it is malformed. */
+function xfccElements(value: string): readonly string[] | undefined {
+  const unquoted = value.replaceAll(/="(?:[^"\\]|\\.)*"(?=[;,]|$)/gu, "=");
+  return unquoted.includes('"') ? undefined : unquoted.split(",");
+}
+
+/** The hash of an element that contains exactly one. */
+function hashOf(element = ""): Thumbprint | undefined {
+  const hash = /(?:^|;)\s*hash=(?<hex>[0-9a-f]{64})\s*(?:;|$)/iu.exec(element)?.groups?.["hex"];
+  const isOnly = element.match(/hash=/giu)?.length === 1;
+  return hash !== undefined && isOnly ? Buffer.from(hash, "hex") : undefined;
 }
 
 function ofEscapedPem(value: string): Thumbprint | undefined {

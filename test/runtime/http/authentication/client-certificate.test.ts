@@ -45,10 +45,34 @@ describe("the certificate of a trusted proxy's header", () => {
     expect(shown(proxies("Xfcc"), { "x-forwarded-client-cert": value })).toBe(thumbprint);
   });
 
-  test("is that of the last hop, whose word alone is the trusted proxy's", () => {
-    const value = `Hash=${"0".repeat(64)};Subject="",By=x;Hash=${thumbprint}`;
+  const victim = "ab".repeat(32);
+  const forged: readonly (readonly [string, (own: string) => string])[] = [
+    ["a URI name", (own) => `By=spiffe://mesh;Hash=${own};URI=spiffe://x;Hash=${victim}`],
+    ["a URI name with a comma", (own) => `Hash=${own};URI=spiffe://x,Hash=${victim}`],
+    ["a URI name with a comma and another key", (own) => `Hash=${own};URI=spiffe://x,By=y;Hash=${victim}`],
+    ["a DNS name in other case", (own) => `Hash=${own};URI=a;DNS=x;hAsH=${victim}`],
+    ["a name with a quote", (own) => `Hash=${own};URI=x";Hash=${victim};DNS="`],
+    ["a second header line", (own) => `Hash=${own}, Hash=${victim}`],
+    ["a hash before that of the proxy", (own) => `Hash=${victim};Hash=${own}`],
+    ["a hash inside another value", (own) => `URI=Hash=${victim};DNS=${own}`],
+    ["an element before that of the proxy", (own) => `Hash=${victim};Subject="",By=x;Hash=${own}`],
+  ];
+  test.each(forged)("is invalid if %s could be another hash", (_name, header) => {
+    expect(shown(proxies("Xfcc"), { "x-forwarded-client-cert": header(thumbprint) })).toBeUndefined();
+  });
+
+  test("is read beside a quoted subject with any text", () => {
+    const value = `Hash=${thumbprint};Subject="CN=\\";Hash=${victim},By=x";URI=`;
     expect(shown(proxies("Xfcc"), { "x-forwarded-client-cert": value })).toBe(thumbprint);
-    expect(shown(proxies("Xfcc"), { "x-forwarded-client-cert": `Hash=${thumbprint},By=x` })).toBeUndefined();
+  });
+
+  test("is that of the last hop if the settings say that proxies append", () => {
+    const value = `Hash=${"0".repeat(64)};Subject="",By=x;Hash=${thumbprint}`;
+    expect(shown(proxies("XfccAppend"), { "x-forwarded-client-cert": value })).toBe(thumbprint);
+    const invalid = [`Hash=${thumbprint},By=x`, `Hash=${thumbprint},By=x;Hash=${thumbprint};URI=y;Hash=${victim}`];
+    invalid.forEach((header) =>
+      expect(shown(proxies("XfccAppend"), { "x-forwarded-client-cert": header })).toBeUndefined(),
+    );
   });
 
   test("is read as nginx escapes it, and as load balancers do that escape less", () => {
@@ -90,9 +114,12 @@ describe("the certificate of a trusted proxy's header", () => {
     ["no base64", "ClientCert", ":!:"],
   ];
   test.each(rows)("is none for %s", (_name, form, value) => {
-    const header = { Xfcc: "x-forwarded-client-cert", EscapedPem: "x-ssl-client-cert", ClientCert: "client-cert" }[
-      form
-    ];
+    const header = {
+      Xfcc: "x-forwarded-client-cert",
+      XfccAppend: "x-forwarded-client-cert",
+      EscapedPem: "x-ssl-client-cert",
+      ClientCert: "client-cert",
+    }[form];
     expect(shown(proxies(form), { [header]: value })).toBeUndefined();
   });
 });
