@@ -68,16 +68,26 @@ function groups(part: string): readonly bigint[] {
 const specialCidrs = specialRows.map(([text, name]) => ({ text, name, cidr: parseCidr(text) }));
 const metadataCidrs = metadataRows.map(([text]) => parseCidr(text));
 
-/** True for a block that holds only addresses of instance metadata. */
+/** The well-known prefix of NAT64, behind which the last 32 bits are an IPv4 address. Source: RFC 6052 §2.1. */
+const nat64 = block(128, 0x64_ff9bn << 96n, 96);
+
+/** The IPv4 block behind NAT64's well-known prefix; undefined for any other block. */
+export function behindNat64(inner: Cidr): Cidr | undefined {
+  return contains(nat64, inner) ? block(32, inner.first & 0xff_ff_ff_ffn, inner.prefix - nat64.prefix) : undefined;
+}
+
+/** True for a block that holds only addresses of instance metadata, also behind NAT64. */
 export function isMetadata(inner: Cidr): boolean {
-  return metadataCidrs.some((outer) => outer !== undefined && contains(outer, inner));
+  const judged = behindNat64(inner) ?? inner;
+  return metadataCidrs.some((outer) => outer !== undefined && contains(outer, judged));
 }
 
 /**
  * The name of the block of special use that holds an address, such as `loopback (127.0.0.0/8)`; undefined for a public
- * address.
+ * address. Behind NAT64, the IPv4 address decides.
  */
 export function specialUse(address: Cidr): string | undefined {
-  const row = specialCidrs.find(({ cidr }) => cidr !== undefined && contains(cidr, address));
+  const judged = behindNat64(address) ?? address;
+  const row = specialCidrs.find(({ cidr }) => cidr !== undefined && contains(cidr, judged));
   return row && `${row.name} (${row.text})`;
 }

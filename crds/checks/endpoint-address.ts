@@ -1,4 +1,4 @@
-import { contains, parseCidr, specialUse } from "../networks.ts";
+import { behindNat64, contains, parseCidr, specialUse } from "../networks.ts";
 import type { WebhookPartnerEndpoint, WebhookPartnerSpec } from "../types/webhook-partner.ts";
 import { addressOf, hostOf } from "./permissions.ts";
 
@@ -28,7 +28,9 @@ function warningOf(field: string, url: string, allowCidrs: readonly string[]): r
   const address = addressOf(loopbackName.test(host) ? loopbackAddress : host);
   const use = address && specialUse(address);
   if (address === undefined || use === undefined) return [];
-  const isAllowed = allowCidrs.map(parseCidr).some((outer) => outer !== undefined && contains(outer, address));
+  const needed = [address, behindNat64(address)].filter((one) => one !== undefined);
+  const allowed = allowCidrs.map(parseCidr).filter((outer) => outer !== undefined);
+  const isAllowed = needed.every((one) => allowed.some((outer) => contains(outer, one)));
   return isAllowed
     ? []
     : [`${field} names ${host}, which is ${use}: no delivery goes there unless networks.allowCidrs holds it`];

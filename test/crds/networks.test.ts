@@ -40,14 +40,18 @@ describe("a block", () => {
     );
   });
 
-  test.each(["169.254.169.254/32", "169.254.0.0/16", "fd00:ec2::254/128", "100.100.100.200/32", "fe80::1/64"])(
-    "%s is instance metadata",
-    (text) => {
-      expect(isMetadata(cidr(text))).toBe(true);
-    },
-  );
+  test.each([
+    "169.254.169.254/32",
+    "169.254.0.0/16",
+    "fd00:ec2::254/128",
+    "100.100.100.200/32",
+    "fe80::1/64",
+    "64:ff9b::169.254.0.0/112",
+  ])("%s is instance metadata", (text) => {
+    expect(isMetadata(cidr(text))).toBe(true);
+  });
 
-  test.each(["0.0.0.0/0", "169.0.0.0/8", "100.64.0.0/10", "::/0", "10.0.0.0/8"])(
+  test.each(["0.0.0.0/0", "169.0.0.0/8", "100.64.0.0/10", "::/0", "10.0.0.0/8", "64:ff9b::/96"])(
     "%s holds more than metadata",
     (text) => {
       expect(isMetadata(cidr(text))).toBe(false);

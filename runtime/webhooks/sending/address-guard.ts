@@ -53,9 +53,27 @@ export function addressFault(guard: Guard, text: string): string | undefined {
   if (metadata !== undefined) {
     return `${text} is ${metadata}, which is never allowed`;
   }
-  const checked = carried.replaces ? carried.certain : [address, ...carried.certain];
-  const special = checked.map((one) => specialName(guard, one)).find((name) => name !== undefined);
+  const special = checkedAddresses(address, carried)
+    .map((one) => specialName(guard, one))
+    .find((name) => name !== undefined);
   return special === undefined ? undefined : `${text} is ${special}, which is not allowed`;
+}
+
+/**
+ * A public IPv4 address behind the well-known prefix of NAT64 is judged alone, because clusters with DNS64 reach every
+ * IPv4-only endpoint that way. Any other address behind the prefix needs both the prefix and itself in the allow-list.
+ */
+function checkedAddresses(address: Address, { certain, decidedBy }: CarriedIPv4): readonly Address[] {
+  switch (decidedBy) {
+    case "carried":
+      return certain;
+    case "carried if public":
+      return certain.every((one) => specialBlocks.every((block) => !blockHolds(block, one)))
+        ? certain
+        : [...certain, address];
+    case "both":
+      return [address, ...certain];
+  }
 }
 
 function metadataName(address: Address): string | undefined {
@@ -76,33 +94,40 @@ interface CarriedIPv4 {
   readonly certain: readonly Address[];
   /** Addresses that packets reach in some networks. */
   readonly possible: readonly Address[];
-  /** True when the operating system connects to the IPv4 address instead. */
-  readonly replaces: boolean;
+  readonly decidedBy: Deciding;
 }
+
+/** The addresses that decide. `carried`: the operating system connects to the IPv4 address instead. */
+type Deciding = "carried" | "carried if public" | "both";
 
 interface CarryingForm {
   readonly block: AddressBlock | undefined;
-  readonly read: (address: Address) => Omit<CarriedIPv4, "replaces">;
-  readonly replaces?: true;
+  readonly read: (address: Address) => Omit<CarriedIPv4, "decidedBy">;
+  /** @default "both" */
+  readonly decidedBy?: Deciding;
 }
 
 const lastBytes = (address: Address): Address => address.subarray(12);
 
 const carryingForms: readonly CarryingForm[] = [
-  { block: parseBlock("::ffff:0:0/96"), read: (at) => ({ certain: [lastBytes(at)], possible: [] }), replaces: true },
+  { block: parseBlock("::ffff:0:0/96"), read: lastFour, decidedBy: "carried" },
   { block: parseBlock("::/96"), read: (at) => ({ certain: [], possible: [lastBytes(at)] }) },
-  { block: parseBlock("64:ff9b::/96"), read: (at) => ({ certain: [lastBytes(at)], possible: [] }) },
+  { block: parseBlock("64:ff9b::/96"), read: lastFour, decidedBy: "carried if public" },
   { block: parseBlock("64:ff9b:1::/48"), read: (at) => ({ certain: [], possible: localNat64(at) }) },
   { block: parseBlock("2002::/16"), read: (at) => ({ certain: [at.subarray(2, 6)], possible: [] }) },
   { block: parseBlock("2001::/32"), read: (at) => ({ certain: teredo(at), possible: [] }) },
 ];
 
+function lastFour(address: Address): Omit<CarriedIPv4, "decidedBy"> {
+  return { certain: [lastBytes(address)], possible: [] };
+}
+
 function carriedIPv4(address: Address): CarriedIPv4 {
   const form = carryingForms.find(({ block }) => block !== undefined && blockHolds(block, address));
   if (form === undefined) {
-    return { certain: [], possible: [], replaces: false };
+    return { certain: [], possible: [], decidedBy: "both" };
   }
-  return { ...form.read(address), replaces: form.replaces === true };
+  return { ...form.read(address), decidedBy: form.decidedBy ?? "both" };
 }
 
 /** The address of the server, and that of the client with its bits inverted. Source: RFC 4380 §4. */

@@ -20,6 +20,8 @@ describe("a partner's URL with an address of special use", () => {
     ["https://100.64.0.1/v1", "endpoint.url names 100.64.0.1, which is shared address space (100.64.0.0/10)"],
     ["https://[::1]/v1", "endpoint.url names [::1], which is loopback (::1/128)"],
     ["https://[fd12::1]/v1", "endpoint.url names [fd12::1], which is unique local (fc00::/7)"],
+    ["https://[64:ff9b::a00:1]/v1", "endpoint.url names [64:ff9b::a00:1], which is private use (10.0.0.0/8)"],
+    ["https://[64:ff9b:1::808:808]/v1", "[64:ff9b:1::808:808], which is local-use NAT64 (64:ff9b:1::/48)"],
   ])("is accepted with a warning: %s", (url, text) => {
     expect(warnings(url)).toEqual([expect.stringContaining(text)]);
   });
@@ -37,8 +39,16 @@ describe("a partner's URL with an address of special use", () => {
     expect(warnings("https://10.1.2.3/v1", allowed("10.2.0.0/16", "fd12::/16"))).toHaveLength(1);
   });
 
+  test("behind NAT64 is meant when networks.allowCidrs holds the prefix and the IPv4 address", () => {
+    const url = "https://[64:ff9b::a00:1]/v1";
+    expect(warnings(url, allowed("64:ff9b::/96"))).toHaveLength(1);
+    expect(warnings(url, allowed("10.0.0.0/8"))).toHaveLength(1);
+    expect(warnings(url, allowed("64:ff9b::/96", "10.0.0.0/8"))).toEqual([]);
+  });
+
   test.each([
     "https://8.8.8.8/v1",
+    "https://[64:ff9b::808:808]/v1",
     "https://[2606:4700::1]/v1",
     "https://partner.example/v1",
     "https://localhost.example/v1",

@@ -33,6 +33,8 @@ describe("an address that is allowed without an allow-list", () => {
     "2003::1",
     "3ffe::1",
     "::ffff:8.8.8.8",
+    "64:ff9b::8.8.8.8",
+    "64:ff9b::808:808",
   ])("is the public IPv6 address %s", (address) => {
     expect(addressFault(strict, address)).toBeUndefined();
   });
@@ -64,8 +66,7 @@ describe("an address in a special block is refused:", () => {
     ["limited broadcast", ["255.255.255.255"]],
     ["unspecified address", ["::"]],
     ["IPv4-compatible", ["::2", "::8.8.8.8", "::127.0.0.1"]],
-    ["NAT64", ["64:ff9b::8.8.8.8"]],
-    ["local-use NAT64", ["64:ff9b:1::1", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff"]],
+    ["local-use NAT64", ["64:ff9b:1::1", "64:ff9b:1::8.8.8.8", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff"]],
     ["discard only", ["100::1"]],
     ["dummy prefix", ["100:0:0:1::1"]],
     ["Teredo", ["2001::1", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff"]],
@@ -78,7 +79,9 @@ describe("an address in a special block is refused:", () => {
     ["unique local", ["fc00::1", "fdff::1"]],
     ["site local", ["fec0::1"]],
     ["loopback", ["::ffff:127.0.0.1", "::ffff:7f00:1"]],
-    ["private use", ["::ffff:10.0.0.1"]],
+    ["private use", ["::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::ac10:1"]],
+    ["loopback", ["64:ff9b::127.0.0.1"]],
+    ["this network", ["64:ff9b::"]],
   ])("%s", (name, addresses) => {
     const faults = addresses.map((address) => addressFault(strict, address));
     expect(faults).toEqual(addresses.map((address) => expect.stringContaining(`${address} is ${name} (`) as string));
@@ -105,7 +108,6 @@ describe("an allow-list", () => {
     ["IPv6 loopback", "::1/128", "::1"],
     ["unique local addresses", "fd12::/16", "fd12::1"],
     ["an IPv4 block, for its mapped spelling too", "10.0.0.0/8", "::ffff:10.1.2.3"],
-    ["NAT64, for a public address behind it", "64:ff9b::/96", "64:ff9b::8.8.8.8"],
     ["local-use NAT64", "64:ff9b:1::/48", "64:ff9b:1::8.8.8.8"],
     ["6to4, for a public address in it", "2002::/16", "2002:808:808::1"],
   ])("opens %s", (_, block, address) => {
@@ -116,11 +118,25 @@ describe("an allow-list", () => {
   test.each([
     ["its neighbour", "10.0.0.0/24", "10.0.1.0"],
     ["what an allowed NAT64 prefix leads to", "64:ff9b::/96", "64:ff9b::10.0.0.1"],
+    ["a private block behind NAT64", "10.0.0.0/8", "64:ff9b::10.0.0.1"],
     ["what an allowed 6to4 address leads to", "2002::/16", "2002:a00:1::1"],
     ["what an allowed Teredo address leads to", "2001::/32", "2001:0:808:808:0:0:f5ff:fffe"],
     ["the IPv4 address of a mapped one by its IPv6 block", "::ffff:0:0/96", "::ffff:10.0.0.1"],
   ])("does not open %s", (_, block, address) => {
     expect(addressFault(opening(block), address)).toMatch(/not allowed$/u);
+  });
+
+  test("of a private block and of NAT64 opens the block behind NAT64", () => {
+    expect(addressFault(opening("10.0.0.0/8", "64:ff9b::/96"), "64:ff9b::10.0.0.1")).toBeUndefined();
+  });
+
+  test("that is empty treats a public address behind NAT64 as the IPv4 address in it", () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (address) => {
+        const isAllowed = addressFault(strict, address) === undefined;
+        expect(addressFault(strict, `64:ff9b::${address}`) === undefined).toBe(isAllowed);
+      }),
+    );
   });
 
   test("that does not parse allows nothing", () => {
