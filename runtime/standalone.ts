@@ -73,7 +73,7 @@ function refuseForgetfulStreams({ streams }: Settings, { config }: FolderState):
 }
 
 async function developmentIssuer({ dataFolder, log, member }: StandaloneOptions): Promise<TrustedIssuer> {
-  const open = () => openDevIssuer(dataFolder, Date.now);
+  const open = () => openDevIssuer(dataFolder);
   const development = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
   if (logsForPod(member))
     log.warn(

@@ -22,7 +22,7 @@ export interface TokenArguments {
  */
 export async function printToken(args: TokenArguments): Promise<ExitName> {
   const { dataFolder, ttlSeconds } = args;
-  const open = () => openDevIssuer(dataFolder, Date.now);
+  const open = () => openDevIssuer(dataFolder);
   const issuer = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
   const token = await issuer.sign(claimsOf(args), Date.now(), ttlSeconds);
   process.stdout.write(`${token}\n`);

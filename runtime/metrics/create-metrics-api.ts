@@ -206,11 +206,11 @@ function createParts(options: MetricsApiOptions) {
     caches = usualCaches,
   } = options;
   const stores = createStoreSet(now, createPeerClient);
-  const requests = createRequestLog(now);
+  const requests = createRequestLog(elapsed);
   const instruments = createInstruments(options.registry);
   const measurement = createMeasurement(requests, instruments, options.tracer);
   const admission = createAdmission(elapsed, pods);
-  const hits = createHitRatios(now);
+  const hits = createHitRatios(elapsed);
   const countPoints: QuerySources["countPoints"] = (counts) => {
     hits.add(counts);
     instruments.countPoints(counts);

@@ -73,7 +73,7 @@ export async function servePublic(context: ProgramContext, { engine, metrics, pr
   ]);
   const configured = settings.issuers.map((issuer) => ({
     settings: issuer,
-    keys: new KeySource(() => loadKeys(issuer), Date.now),
+    keys: new KeySource(() => loadKeys(issuer)),
   }));
   const routes = [
     meRoute({ version, partnersClaim: settings.partnersClaim }),

@@ -9,7 +9,7 @@ import {
 export interface MemorySeenStoreOptions extends SeenStoreOptions {
   /** Events remembered at most. @default 1000000 */
   readonly entriesMax?: number;
-  /** Unix milliseconds. @default the system's clock */
+  /** Unix milliseconds. @default the time at the start of the process and a monotonic clock, which no step moves */
   readonly now?: () => number;
 }
 
@@ -22,7 +22,7 @@ export interface MemorySeenStoreOptions extends SeenStoreOptions {
  */
 export function createMemorySeenStore({
   entriesMax = 1_000_000,
-  now = Date.now,
+  now = () => Math.round(performance.timeOrigin + performance.now()),
   ...common
 }: MemorySeenStoreOptions = {}): SeenStore<undefined> {
   const { keyOf, ttlSeconds } = readSeenStoreOptions(common);

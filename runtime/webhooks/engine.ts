@@ -108,7 +108,6 @@ export class WebhookEngine {
       bucket: this.#bucket("pods"),
       clock: nats.clock,
       podId,
-      localNow: deps.now ?? Date.now,
       log,
       onChange: () => this.#lanes.reconcile(),
     });

@@ -101,7 +101,7 @@ export async function startConsoleInstallation(): Promise<ConsoleInstallation> {
     const signInBy = (rules: SignInRules): void =>
       signIn.serve({ consoleOrigin: url, resource: audience, claims: { tenants: ["*"] }, ...rules });
     signInBy({});
-    const development = await openDevIssuer(data, Date.now);
+    const development = await openDevIssuer(data);
     const token = (reader: ReaderName): Promise<string> =>
       development.sign({ ...readers[reader], sub: reader }, Date.now(), tokenSeconds);
     await publishEvents(url, await token("admin"));

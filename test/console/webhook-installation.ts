@@ -96,7 +96,7 @@ async function clientOf(
   data: string,
   counts: ReadonlyMap<string, number>,
 ): Promise<Omit<WebhookInstallation, "stop">> {
-  const development = await openDevIssuer(data, Date.now);
+  const development = await openDevIssuer(data);
   const token = (reader: Claims): Promise<string> =>
     development.sign({ ...reader, sub: String(reader["client_id"]) }, Date.now(), tokenSeconds);
   const requests = (eventId: string): number => counts.get(eventId) ?? 0;

@@ -10,12 +10,18 @@ from contextlib import closing, suppress
 
 # A day at least; the default is longer than the sender retries.
 REMEMBERED_SECONDS = 8 * 86_400
+_STARTED = time.time() - time.monotonic()
+
+
+def _steady():
+    """Unix seconds that no step of the wall clock moves."""
+    return _STARTED + time.monotonic()
 
 
 class MemoryStore:
     """Remembers events in one process, until it ends: for tests, and for effects that end with the process."""
 
-    def __init__(self, entries_max=1_000_000, now=time.time):
+    def __init__(self, entries_max=1_000_000, now=_steady):
         self._entries_max, self._now = entries_max, now
         self._records, self._running, self._lock = {}, set(), threading.Lock()
 

@@ -104,7 +104,7 @@ async function localToken(url: string, { dataFolder, roles, ttlSeconds }: OpenAr
       "usage",
       `nothing has run on the data folder ${dataFolder}; name that of the server by --data`,
     );
-  const open = () => openDevIssuer(dataFolder, Date.now);
+  const open = () => openDevIssuer(dataFolder);
   const issuer = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
   const token = await issuer.sign(
     {

@@ -127,7 +127,7 @@ async function untilReady(server: Child, args: UpArguments, signal: AbortSignal)
 
 /** A file, so that no command line and no history of a shell holds the token. */
 async function writeToken(folder: string): Promise<string> {
-  const issuer = await openDevIssuer(folder, Date.now);
+  const issuer = await openDevIssuer(folder);
   const scope = "events:write webhooks:read webhooks:replay webhooks:ack webhooks:ping metrics:read admin:preview";
   const claims = { sub: "up", client_id: "up", scope, tenants: ["lumen"], roles: ["metrics-finance"] };
   const file = resolve(folder, "token");

@@ -30,7 +30,7 @@ interface DevIssuer {
  * Opens the issuer of a data folder; its key pair is made at the first opening, readable by the owner only.
  * @throws Error when the folder cannot be written or the key file is damaged
  */
-export async function openDevIssuer(dataFolder: string, now: () => number): Promise<DevIssuer> {
+export async function openDevIssuer(dataFolder: string): Promise<DevIssuer> {
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   const path = devKeyPath(dataFolder);
   const { d, ...publicJwk } = (await readKey(path)) ?? (await makeKey(path));
@@ -44,7 +44,7 @@ export async function openDevIssuer(dataFolder: string, now: () => number): Prom
         algorithms: [algorithm],
         tokenBinding: "None",
       },
-      keys: new KeySource(async () => ({ keys: [publicJwk] }), now),
+      keys: new KeySource(async () => ({ keys: [publicJwk] })),
     },
     sign: (claims, nowMs, ttlSeconds) =>
       new SignJWT({ ...claims })

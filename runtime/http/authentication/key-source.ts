@@ -30,7 +30,8 @@ export class KeySource {
   private lastError: unknown;
   private reads = 0;
 
-  constructor(load: () => Promise<JSONWebKeySet>, now: () => number) {
+  /** @param now a monotonic clock, milliseconds. @default performance.now */
+  constructor(load: () => Promise<JSONWebKeySet>, now = () => performance.now()) {
     this.load = load;
     this.now = now;
   }

@@ -24,7 +24,7 @@ interface CacheRatios {
   readonly distributed: number;
 }
 
-/** Creates empty hit ratios. @param now Unix milliseconds */
+/** Creates empty hit ratios. @param now a monotonic clock, milliseconds */
 export function createHitRatios(now: () => number): HitRatios {
   const [all, memory, distributed] = [createHitLog(now), createHitLog(now), createHitLog(now)];
   return {
@@ -53,7 +53,7 @@ interface Slice {
   miss: number;
 }
 
-/** Creates an empty log of the last five minutes. @param now Unix milliseconds */
+/** Creates an empty log of the last five minutes. @param now a monotonic clock, milliseconds */
 function createHitLog(now: () => number): HitLog {
   let logged: readonly Slice[] = [];
   const current = (): Slice => {

@@ -31,7 +31,7 @@ interface Entry {
   readonly durationMs: number;
 }
 
-/** Creates an empty log. New entries overwrite the oldest ones. */
+/** Creates an empty log. New entries overwrite the oldest ones. @param now a monotonic clock, milliseconds */
 export function createRequestLog(now: () => number): RequestLog {
   const ring: Entry[] = [];
   let next = 0;

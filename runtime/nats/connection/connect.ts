@@ -56,13 +56,10 @@ const managerTimeoutMs = 5_000;
 
 /**
  * Connects and reconnects without end.
- * @param localNow this machine's clock, Unix milliseconds. @default Date.now
+ * @param wallNow this machine's wall clock, until JetStream's is known; Unix milliseconds. @default Date.now
  * @throws Error that names the servers when none responds in time or the credentials are refused
  */
-export async function connectNats(
-  access: NatsAccess,
-  localNow: () => number = Date.now,
-): Promise<NatsConnectionHandle> {
+export async function connectNats(access: NatsAccess, wallNow: () => number = Date.now): Promise<NatsConnectionHandle> {
   const connection = await firstConnection(access);
   // No check of the account here: the errors of `ensureTopology` are clearer than the client's.
   const manager = await jetstreamManager(connection, { checkAPI: false, timeout: managerTimeoutMs });
@@ -78,7 +75,7 @@ export async function connectNats(
     manager,
     requests,
     outbox,
-    clock: createStreamClock(localNow),
+    clock: createStreamClock(wallNow),
     isConnected,
     onReconnect: (listener) => {
       listeners.add(listener);

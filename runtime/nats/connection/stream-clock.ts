@@ -1,41 +1,74 @@
-/** Times of one stored message: sent, stored by JetStream, and answered. Unix milliseconds. */
+/** Times of one stored message: sent, stored by JetStream, and answered. */
 interface ClockSample {
+  /** By {@link StreamClock.localMs}. */
   readonly sentAtMs: number;
+  /** Unix milliseconds by JetStream's clock. */
   readonly storedAtMs: number;
+  /** By {@link StreamClock.localMs}. */
   readonly answeredAtMs: number;
 }
 
-/** Estimate of JetStream's clock. Schedules and ages use it, so the clocks of pods do not matter. */
+/**
+ * Estimate of JetStream's clock. Schedules, ages and `X-Timestamp` use it, so the clocks of pods do not matter. It
+ * counts on from the last samples with a monotonic clock: a step of this machine's wall clock changes nothing.
+ */
 export interface StreamClock {
-  /** Takes a sample. Of the last 16, the one with the shortest round trip counts. */
+  /**
+   * Takes a sample. Of the last 16, the one with the shortest round trip counts. Earlier samples that contradict a new
+   * one are discarded: JetStream's clock was set, or this machine was suspended. A negative round trip is ignored.
+   */
   observe(sample: ClockSample): void;
-  /** Unix milliseconds by JetStream's clock. Before the first sample, by this machine's clock. */
+  /** Unix milliseconds by JetStream's clock. Before the first sample, by this machine's wall clock. */
   now(): number;
-  /** Offset to this machine's clock, in milliseconds. */
+  /** Milliseconds of the monotonic clock that measures the samples; only differences have a meaning. */
+  localMs(): number;
+  /** Offset of JetStream's clock to {@link localMs}, in milliseconds. */
   offsetMs(): number;
   /** Greatest error of {@link now}, in milliseconds; 0 until the first sample. */
   errorMs(): number;
 }
 
-const samplesKept = 16;
+/** A sample, as the bounds between which the offset was. */
+interface Bounds {
+  readonly roundTripMs: number;
+  readonly lowMs: number;
+  readonly highMs: number;
+  readonly atMs: number;
+}
 
-/** @param localNow this machine's clock, Unix milliseconds */
-export function createStreamClock(localNow: () => number): StreamClock {
-  const samples: { readonly roundTripMs: number; readonly offsetMs: number }[] = [];
-  let offsetMs = 0;
+const samplesKept = 16;
+/** Both clocks of a sample may be slewed by NTP at this rate. Source: adjtimex(2), 500 parts per million. */
+const driftShare = 0.001;
+/** Both clocks count whole milliseconds. */
+const countMs = 1;
+
+/**
+ * @param wallNow this machine's wall clock, Unix milliseconds
+ * @param localNow a monotonic clock, milliseconds. @default performance.now
+ */
+export function createStreamClock(wallNow: () => number, localNow = () => performance.now()): StreamClock {
+  let samples: readonly Bounds[] = [];
+  let offsetMs: number | undefined;
   let errorMs = 0;
   return {
     observe: ({ sentAtMs, storedAtMs, answeredAtMs }) => {
       const roundTripMs = answeredAtMs - sentAtMs;
-      samples.push({ roundTripMs, offsetMs: storedAtMs - (sentAtMs + roundTripMs / 2) });
-      samples.splice(0, samples.length - samplesKept);
+      if (!(roundTripMs >= 0)) return;
+      const next = { roundTripMs, lowMs: storedAtMs - answeredAtMs, highMs: storedAtMs - sentAtMs, atMs: answeredAtMs };
+      samples = [...samples.filter((sample) => isConsistent(sample, next)), next].slice(-samplesKept);
       const best = samples.reduce((a, b) => (b.roundTripMs <= a.roundTripMs ? b : a));
-      ({ offsetMs } = best);
-      // Half the round trip, and one millisecond because both clocks count whole milliseconds.
-      errorMs = best.roundTripMs / 2 + 1;
+      offsetMs = (best.lowMs + best.highMs) / 2;
+      errorMs = best.roundTripMs / 2 + countMs;
     },
-    now: () => Math.round(localNow() + offsetMs),
-    offsetMs: () => offsetMs,
+    now: () => Math.round(offsetMs === undefined ? wallNow() : localNow() + offsetMs),
+    localMs: localNow,
+    offsetMs: () => offsetMs ?? wallNow() - localNow(),
     errorMs: () => errorMs,
   };
+}
+
+/** True when one offset explains both samples. */
+function isConsistent(before: Bounds, next: Bounds): boolean {
+  const slackMs = countMs + Math.max(0, next.atMs - before.atMs) * driftShare;
+  return before.lowMs - slackMs <= next.highMs && next.lowMs <= before.highMs + slackMs;
 }

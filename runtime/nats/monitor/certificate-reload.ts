@@ -47,7 +47,9 @@ export function isStale({ changedMs, loadedMs }: Pick<ReloadTimes, "changedMs" |
 /** Whether to send a signal now: once for each change, and again each minute until the server has loaded it. */
 export function isSignalDue(times: ReloadTimes): boolean {
   const isAnnounced = times.changedMs + clockSlackMs <= times.signalledMs;
-  return isStale(times) && (!isAnnounced || times.nowMs - times.signalledMs >= repeatMs);
+  // The clock may have been set back since the last signal.
+  const sinceMs = times.nowMs - times.signalledMs;
+  return isStale(times) && (!isAnnounced || sinceMs >= repeatMs || sinceMs < 0);
 }
 
 /**

@@ -9,8 +9,6 @@ export interface LaneOwnershipDeps {
   readonly bucket: Bucket;
   readonly clock: StreamClock;
   readonly podId: string;
-  /** This machine's clock, Unix milliseconds. */
-  readonly localNow: () => number;
   readonly log: Log;
   /** Called after the set of live pods changed. */
   readonly onChange: () => void;
@@ -132,10 +130,10 @@ export class LaneOwnership {
 }
 
 /** Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream. */
-async function beat({ bucket, clock, localNow }: LaneOwnershipDeps, key: string): Promise<readonly BucketEntry[]> {
-  const sentAtMs = localNow();
+async function beat({ bucket, clock }: LaneOwnershipDeps, key: string): Promise<readonly BucketEntry[]> {
+  const sentAtMs = clock.localMs();
   await bucket.put(key, beatValue);
-  const answeredAtMs = localNow();
+  const answeredAtMs = clock.localMs();
   const entries = await bucket.list();
   const own = entries.find((entry) => entry.key === key);
   if (own !== undefined) {

@@ -107,7 +107,7 @@ describe("heliograph dev-token", () => {
 
   test("prints a token that the issuer of the same data folder verifies", async () => {
     const token = await mint("--region", "eu", "--client", "shop");
-    const { trusted } = await openDevIssuer(folder.path, Date.now);
+    const { trusted } = await openDevIssuer(folder.path);
     const authenticate = createAuthenticate([trusted], defaultSettings.claims, Date.now);
     expect(await authenticate(`Bearer ${token}`, nothingShown)).toEqual({
       client: "shop",
@@ -137,7 +137,7 @@ describe("heliograph dev-token", () => {
 
   test("prints a token that another data folder does not trust", async () => {
     const token = await mint();
-    const { trusted } = await openDevIssuer(join(folder.path, "other"), Date.now);
+    const { trusted } = await openDevIssuer(join(folder.path, "other"));
     const authenticate = createAuthenticate([trusted], defaultSettings.claims, Date.now);
     await expect(authenticate(`Bearer ${token}`, nothingShown)).rejects.toMatchObject({ code: "token_invalid" });
   });

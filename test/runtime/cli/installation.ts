@@ -86,7 +86,7 @@ export async function makeInstallation(): Promise<Installation> {
       return program;
     },
     token: async (claims = {}) => {
-      const issuer = await openDevIssuer(data, Date.now);
+      const issuer = await openDevIssuer(data);
       const scope = "events:write webhooks:read metrics:read";
       return issuer.sign({ sub: "test", tenants: ["*"], scope, ...claims }, Date.now(), 600);
     },

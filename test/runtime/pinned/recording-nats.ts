@@ -39,7 +39,7 @@ export function recordingNats(): RecordingNats {
     manager: { consumers: { add } },
     requests: { request: ask },
     outbox: { publish: note },
-    clock: { observe: () => undefined, now: () => nowMs, errorMs: () => 0, offsetMs: () => 0 },
+    clock: { observe: () => undefined, localMs: () => 0, now: () => nowMs, errorMs: () => 0, offsetMs: () => 0 },
     isConnected: () => true,
   };
   return {

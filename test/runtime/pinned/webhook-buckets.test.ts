@@ -95,7 +95,6 @@ async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
     bucket: bucketWith(buckets.pods),
     clock: nats.handle.clock,
     podId: "node-1.example/pod a",
-    localNow: now,
     log,
     onChange: () => undefined,
   });

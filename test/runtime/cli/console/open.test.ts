@@ -25,8 +25,8 @@ let off: string;
 beforeAll(async () => {
   folder = await temporaryFolder("open");
   data = join(folder.path, "data");
-  await openDevIssuer(data, Date.now);
-  await openDevIssuer(join(folder.path, "other"), Date.now);
+  await openDevIssuer(data);
+  await openDevIssuer(join(folder.path, "other"));
   [local, elsewhere, off] = await Promise.all([serve({ isLocal: true }), serve({ isLocal: false }), serve(undefined)]);
 });
 afterAll(async () => {
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 /** A server that trusts the issuer of the data folder. @param page undefined where the console is off */
 async function serve(page: { readonly isLocal: boolean } | undefined): Promise<string> {
-  const { trusted } = await openDevIssuer(data, Date.now);
+  const { trusted } = await openDevIssuer(data);
   const own = { files: undefined, settings: { enabled: true }, version: "1.2.3" };
   const app = createPublicServer({
     log: pino({ level: "silent" }),

@@ -16,7 +16,7 @@ afterEach(async () => folder.remove());
 
 describe("the development issuer", () => {
   test("opened many times at once makes one key", async () => {
-    const issuers = await Promise.all(Array.from({ length: 8 }, () => openDevIssuer(folder.path, Date.now)));
+    const issuers = await Promise.all(Array.from({ length: 8 }, () => openDevIssuer(folder.path)));
     const [first] = issuers;
     const authenticate = createAuthenticate(
       first === undefined ? [] : [first.trusted],
@@ -31,7 +31,7 @@ describe("the development issuer", () => {
   });
 
   test("issues tokens that need no binding, whatever the settings require of others", async () => {
-    const issuer = await openDevIssuer(folder.path, Date.now);
+    const issuer = await openDevIssuer(folder.path);
     const authenticate = createAuthenticate([issuer.trusted], defaultSettings.claims, Date.now, {
       tokenBinding: "Certificate",
     });
@@ -43,7 +43,7 @@ describe("the development issuer", () => {
   });
 
   test("publishes nothing private", async () => {
-    const { trusted } = await openDevIssuer(folder.path, Date.now);
+    const { trusted } = await openDevIssuer(folder.path);
     const key = await trusted.keys.getKey({ alg: "ES256" }, { payload: "", signature: "" });
     expect(key).toMatchObject({ type: "public" });
   });

@@ -69,9 +69,9 @@ test.each([
     const own = { key: "own", value: "direct-half", storedAtMs: 9_999 };
     const list = async () => [own, { key: "other", value, storedAtMs }];
     const bucket = { put: async () => undefined, list, remove: async () => undefined };
-    const clock = { observe: () => undefined, now: () => 10_000, errorMs: () => 0 };
+    const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0, errorMs: () => 0 };
     const { log } = memoryLog();
-    const deps = { bucket, clock, podId: "own", localNow: () => 10_000, log, onChange: () => (changes += 1) };
+    const deps = { bucket, clock, podId: "own", log, onChange: () => (changes += 1) };
     const ownership = new LaneOwnership(deps as unknown as LaneOwnershipDeps);
     expect(ownership.knowDirect()).toBe(false);
     await ownership.start();
@@ -87,9 +87,9 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
     if (silent >= 0) throw new Unanswered("$KV.pods", "timeout");
   };
   const bucket = { put, list: async () => [{ key: "other", storedAtMs: 8_500 }], remove: async () => undefined };
-  const clock = { observe: () => undefined, now: () => 10_000, errorMs: () => 0 };
+  const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0, errorMs: () => 0 };
   const { log } = memoryLog();
-  const deps = { bucket, clock, podId: "own", localNow: () => 10_000, log, onChange: () => undefined };
+  const deps = { bucket, clock, podId: "own", log, onChange: () => undefined };
   const ownership = new LaneOwnership(deps as unknown as LaneOwnershipDeps);
   await ownership.start();
   expect([silent, ownership.livePods()]).toEqual([-1, ["other", "own"]]);
