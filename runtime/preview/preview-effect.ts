@@ -51,7 +51,11 @@ export function resourceEffect(base: RuntimeConfig, edited: EditedConfig, access
     !isNarrowed(access) ||
     (object.startsWith(partnerPrefix) && mayNamePartner(access, object.slice(partnerPrefix.length)));
   const isWhole = access.tenants.includes(anyTenant);
-  const shown = ({ field, after }: FieldChange): FieldChange => (after === undefined ? { field } : { field, after });
+  const shown = ({ field, after, hidden = ["before"] }: FieldChange): FieldChange => ({
+    field,
+    ...(after === undefined ? {} : { after }),
+    hidden,
+  });
   return {
     added: added.filter(isVisible),
     removed: removed.filter(isVisible),

@@ -3,13 +3,18 @@ import type { RuntimeConfig } from "../../crds/config.ts";
 import { partsOf, type ConfigPart } from "../../crds/part.ts";
 import { objectName } from "./edited-config.ts";
 
-/** One field that differs. Values that may hold a credential are left out, and so are absent ones. */
+/** A value of a {@link FieldChange} that is withheld. */
+export type HiddenValue = "before" | "after";
+
+/** One field that differs. A value that is neither present nor {@link FieldChange.hidden} is not set in the resource. */
 export interface FieldChange {
   /** Path in the compiled resource, such as `retry.scheduleSeconds` or `subscriptions[all].types`. */
   readonly field: string;
   /** JSON, cut to 200 characters. */
   readonly before?: string;
   readonly after?: string;
+  /** Values that are withheld: they may contain a credential, or name other tenants. Absent if none is. */
+  readonly hidden?: readonly HiddenValue[];
 }
 
 /** One resource that differs. */
@@ -65,11 +70,13 @@ function fieldChanges(before: ConfigPart["config"], after: ConfigPart["config"])
   const fields = names.toSorted().map((field) => fieldChange(field, old.get(field), edited.get(field)));
   // A spec that differs and compiles to the same differs in its references.
   const isOther = before.specDigest !== after.specDigest;
-  return fields.length === 0 && isOther ? [{ field: references }] : fields.slice(0, fieldsMax);
+  return fields.length === 0 && isOther
+    ? [{ field: references, hidden: ["before", "after"] }]
+    : fields.slice(0, fieldsMax);
 }
 
 function fieldChange(field: string, before: string | undefined, after: string | undefined): FieldChange {
-  if (hidden.test(field)) return { field };
+  if (hidden.test(field)) return { field, hidden: ["before", "after"] };
   return {
     field,
     ...(before === undefined ? {} : { before: before.slice(0, valueCharactersMax) }),

@@ -1,6 +1,7 @@
 import { plain } from "../../../command-line/plain.ts";
 import type { OfflinePreview } from "../../preview/offline-preview.ts";
 import type { EventEffect, MatchEffect, PreviewResponse, ResourceEffect } from "../../preview/preview-job.ts";
+import type { FieldChange, HiddenValue } from "../../preview/resource-changes.ts";
 import { queryCoverage, queryLines } from "./diff-queries.ts";
 import { simulationLines, simulationNotes } from "./simulation-text.ts";
 import { escaped, markdownRow as row, tableOf, type TextForm } from "./text-table.ts";
@@ -69,7 +70,7 @@ function textLines({ added, removed, changed, refused }: ResourceEffect): readon
     ...removed.map((object) => `- ${object}`),
     ...changed.flatMap(({ object, fields }) => [
       `~ ${object}`,
-      ...fields.map(({ field, before, after }) => `    ${field}: ${changeText(before, after)}`),
+      ...fields.map((change) => `    ${change.field}: ${changeText(change)}`),
     ]),
   ];
 }
@@ -80,17 +81,18 @@ function markdownLines({ added, removed, changed, refused }: ResourceEffect): re
     ...added.map((object) => row("added", code(object), "")),
     ...removed.map((object) => row("removed", code(object), "")),
     ...changed.flatMap(({ object, fields }) =>
-      fields.map(({ field, before, after }) =>
-        row("changed", code(object), `${code(field)}: ${escaped(changeText(before, after))}`),
-      ),
+      fields.map((change) => row("changed", code(object), `${code(change.field)}: ${escaped(changeText(change))}`)),
     ),
   ];
   return ["### Effect of this edit", "", row("Change", "Resource", "Field"), row("---", "---", "---"), ...objects];
 }
 
-function changeText(before: string | undefined, after: string | undefined): string {
-  if (before === undefined && after === undefined) return "changed (value not shown)";
-  return `${before ?? "(absent)"} → ${after ?? "(absent)"}`;
+function changeText({ before, after, hidden = [] }: FieldChange): string {
+  // A server of an earlier version does not list what it withholds.
+  if (before === undefined && after === undefined && hidden.length !== 1) return "changed (values hidden)";
+  const textOf = (name: HiddenValue, value: string | undefined): string =>
+    value ?? (hidden.includes(name) ? "(hidden)" : "(not set)");
+  return `${textOf("before", before)} → ${textOf("after", after)}`;
 }
 
 function eventLines(events: MatchEffect, form: TextForm): readonly string[] {

@@ -52,7 +52,16 @@ export const previewSchemas: SchemaSet = {
     changed: list(
       object({
         object: text(),
-        fields: list(object({ field: text() }, { before: text({ description: "JSON" }), after: text() })),
+        fields: list(
+          object(
+            { field: text() },
+            {
+              before: text({ description: "JSON. Absent if the field was not set, or if hidden lists it" }),
+              after: text({ description: "JSON. Absent if the field is not set any more, or if hidden lists it" }),
+              hidden: described(list(words(["before", "after"])), "Values that you may not see"),
+            },
+          ),
+        ),
       }),
     ),
     unchanged: count,

@@ -4,7 +4,7 @@ import { allowAll } from "../../../crds/policy.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import { validateResource } from "../../../crds/validate.ts";
 import { editedConfig } from "../../../runtime/preview/edited-config.ts";
-import { configIdentity } from "../../../runtime/preview/preview-effect.ts";
+import { configIdentity, resourceEffect } from "../../../runtime/preview/preview-effect.ts";
 import { isUnchanged, resourceChanges } from "../../../runtime/preview/resource-changes.ts";
 
 /** Secrets of the installation, which no preview has. */
@@ -71,15 +71,25 @@ test("changed fields are named with both values, in the order of their names", (
 test("a header is named without its value, which may be a credential", () => {
   const { config } = edit(partner("one", { headers: [{ name: "X-Api-Key", value: "hush" }] }));
   const { changed } = resourceChanges(base, config);
-  expect(changed[0]?.fields).toEqual([{ field: "endpoint.headers.x-api-key" }]);
+  expect(changed[0]?.fields).toEqual([{ field: "endpoint.headers.x-api-key", hidden: ["before", "after"] }]);
   expect(JSON.stringify(changed)).not.toContain("hush");
 });
 
 test("another reference to a Secret is a change", () => {
   const { config } = edit(partner("one", { secret: "another" }));
   expect(resourceChanges(base, config).changed).toEqual([
-    { object: "WebhookPartner/default/one", fields: [{ field: "references" }] },
+    { object: "WebhookPartner/default/one", fields: [{ field: "references", hidden: ["before", "after"] }] },
   ]);
+});
+
+test("a value before the edit is hidden from callers of some tenants, and said to be", () => {
+  const edited = edit(partner("one", { types: ["a.b"] }));
+  const fieldsFor = (tenants: readonly string[]): unknown =>
+    resourceEffect(base, edited, { tenants }).changed.flatMap(({ fields }) => fields);
+  const [whole] = resourceChanges(base, edited.config).changed[0]?.fields ?? [];
+  expect(whole).toMatchObject({ before: expect.any(String), after: '["a.b"]' });
+  expect(fieldsFor(["*"])).toEqual([whole]);
+  expect(fieldsFor(["acme"])).toEqual([{ field: whole?.field, after: '["a.b"]', hidden: ["before"] }]);
 });
 
 test("a new partner is added and permitted, whatever its key", () => {

@@ -66,7 +66,13 @@ const preview: OfflinePreview = {
     changed: [
       {
         object: "WebhookPartner/default/acme",
-        fields: [{ field: "endpoint.url" }, { field: "retry.scheduleSeconds", before: "[5,15]", after: "[1]" }],
+        fields: [
+          { field: "endpoint.url", hidden: ["before", "after"] },
+          { field: "retry.scheduleSeconds", before: "[5,15]", after: "[1]" },
+          { field: "retry.maxAgeSeconds", after: "60", hidden: ["before"] },
+          { field: "delivery.burst", hidden: ["before"] },
+          { field: "delivery.ratePerSecond", before: "5" },
+        ],
       },
     ],
     unchanged: 4,
@@ -84,8 +90,11 @@ test("the text of a difference has one line per resource and field", () => {
     "+ WebhookPartner/default/new",
     "- QueryClassQuota/default/old",
     "~ WebhookPartner/default/acme",
-    "    endpoint.url: changed (value not shown)",
+    "    endpoint.url: changed (values hidden)",
     "    retry.scheduleSeconds: [5,15] → [1]",
+    "    retry.maxAgeSeconds: (hidden) → 60",
+    "    delivery.burst: (hidden) → (not set)",
+    "    delivery.ratePerSecond: 5 → (not set)",
     "",
   ]);
 });
@@ -93,7 +102,7 @@ test("the text of a difference has one line per resource and field", () => {
 test("the Markdown of a difference holds no markup of a resource", () => {
   const text = diffText(preview, "markdown");
   expect(text).toContain(String.raw`Conflicted: the metric x \| y belongs to \<b\>`);
-  expect(text.split("\n").filter((line) => line.startsWith("| "))).toHaveLength(7);
+  expect(text.split("\n").filter((line) => line.startsWith("| "))).toHaveLength(10);
 });
 
 test("notes name what was not compared", () => {
