@@ -5,6 +5,13 @@ interface MaskRule {
 
 const masked = "***";
 
+/** A value after its name, also in JSON inside a text. A status is no secret, as in "no Secret: 404". */
+const namedSecret = new RegExp(
+  String.raw`\b([\w-]{0,40}(?:password|passwd|secret|token|api[_-]?key))([\\"']{0,8}[=:] ?[\\"']{0,8})` +
+    String.raw`(?![45]\d\d(?![^\s"',;&)]))[^\s\\"',;&]+`,
+  "giu",
+);
+
 /**
  * Patterns of secrets in a text. No repetition is nested or unbounded before an anchor, so matching takes linear time.
  */
@@ -13,9 +20,10 @@ const rules: readonly MaskRule[] = [
   { pattern: /\b(bearer|basic) +[\w.~+/=-]+/giu, by: `$1 ${masked}` },
   { pattern: /\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/gu, by: masked },
   { pattern: /\bwhs(ec|k)_[\w+/=-]+/gu, by: masked },
-  { pattern: /(:\/\/)[^\s/@]+@/gu, by: `$1${masked}@` },
+  // A password may contain @ and /, so credentials end at the last @.
+  { pattern: /(:\/\/)(?:(?!:\/\/)[^\s"'<>]){1,512}@/gu, by: `$1${masked}@` },
   {
-    pattern: /\b([\w-]{0,40}(?:password|passwd|secret|token|api[_-]?key))(["']?[=:] ?["']?)[^\s"',;&]+/giu,
+    pattern: namedSecret,
     by: `$1$2${masked}`,
   },
 ];

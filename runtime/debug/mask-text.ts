@@ -1,20 +1,34 @@
 // The bundle for the report of a problem: its sources, masking and archive. The command is in `cli/`.
 import { hasCardNumber } from "../webhooks/events/card-numbers.ts";
 
+/** Names whose values are secret, with quotes that are escaped in JSON inside a text. */
+const secretName =
+  String.raw`(?:passw(?:or)?d|secret|token|api[_-]?key|signature|authorization|cookie)` +
+  String.raw`[\\"']{0,8}\s{0,8}[=:]\s{0,8}[\\"']{0,8}`;
+const namedSecret = new RegExp(String.raw`(?<=${secretName})[^\s\\"',;}]+`, "giu");
+
+/** Addresses of version 6 with `::`, unless they are of this machine. */
+const hextets = "[0-9a-f:]{0,39}";
+const compressedAddress = new RegExp(
+  String.raw`(?<![\w:])(?!::(?:1(?![\w:.]))?(?![\w:.]))${hextets}::(?:${hextets}(?:\d{1,3}\.){3}\d{1,3}|${hextets})`,
+  "giu",
+);
+
 /** Patterns of secrets and personal data, and what replaces them. The order matters: whole forms come before parts. */
 const rules: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [^-]+-----[^]*?(?:-----END [^-]+-----|$)/gu, "[pem]"],
   [/\beyJ[\w-]+(?:\.[\w-]*)*/gu, "[token]"],
   [/\b(?:bearer|basic|dpop) +[^\s",]+/giu, "[credentials]"],
-  [/(?<=:\/\/)[^\s/@"]{1,512}@/gu, "[credentials]@"],
+  // A password may contain @ and /, so credentials end at the last @.
+  [/(?<=:\/\/)(?:(?!:\/\/)[^\s"'<>]){1,512}@/gu, "[credentials]@"],
   [/(?<=\w:\/\/[^\s?"]{1,2048})\?[^\s"]*/gu, "?[query]"],
-  [
-    /(?<=(?:passw(?:or)?d|secret|token|api[_-]?key|signature|authorization|cookie)["']?\s*[=:]\s*["']?)[^\s"',;}]+/giu,
-    "[secret]",
-  ],
+  // The path of an endpoint may be its secret. Those of this machine are ours.
+  [/(?<=\w:\/\/(?!127\.|localhost\b|\[::1\])[^\s/?"'<>]{1,512}\/)[^\s?"'<>[\]]+/gu, "[path]"],
+  [namedSecret, "[secret]"],
   [/[^\s@"<>()]{1,64}@[^\s@"<>()]{1,255}\.[a-z]{2,}/giu, "[mail]"],
   [/\b(?!127\.)(?:\d{1,3}\.){3}\d{1,3}\b/gu, "[address]"],
   [/\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b/giu, "[address]"],
+  [compressedAddress, "[address]"],
 ];
 /** Keys and tokens are long and look random. UUIDs and words joined by `-`, `_`, `.` or `/` are not secret. */
 const longText = /[\w+/=-]{20,}/gu;

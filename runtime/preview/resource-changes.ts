@@ -6,7 +6,7 @@ import { objectName } from "./edited-config.ts";
 /** A value of a {@link FieldChange} that is withheld. */
 export type HiddenValue = "before" | "after";
 
-/** One field that differs. A value that is neither present nor {@link FieldChange.hidden} is not set in the resource. */
+/** One field that differs. A value that is neither present nor {@link FieldChange.hidden} is not set. */
 export interface FieldChange {
   /** Path in the compiled resource, such as `retry.scheduleSeconds` or `subscriptions[all].types`. */
   readonly field: string;

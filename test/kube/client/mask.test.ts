@@ -15,6 +15,17 @@ describe("a text is shown without", () => {
       'client_secret="s3cr3t" password: hunter2; api-key=k',
       'client_secret="***" password: ***; api-key=***',
     ],
+    [
+      "credentials with the characters of a path",
+      "cannot reach nats://user:p@s/s@host:4222",
+      "cannot reach nats://***@host:4222",
+    ],
+    [
+      "a named secret in JSON inside a text",
+      String.raw`"{\"password\":\"hunter2\"}"`,
+      String.raw`"{\"password\":\"***\"}"`,
+    ],
+    ["a named secret that begins with a status", "password: 404x", "password: ***"],
     ["a named secret in JSON", '{"accessToken":"abc","a":1}', '{"accessToken":"***","a":1}'],
     ["a private key", "a -----BEGIN EC PRIVATE KEY-----\nMHcCAQ\n-----END EC PRIVATE KEY----- b", "a *** b"],
     ["a private key that was cut off", "a -----BEGIN PRIVATE KEY-----\nMHcCAQ", "a ***"],
@@ -27,6 +38,8 @@ describe("a text is shown without", () => {
     const text =
       'WebhookPartner "a/one" is invalid: spec.signing.keys[0].secretRef: no Secret "one-keys" in namespace a';
     expect(mask(text)).toBe(text);
+    const statuses = "reading the Secret: 404 Not Found (secret=404), token: 401, Secret: 503";
+    expect(mask(statuses)).toBe(statuses);
   });
 });
 

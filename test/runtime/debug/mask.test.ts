@@ -7,6 +7,12 @@ describe("a text", () => {
     ["a JSON web token", "token eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl refused", "eyJ"],
     ["a bearer token", "sent Authorization: Bearer abcDEF123", "abcDEF123"],
     ["credentials in a URL", "nats://runtime:hunter2@nats:4222 is away", "hunter2"],
+    ["credentials with the characters of a path", "nats://runtime:h@nt/er2@nats:4222 is away", "er2"],
+    ["a user name without a password", "https://s3cretuser@partner.example.com failed", "s3cretuser"],
+    ["the path of an endpoint", "POST https://hooks.example.com/services/T0/B0/x1y2 failed", "x1y2"],
+    ["the path of an endpoint with a short secret", "(https://hooks.example.com:8443/hunter)", "hunter"],
+    ["a password in JSON inside a text", String.raw`body: {\"password\": \"hunter2\"}`, "hunter2"],
+    ["a password in JSON inside JSON", String.raw`{\\\"client_secret\\\":\\\"hunter2\\\"}`, "hunter2"],
     ["a query string", "GET https://partner.example.com/hook?sig=abc failed", "sig=abc"],
     ["a password", 'password="hunter2"', "hunter2"],
     ["a signing key of 64 hexadecimal digits", `key ${"0af3".repeat(16)}`, "0af30af3"],
@@ -16,6 +22,12 @@ describe("a text", () => {
     ["a card number", "payment with 4111 1111 1111 1111 failed", "4111"],
     ["a mail address", "no partner for ann@example.com", "ann@"],
     ["an address of a machine", "connect ECONNREFUSED 203.0.113.7:443", "203.0.113.7"],
+    ["a compressed address of version 6", "connect to [2001:db8::7]:443 failed", "db8"],
+    ["a compressed address without an end", "route 2001:db8:: is away", "db8"],
+    ["a compressed address without a start", "from ::7:abcd", "abcd"],
+    ["an address of version 4 in one of version 6", "from ::ffff:10.1.2.3", "10.1"],
+    ["an address of version 4 behind NAT64", "from 64:ff9b::203.0.113.7", "64:ff9b"],
+    ["a local address with its zone", "from fe80::1%eth0", "fe80"],
     ["an address of version 6", "connect to 2001:db8:0:0:0:0:0:7 failed", "2001:db8"],
   ])("keeps nothing of %s", (_, text, secret) => {
     expect(maskText(text)).not.toContain(secret);
@@ -28,6 +40,10 @@ describe("a text", () => {
     ["a route", "/v1/metrics/bulk-query"],
     ["a time", "2026-11-22T17:26:13.123Z"],
     ["a place of this machine", "http://127.0.0.1:9090/readyz"],
+    ["a place of this machine by its name", "http://localhost:9090/readyz"],
+    ["a place of this machine by version 6", "http://[::1]:9090/readyz and on [::]:9090"],
+    ["a host", "https://hooks.example.com:8443 refused"],
+    ["the time of a day", "at 17:26:13 and 17:26"],
   ])("keeps %s", (_, text) => {
     expect(maskText(text)).toBe(text);
   });
