@@ -83,6 +83,13 @@ const endpointVerified = {
   },
 } as const satisfies ReasonTable;
 
+const signingKeysUnambiguous = {
+  UnprefixedBase64: {
+    status: "False",
+    meaning: "A key of Standard Webhooks is base64 without whsec_: recipients may decode what signs as it is.",
+  },
+} as const satisfies ReasonTable;
+
 export type AcceptedReason = Exclude<keyof typeof accepted, "Pending">;
 export type ResolvedRefsReason = Exclude<keyof typeof resolvedRefs, "Pending">;
 export type ProgrammedReason = keyof typeof programmed;
@@ -99,4 +106,5 @@ export const reasons = {
   Programmed: programmed,
   Ready: ready,
   EndpointVerified: endpointVerified,
+  SigningKeysUnambiguous: signingKeysUnambiguous,
 } as const;

@@ -26,8 +26,13 @@ const prefixedKeyBytes = { min: 24, max: 64 } as const;
 const seedBytes = 32;
 const secretPrefix = "whsec_";
 const privatePrefix = "whsk_";
+/** A prefix of Standard Webhooks anywhere in a text, and in any case: behind `v1,`, a quotation mark or a name. */
+const prefixForm = /wh(?:sec|sk|pk)_/iu;
+const publicPrefixForm = /whpk_/iu;
 const base64Form = /^[A-Za-z0-9+/]+={0,2}$/u;
+const urlSafeForm = /^[A-Za-z0-9_-]+={0,2}$/u;
 const pemForm = /^-----BEGIN [A-Z ]*PRIVATE KEY-----/u;
+const anyPemForm = /^-----BEGIN /u;
 /** PKCS #8 in front of the seed of an Ed25519 key. Source: RFC 8410 §7. */
 const ed25519Pkcs8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
@@ -46,6 +51,30 @@ export function readSigningKey(
   }
 }
 
+/**
+ * Reads bytes of a published configuration as a key of a scheme. Earlier versions published some texts that
+ * {@link readSigningKey} rejects, and signed with their bytes. The key of a partner never changes with a version.
+ */
+export function readPublishedKey(scheme: SigningScheme, bytes: Buffer): ReturnType<typeof readSigningKey> {
+  const key = readSigningKey(scheme, bytes);
+  const isEarlierText = "fault" in key && scheme === "StandardWebhooks" && readPrefix(textOf(bytes)) === undefined;
+  return isEarlierText ? sharedKey(bytes) : key;
+}
+
+/**
+ * The bytes that libraries of Standard Webhooks read from a shared key without a prefix, which signs as written;
+ * undefined when they cannot read it. Source: Standard Webhooks 1.0.0, "Signature scheme".
+ */
+export function otherReading(scheme: SigningScheme, bytes: Buffer): Buffer | undefined {
+  const text = textOf(bytes);
+  if (scheme !== "StandardWebhooks" || !base64Form.test(text)) return undefined;
+  const digits = text.replaceAll("=", "").length;
+  const isWhole = digits % 4 !== 1 && (digits === text.length || text.length % 4 === 0);
+  const decoded = Buffer.from(text, "base64");
+  const { min, max } = prefixedKeyBytes;
+  return isWhole && decoded.length >= min && decoded.length <= max ? decoded : undefined;
+}
+
 /** The algorithm of a private or public key; undefined for a kind of key that no scheme supports. */
 export function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): AsymmetricAlgorithm | undefined {
   if (asymmetricKeyType === "ed25519") return "ed25519";
@@ -62,21 +91,44 @@ function sharedKey(bytes: Buffer): ReturnType<typeof readSigningKey> {
   return { fault: { reason: "KeyTooShort", message: `has ${bytes.length} bytes, fewer than ${keyBytesMin}` } };
 }
 
-/** Reads a key by its prefix `whsec_` or `whsk_`, or as PEM. Every other text is a shared key as it is. */
+/** Reads a key by its prefix `whsec_` or `whsk_`, or as PEM. Every text without either is a shared key as it is. */
 function standardKey(bytes: Buffer): ReturnType<typeof readSigningKey> {
-  const text = bytes.toString("latin1").trim();
+  const text = textOf(bytes);
+  return readPrefix(text) ?? misplacedPrefix(text) ?? sharedKey(bytes);
+}
+
+/** Reads a key whose text begins as one that every version reads; undefined for any other text. */
+function readPrefix(text: string): ReturnType<typeof readSigningKey> | undefined {
   if (text.startsWith(secretPrefix)) return prefixedKey(text.slice(secretPrefix.length));
   if (text.startsWith(privatePrefix)) return seedKey(text.slice(privatePrefix.length));
-  if (!pemForm.test(text)) return sharedKey(bytes);
+  if (!pemForm.test(text)) return undefined;
   const key = pemKey(text);
   return key?.algorithm === "ed25519"
     ? key
     : unusable("is not an Ed25519 key, the only private key type of Standard Webhooks");
 }
 
+/** The fault of a text that holds a key in a form that no library of Standard Webhooks reads as its bytes. */
+function misplacedPrefix(text: string): { readonly fault: SigningKeyFault } | undefined {
+  if (publicPrefixForm.test(text)) return unusable("is a public key (whpk_); a partner signs with whsec_ or whsk_");
+  const [prefix] = prefixForm.exec(text) ?? [];
+  if (prefix !== undefined)
+    return unusable(
+      `has other text around ${prefix.toLowerCase()}; write only ${secretPrefix} or ${privatePrefix} and base64`,
+    );
+  return anyPemForm.test(text) ? unusable("is PEM, but not a private key") : undefined;
+}
+
+function textOf(bytes: Buffer): string {
+  return bytes.toString("latin1").trim();
+}
+
 function prefixedKey(base64: string): ReturnType<typeof readSigningKey> {
   const secret = base64Form.test(base64) ? Buffer.from(base64, "base64") : undefined;
-  if (secret === undefined) return unusable(`is not base64 after ${secretPrefix}`);
+  if (secret === undefined) {
+    const hint = urlSafeForm.test(base64) ? ": it is url-safe base64; write + for - and / for _" : "";
+    return unusable(`is not base64 after ${secretPrefix}${hint}`);
+  }
   const { min, max } = prefixedKeyBytes;
   if (secret.length < min) {
     return {

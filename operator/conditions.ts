@@ -41,6 +41,8 @@ export const lastingConditions = ["Accepted", "ResolvedRefs", "Programmed", "Rea
 export const passingConditions = ["Reconciling", "Stalled"] as const;
 /** The conditions that the data plane reports. */
 export const reportedConditions = ["EndpointVerified"] as const;
+/** The conditions that are present while False and warn only: `Ready` does not depend on them. */
+export const warningConditions = ["SigningKeysUnambiguous"] as const;
 
 type LastingCondition = (typeof lastingConditions)[number];
 
@@ -66,12 +68,12 @@ const passingReasons: ReadonlySet<string> = new Set([
 export function decideConditions(facts: Facts): readonly ConditionDraft[] {
   const lasting = facts.isPaused && isUndisputed(facts) ? pausedDrafts(facts) : activeDrafts(facts);
   const ready = lasting.at(-1);
-  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready, facts), ...validationDrafts(facts)]).map(
-    (draft) => ({
-      ...draft,
-      message: capBytes(mask(draft.message), messageBytesMax),
-    }),
-  );
+  const others =
+    ready === undefined ? [] : [passingDrafts(ready, facts), validationDrafts(facts), warningDrafts(facts)];
+  return (ready === undefined ? [] : [...lasting, ...others.flat()]).map((draft) => ({
+    ...draft,
+    message: capBytes(mask(draft.message), messageBytesMax),
+  }));
 }
 
 /** Returns false for a paused object with a conflict or without a permission: its conditions show that. */
@@ -182,6 +184,14 @@ function validationDrafts({ validation, generation }: Facts): readonly Condition
   return [{ type: "EndpointVerified", status, ...validation, observedGeneration: generation }];
 }
 
+function warningDrafts({ result, generation }: Facts): readonly ConditionDraft[] {
+  const sentences = result?.ambiguousKeys ?? [];
+  if (sentences.length === 0) return [];
+  const [type, reason] = ["SigningKeysUnambiguous", "UnprefixedBase64"] as const;
+  const { status } = reasons[type][reason];
+  return [{ type, status, reason, message: sentences.join("; "), observedGeneration: generation }];
+}
+
 /** A condition with the meaning of its reason as message. */
 function of<Type extends LastingCondition>(
   type: Type,
@@ -207,7 +217,12 @@ export function withTimes(
 
 /** The operator's conditions of a status. The schema's default in a new object has no generation. */
 export function ownConditions(status: ResourceStatus | undefined): readonly Condition[] {
-  const own: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...reportedConditions]);
+  const own: ReadonlySet<string> = new Set([
+    ...lastingConditions,
+    ...passingConditions,
+    ...reportedConditions,
+    ...warningConditions,
+  ]);
   return (status?.conditions ?? []).filter(
     ({ type, observedGeneration }) => own.has(type) && observedGeneration !== undefined,
   );

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { byText } from "../crds/compile/canonical-json.ts";
 import type { HeldReason } from "../crds/config.ts";
 import type { ResourceResult } from "../crds/compile/resource-result.ts";
-import { lastingConditions, passingConditions, reportedConditions } from "./conditions.ts";
+import { lastingConditions, passingConditions, reportedConditions, warningConditions } from "./conditions.ts";
 import { kindsInOrder, type Condition, type ResourceObject } from "./resource-types.ts";
 import { version } from "./version.ts";
 
@@ -110,7 +110,12 @@ export function registerConditionMetrics(registry: Registry, objects: () => read
   });
 }
 
-const shownTypes: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...reportedConditions]);
+const shownTypes: ReadonlySet<string> = new Set([
+  ...lastingConditions,
+  ...passingConditions,
+  ...reportedConditions,
+  ...warningConditions,
+]);
 
 function known(conditions: readonly Condition[] = []): readonly Condition[] {
   return conditions.filter(({ type }) => shownTypes.has(type));

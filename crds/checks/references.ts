@@ -1,5 +1,5 @@
 import type { Resource, WebhookPartner } from "../resource.ts";
-import { readSigningKey } from "../signing-key.ts";
+import { otherReading, readSigningKey } from "../signing-key.ts";
 import {
   findEntry,
   materialOf,
@@ -27,10 +27,19 @@ export interface References {
   readonly endpoint: readonly EndpointEntry[];
   readonly problems: readonly ReferenceProblem[];
   readonly warnings: readonly string[];
+  /** A sentence for each signing key that recipients may read as other bytes. */
+  readonly ambiguousKeys: readonly string[];
 }
 
 /** The result for an object without references. */
-export const noReferences: References = { keys: [], entries: [], endpoint: [], problems: [], warnings: [] };
+export const noReferences: References = {
+  keys: [],
+  entries: [],
+  endpoint: [],
+  problems: [],
+  warnings: [],
+  ambiguousKeys: [],
+};
 
 /** Looks up what a resource refers to. */
 export function resolveReferences(resource: Resource, secrets: Secrets): References {
@@ -44,6 +53,7 @@ export function resolveReferences(resource: Resource, secrets: Secrets): Referen
         keys: found.flatMap(({ keys }) => keys),
         problems: [...found.flatMap((one) => one.problems), ...problems],
         warnings: found.flatMap(({ warnings }) => warnings),
+        ambiguousKeys: found.flatMap(({ ambiguousKeys }) => ambiguousKeys),
       };
     }
     case "MetricCatalog":
@@ -87,6 +97,7 @@ function resolveKey(resource: WebhookPartner, index: number, secrets: Secrets): 
     ...noReferences,
     keys: [{ index, ...materialOf(reference, bytes) }],
     warnings: isRaw ? lineFeedWarnings(id, bytes) : [],
+    ambiguousKeys: isRaw ? ambiguities(id, bytes, otherReading(scheme, bytes)) : [],
   };
 }
 
@@ -103,4 +114,13 @@ function keyReference({ metadata, spec }: WebhookPartner, index: number): EntryR
 /** A file that an editor saved ends with a line feed, which recipients that read the key from elsewhere do not have. */
 function lineFeedWarnings(id: string, bytes: Uint8Array): readonly string[] {
   return bytes.at(-1) === 0x0a ? [`the signing key ${id} ends with a line feed, which is part of the key`] : [];
+}
+
+/** The bytes sign as written, as in every version. Nothing tells how the recipient reads them. */
+function ambiguities(id: string, bytes: Uint8Array, decoded: Uint8Array | undefined): readonly string[] {
+  if (decoded === undefined) return [];
+  return [
+    `the signing key ${id} is base64 without whsec_: its ${bytes.length} bytes as written sign, but libraries of ` +
+      `Standard Webhooks decode it to ${decoded.length}. If the recipient decodes it, write whsec_ in front`,
+  ];
 }

@@ -28,6 +28,8 @@ export interface ResourceResult {
   readonly problems: readonly FieldProblem[];
   /** Warnings for valid values that are probably mistakes. */
   readonly warnings: readonly string[];
+  /** A sentence for each signing key that recipients may read as other bytes; also a warning. */
+  readonly ambiguousKeys: readonly string[];
   /** Present when its last good version is applied instead: start and end of that time, in Unix milliseconds. */
   readonly lastGood?: { readonly sinceMs: number; readonly untilMs: number };
   /** Reason why its events wait; absent when they do not. */
@@ -54,6 +56,7 @@ export function resultOf(
     resolvedRefs: resolvedRefsOf(evaluated),
     problems: [...evaluated.problems, ...conflicts],
     warnings: warningsOf(evaluated),
+    ambiguousKeys: evaluated.references.ambiguousKeys,
     ...insteadOf(evaluated, part),
   };
 }
@@ -90,7 +93,7 @@ function resolvedRefsOf({ fault, references: { problems } }: EvaluatedResource):
 
 function warningsOf({ resource, fault, references }: EvaluatedResource): readonly string[] {
   if (fault === "Invalid") return [];
-  return [...kindWarnings(resource), ...references.warnings];
+  return [...kindWarnings(resource), ...references.warnings, ...references.ambiguousKeys];
 }
 
 function kindWarnings(resource: Resource): readonly string[] {

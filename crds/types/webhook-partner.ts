@@ -145,8 +145,8 @@ export interface WebhookPartnerSigningKey {
   readonly id: string;
   /**
    * The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_
-   * and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of
-   * Ed25519, P-256 or P-384.
+   * and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes, which sign as written even if they are
+   * base64. HttpMessageSignatures: a key in PEM, of Ed25519, P-256 or P-384.
    */
   readonly secretRef: WebhookPartnerSigningKeySecretRef;
   /** Time in UTC after which the recipient forgets this key. */
@@ -155,8 +155,8 @@ export interface WebhookPartnerSigningKey {
 
 /**
  * The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_
- * and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of
- * Ed25519, P-256 or P-384.
+ * and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes, which sign as written even if they are
+ * base64. HttpMessageSignatures: a key in PEM, of Ed25519, P-256 or P-384.
  */
 export interface WebhookPartnerSigningKeySecretRef {
   /** Name of the Secret. */

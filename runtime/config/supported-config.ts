@@ -19,7 +19,7 @@ import {
 import type { ConfigzError } from "../../crds/configz.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
-import { readSigningKey, type SigningScheme } from "../../crds/signing-key.ts";
+import { readPublishedKey, type SigningScheme } from "../../crds/signing-key.ts";
 
 /** The supported part of a configuration, and the resources outside of it. */
 interface SupportedConfig {
@@ -240,7 +240,7 @@ function isHttpUrl(text: string): boolean {
  */
 function canSign(scheme: SigningScheme, base64: string | undefined): boolean {
   const bytes = decoded(base64);
-  return bytes.length === 0 || !isKnown("scheme", scheme) || !("fault" in readSigningKey(scheme, bytes));
+  return bytes.length === 0 || !isKnown("scheme", scheme) || !("fault" in readPublishedKey(scheme, bytes));
 }
 
 function decoded(base64: string | undefined): Buffer {

@@ -52,6 +52,17 @@ const rows: readonly Row[] = [
     ],
   },
   {
+    when: "a key of it is base64 without a prefix, which only warns",
+    facts: { ...inForce, result: { ...good, ambiguousKeys: ["the key one", "the key two"] } },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Ready@4",
+      "SigningKeysUnambiguous=False/UnprefixedBase64@4",
+    ],
+  },
+  {
     when: "it was not looked at yet",
     facts: { ...outOfForce, result: undefined, isPublished: false },
     say: [

@@ -10,4 +10,5 @@ export const goodResult: ResourceResult = {
   resolvedRefs: { status: true, reason: "ResolvedRefs", message: "there" },
   problems: [],
   warnings: [],
+  ambiguousKeys: [],
 };

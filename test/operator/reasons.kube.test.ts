@@ -191,6 +191,16 @@ const rows: readonly Row[] = [
     },
   },
   {
+    says: "its key of Standard Webhooks is base64 without a prefix",
+    kind: "WebhookPartner",
+    reaches: { Ready: "Ready", SigningKeysUnambiguous: "UnprefixedBase64" },
+    come: async ({ ns, start }) => {
+      await start();
+      await cluster.secret(ns, "partner", { hmac: Buffer.alloc(32, 1).toString("base64") });
+      await cluster.put(ns, "WebhookPartner", "it", { "signing.scheme": "StandardWebhooks" });
+    },
+  },
+  {
     says: "its store's token cannot be sent",
     kind: "MetricCatalog",
     reaches: { ResolvedRefs: "CredentialInvalid", Ready: "CredentialInvalid" },

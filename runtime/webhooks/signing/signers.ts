@@ -1,5 +1,5 @@
 import { createSecretKey } from "node:crypto";
-import { readSigningKey, type SigningScheme } from "../../../crds/signing-key.ts";
+import { readPublishedKey, type SigningScheme } from "../../../crds/signing-key.ts";
 import { isInForce, signingKeyOf, type SigningKey } from "./keys.ts";
 
 /** A signing key of a partner. */
@@ -42,7 +42,7 @@ function readSigner(
   { id, notAfterMs }: SignerConfig,
   base64: string | undefined,
 ): Signer | undefined {
-  const key = readSigningKey(scheme, Buffer.from(base64 ?? "", "base64"));
+  const key = readPublishedKey(scheme, Buffer.from(base64 ?? "", "base64"));
   if ("fault" in key) return undefined;
   // A key object signs seven times as fast as its bytes.
   const ready = "secret" in key ? { ...key, secret: createSecretKey(key.secret) } : signingKeyOf(key);

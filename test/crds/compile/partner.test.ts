@@ -127,6 +127,38 @@ describe("a compiled partner", () => {
     ]);
   });
 
+  test.each([
+    ["base64", "", 44],
+    ["base64 and a line feed", "\n", 45],
+  ])("warns of both readings when its key of Standard Webhooks is %s", (_, end, length) => {
+    const written = Buffer.from(`${keyOf(1)}${end}`);
+    const { config, results } = compiled(
+      [resourceOf("WebhookPartner", { "signing.scheme": "StandardWebhooks" })],
+      new Map([["default/partner", { hmac: written.toString("base64") }]]),
+    );
+    expect(Object.values(config.material)).toEqual([written.toString("base64")]);
+    const { ambiguousKeys, warnings } = first(results);
+    expect(ambiguousKeys).toEqual([
+      `the signing key current is base64 without whsec_: its ${length} bytes as written sign, but libraries of Standard ` +
+        "Webhooks decode it to 32. If the recipient decodes it, write whsec_ in front",
+    ]);
+    expect(warnings).toEqual(expect.arrayContaining([...ambiguousKeys]));
+  });
+
+  test("does not warn of another reading when its key has the prefix or is of another scheme", () => {
+    const results = [
+      compiled(
+        [resourceOf("WebhookPartner", { "signing.scheme": "StandardWebhooks" })],
+        new Map([["default/partner", { hmac: Buffer.from(`whsec_${keyOf(1)}`).toString("base64") }]]),
+      ),
+      compiled(
+        [resourceOf("WebhookPartner")],
+        new Map([["default/partner", { hmac: Buffer.from(keyOf(1)).toString("base64") }]]),
+      ),
+    ].map((one) => first(one.results));
+    expect(results.map(({ ambiguousKeys }) => ambiguousKeys)).toEqual([[], []]);
+  });
+
   test("has without a cluster a uid of its kind, namespace and name, and generation 1", () => {
     const secrets = new Map([...partnerSecrets, ["other/partner", { hmac: keyOf(3) }]]);
     const partnerNamed = (namespace: string) => {

@@ -3,6 +3,7 @@ import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
 import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";
 import type { PartnerConfig } from "../../../crds/config.ts";
 import type { Resource } from "../../../crds/resource.ts";
+import { readSigners } from "../../../runtime/webhooks/signing/signers.ts";
 import type { Changes } from "../valid-objects.ts";
 import { compile, createCompiler } from "../../../crds/compile/compile.ts";
 import type { ConfigPart } from "../../../crds/part.ts";
@@ -66,6 +67,29 @@ describe("an applied partner", () => {
   ])("stays as it was when %s", (_what, changes, found = gone) => {
     const { partner: now } = afterwards({}, { resources: [partner(changes, 2)], secrets: found, nowMs: 9 });
     expect(now).toEqual({ ...good, lastGoodSinceMs: 9 });
+  });
+
+  test("signs with the same bytes when a later version rejects its key by name", () => {
+    const written = Buffer.from(`v1,whsec_${keyOf(1)}`).toString("base64");
+    const found = new Map([["default/partner", { hmac: written }]]);
+    const earlier = first(compile({ resources: [partner()], secrets: found, policy: allowAll }).config.partners);
+    const signing = { ...earlier.signing, scheme: "StandardWebhooks" as const };
+    const material = { [materialOf("default/partner/hmac", written)]: written };
+    const part: ConfigPart = { kind: "WebhookPartner", config: { ...earlier, signing }, material };
+    const { config, results } = compile({
+      resources: [partner({ "signing.scheme": "StandardWebhooks" })],
+      secrets: found,
+      policy: allowAll,
+      before: { partOf: () => part, nowMs: 5, lastGoodMs },
+    });
+    const [now] = config.partners;
+    expect(now).toEqual({ ...earlier, signing, lastGoodSinceMs: 5 });
+    expect(config.material).toEqual(material);
+    expect(readSigners("StandardWebhooks", signing.keys, config.material)).toHaveLength(1);
+    expect(first(results).resolvedRefs).toMatchObject({
+      reason: "KeyUnusable",
+      message: expect.stringContaining("has other text around whsec_") as unknown,
+    });
   });
 
   test("stays as it was when a later rule made its spec invalid, until its time is over, and is held then", () => {
