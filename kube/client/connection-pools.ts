@@ -1,4 +1,5 @@
-import { Agent, type buildConnector, type Dispatcher, ProxyAgent } from "undici";
+import { overlappingConnector, type ConnectorOptions } from "../../network/undici-connector.ts";
+import { Agent, type Dispatcher, Pool, ProxyAgent } from "undici";
 import type { Credentials } from "./credentials.ts";
 
 /** Names of the pools. Calls, the Lease and watches never wait for each other's connections. */
@@ -40,13 +41,15 @@ function dispatcherOf({ connection }: Credentials, timeout: number, connections:
   const common = { allowH2: false, connections, keepAliveTimeout: keepAliveMs, headersTimeout: 0, bodyTimeout: 0 };
   switch (connection.type) {
     case "agent":
-      return new Agent({ ...common, connect: connectOptions(connection.connect, timeout) });
+      return new Agent({ ...common, connect: overlappingConnector(connectOptions(connection.connect, timeout)) });
     case "none":
-      return new Agent({ ...common, connect: connectOptions({}, timeout) });
+      return new Agent({ ...common, connect: overlappingConnector(connectOptions({}, timeout)) });
     case "proxy":
       return new ProxyAgent({
         ...common,
         uri: connection.uri,
+        clientFactory: (origin, options) =>
+          new Pool(origin, { ...options, connect: overlappingConnector(connectOptions({}, timeout)) }),
         requestTls: connectOptions(connection.requestTls, timeout),
       });
     case "socks":
@@ -55,6 +58,6 @@ function dispatcherOf({ connection }: Credentials, timeout: number, connections:
 }
 
 /** TLS options in the type of undici; the two packages type absent members differently. */
-function connectOptions(tls: object, timeout: number): buildConnector.BuildOptions {
-  return { ...tls, timeout, keepAlive: true, keepAliveInitialDelay: probeAfterMs };
+function connectOptions(tls: object, timeout: number): ConnectorOptions {
+  return { ...tls, timeout, allowH2: false, keepAliveInitialDelay: probeAfterMs };
 }

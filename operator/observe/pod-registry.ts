@@ -1,4 +1,5 @@
 import { Agent } from "undici";
+import { overlappingConnector } from "../../network/undici-connector.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
 import type { Clock } from "../../kube/clock.ts";
 import type { PodAddress } from "./endpoints.ts";
@@ -34,7 +35,7 @@ export class PodRegistry {
   readonly #options: PodRegistryOptions;
   readonly #agent = new Agent({
     connections: connectionsPerPod,
-    connect: { timeout: connectTimeoutMs },
+    connect: overlappingConnector({ timeout: connectTimeoutMs }),
     headersTimeout: 0,
     bodyTimeout: 0,
   });

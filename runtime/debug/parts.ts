@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
-import { request } from "undici";
+import { Agent, request } from "undici";
+import { overlappingConnector } from "../../network/undici-connector.ts";
 import { connectNats, type NatsAccess } from "../nats/connection/connect.ts";
 import { readStreamStates } from "../nats/streams/stream-states.ts";
 import { partBytesMax, type Part } from "./collect.ts";
@@ -7,6 +8,7 @@ import { maskLogLines, maskMetrics } from "./mask-lines.ts";
 import { maskValue } from "./mask-text.ts";
 
 const logBytesMax = 1024 * 1024;
+const connectMsMax = 5_000;
 const natsMsMax = 5_000;
 
 /** Health, configuration and metrics of one admin port. */
@@ -24,15 +26,24 @@ export function adminParts(url: string, folder: string): readonly Part[] {
 
 /** A 503 of `/readyz` is a result like another. */
 async function get(url: string, signal: AbortSignal): Promise<string> {
-  const { statusCode, body } = await request(url, { signal });
+  const dispatcher = new Agent({ connect: overlappingConnector({ timeout: connectMsMax }) });
+  try {
+    const { statusCode, body } = await request(url, { signal, dispatcher });
+    if (statusCode >= 400 && statusCode !== 503) throw new Error(`${url} answers ${statusCode}`);
+    return await textOf(url, body);
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+async function textOf(url: string, body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > partBytesMax) throw new Error(`${url} sends more than ${partBytesMax} bytes`);
     chunks.push(chunk);
   }
-  if (statusCode >= 400 && statusCode !== 503) throw new Error(`${url} answers ${statusCode}`);
   return Buffer.concat(chunks).toString();
 }
 

@@ -1,5 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
+import { withOverlappingAttempts } from "../../network/http-agent.ts";
 import { joinBody } from "./endpoints.ts";
 
 /** Which events a sender delivers again. Source: seed "Webhook Event Delivery" §4.2 and §4.3. */
@@ -148,19 +151,28 @@ type Answer =
 
 async function send(path: string, init: Init, { url, signal }: ResyncOptions): Promise<Answer> {
   const limit = AbortSignal.timeout(requestMsMax);
-  const response = await fetch(new URL(path.slice(1), `${url.replace(/\/$/u, "")}/`), {
-    ...init,
+  const response = await respond(new URL(path.slice(1), `${url.replace(/\/$/u, "")}/`), {
+    method: init.method ?? "GET",
+    body: init.body ?? "",
     headers: { ...init.headers, "content-type": "application/json" },
-    redirect: "error",
     signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
   });
-  const text = Buffer.from(await joinBody(response.body ?? emptyBody())).toString();
-  if (response.ok) return { state: JSON.parse(text) as ReplayState };
-  return { error: refusal(response.status, text), ...retryOf(response) };
+  const text = Buffer.from(await joinBody(response)).toString();
+  const { statusCode = 0 } = response;
+  if (statusCode >= 200 && statusCode <= 299) return { state: JSON.parse(text || "{}") as ReplayState };
+  return { error: refusal(statusCode, text), ...retryOf(response) };
 }
 
-async function* emptyBody(): AsyncIterable<Uint8Array> {
-  yield Buffer.from("{}");
+/** One request on a new connection, without redirects. */
+function respond(url: URL, { body, ...options }: RequestOptions & { readonly body: string }): Promise<IncomingMessage> {
+  const isSecure = url.protocol === "https:";
+  const agent = withOverlappingAttempts(isSecure ? new HttpsAgent() : new HttpAgent());
+  return new Promise((resolve, reject) => {
+    const open = isSecure ? httpsRequest : httpRequest;
+    open(url, { ...options, agent }, resolve)
+      .on("error", reject)
+      .end(body);
+  });
 }
 
 interface ErrorBody {
@@ -184,9 +196,9 @@ function refusal(status: number, text: string): ResyncError {
 }
 
 /** 409 means that the first request with this key is running. */
-function retryOf({ status, headers }: Response): { readonly retryMs?: number } {
+function retryOf({ statusCode: status = 0, headers }: IncomingMessage): { readonly retryMs?: number } {
   if (status < 500 && status !== 429 && status !== 409) return {};
-  const seconds = Number(headers.get("retry-after") ?? 1);
+  const seconds = Number(headers["retry-after"] ?? 1);
   return { retryMs: Math.min(Number.isFinite(seconds) ? Math.max(seconds, 0) * 1_000 : 1_000, retryMsMax) };
 }
 

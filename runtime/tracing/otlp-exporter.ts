@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Counter, type Registry } from "prom-client";
 import type { Logger } from "pino";
 import { Agent, request } from "undici";
+import { overlappingConnector } from "../../network/undici-connector.ts";
 import { otlpBody, type SpanSource } from "./otlp-json.ts";
 import type { EndedSpan } from "./tracer.ts";
 
@@ -72,7 +73,7 @@ export class OtlpExporter {
     const { timeoutMs } = this.#bounds;
     this.#agent = new Agent({
       connections: 1,
-      connectTimeout: timeoutMs,
+      connect: overlappingConnector({ timeout: timeoutMs }),
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
       maxResponseSize: answerBytesMax,

@@ -1,8 +1,8 @@
 /**
  * The rooms of the product, in the order in which they build on each other: `room < other rooms that it may import`. A
  * room is a folder with everything below it, or a file that stands beside folders; a file belongs to the room with the
- * longest name. Names after `<` stand in `runtime/` unless they begin with `command-line/`, `crds/`, `kube/` or
- * `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
+ * longest name. Names after `<` stand in `runtime/` unless they begin with `command-line/`, `crds/`, `kube/`,
+ * `network/` or `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
  */
 const table = `
   command-line/
@@ -26,11 +26,12 @@ const table = `
       crds/types/ crds/resource.ts crds/checks/ crds/validate.ts
   crds/configz.ts < crds/reasons.ts crds/resource.ts
   crds/shards/ < crds/config.ts crds/material.ts crds/resource.ts crds/compile/
+  network/
   kube/backoff.ts
   kube/clock.ts
   kube/metrics.ts
   kube/outage.ts < kube/clock.ts
-  kube/client/ < kube/backoff.ts kube/clock.ts kube/outage.ts
+  kube/client/ < network/ kube/backoff.ts kube/clock.ts kube/outage.ts
   kube/micro-time.ts
   kube/events/ < kube/clock.ts kube/metrics.ts kube/client/ kube/micro-time.ts
   kube/queue/ < kube/backoff.ts kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/
@@ -39,7 +40,7 @@ const table = `
   kube/lease/ < kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/ kube/micro-time.ts
   operator/resource-types.ts < crds/ kube/
   operator/inventory/ < crds/ kube/ operator/resource-types.ts
-  operator/observe/ < crds/ kube/
+  operator/observe/ < crds/ kube/ network/
   operator/conditions.ts < crds/ kube/ operator/resource-types.ts operator/observe/
   operator/version.ts
   operator/metrics.ts < crds/ operator/resource-types.ts operator/conditions.ts operator/version.ts
@@ -66,7 +67,7 @@ const table = `
       operator/main.ts
   console/
   runtime/bounds/
-  runtime/tracing/
+  runtime/tracing/ < network/
   runtime/pods/
   runtime/errors/
   runtime/json/ < errors/
@@ -87,7 +88,7 @@ const table = `
   runtime/stores/store-error.ts
   runtime/stores/limits/ < stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/
-  runtime/stores/prometheus/ < crds/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
+  runtime/stores/prometheus/ < crds/ network/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
   runtime/stores/peer/ < crds/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/
   runtime/stores/store.ts <
       crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/ stores/peer/
@@ -98,9 +99,9 @@ const table = `
   runtime/webhooks/log.ts
   runtime/webhooks/events/ < crds/ errors/ json/ config/settings/
   runtime/webhooks/signing/ < crds/
-  runtime/recipient/ < crds/ webhooks/signing/
+  runtime/recipient/ < crds/ network/ webhooks/signing/
   runtime/webhooks/settlement/ < crds/
-  runtime/webhooks/sending/ < crds/ bounds/ webhooks/settlement/
+  runtime/webhooks/sending/ < crds/ network/ bounds/ webhooks/settlement/
   runtime/webhooks/partners/ <
       crds/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/signing/
       webhooks/sending/
@@ -235,7 +236,7 @@ const table = `
       crds/ bounds/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/log.ts webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
       webhooks/history/ webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
-  runtime/http/authentication/ < bounds/ errors/ config/settings/ metrics/authorization/
+  runtime/http/authentication/ < network/ bounds/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ <
       crds/ webhooks/events/ webhooks/settlement/ webhooks/history/ webhooks/replay/ webhooks/live/ metrics/request/
@@ -258,7 +259,7 @@ const table = `
       prometheus/ preview/ http/authentication/ http/server/ http/routes/
   runtime/processes/ <
       crds/ tracing/ pods/ nats/connection/ webhooks/workers/ http/server/ program/
-  runtime/debug/ < nats/connection/ nats/streams/ webhooks/events/
+  runtime/debug/ < network/ nats/connection/ nats/streams/ webhooks/events/
   runtime/demo/ < nats/child/ recipient/
   runtime/main.ts <
       crds/ kube/ version.ts config/settings/ config/config-source.ts config/folder/ config/kubernetes/ nats/connection/
@@ -266,13 +267,14 @@ const table = `
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   runtime/open-pod.ts < program/ processes/ main.ts standalone.ts
   runtime/cli/ <
-      command-line/ crds/ kube/ bounds/ errors/ version.ts config/yaml/ config/folder/ nats/connection/ metrics/request/
+      command-line/ crds/ kube/ network/ bounds/ errors/ version.ts config/yaml/ config/folder/ nats/connection/
+      metrics/request/
       http/authentication/ migration/ program/ processes/ debug/ main.ts standalone.ts open-pod.ts
       webhooks/events/ webhooks/signing/ webhooks/settlement/ recipient/ preview/ demo/ metrics/query-effect.ts
       metrics/rules/
 `;
 
-const isOutside = /^(?:command-line|crds|kube|operator)\//u;
+const isOutside = /^(?:command-line|crds|kube|network|operator)\//u;
 
 /** Each room with those that it may import, in the order of the table. */
 export const rooms: ReadonlyMap<string, readonly string[]> = new Map(

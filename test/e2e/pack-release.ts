@@ -11,6 +11,7 @@ const packedPaths = [
   "command-line",
   "crds",
   "kube",
+  "network",
   "operator",
   "runtime",
   "Dockerfile",

@@ -18,7 +18,17 @@ export function krewArchive(version: string): string {
 export async function writeKrewFiles(compiled: string, work: string): Promise<void> {
   const folder = join(work, krewFolder);
   await mkdir(folder, { recursive: true });
-  for (const name of ["bin", "command-line", "crds", "kube", "node_modules", "runtime", "package.json", "LICENSE"])
+  for (const name of [
+    "bin",
+    "command-line",
+    "crds",
+    "kube",
+    "network",
+    "node_modules",
+    "runtime",
+    "package.json",
+    "LICENSE",
+  ])
     await cp(join(compiled, name), join(folder, name), { recursive: true });
   await chmod(join(folder, entry), programMode);
 }

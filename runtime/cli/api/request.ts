@@ -1,4 +1,5 @@
-import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage } from "node:http";
+import { withOverlappingAttempts } from "../../../network/http-agent.ts";
 import type { ApiConnection } from "./connection.ts";
 import { refusalOf, unreachable, type ApiResponse } from "./api-error.ts";
 
@@ -77,17 +78,29 @@ async function exchange(
 }
 
 function open(
-  { url, serverName }: ApiConnection,
+  connection: ApiConnection,
   { method = "GET", path, query = {} }: ApiRequest,
   headers: Readonly<Record<string, string>>,
 ): ClientRequest {
+  const { url, serverName } = connection;
   const target = new URL(url + path);
   for (const [name, value] of Object.entries(query))
     for (const text of [value ?? []].flat()) target.searchParams.append(name, String(text));
-  const options = { method, headers, ...(serverName === undefined ? {} : { servername: serverName }) };
+  const agent = agentOf(connection, target.protocol);
+  const options = { method, headers, agent, ...(serverName === undefined ? {} : { servername: serverName }) };
   // An import would read each export, and so load a client of WebSockets.
   if (target.protocol === "https:") return process.getBuiltinModule("node:https").request(target, options);
   return process.getBuiltinModule("node:http").request(target, options);
+}
+
+/** Kept connections, which end with their {@link ApiConnection}. */
+const agents = new WeakMap<ApiConnection, Agent>();
+
+function agentOf(connection: ApiConnection, protocol: string): Agent {
+  const { Agent: AgentOf } = process.getBuiltinModule(protocol === "https:" ? "node:https" : "node:http");
+  const agent = agents.get(connection) ?? withOverlappingAttempts(new AgentOf({ keepAlive: true }));
+  agents.set(connection, agent);
+  return agent;
 }
 
 function bodyOf(body: object | undefined): Buffer | undefined {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { JSONWebKeySet } from "jose";
 import { Agent, request } from "undici";
+import { overlappingConnector } from "../../../network/undici-connector.ts";
 import type { IssuerSettings } from "../../config/settings/settings.ts";
 
 const keySetBytesMax = 1024 * 1024;
@@ -22,21 +23,17 @@ function isKeySet(value: unknown): value is JSONWebKeySet {
 /** Reads a URL without following redirects: the settings name the trusted place. */
 async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSettings): Promise<string> {
   // Both files change while the program runs: the token of a pod is valid for an hour.
-  const agent =
-    jwksCaFile === undefined ? undefined : new Agent({ connect: { ca: await readFile(jwksCaFile, "utf8") } });
+  const trusted = jwksCaFile === undefined ? {} : { ca: await readFile(jwksCaFile, "utf8") };
+  const agent = new Agent({ connect: overlappingConnector({ timeout: fetchTimeoutMs, ...trusted }) });
   try {
     const headers =
       jwksTokenFile === undefined ? {} : { authorization: `Bearer ${(await readFile(jwksTokenFile, "utf8")).trim()}` };
     const signal = AbortSignal.timeout(fetchTimeoutMs);
-    const { statusCode, body } = await request(url, {
-      signal,
-      headers,
-      ...(agent === undefined ? {} : { dispatcher: agent }),
-    });
+    const { statusCode, body } = await request(url, { signal, headers, dispatcher: agent });
     if (statusCode !== 200) throw new Error(`${url} returned the status ${statusCode}`);
     return await boundedText(url, body);
   } finally {
-    await agent?.destroy();
+    await agent.destroy();
   }
 }
 

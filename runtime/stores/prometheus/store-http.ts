@@ -1,5 +1,6 @@
 import { Pool, type Dispatcher } from "undici";
 import type { PrometheusConfig } from "../../../crds/config.ts";
+import { overlappingConnector } from "../../../network/undici-connector.ts";
 import { parseResponse, type ApiResponse } from "./api-response.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { PointGrid } from "./matrix.ts";
@@ -84,7 +85,7 @@ export function openPool(
     connections: connectionsMax,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
-    connect: { timeout: connectTimeoutMs, ...tls },
+    connect: overlappingConnector({ timeout: connectTimeoutMs, ...tls }),
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   });

@@ -1,8 +1,9 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
-import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
-import { connect as connectTls, TLSSocket } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { buildConnector } from "undici";
+import { dial, DialTimeout } from "../../../network/dial.ts";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addressFault, type Guard } from "./address-guard.ts";
 import type { FailureReason } from "../settlement/outcome.ts";
@@ -49,7 +50,6 @@ export class ConnectFault extends Error {
 
 /** Servers whose newest TLS session is cached. */
 const sessionsMax = 256;
-const tcpKeepAliveMs = 60_000;
 /**
  * In TLS 1.3, the server checks the client's certificate after the handshake has ended for the client. A session ticket
  * shows that the server accepted it. Without a ticket, a connection that is still open after this time is used.
@@ -94,17 +94,11 @@ async function open(
   target: buildConnector.Options,
   trace: ConnectionTrace,
 ): Promise<Socket> {
-  const startedAtMs = performance.now();
+  const endsAtMs = performance.now() + options.timeoutMs;
+  const restMs = (): number => Math.max(1, endsAtMs - performance.now());
   const addresses = await allowedAddresses(options, target.hostname, trace);
-  const restMs = Math.max(1, options.timeoutMs - (performance.now() - startedAtMs));
-  const socket = openSocket(options.tls, sessions, target, addresses);
-  // The ticket may arrive with the end of the handshake, so the listener is added before.
-  const ticket = new Promise<void>((resolve) => socket.once("session", () => resolve()));
-  await established(socket, target, restMs, trace);
-  if (options.tls.cert !== undefined && socket instanceof TLSSocket && socket.getProtocol() === "TLSv1.3") {
-    await accepted(socket, target.hostname, ticket);
-  }
-  return socket;
+  const socket = await openTcp(target, addresses, restMs(), trace);
+  return target.protocol === "https:" ? openTls(options.tls, sessions, target, socket, restMs(), trace) : socket;
 }
 
 async function allowedAddresses(
@@ -143,74 +137,62 @@ async function lookedUp(resolve: Resolver, host: string, timeoutMs: number): Pro
   }
 }
 
-function openSocket(
+async function openTcp(
+  { hostname, port, protocol }: buildConnector.Options,
+  addresses: readonly string[],
+  timeoutMs: number,
+  trace: ConnectionTrace,
+): Promise<Socket> {
+  const startedAtMs = performance.now();
+  try {
+    return await dial({ addresses, port: portOf(port, protocol), timeoutMs });
+  } catch (error) {
+    throw error instanceof DialTimeout ? lateFault(hostname, "connect") : asFault("connect", hostname, error);
+  } finally {
+    trace.connectMs = performance.now() - startedAtMs;
+  }
+}
+
+function portOf(port: string, protocol: string): number {
+  return Number(port || (protocol === "https:" ? "443" : "80"));
+}
+
+async function openTls(
   identity: TlsIdentity,
   sessions: BoundedMap<string, Buffer>,
   { hostname, port, protocol }: buildConnector.Options,
-  addresses: readonly string[],
-): Socket {
-  const isTls = protocol === "https:";
-  const common = {
-    host: hostname,
-    port: Number(port || (isTls ? "443" : "80")),
-    lookup: pinned(addresses),
-    autoSelectFamily: true,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: tcpKeepAliveMs,
-  };
-  if (!isTls) {
-    return connectTcp(common);
-  }
-  const name = `${hostname}:${common.port}`;
+  tcp: Socket,
+  timeoutMs: number,
+  trace: ConnectionTrace,
+): Promise<Socket> {
+  const startedAtMs = performance.now();
+  const name = `${hostname}:${portOf(port, protocol)}`;
   const session = sessions.get(name);
-  return connectTls({
-    ...common,
+  const socket = connectTls({
+    socket: tcp,
     ...identity,
     ...(session === undefined ? {} : { session }),
     // A name in the handshake has no trailing dot and is never an address. Source: RFC 6066 §3.
     servername: isIP(hostname) === 0 ? hostname.replace(/\.$/u, "") : "",
+    host: hostname,
     ALPNProtocols: ["http/1.1"],
   }).on("session", (next) => sessions.set(name, next));
+  // The ticket may arrive with the end of the handshake, so the listener is added before.
+  const ticket = new Promise<void>((resolve) => socket.once("session", () => resolve()));
+  await established(socket, hostname, timeoutMs);
+  trace.tlsMs = performance.now() - startedAtMs;
+  if (identity.cert !== undefined && socket.getProtocol() === "TLSv1.3") {
+    await accepted(socket, hostname, ticket);
+  }
+  return socket;
 }
 
-/** A look-up that returns only the checked addresses. */
-function pinned(addresses: readonly string[]): LookupFunction {
-  const records = addresses.map((address) => ({ address, family: isIP(address) }));
-  return (_host, { all }, callback) => {
-    const [first] = records;
-    if (all === true || first === undefined) {
-      callback(null, records);
-    } else {
-      callback(null, first.address, first.family);
-    }
-  };
-}
-
-/** Resolves when the connection can carry a request. */
-async function established(
-  socket: Socket,
-  { hostname, protocol }: buildConnector.Options,
-  timeoutMs: number,
-  trace: ConnectionTrace,
-): Promise<void> {
-  const isTls = protocol === "https:";
-  let phase: "connect" | "tls" = "connect";
-  let phaseStartedAtMs = performance.now();
+/** Resolves when the handshake has ended. */
+async function established(socket: TLSSocket, host: string, timeoutMs: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
-      socket.destroy(new ConnectFault("connect_timeout", `${hostname}: no ${phase} in time`));
-    }, timeoutMs);
-    socket.once("connect", () => {
-      trace.connectMs = performance.now() - phaseStartedAtMs;
-      phaseStartedAtMs = performance.now();
-      phase = "tls";
-    });
-    socket.once(isTls ? "secureConnect" : "connect", () => {
+    const timer = setTimeout(() => socket.destroy(lateFault(host, "tls")), timeoutMs);
+    socket.once("secureConnect", () => {
       clearTimeout(timer);
-      if (isTls) {
-        trace.tlsMs = performance.now() - phaseStartedAtMs;
-      }
       resolve();
     });
     // Without this listener, an error before the HTTP client listens would end the process.
@@ -218,9 +200,13 @@ async function established(
       clearTimeout(timer);
       // The HTTP client would report the end of the connection that follows an alert, not the alert.
       socket.destroy();
-      reject(asFault(phase, hostname, error));
+      reject(asFault("tls", host, error));
     });
   });
+}
+
+function lateFault(host: string, phase: "connect" | "tls"): ConnectFault {
+  return new ConnectFault("connect_timeout", `${host}: no ${phase} in time`);
 }
 
 /** Resolves when the server has accepted the client certificate, or has not refused it in time. */

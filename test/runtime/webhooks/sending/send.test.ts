@@ -17,6 +17,7 @@ import {
   type SendRequest,
 } from "../../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback, type Loopback } from "../../../support/loopback.ts";
+import { startFrozenServer } from "../../../network/frozen-server.ts";
 import { selfSignedCertificate } from "../../../support/tls/self-signed-certificate.ts";
 
 const body = new TextEncoder().encode('{"event_id":"evt_1","attempt":1}');
@@ -449,6 +450,16 @@ describe("names", () => {
     const server = await serve(ok);
     const sender = newSender({ resolve: async () => ["127.0.0.9", "127.0.0.1"] });
     expect(await sender.send(requestTo(at(server)))).toMatchObject({ status: 200 });
+  });
+
+  test("use an address with a slow handshake when every other one refuses (RFC 8305 §5)", async () => {
+    const slow = await startFrozenServer("127.0.0.2");
+    closers.push(() => slow.stop());
+    const sender = newSender({ resolve: async () => ["127.0.0.2", "127.0.0.9"] });
+    setTimeout(() => slow.release(), 400);
+    const outcome = await sender.send(requestTo(`http://partner.test:${slow.port}/`));
+    expect(outcome).toMatchObject({ status: 200, body: "slow" });
+    expect(outcome.timings.connectMs).toBeGreaterThan(350);
   });
 });
 

@@ -1,0 +1,68 @@
+import type { Socket } from "node:net";
+import type { ConnectionOptions } from "node:tls";
+import { buildConnector, errors } from "undici";
+import { DialTimeout } from "./dial.ts";
+import { dialHost, type LookUp } from "./lookup-dial.ts";
+
+/** TLS options and limits of the connections of one undici dispatcher. */
+export type ConnectorOptions = Pick<ConnectionOptions, "ca" | "cert" | "key" | "servername" | "rejectUnauthorized"> & {
+  /** Time limit of look-up, TCP and TLS together. */
+  readonly timeout: number;
+  /** @default true */
+  readonly allowH2?: boolean;
+  /** Idle time after which TCP probes the connection. @default 60000 */
+  readonly keepAliveInitialDelay?: number;
+  /** @default the look-up of the operating system */
+  readonly lookUp?: LookUp;
+};
+
+const ports: Readonly<Record<string, number>> = { "https:": 443, "http:": 80 };
+
+/**
+ * A connector for undici whose attempts overlap, so that one address without a response does not use up the time of the
+ * others. Without it, Node gives each address 250 ms and then ends its attempt.
+ */
+export function overlappingConnector(options: ConnectorOptions): buildConnector.connector {
+  const secure = buildConnector(options);
+  return (target, callback) => void connect(options, secure, target, callback);
+}
+
+async function connect(
+  options: ConnectorOptions,
+  secure: buildConnector.connector,
+  target: buildConnector.Options,
+  callback: buildConnector.Callback,
+): Promise<void> {
+  const endsAtMs = performance.now() + options.timeout;
+  const socket = await openTcp(options, target).catch((error: Error) => error);
+  if (socket instanceof Error) {
+    callback(asTimeout(socket), null);
+  } else if (target.protocol === "https:") {
+    const late = (): void => void socket.destroy(new errors.ConnectTimeoutError("no TLS in time"));
+    const timer = setTimeout(late, Math.max(1, endsAtMs - performance.now()));
+    secure({ ...target, httpSocket: socket }, (...settled) => {
+      clearTimeout(timer);
+      callback(...settled);
+    });
+  } else {
+    callback(null, socket);
+  }
+}
+
+function openTcp(
+  { timeout: timeoutMs, keepAliveInitialDelay: keepAliveMs, lookUp }: ConnectorOptions,
+  { hostname: host, protocol, port }: buildConnector.Options,
+): Promise<Socket> {
+  return dialHost({
+    host,
+    port: Number(port) || (ports[protocol] ?? 0),
+    timeoutMs,
+    ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+    ...(lookUp === undefined ? {} : { lookUp }),
+  });
+}
+
+/** undici's own error, which callers know. */
+function asTimeout(error: Error): Error {
+  return error instanceof DialTimeout ? new errors.ConnectTimeoutError(error.message) : error;
+}
