@@ -71,7 +71,7 @@ async function startParts<State extends ConfigState>(
   const adminUrl = plan.member?.report(context) ?? (await serveAdmin(context));
   const source = await openConfig(context, prepared);
   const initial = source.current();
-  const engines = await startEngines(context, initial.config);
+  const engines = await startEngines(context, initial);
   expirations.apply(initial.config);
   status.applied = { state: initial, at: new Date() };
   // From here on, connections come: a stop request leads to a drain.
@@ -108,7 +108,7 @@ function follow<State extends ConfigState>(
 ): void {
   const end = followConfig({
     ...followed,
-    apply: ({ config }) => applyAll([engine, metrics, expirations], config),
+    apply: (state) => applyAll([engine, metrics, expirations], state),
     onState: (state, fault) => {
       if (fault === undefined)
         status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };
@@ -121,11 +121,14 @@ function follow<State extends ConfigState>(
 }
 
 /** Applies a configuration to every part, also after one has failed. @throws the first error */
-function applyAll(parts: readonly { apply(config: RuntimeConfig): void }[], config: RuntimeConfig): void {
+function applyAll(
+  parts: readonly { apply(config: RuntimeConfig, hash: string): void }[],
+  { config, hash }: Pick<ConfigState, "config" | "hash">,
+): void {
   const faults: unknown[] = [];
   for (const part of parts) {
     try {
-      part.apply(config);
+      part.apply(config, hash);
     } catch (error) {
       faults.push(error);
     }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RuntimeConfig } from "../../crds/config.ts";
+import type { ConfigState } from "../config/config-source.ts";
 import { createMetricsApi } from "../metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { connectNats, type NatsAccess, type NatsConnectionHandle } from "../nats/connection/connect.ts";
@@ -25,7 +25,10 @@ export interface Engines {
 const natsPauseMs = 1000;
 
 /** Connects to NATS and starts both halves with a first configuration. @throws StartError `nats`, `nats_server` */
-export async function startEngines(context: ProgramContext, config: RuntimeConfig): Promise<Engines> {
+export async function startEngines(
+  context: ProgramContext,
+  { config, hash }: Pick<ConfigState, "config" | "hash">,
+): Promise<Engines> {
   const { plan, settings, prepared, shutdown, registry, tracer, status, reporter, expirations } = context;
   const { log } = plan;
   const access = await prepared.natsAccess();
@@ -42,7 +45,7 @@ export async function startEngines(context: ProgramContext, config: RuntimeConfi
   );
   shutdown.add("messages of other pods", () => messages.stop());
   const { podId, streamRecord } = prepared;
-  const parts = { podId, ...(streamRecord === undefined ? {} : { streamRecord }) };
+  const parts = { podId, configHash: hash, ...(streamRecord === undefined ? {} : { streamRecord }) };
   const engine = await startStep("nats", "NATS cannot be used", () =>
     untilStreamsFound(context, () =>
       createWebhookEngine({ ...parts, nats, settings, config, log, registry, tracer, version, peers: messages }),

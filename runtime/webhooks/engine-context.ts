@@ -44,6 +44,8 @@ export interface WebhookEngineDeps {
   readonly nats: NatsConnectionHandle;
   readonly settings: Settings;
   readonly config: RuntimeConfig;
+  /** Hash of the configuration, for the records of routing. @default they do not contain it */
+  readonly configHash?: string;
   readonly log: Log;
   /** @default a new one */
   readonly registry?: Registry;

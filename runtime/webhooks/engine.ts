@@ -143,7 +143,7 @@ export class WebhookEngine {
     this.#backpressure = createBackpressure(this.#context.events, settings.streams.events.maxBytes, log);
     this.ingest = this.#createIngest();
     this.#jobs = this.#createJobs(replayStore);
-    this.apply(deps.config);
+    this.apply(deps.config, deps.configHash);
   }
 
   async start(): Promise<void> {
@@ -174,12 +174,15 @@ export class WebhookEngine {
     this.#stopSubject = serveIngestSubject({ nats, layout: this.#layout, ingest: this.ingest, log });
   }
 
-  /** Replaces the configuration. Deliveries to unchanged partners are not interrupted. @default the same again */
-  apply(config?: RuntimeConfig): void {
+  /**
+   * Replaces the configuration. Deliveries to unchanged partners are not interrupted. @default the same again
+   * @param hash of the configuration
+   */
+  apply(config?: RuntimeConfig, hash?: string): void {
     if (config !== undefined) {
       this.#context.partnerMetrics.configured(config.partners);
     }
-    this.#partners.apply(config);
+    this.#partners.apply(config, hash);
     this.#router.use(this.#partners.table());
     this.#lanes.apply(this.#partners.all());
   }

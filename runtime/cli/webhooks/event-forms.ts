@@ -27,6 +27,8 @@ export interface EventHistory {
 export interface DeliveryHistory extends DeliverySummary {
   readonly next_attempt_at: string | null;
   readonly attempts: readonly Attempt[];
+  /** Absent in responses of earlier versions. */
+  readonly routed_by?: { readonly configuration: string; readonly generation?: number } | null;
 }
 
 export interface Attempt {
@@ -81,6 +83,8 @@ export const deliveryColumns: readonly Column<DeliveryHistory>[] = [
   { title: "STATUS", cell: ({ attempts }) => attempts.at(-1)?.status },
   { title: "REASON", cell: ({ reason }) => reason },
   { title: "NEXT", cell: ({ next_attempt_at: at }) => at },
+  { title: "CONFIGURATION", cell: ({ routed_by: by }) => by?.configuration, isWide: true },
+  { title: "GENERATION", cell: ({ routed_by: by }) => by?.generation, isWide: true },
 ];
 
 /** `2 delivered, 1 dead` */

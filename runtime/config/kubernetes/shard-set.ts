@@ -25,6 +25,17 @@ interface HeldShard {
   readonly error?: string;
 }
 
+/**
+ * The hash of the configuration of these shards, in the order of {@link shardNames}. It is a hash of digests: a hash of
+ * all content would cost more than the rest of an edit.
+ */
+export function shardedHash(
+  shards: readonly { readonly name: string; readonly sha256: string }[],
+  errors: ShardedState["errors"],
+): string {
+  return sha256Of(JSON.stringify([shards.map(({ name, sha256 }) => [name, sha256]), errors]));
+}
+
 /** The last good versions of the shards of one installation. */
 export class ShardSet {
   private readonly counts: ShardCounts;
@@ -93,8 +104,7 @@ export class ShardSet {
     const errors = [...joined.faults, ...unknown];
     return {
       config,
-      // A hash of the digests: a hash of all content would cost more than the rest of an edit.
-      hash: sha256Of(JSON.stringify([held.map(({ name, sha256 }) => [name, sha256]), errors])),
+      hash: shardedHash(held, errors),
       shards: Object.fromEntries(
         held.map(({ name, revision, sha256, error }): [string, ConfigzShard] => {
           return [name, { revision, sha256, ...(error === undefined ? {} : { error }) }];

@@ -18,6 +18,16 @@ interface ChangelogEntry {
  */
 export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
   {
+    version: "2026-11-26",
+    changes: [
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "history of an event: routed_by, the configuration that routed it to a partner, or to none",
+      },
+    ],
+  },
+  {
     version: "2026-11-22",
     changes: [
       {

@@ -67,8 +67,18 @@ export const eventSchemas: SchemaSet = {
     event: { type: "object" },
     accepted_at: ref("Time"),
     routed_at: nullable(ref("Time")),
+    routed_by: nullable(ref("RoutedBy")),
     deliveries: list(ref("DeliveryHistory")),
   }),
+  RoutedBy: object(
+    {
+      configuration: text({
+        description: "First digits of the configuration's hash, as /configz and the log line configuration report it",
+        pattern: "^[0-9a-f]+$",
+      }),
+    },
+    { generation: { ...count, description: "metadata.generation of the partner in that configuration" } },
+  ),
   DeliveryHistory: object({
     partner: text(),
     state: words(deliveryStates),
@@ -76,6 +86,7 @@ export const eventSchemas: SchemaSet = {
     reason: nullable(text()),
     next_attempt_at: nullable(ref("Time")),
     handled: nullable(words(["manual"])),
+    routed_by: nullable(ref("RoutedBy")),
     attempts: list(ref("AttemptHistory")),
   }),
   AttemptHistory: object(

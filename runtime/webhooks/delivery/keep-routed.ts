@@ -3,6 +3,7 @@ import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-ans
 import { eventHash } from "../ids.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { StoredEvent } from "../records/event-record.ts";
+import { routedByText } from "../records/routed-by.ts";
 import { parseRouted, type RoutedNote } from "../records/routed-note.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 
@@ -17,6 +18,8 @@ export interface Route {
   readonly partners: readonly Partner[];
   /** Partners whose subscriptions match but whose right was withdrawn. */
   readonly refused: readonly Partner[];
+  /** Hash of the configuration; undefined if unknown. */
+  readonly configuration?: string | undefined;
 }
 
 /**
@@ -28,7 +31,7 @@ export interface Route {
 export async function keepRouted(
   context: DeliveryContext,
   event: StoredEvent,
-  { partners, refused }: Route,
+  { partners, refused, configuration }: Route,
 ): Promise<void> {
   if (partners.length > 0 && refused.length === 0) {
     return;
@@ -36,7 +39,8 @@ export async function keepRouted(
   const { ending: signal, metrics, log } = context;
   const names = refused.slice(0, refusedMax).map(({ config: { uid, namespace, name } }) => ({ uid, namespace, name }));
   const at = new Date(context.now()).toISOString();
-  const note: RoutedNote = { kind: "routed", at, deliveries: partners.length, refused: names };
+  const routedBy = configuration === undefined ? {} : { routedBy: routedByText(configuration) };
+  const note: RoutedNote = { kind: "routed", at, deliveries: partners.length, refused: names, ...routedBy };
   const { tenant, eventId } = event;
   const append = () => context.attempts.append(tenant, eventHash(eventId), JSON.stringify(note));
   for (let tries = 1; (await untilAnswered(append, { signal })).kind === "refused"; tries += 1) {

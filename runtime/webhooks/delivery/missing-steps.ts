@@ -70,12 +70,21 @@ export async function lostDelivery(
 /** The first step, if no worker has settled it. */
 function unstoredStep(first: DeliveryRecord, attempts: readonly AttemptRecord[]): DeliveryRecord | undefined {
   // The next hop: its worker looks for the record.
-  return isUnstored(attempts) ? { ...first, hop: attempts.length === 0 ? 0 : 1 } : undefined;
+  return isUnstored(attempts)
+    ? { ...first, hop: attempts.length === 0 ? 0 : 1, ...routedByOf(attempts[0]) }
+    : undefined;
+}
+
+/** The configuration of an earlier routing: a repeat of it may find another one. */
+function routedByOf(attempt: AttemptRecord | undefined): Pick<DeliveryRecord, "routedBy"> {
+  return attempt?.routedBy === undefined ? {} : { routedBy: attempt.routedBy };
 }
 
 /** One hop more than the lost message, because the stream may still know its id. */
-function stepAfter(first: DeliveryRecord, { generation, attempt, number, settlement }: AttemptRecord) {
-  const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore: number - attempt };
+function stepAfter(first: DeliveryRecord, last: AttemptRecord) {
+  const { generation, attempt, number, settlement } = last;
+  const attemptsBefore = number - attempt;
+  const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore, ...routedByOf(last) };
   return settlementRow(settlement).ends ? undefined : step;
 }
 

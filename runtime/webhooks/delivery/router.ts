@@ -21,6 +21,7 @@ import { endUnsent, type UnsentReason } from "./end-unsent.ts";
 import { storeStep } from "./store-step.ts";
 import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
+import { routedByText } from "../records/routed-by.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { createRedeliveryCheck, type RedeliveryCheck } from "./redelivery-check.ts";
 
@@ -118,7 +119,22 @@ export function createRouter(deps: RouterDeps, attemptDirectly: AttemptDirectly 
 }
 
 function routeOf(table: RoutingTable, event: StoredEvent): Route {
-  return { partners: table.partnersFor(event), refused: table.refusedFor(event) };
+  return {
+    partners: table.partnersFor(event),
+    refused: table.refusedFor(event),
+    configuration: table.configuration,
+  };
+}
+
+/** The step with the configuration of this routing, unless an earlier routing of the event left one. */
+function withRoutedBy(
+  { configuration }: Route,
+  { config: { generation } }: Recipient,
+  step: DeliveryRecord,
+): DeliveryRecord {
+  return configuration === undefined || step.routedBy !== undefined
+    ? step
+    : { ...step, routedBy: routedByText(configuration, generation) };
 }
 
 async function route(
@@ -140,9 +156,10 @@ async function route(
     work.message.ack();
     return;
   }
-  const missing = isKnown
+  const found: readonly MissingStep[] = isKnown
     ? partners.map((partner) => ({ partner, step: firstDelivery(event, partner) }))
     : await missingSteps(deps, event, partners);
+  const missing = found.map(({ partner, step }) => ({ partner, step: withRoutedBy(to, partner, step) }));
   if (isFirstTime && !isKnown) {
     redeliveryCheck.report(missing.filter(({ step }) => step.hop === 0).length < partners.length);
   }
@@ -184,7 +201,7 @@ async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise
       const step = await lostDelivery(deps, event, partner);
       if (step !== undefined) {
         const isMissing = async (): Promise<boolean> => (await lostDelivery(deps, event, partner)) !== undefined;
-        await ensureDelivery(deps, event, partner, step, isMissing);
+        await ensureDelivery(deps, event, partner, withRoutedBy(to, partner, step), isMissing);
       }
     }),
   );

@@ -3,6 +3,7 @@ import type { AttemptRecord, RecordedOutcome } from "../records/attempt-records.
 import { isLater } from "../records/delivery-record.ts";
 import { isHandled, type HandledNote } from "../records/handled-record.ts";
 import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
+import { parseRoutedBy, type RoutedBy } from "../records/routed-by.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 import { noSignatures, type SignatureHistory, type SignatureOf } from "./signature-history.ts";
@@ -27,6 +28,8 @@ export interface DeliveryHistory {
   readonly next_attempt_at: string | null;
   /** `manual`: the event was handled by hand and acknowledged. */
   readonly handled: "manual" | null;
+  /** The configuration that routed the event to the partner; null in records of earlier versions. */
+  readonly routed_by: RoutedBy | null;
   readonly attempts: readonly AttemptHistory[];
 }
 
@@ -79,6 +82,8 @@ export interface WaitingDelivery {
   readonly generation: number;
   /** Why its partner is held; absent otherwise. */
   readonly held?: HeldReason | "partner_removed";
+  /** As in its message. */
+  readonly routedBy?: string;
 }
 
 /** Live deliveries, by `namespace/name` of the partner. */
@@ -115,6 +120,7 @@ export function deliveryHistories(
       partner,
       ...standing(partner, ordered, live, notes),
       generation: Math.max(live?.generation ?? 0, ordered.at(-1)?.generation ?? 0),
+      routed_by: parseRoutedBy((ordered.find(({ routedBy }) => routedBy !== undefined) ?? live)?.routedBy) ?? null,
       attempts: ordered.map((record) => attemptHistory(record, signatureOf)),
     };
   });

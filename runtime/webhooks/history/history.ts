@@ -13,6 +13,7 @@ import type { RegisteredPartner } from "../partners/partner-registry.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 import { signaturesOf } from "./signature-history.ts";
 import type { Partner } from "../partners/partner.ts";
+import { parseRoutedBy, type RoutedBy } from "../records/routed-by.ts";
 import { parseRouted } from "../records/routed-note.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
@@ -28,6 +29,8 @@ export interface EventHistory {
    * Time at which the router found that no partner, or not every partner, gets the event; null otherwise. ISO 8601 UTC.
    */
   readonly routed_at: string | null;
+  /** The configuration of that routing; null without `routed_at`, and in records of earlier versions. */
+  readonly routed_by: RoutedBy | null;
   readonly deliveries: readonly DeliveryHistory[];
 }
 
@@ -99,7 +102,7 @@ export function standingsOf(
   nowMs: number,
   view: HistoryView = {},
   event?: Pick<StoredEvent, "body">,
-): Pick<EventHistory, "routed_at" | "deliveries"> {
+): Pick<EventHistory, "routed_at" | "routed_by" | "deliveries"> {
   const note = parseRouted(stored);
   const refused = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
   const attempts = parseAttempts(stored);
@@ -108,7 +111,9 @@ export function standingsOf(
   const notes = { handled: parseHandled(stored), refused, nowMs, ...signatures };
   const all = deliveryHistories(attempts, waiting, notes);
   // The note could reveal another partner to a narrowed caller.
-  return { routed_at: isNarrowed(view) ? null : (note?.at ?? null), deliveries: viewOf(all, view) };
+  const shown = isNarrowed(view) ? undefined : note;
+  const routedBy = parseRoutedBy(shown?.routedBy) ?? null;
+  return { routed_at: shown?.at ?? null, routed_by: routedBy, deliveries: viewOf(all, view) };
 }
 
 /**
@@ -124,14 +129,14 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Pr
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
   const find = async (
     partner: Partner,
-    defaultGeneration: number | undefined,
+    defaultDelivery: WaitingDelivery | undefined,
   ): Promise<readonly (readonly [string, WaitingDelivery])[]> => {
     const { label, config } = partner;
     const { held, uid } = config;
-    const generation = (await liveGeneration(deps, event, partner, uid)) ?? defaultGeneration;
-    return generation === undefined ? [] : [[label, { generation, ...(held === undefined ? {} : { held }) }]];
+    const live = (await liveDelivery(deps, event, partner, uid)) ?? defaultDelivery;
+    return live === undefined ? [] : [[label, { ...live, ...(held === undefined ? {} : { held }) }]];
   };
-  const unrouted = isRouted ? undefined : 0;
+  const unrouted = isRouted ? undefined : { generation: 0 };
   const reads = [
     ...wanting.map((partner) => find(partner, unrouted)),
     ...refused.map((partner) => find(partner, undefined)),
@@ -145,19 +150,24 @@ const anyLane = ["*"];
 /** Live deliveries of the event to removed partners. */
 async function waitingRemoved(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
   const find = async ({ token: key, uid, label }: Pick<RegisteredPartner, "token" | "uid" | "label">) => {
-    const generation = await liveGeneration(deps, event, { key, lanes: anyLane }, uid);
-    return generation === undefined ? [] : [[label, { generation, held: "partner_removed" }] as const];
+    const live = await liveDelivery(deps, event, { key, lanes: anyLane }, uid);
+    return live === undefined ? [] : [[label, { ...live, held: "partner_removed" }] as const];
   };
   return new Map((await Promise.all((await deps.removed()).map(find))).flat());
 }
 
-async function liveGeneration(
+/** The live message of the latest generation. */
+async function liveDelivery(
   { deliveries }: HistoryDeps,
   event: StoredEvent,
   { key, lanes }: Pick<Partner, "key" | "lanes">,
   uid: string,
-): Promise<number | undefined> {
+): Promise<Pick<WaitingDelivery, "generation" | "routedBy"> | undefined> {
   const live = await deliveries.live(lanes, key, deliveryId(event.tenant, event.eventId, uid));
-  const generations = live.flatMap((message) => parseDeliveryRecord(message)?.generation ?? []);
-  return generations.length === 0 ? undefined : Math.max(...generations);
+  const [latest] = live
+    .flatMap((message) => parseDeliveryRecord(message) ?? [])
+    .toSorted((one, other) => other.generation - one.generation);
+  if (latest === undefined) return undefined;
+  const { generation, routedBy } = latest;
+  return routedBy === undefined ? { generation } : { generation, routedBy };
 }

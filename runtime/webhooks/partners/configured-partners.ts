@@ -17,6 +17,7 @@ export class ConfiguredPartners {
   readonly #rules: LaneRules;
   readonly #promoted: () => ReadonlySet<string>;
   #config: RuntimeConfig;
+  #hash: string | undefined;
   #all: readonly Partner[] = [];
   #table = createRoutingTable([]);
 
@@ -33,10 +34,14 @@ export class ConfiguredPartners {
 
   readonly has = (key: string): boolean => this.#all.some((partner) => partner.key === key);
 
-  /** Replaces the configuration. @default the one applied last, compiled again because of promotions */
-  apply(config: RuntimeConfig = this.#config): void {
+  /**
+   * Replaces the configuration. @default the one applied last, compiled again because of promotions
+   * @param hash of the configuration; undefined if unknown
+   */
+  apply(config: RuntimeConfig = this.#config, hash = config === this.#config ? this.#hash : undefined): void {
     this.#config = config;
+    this.#hash = hash;
     this.#all = compilePartners(config, this.#all, this.#promoted(), this.#rules);
-    this.#table = createRoutingTable(this.#all);
+    this.#table = createRoutingTable(this.#all, hash);
   }
 }

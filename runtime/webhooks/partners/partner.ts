@@ -35,7 +35,8 @@ export interface Partner {
 
 /** The known part of a partner that may no longer be configured. */
 export interface NamedPartner extends Pick<Partner, "label" | "key"> {
-  readonly config: Pick<PartnerConfig, "uid" | "namespace" | "name" | "specDigest" | "deadLetterSeconds">;
+  readonly config: Pick<PartnerConfig, "uid" | "namespace" | "name" | "specDigest" | "deadLetterSeconds"> &
+    Partial<Pick<PartnerConfig, "generation">>;
 }
 
 const domainPlaceholder = "{domain}";

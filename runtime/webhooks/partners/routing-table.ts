@@ -7,6 +7,8 @@ export interface RoutingTable {
   partnersFor(event: EventFacts): readonly Partner[];
   /** Returns the partners whose right to the event was withdrawn, in the order of the configuration. */
   refusedFor(event: EventFacts): readonly Partner[];
+  /** Hash of the configuration that it is built from. @default unknown */
+  readonly configuration?: string | undefined;
 }
 
 interface Route {
@@ -17,8 +19,11 @@ interface Route {
 /** Limit of cached routes, because producers choose types and tenants. A full cache is cleared. */
 const cachedMax = 4_096;
 
-/** Builds the table of one configuration. It matches once per type, tenant, producer and concerned partner. */
-export function createRoutingTable(partners: readonly Partner[]): RoutingTable {
+/**
+ * Builds the table of one configuration. It matches once per type, tenant, producer and concerned partner.
+ * @param configuration hash of the configuration
+ */
+export function createRoutingTable(partners: readonly Partner[], configuration?: string): RoutingTable {
   const cache = new Map<string, Route>();
   const routeOf = (event: EventFacts): Route => {
     const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
@@ -34,5 +39,9 @@ export function createRoutingTable(partners: readonly Partner[]): RoutingTable {
     cache.set(key, { matching, refused });
     return { matching, refused };
   };
-  return { partnersFor: (event) => routeOf(event).matching, refusedFor: (event) => routeOf(event).refused };
+  return {
+    partnersFor: (event) => routeOf(event).matching,
+    refusedFor: (event) => routeOf(event).refused,
+    configuration,
+  };
 }

@@ -32,6 +32,8 @@ export interface AttemptRecord extends AttemptId {
   readonly signed?: KeptSignature;
   /** Present when the delivery was not stored before the attempt. */
   readonly direct?: true;
+  /** As in the delivery. */
+  readonly routedBy?: string;
 }
 
 /** Outcome of an attempt, cut to the parts that history shows. */
@@ -105,6 +107,7 @@ export function attemptRecord({
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
     ...(signed === undefined ? {} : { signed }),
     ...(direct === undefined ? {} : { direct }),
+    ...(delivery.routedBy === undefined ? {} : { routedBy: delivery.routedBy }),
   };
 }
 

@@ -20,6 +20,8 @@ export interface DeliveryRecord extends AttemptId {
   readonly replayId?: string;
   /** As in the event. */
   readonly trace?: string;
+  /** Configuration that routed the event, as `routed-by.ts` writes it; absent in records of earlier versions. */
+  readonly routedBy?: string;
 }
 
 /** The names are short because every message of the deliveries stream carries them. A fired schedule keeps them. */
@@ -35,6 +37,7 @@ const header = {
   before: "Hg-Before",
   replayId: "Hg-Replay",
   trace: "Hg-Trace",
+  routedBy: "Hg-Routed",
 } as const;
 
 const stepForm = /^(?<generation>\d{1,9}):(?<attempt>[1-9]\d{0,8}):(?<hop>\d{1,9})$/u;
@@ -51,6 +54,7 @@ export function deliveryHeaders(delivery: DeliveryRecord): HeaderFields {
     [header.before]: delivery.attemptsBefore === 0 ? undefined : String(delivery.attemptsBefore),
     [header.replayId]: delivery.replayId,
     [header.trace]: delivery.trace,
+    [header.routedBy]: delivery.routedBy,
   };
 }
 
@@ -76,12 +80,13 @@ export function parseDeliveryRecord({
     attemptsBefore: Number(headers[header.before] ?? 0),
     ...(producer === undefined ? {} : { producer }),
     ...(replayId === undefined ? {} : { replayId }),
-    ...traceOf(headers),
+    ...optionalOf(headers),
   };
 }
 
-function traceOf({ [header.trace]: trace }: Readonly<Record<string, string>>): Pick<DeliveryRecord, "trace"> {
-  return trace === undefined ? {} : { trace };
+function optionalOf(headers: Readonly<Record<string, string>>): Pick<DeliveryRecord, "trace" | "routedBy"> {
+  const { [header.trace]: trace, [header.routedBy]: routedBy } = headers;
+  return { ...(trace === undefined ? {} : { trace }), ...(routedBy === undefined ? {} : { routedBy }) };
 }
 
 function areWhole<K extends string>(

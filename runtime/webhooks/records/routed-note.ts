@@ -11,6 +11,8 @@ export interface RoutedNote {
   readonly deliveries: number;
   /** Partners that have lost the right to the event; at most 1,024. */
   readonly refused: readonly Pick<PartnerConfig, "uid" | "namespace" | "name">[];
+  /** As in a delivery, without a generation; absent in notes of earlier versions. */
+  readonly routedBy?: string;
 }
 
 /** Parses the first note among the records of an event. Repeated routing may store the note again. */

@@ -64,6 +64,7 @@ const delivery: DeliveryRecord = {
   hop: 1,
   attemptsBefore: 4,
   replayId: "r-1",
+  routedBy: "c=00ff00ff00ff00ff;g=7",
 };
 const first: DeliveryRecord = {
   did: delivery.did,
@@ -131,7 +132,7 @@ async function notes(): Promise<Readonly<Record<string, string>>> {
     data: body,
   });
   if (event === undefined) throw new Error("no event");
-  await keepRouted(context, event, { partners: [], refused: [own] });
+  await keepRouted(context, event, { partners: [], refused: [own], configuration: "00ff00ff00ff00ff00ff" });
   const routed = nats.take();
   createTakenIds({ attempts, now: () => nowMs, log })(new EventIdTaken({ eventId: "e-1", tenant: "acme" }, "other"));
   const taken = nats.take();
@@ -297,6 +298,7 @@ test("an attempt and a delivery are read back whole", () => {
   const read = parseDeliveryRecord({ subject, headers: textsOf(deliveryHeaders(delivery)) });
   expect(read === undefined ? "" : JSON.stringify(deliveryHeaders(read))).toBe(
     '{"Hg-Event":"e-1","Hg-Tenant":"acme","Hg-Type":"payout.processed","Hg-Producer":"ledger","Hg-Step":"2:3:1",' +
-      '"Hg-Accepted":"1767323044678","Hg-Before":"4","Hg-Replay":"r-1"}',
+      '"Hg-Accepted":"1767323044678","Hg-Before":"4","Hg-Replay":"r-1",' +
+      '"Hg-Routed":"c=00ff00ff00ff00ff;g=7"}',
   );
 });

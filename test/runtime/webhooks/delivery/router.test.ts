@@ -69,6 +69,15 @@ describe("an event", () => {
     expect(memory.done).toEqual(["record routed", "ack 5"]);
   });
 
+  test("is stored with the configuration that routed it, for each partner with its generation", async () => {
+    const memory = memoryContext();
+    const router = await started(memory, []);
+    router.use(createRoutingTable([one, two], "00112233445566778899"));
+    await route(memory);
+    const routedBy = memory.stored.map(({ headers }) => headers["Hg-Routed"]);
+    expect(routedBy).toEqual(Array.from({ length: 2 }, () => `c=0011223344556677;g=${one.config.generation}`));
+  });
+
   test("whose delivery is refused is stored again after growing pauses, and acknowledged only then", async () => {
     const memory = memoryContext();
     await started(memory, [one]);
@@ -142,8 +151,8 @@ describe("an event whose partner takes first attempts directly", () => {
   const direct =
     (memory: MemoryContext, end: Promise<boolean> | boolean = true): AttemptDirectly =>
     async ({ did, hop }) => (memory.done.push(`direct ${did} ${hop}`), end);
-  const recordOf = (partner: Partner, settlement: Settlement, isDirect = true) => {
-    const delivery = firstAttempt(partner.key, idOf(partner));
+  const recordOf = (partner: Partner, settlement: Settlement, isDirect = true, routedBy?: string) => {
+    const delivery = { ...firstAttempt(partner.key, idOf(partner)), ...(routedBy && { routedBy }) };
     const made = { delivery, partner, startedAtMs: 0, outcome: answered(500), settlement, pod: "pod-0" };
     const text = JSON.stringify(attemptRecord({ ...made, ...(isDirect && { direct: true }) }));
     return { ...storedAs(deliveryMessage(delivery, "x", Buffer.from(""))), data: Buffer.from(text) };
@@ -212,6 +221,15 @@ describe("an event whose partner takes first attempts directly", () => {
     memory.past.attempts = [recordOf(one, settlement, isDirect)];
     await route(memory, 2);
     expect(memory.done).toEqual([...expected, "ack 5"]);
+  });
+
+  test("after a crash behind the record, keeps the configuration of the first routing", async () => {
+    const memory = memoryContext();
+    const router = await started(memory, [one], direct(memory));
+    router.use(createRoutingTable([one], "ffff"));
+    memory.past.attempts = [recordOf(one, retry, true, "c=0a;g=3;e=later")];
+    await route(memory, 2);
+    expect(memory.stored.map(({ headers }) => headers["Hg-Routed"])).toEqual(["c=0a;g=3;e=later"]);
   });
 
   test.each<[string, readonly Partner[]]>([

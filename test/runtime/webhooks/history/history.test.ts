@@ -191,14 +191,37 @@ describe("the history of a delivery", () => {
     expect(found).toMatchObject([{ partner: "shop/one", next_attempt_at: null, ...expected }]);
   });
 
-  test("shows the routing time of an event without partners, by its first note", () => {
-    const note = (at: string) =>
+  test("shows the routing of an event without partners, by its first note", () => {
+    const note = (at: string, routedBy?: string) =>
       ({
-        data: Buffer.from(JSON.stringify({ kind: "routed", at, deliveries: 0, refused: [] })),
+        data: Buffer.from(JSON.stringify({ kind: "routed", at, deliveries: 0, refused: [], routedBy })),
       }) as unknown as StoredMessage;
-    const stored = ["2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"].map(note);
-    expect(standingsOf(stored, new Map(), nowMs)).toEqual({ routed_at: "2026-01-01T00:00:01.000Z", deliveries: [] });
-    expect(standingsOf([], new Map(), nowMs)).toEqual({ routed_at: null, deliveries: [] });
+    const at = "2026-01-01T00:00:01.000Z";
+    const stored = [note(at, "c=0f"), note("2026-01-01T00:00:02.000Z", "c=ff")];
+    const by = { configuration: "0f" };
+    expect(standingsOf(stored, new Map(), nowMs)).toEqual({ routed_at: at, routed_by: by, deliveries: [] });
+    expect(standingsOf([note(at)], new Map(), nowMs)).toEqual({ routed_at: at, routed_by: null, deliveries: [] });
+    expect(standingsOf([], new Map(), nowMs)).toEqual({ routed_at: null, routed_by: null, deliveries: [] });
+    const narrowed = standingsOf(stored, new Map(), nowMs, { partners: ["shop/one"] });
+    expect(narrowed).toMatchObject({ routed_at: null, routed_by: null });
+  });
+
+  test("shows the configuration of the first routing, from an attempt or from the live message", () => {
+    const by = (attempts: readonly AttemptRecord[], routedBy?: string) =>
+      deliveryHistories(
+        attempts,
+        new Map([["shop/one", { generation: 0, ...(routedBy && { routedBy }) }]]),
+        unnoted,
+      ).map(({ routed_by: found }) => found);
+    expect(by([], "c=0a;g=3;e=later")).toEqual([{ configuration: "0a", generation: 3 }]);
+    // The second attempt is of a pod of an earlier version, and the third of a repeated routing.
+    const made = [
+      record(1, retry, { routedBy: "c=0b;g=4" }),
+      record(2, retry),
+      record(3, retry, { routedBy: "c=0c;g=5" }),
+    ];
+    expect(by(made, "c=0c;g=5")).toEqual([{ configuration: "0b", generation: 4 }]);
+    expect([by([record(1, retry)]), by([], "anything")]).toEqual([[null], [null]]);
   });
 
   test("is one per partner, by name", () => {
