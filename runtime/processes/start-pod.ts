@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { Logger } from "pino";
 import { createAdminServer } from "../http/server/admin-server.ts";
-import { listenServer } from "../http/server/listen-server.ts";
+import { availableHost, listenServer } from "../http/server/listen-server.ts";
 import { createRequestMetrics } from "../http/server/request-metrics.ts";
 import { stopServer } from "../http/server/stop-server.ts";
 import type { NatsAccess } from "../nats/connection/connect.ts";
@@ -82,7 +82,7 @@ async function startParts(options: PodOptions, shutdown: Shutdown, stopping: Abo
 /** A port that is free now. The processes could each pick another one. @throws StartError `port` */
 function freePort(host: string): Promise<number> {
   return startStep("port", "the port cannot be opened", async () => {
-    const server = createServer().listen(0, host);
+    const server = createServer().listen(0, await availableHost(host));
     await once(server, "listening");
     const address = server.address();
     server.close();

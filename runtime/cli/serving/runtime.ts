@@ -59,7 +59,7 @@ export const runtimeFlags = [
   { ...dataFlag, help: "Folder of the embedded nats-server's files." },
   port,
   adminPort,
-  { ...host, standard: "0.0.0.0" },
+  { ...host, standard: "::", help: "Address of both ports; `::` is every address, of IPv4 too." },
   { ...processes, standard: "1" },
   settings,
   {

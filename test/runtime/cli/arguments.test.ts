@@ -75,7 +75,7 @@ describe("the command line", () => {
       unreadyMs: 5000,
       port: 8080,
       adminPort: 9090,
-      host: "0.0.0.0",
+      host: "::",
       drainMs: 20_000,
       logLevel: "info",
       processes: 1,
