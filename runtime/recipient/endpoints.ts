@@ -98,7 +98,8 @@ async function route<Transaction>(
 
 /** Every sender may ask: its deliveries need a signature all the same. Source: CloudEvents web hooks §4. */
 function consent(request: EndpointRequest): RecipientAnswer {
-  return { status: 200, headers: { "X-Trace-Id": traceIdOf(request), "WebHook-Allowed-Origin": "*" } };
+  const consented = { "WebHook-Allowed-Origin": "*", "WebHook-Allowed-Rate": "*" };
+  return { status: 200, headers: { "X-Trace-Id": traceIdOf(request), ...consented } };
 }
 
 async function acknowledged<Transaction>(

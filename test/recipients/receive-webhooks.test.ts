@@ -60,7 +60,14 @@ describe("the worked example", () => {
 describe("the tables", () => {
   test("of headers has all that the sender sets", () => {
     const attempt = { keys: [], url: new URL("http://x/"), body: Buffer.alloc(0), eventId: "e", sentAtMs, attempt: 1 };
-    const more = { producer: "p", version: "1", replayId: "r", traceparent: "t", endpointHeaders: {} };
+    const more = {
+      producer: "p",
+      version: "1",
+      replayId: "r",
+      traceparent: "t",
+      requestOrigin: "o",
+      endpointHeaders: {},
+    };
     const sent = Object.keys(deliveryHeaders("HmacV1", { ...attempt, ...more }));
     expect(
       rowsOf("Header")

@@ -69,6 +69,7 @@ func (recipient *Recipient) answer(writer http.ResponseWriter, request *http.Req
 	case request.Method == http.MethodOptions && request.Header.Get("WebHook-Request-Origin") != "":
 		// Every sender may ask: its deliveries need a signature all the same.
 		writer.Header().Set("WebHook-Allowed-Origin", "*")
+		writer.Header().Set("WebHook-Allowed-Rate", "*")
 		return nil, nil
 	case request.Method == http.MethodPost:
 		body, err := readBody(writer, request)

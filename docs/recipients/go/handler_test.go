@@ -125,7 +125,8 @@ func TestSenderThatAsksGetsConsent(t *testing.T) {
 	}
 	request.Header.Set("WebHook-Request-Origin", "sender.example")
 	response := serve(newRecipient(nil), request)
-	if response.Code != 200 || response.Header().Get("WebHook-Allowed-Origin") != "*" {
+	origin, rate := response.Header().Get("WebHook-Allowed-Origin"), response.Header().Get("WebHook-Allowed-Rate")
+	if response.Code != 200 || origin != "*" || rate != "*" {
 		t.Errorf("got %d with %v", response.Code, response.Header())
 	}
 }

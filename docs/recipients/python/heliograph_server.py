@@ -93,7 +93,7 @@ def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
             self._answer(self._get)
 
         def do_OPTIONS(self):
-            self._answer(self._consent, {"WebHook-Allowed-Origin": "*"})
+            self._answer(self._consent, {"WebHook-Allowed-Origin": "*", "WebHook-Allowed-Rate": "*"})
 
         def _consent(self):
             # Every sender may ask: its deliveries need a signature all the same.

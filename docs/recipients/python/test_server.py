@@ -69,7 +69,7 @@ class Endpoint(unittest.TestCase):
     def test_a_sender_that_asks_gets_consent(self):
         self.start()
         status, headers, _ = self.send("OPTIONS", PATH, headers={"WebHook-Request-Origin": "sender.example"})
-        self.assertEqual((status, headers["WebHook-Allowed-Origin"]), (200, "*"))
+        self.assertEqual((status, headers["WebHook-Allowed-Origin"], headers["WebHook-Allowed-Rate"]), (200, "*", "*"))
         status, headers, _ = self.send("OPTIONS", PATH)
         self.assertEqual((status, headers["WebHook-Allowed-Origin"]), (404, None))
 

@@ -3,6 +3,7 @@ import { ExpiringMap } from "../../bounds/expiring-map.ts";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
+import { withFixedHeaders } from "../signing/delivery-headers.ts";
 import type { Sender } from "../sending/send.ts";
 import { sendAuthorized } from "./send-authorized.ts";
 import type { Tokens } from "./access-tokens.ts";
@@ -121,13 +122,12 @@ function ask(
   const { endpoint, delivery, networks } = partner.config;
   const rate =
     delivery.rate === undefined ? undefined : Math.max(1, Math.floor(delivery.rate.perSecond * secondsPerMinute));
-  const headers = {
-    ...endpoint.headers,
+  const headers = withFixedHeaders(endpoint.headers, {
     "WebHook-Request-Origin": origin,
     ...(rate === undefined ? {} : { "WebHook-Request-Rate": String(rate) }),
     "User-Agent": `Heliograph/${version}`,
     "Accept-Encoding": "identity",
-  };
+  });
   const body = new Uint8Array();
   return sendAuthorized({ sender, tokens }, partner, {
     method: "OPTIONS",

@@ -1,6 +1,7 @@
 // Authorization of outbound requests. Tokens of callers are checked in `http/authentication/`.
 import type { Outcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
+import { withFixedHeaders } from "../signing/delivery-headers.ts";
 import type { Sender, SendRequest } from "../sending/send.ts";
 import type { TokenRequest, Tokens } from "./access-tokens.ts";
 
@@ -38,7 +39,7 @@ async function sendWithToken(
   if (authorization.failure !== undefined) {
     return authorization.failure;
   }
-  return sender.send({ ...request, headers: { ...request.headers, ...authorization.headers } });
+  return sender.send({ ...request, headers: withFixedHeaders(request.headers, authorization.headers) });
 }
 
 function tokenRequestOf(

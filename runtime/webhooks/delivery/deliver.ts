@@ -164,6 +164,7 @@ async function send(
     version: context.version,
     traceparent: span.traceparent,
     endpointHeaders: endpoint.headers,
+    ...(endpoint.verification === undefined ? {} : { requestOrigin: context.installation }),
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
   });
   const outcome = await sendAuthorized(context, partner, {

@@ -51,6 +51,7 @@ export async function notifyRecipient(
     sentAtMs,
     version,
     endpointHeaders: endpoint.headers,
+    ...(endpoint.verification === undefined ? {} : { requestOrigin: installation }),
   });
   const outcome = await sendAuthorized(context, partner, {
     url,

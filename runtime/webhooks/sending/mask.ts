@@ -4,6 +4,7 @@ import type { Outcome } from "../settlement/outcome.ts";
 /** Request headers without secrets. The values of all other headers are treated as secret. */
 const publicHeaders: ReadonlySet<string> = new Set([
   "accept",
+  "accept-encoding",
   "content-digest",
   "content-length",
   "content-type",
@@ -12,6 +13,8 @@ const publicHeaders: ReadonlySet<string> = new Set([
   "traceparent",
   "user-agent",
   "webhook-id",
+  "webhook-request-origin",
+  "webhook-request-rate",
   "webhook-timestamp",
   "x-attempt",
   "x-event-id",

@@ -13,6 +13,8 @@ export interface SignedAttempt extends AttemptToSign {
   readonly replayId?: string;
   /** W3C trace context of the attempt. */
   readonly traceparent?: string;
+  /** `WebHook-Request-Origin`, for an endpoint that is asked for consent. Source: CloudEvents web hooks §4.1.1. */
+  readonly requestOrigin?: string;
   /** Fixed headers of the endpoint. They do not replace headers that are set here. */
   readonly endpointHeaders: Readonly<Record<string, string>>;
 }
@@ -28,18 +30,19 @@ export function deliveryHeaders(scheme: SigningScheme, attempt: SignedAttempt): 
     "X-Webhook-Producer": attempt.producer,
     ...(attempt.replayId === undefined ? {} : { "X-Webhook-Replay": attempt.replayId }),
     ...(attempt.traceparent === undefined ? {} : { traceparent: attempt.traceparent }),
+    ...(attempt.requestOrigin === undefined ? {} : { "WebHook-Request-Origin": attempt.requestOrigin }),
     "User-Agent": `Heliograph/${attempt.version}`,
     "Content-Type": "application/json",
     // Responses are not decompressed.
     "Accept-Encoding": "identity",
   };
-  const own = { ...schemes[scheme].sign(attempt, unsigned), ...unsigned };
-  const { endpointHeaders } = attempt;
-  return Object.keys(endpointHeaders).length === 0 ? own : { ...fixedHeaders(endpointHeaders, own), ...own };
+  return withFixedHeaders(attempt.endpointHeaders, { ...schemes[scheme].sign(attempt, unsigned), ...unsigned });
 }
 
-/** Headers of the endpoint whose name, in any case, is not taken. */
-function fixedHeaders(endpointHeaders: Headers, own: Headers): Headers {
+/** Adds the fixed headers whose names, in any case, are not among the sender's own. */
+export function withFixedHeaders(fixed: Headers, own: Headers): Record<string, string> {
+  const entries = Object.entries(fixed);
+  if (entries.length === 0) return own;
   const taken = new Set(Object.keys(own).map((name) => name.toLowerCase()));
-  return Object.fromEntries(Object.entries(endpointHeaders).filter(([name]) => !taken.has(name.toLowerCase())));
+  return { ...Object.fromEntries(entries.filter(([name]) => !taken.has(name.toLowerCase()))), ...own };
 }

@@ -206,7 +206,7 @@ describe.each(Object.entries(servers))("a recipient on %s", (_, start) => {
     const url = `${await start(options)}${prefix}/v1/payout`;
     expect(await send(url, "OPTIONS", { "webhook-request-origin": "sender.example" })).toMatchObject({
       status: 200,
-      headers: { "webhook-allowed-origin": "*" },
+      headers: { "webhook-allowed-origin": "*", "webhook-allowed-rate": "*" },
     });
     expect(await send(url, "OPTIONS")).toMatchObject({ status: 404 });
     expect(reports).toEqual([]);

@@ -104,6 +104,12 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
         response.writeHead(200, headers()).end();
         return;
       }
+      const isNamed = request.headersDistinct["webhook-request-origin"]?.join() === "heliograph";
+      // A strict endpoint takes requests of consented origins only.
+      if (!isNamed) {
+        response.writeHead(403).end();
+        return;
+      }
       deliveredAtMs.push(performance.now());
       request.resume().once("end", () => response.writeHead(200).end());
     });

@@ -15,6 +15,7 @@ import { configOf, partnerConfig, type PartnerOverrides } from "../engine-fixtur
 const authority = createCertificateAuthority("consents");
 const identity = authority.issue({ commonName: "recipient", names: ["127.0.0.1"] });
 const sender = createSender();
+const fixed = { "x-fixed": "1", "webhook-request-origin": "other.example", "USER-AGENT": "other" };
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(closers.splice(0).map((close) => close()));
@@ -26,7 +27,7 @@ type Answer = readonly [status: number, headers?: Readonly<Record<string, string
 interface Case {
   readonly validations: EndpointValidations;
   readonly partner: Partner;
-  readonly seen: readonly Pick<IncomingMessage, "method" | "url" | "headers">[];
+  readonly seen: readonly Pick<IncomingMessage, "method" | "url" | "headers" | "rawHeaders">[];
   clockMs: number;
 }
 
@@ -46,7 +47,7 @@ async function caseOf(
   const plain = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/{domain}`, overrides);
   const config = configOf({
     ...plain,
-    endpoint: { ...plain.endpoint, ...verification, tls: { ca: "ca" }, headers: { "x-fixed": "1" } },
+    endpoint: { ...plain.endpoint, ...verification, tls: { ca: "ca" }, headers: fixed },
   });
   const material = { ...config.material, ca: Buffer.from(authority.cert).toString("base64") };
   const [partner] = compilePartners({ ...config, material }, []);
@@ -85,6 +86,8 @@ describe("the validation of an endpoint (CloudEvents web hooks §4)", () => {
       },
     ]);
     expect(it.seen[0]?.headers).not.toHaveProperty("content-type");
+    const names = it.seen[0]?.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+    expect(names).toHaveLength(new Set(names).size);
   });
 
   test("requests no rate when the partner has no limit", async () => {

@@ -17,6 +17,8 @@ afterEach(async () => {
 
 interface Seen {
   readonly headers: IncomingHttpHeaders;
+  /** Lowercase names, as often as they came. */
+  readonly names: readonly string[];
   readonly body: string;
 }
 type Answer = (
@@ -28,7 +30,8 @@ async function server(answer: Answer): Promise<{ readonly url: string; readonly 
   const seen: Seen[] = [];
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks = await request.toArray();
-    const one = { headers: request.headers, body: Buffer.concat(chunks as Buffer[]).toString() };
+    const names = request.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+    const one = { headers: request.headers, names, body: Buffer.concat(chunks as Buffer[]).toString() };
     seen.push(one);
     const { status, headers = {}, body } = answer(one, seen.length);
     response.writeHead(status, headers).end(body === undefined ? "" : JSON.stringify(body));
@@ -54,6 +57,7 @@ async function caseOf(
   issue: Answer = granted,
   answer: Answer = () => ({ status: 204 }),
   oauth2: Partial<OAuth2Config> = {},
+  fixed: Readonly<Record<string, string>> = {},
 ): Promise<Case> {
   const issuer = await server(issue);
   const endpoint = await server(answer);
@@ -77,7 +81,7 @@ async function caseOf(
   const tokens = createTokens(sender, () => it.nowMs);
   const request = {
     url: partner.urlFor("a.b"),
-    headers: { "X-Event-Id": "e-1" },
+    headers: { "X-Event-Id": "e-1", ...fixed },
     body: Buffer.from("{}"),
     timeoutMs: 5_000,
     networks: partner.config.networks,
@@ -105,6 +109,14 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
       "Bearer token-1",
       "Bearer token-2",
     ]);
+  });
+
+  test.each(["Authorization", "authorization", "AUTHORIZATION"])("has one %s beside a fixed one", async (name) => {
+    const it = await caseOf(granted, undefined, { dpop: true }, { [name]: "Bearer fixed", dPoP: "fixed" });
+    expect(await it.send()).toMatchObject({ status: 204 });
+    const names = it.deliveries[0]?.names.filter((one) => one === "authorization" || one === "dpop");
+    expect(names?.toSorted()).toEqual(["authorization", "dpop"]);
+    expect(it.deliveries[0]?.headers.authorization).toBe("DPoP token-1");
   });
 
   test("whose token is refused fetches a new one, once", async () => {

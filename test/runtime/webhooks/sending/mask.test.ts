@@ -26,6 +26,12 @@ describe("a response that echoes its request", () => {
     expect(maskOutcome(answer(body), requestHeaders)).toMatchObject({ body: kept });
   });
 
+  test("keeps words that only headers without secrets hold", () => {
+    const body = "heliograph has no such identity";
+    const headers = { ...requestHeaders, "WebHook-Request-Origin": "heliograph", "Accept-Encoding": "identity" };
+    expect(maskOutcome(answer(body), headers)).toMatchObject({ body });
+  });
+
   test.each([
     ["the password of its credentials", "no user with s3cr3t/pass+word here", "no user with *** here"],
     ["its credentials, decoded", "client:s3cr3t%2Fpass%2Bword", "***"],

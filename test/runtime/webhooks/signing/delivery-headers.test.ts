@@ -77,6 +77,14 @@ describe("the headers of an attempt", () => {
     expect(deliveryHeaders("HmacV1", { ...attempt, replayId: "r-1" })).toMatchObject({ "X-Webhook-Replay": "r-1" });
   });
 
+  test("name the origin that asked for consent, once whatever the case of a fixed header (CloudEvents web hooks §4)", () => {
+    const endpointHeaders = { "webhook-request-origin": "other.example", "x-route": "blue" };
+    expect(deliveryHeaders("HmacV1", { ...attempt, endpointHeaders })).toMatchObject(endpointHeaders);
+    const headers = deliveryHeaders("HmacV1", { ...attempt, endpointHeaders, requestOrigin: "events.example" });
+    const named = Object.entries(headers).filter(([name]) => /^webhook-request-origin$/iu.test(name));
+    expect(named).toEqual([["WebHook-Request-Origin", "events.example"]]);
+  });
+
   test("keep the endpoint's own, except one that the sender sets", () => {
     const endpointHeaders = { "x-route": "blue", "x-signature": "v1=forged", "content-type": "text/plain" };
     const headers = deliveryHeaders("HmacV1", { ...attempt, endpointHeaders });
