@@ -4,30 +4,34 @@ const secondMs = 1_000;
 export const retryAfterMsMax = 86_400_000;
 
 const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const dayForm = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
+const longDayForm = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day";
 const time = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)`;
 /** The three forms of HTTP-date that a recipient must accept. Source: RFC 9110 §5.6.7. */
 const dateForms = [
-  new RegExp(String.raw`^[A-Z][a-z]{2}, (?<day>\d\d) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) ${time} GMT$`, "u"),
-  new RegExp(String.raw`^[A-Z][a-z]{5,8}, (?<day>\d\d)-(?<month>[A-Z][a-z]{2})-(?<year>\d\d) ${time} GMT$`, "u"),
-  new RegExp(String.raw`^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) ${time} (?<year>\d{4})$`, "u"),
+  new RegExp(String.raw`^${dayForm}, (?<day>\d\d) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) ${time} GMT$`, "u"),
+  new RegExp(String.raw`^${longDayForm}, (?<day>\d\d)-(?<month>[A-Z][a-z]{2})-(?<year>\d\d) ${time} GMT$`, "u"),
+  new RegExp(String.raw`^${dayForm} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) ${time} (?<year>\d{4})$`, "u"),
 ];
 
-/** Parses an HTTP-date to Unix milliseconds; undefined for any other text. Source: RFC 9110 §5.6.7. */
+/**
+ * Parses an HTTP-date to Unix milliseconds; undefined for any other text and for a date that no calendar has. The date
+ * counts when its name of the day is another day's. Source: RFC 9110 §5.6.7.
+ */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   const parts = dateForms.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
   if (parts === undefined) {
     return undefined;
   }
-  const month = monthNames.indexOf(parts["month"] ?? "");
-  const atMs = Date.UTC(
-    fullYear(parts["year"] ?? "", nowMs),
-    month,
-    Number(parts["day"]),
-    Number(parts["hour"]),
-    Number(parts["minute"]),
-    Number(parts["second"]),
-  );
-  return month < 0 ? undefined : atMs;
+  const month = monthNames.indexOf(parts["month"] ?? "") + 1;
+  const year = String(fullYear(parts["year"] ?? "", nowMs)).padStart(4, "0");
+  const day = (parts["day"] ?? "").replace(" ", "0");
+  // A leap second counts as the second before it, which the clock here has.
+  const second = parts["second"] === "60" ? "59" : parts["second"];
+  const written = `${year}-${String(month).padStart(2, "0")}-${day}T${parts["hour"]}:${parts["minute"]}:${second}.000Z`;
+  const atMs = Date.parse(written);
+  // Date.parse reads 30 February as 2 March and 24:00 as the next day; the comparison detects both.
+  return Number.isNaN(atMs) || new Date(atMs).toISOString() !== written ? undefined : atMs;
 }
 
 /** A year of two digits that would lie more than 50 years ahead is in the past. Source: RFC 9110 §5.6.7. */
