@@ -106,7 +106,7 @@ const table = `
       crds/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/signing/
       webhooks/sending/
   runtime/webhooks/authorization/ <
-      crds/ bounds/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
+      crds/ bounds/ json/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
   runtime/webhooks/records/ <
       crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/signing/
       webhooks/settlement/ webhooks/partners/

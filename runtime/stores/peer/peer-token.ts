@@ -1,5 +1,5 @@
 import type { PeerConfig, PeerOAuth2Config } from "../../../crds/config.ts";
-import { parseJsonObject } from "../../json/json-object.ts";
+import { parseTokenResponse, tokenResponseBytesMax } from "../../json/token-response.ts";
 import { createByteBudget } from "../limits/byte-budget.ts";
 import { StoreError } from "../store-error.ts";
 import { exchange, openPool } from "../prometheus/store-http.ts";
@@ -7,14 +7,10 @@ import type { StoreSecrets } from "../store-secrets.ts";
 
 /** Scope of runtimes of other regions. */
 const scope = "metrics:peer";
-const responseBytesMax = 64 * 1024;
 /** A token is replaced this long before its expiry. */
 const leewayMs = 30_000;
 const lifeMsDefault = 300_000;
 const lifeMsMax = 3_600_000;
-/** Source: RFC 6750 §2.1. */
-const tokenForm = /^[A-Za-z0-9\-._~+/]+=*$/u;
-
 /** The access token of client credentials. It is fetched on demand and kept until shortly before its expiry. */
 interface PeerToken {
   /** @throws StoreError without a token */
@@ -40,7 +36,10 @@ export function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreS
   const fetchToken = async (): Promise<Fetched> => {
     try {
       const signal = AbortSignal.timeout(timeoutMs);
-      const { status, body } = await exchange(pool, options, { signal, bytes: createByteBudget(responseBytesMax) });
+      const { status, body } = await exchange(pool, options, {
+        signal,
+        bytes: createByteBudget(tokenResponseBytesMax),
+      });
       return tokenOf(status, body, performance.now());
     } catch (error) {
       if (error instanceof StoreError) throw error;
@@ -90,10 +89,10 @@ function tokenOf(status: number, body: Buffer, nowMs: number): Fetched {
     const isTheirs = status >= 500;
     throw new StoreError(isTheirs ? "status" : "refused", `no access token: HTTP ${status}`, { isPassing: isTheirs });
   }
-  const { access_token: token, expires_in: seconds } = parseJsonObject(body.toString("utf8")) ?? {};
-  if (typeof token !== "string" || !tokenForm.test(token))
+  const { token, expiresInSeconds } = parseTokenResponse(body.toString("utf8")) ?? {};
+  if (token === undefined)
     throw new StoreError("malformed", "the response of the token endpoint has no valid access token");
-  const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds * 1_000, lifeMsMax) : lifeMsDefault;
+  const lifeMs = Math.min(expiresInSeconds === undefined ? lifeMsDefault : expiresInSeconds * 1_000, lifeMsMax);
   // A token that expires within the leeway is used for the current request only.
   return { authorization: `Bearer ${token}`, endsAtMs: nowMs + lifeMs - leewayMs };
 }

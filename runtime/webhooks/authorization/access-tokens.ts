@@ -2,8 +2,10 @@ import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { ExpiringMap } from "../../bounds/expiring-map.ts";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { parseJsonObject } from "../../json/json-object.ts";
+import { parseTokenResponse, tokenResponseBytesMax } from "../../json/token-response.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
-import type { FailureOutcome, Outcome } from "../settlement/outcome.ts";
+import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import type { Sender } from "../sending/send.ts";
 import { createKeyProof, type ProveKey } from "./dpop-proof.ts";
 
@@ -46,8 +48,23 @@ const leewayMs = 30_000;
 const lifeMsDefault = 300_000;
 const lifeMsMax = 86_400_000;
 const secondMs = 1_000;
-const tokenForm = /^[!-~]{1,8192}$/u;
-const nonceAskedStatuses: ReadonlySet<number> = new Set([400, 401]);
+/** Statuses of a refused token request: another nonce or other credentials may help. Source: RFC 6749 §5.2. */
+const refusedStatuses: ReadonlySet<number> = new Set([400, 401]);
+/** Codes that a detail may repeat; any other text may hold credentials. Source: RFC 6749 §5.2, RFC 9449 §5. */
+const errorCodes: ReadonlySet<unknown> = new Set([
+  "invalid_request",
+  "invalid_client",
+  "invalid_grant",
+  "unauthorized_client",
+  "unsupported_grant_type",
+  "invalid_scope",
+  "invalid_target",
+  "invalid_dpop_proof",
+  "use_dpop_nonce",
+]);
+
+/** Where the credentials of a token request are: in `Authorization`, or in the form. Source: RFC 6749 §2.3.1. */
+type ClientAuthentication = "client_secret_basic" | "client_secret_post";
 
 /**
  * Fetches tokens by client credentials and caches them until shortly before they expire. Concurrent calls for the same
@@ -59,10 +76,11 @@ export function createTokens(sender: Sender, now: () => number): Tokens {
   const cached = new ExpiringMap<string, Token>(cachedMax);
   const once = createSingleFlight<Token | FailureOutcome>();
   const nonces = new BoundedMap<string, string>(cachedMax);
+  const styles = new BoundedMap<string, ClientAuthentication>(cachedMax);
   const prove = createKeyProof();
   const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> =>
     once(request.key, async () => {
-      const token = await fetchToken({ sender, now, prove }, request);
+      const token = await fetchToken({ sender, now, prove, styles }, request);
       if ("value" in token) {
         cached.set(request.key, token, token.endsAtMs);
       }
@@ -103,36 +121,77 @@ interface FetchDeps {
   readonly sender: Sender;
   readonly now: () => number;
   readonly prove: ProveKey;
+  /** Styles that token endpoints accepted, by credentials. */
+  readonly styles: BoundedMap<string, ClientAuthentication>;
 }
 
+/**
+ * Requests a token with the credentials in the header, as every server must accept them. A server that refuses these
+ * gets them in the form, and only so once it accepted that.
+ */
 async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token | FailureOutcome> {
-  const first = await ask(deps, request, undefined);
-  const nonce = first.kind === "response" ? first.headers["dpop-nonce"] : undefined;
-  const isNonceAsked =
-    request.oauth2.dpop === true && first.kind === "response" && nonceAskedStatuses.has(first.status);
-  const outcome = isNonceAsked && nonce !== undefined ? await ask(deps, request, nonce) : first;
-  return tokenOf(outcome, deps.now()) ?? noToken(outcome);
+  const known = deps.styles.get(request.key);
+  const first = await askWithNonce(deps, request, known ?? "client_secret_basic");
+  const token = tokenOf(first, deps.now());
+  if (token !== undefined || known !== undefined || !isRefused(first)) {
+    if (isRefused(first)) deps.styles.delete(request.key);
+    return token ?? noToken(first);
+  }
+  const second = tokenOf(await askWithNonce(deps, request, "client_secret_post"), deps.now());
+  if (second !== undefined) deps.styles.set(request.key, "client_secret_post");
+  return second ?? noToken(first);
 }
 
-/** Requests a token. The header holds the form-encoded credentials. Source: RFC 6749 §2.3.1. */
-function ask({ sender, now, prove }: FetchDeps, request: TokenRequest, nonce: string | undefined): Promise<Outcome> {
-  const { oauth2, secret, networks, tls, timeoutMs } = request;
+function isRefused(outcome: Outcome): boolean {
+  return outcome.kind === "response" && refusedStatuses.has(outcome.status);
+}
+
+/** Requests a token, with the nonce that the server requires for the proof of the key. Source: RFC 9449 §8. */
+async function askWithNonce(deps: FetchDeps, request: TokenRequest, style: ClientAuthentication): Promise<Outcome> {
+  const first = await ask(deps, request, style, undefined);
+  const nonce = first.kind === "response" ? first.headers["dpop-nonce"] : undefined;
+  const isNonceAsked = request.oauth2.dpop === true && isRefused(first) && nonce !== undefined;
+  return isNonceAsked ? ask(deps, request, style, nonce) : first;
+}
+
+function ask(
+  { sender, now, prove }: FetchDeps,
+  request: TokenRequest,
+  style: ClientAuthentication,
+  nonce: string | undefined,
+): Promise<Outcome> {
+  const { oauth2, networks, tls, timeoutMs } = request;
   const url = new URL(oauth2.tokenUrl);
-  const credentials = [oauth2.clientId, secret].map(formEncoded).join(":");
-  const form = new URLSearchParams({ grant_type: "client_credentials" });
-  if (oauth2.scopes.length > 0) {
-    form.set("scope", oauth2.scopes.join(" "));
-  }
+  const credentials = credentialsOf(request, style);
   const proof = prove({ method: "POST", url, nowMs: now(), ...(nonce === undefined ? {} : { nonce }) });
+  const form = new URLSearchParams({
+    grant_type: "client_credentials",
+    ...(oauth2.scopes.length > 0 ? { scope: oauth2.scopes.join(" ") } : {}),
+    ...credentials.form,
+  });
   const headers = {
-    Authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
+    ...credentials.headers,
     "Content-Type": "application/x-www-form-urlencoded",
     Accept: "application/json",
     "Accept-Encoding": "identity",
     ...(oauth2.dpop === true ? { DPoP: proof } : {}),
   };
   const body = Buffer.from(form.toString());
-  return sender.send({ url, headers, body, timeoutMs, networks, ...(tls === undefined ? {} : { tls }) });
+  const responseBytesMax = tokenResponseBytesMax;
+  const bounds = { timeoutMs, networks, responseBytesMax };
+  return sender.send({ url, headers, body, ...bounds, ...(tls === undefined ? {} : { tls }) });
+}
+
+interface Credentials {
+  readonly headers?: { readonly Authorization: string };
+  readonly form?: { readonly client_id: string; readonly client_secret: string };
+}
+
+/** The form-encoded credentials of the header, or those of the form. Source: RFC 6749 §2.3.1. */
+function credentialsOf({ oauth2, secret }: TokenRequest, style: ClientAuthentication): Credentials {
+  if (style === "client_secret_post") return { form: { client_id: oauth2.clientId, client_secret: secret } };
+  const credentials = [oauth2.clientId, secret].map(formEncoded).join(":");
+  return { headers: { Authorization: `Basic ${Buffer.from(credentials).toString("base64")}` } };
 }
 
 function formEncoded(text: string): string {
@@ -140,23 +199,23 @@ function formEncoded(text: string): string {
 }
 
 function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
-  if (outcome.kind === "failure" || outcome.status !== 200) {
+  if (outcome.kind === "failure" || outcome.status < 200 || outcome.status > 299) {
     return undefined;
   }
-  try {
-    const { access_token: value, expires_in: seconds } = JSON.parse(outcome.body) as Readonly<Record<string, unknown>>;
-    const lifeMs = Math.min(typeof seconds === "number" && seconds > 0 ? seconds * secondMs : lifeMsDefault, lifeMsMax);
-    // A token that expires within the leeway serves only this request.
-    return typeof value === "string" && tokenForm.test(value)
-      ? { value, endsAtMs: nowMs + lifeMs - leewayMs }
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const { token, expiresInSeconds } = parseTokenResponse(outcome.body) ?? {};
+  const lifeMs = Math.min(expiresInSeconds === undefined ? lifeMsDefault : expiresInSeconds * secondMs, lifeMsMax);
+  // A token that expires within the leeway serves only this request.
+  return token === undefined ? undefined : { value: token, endsAtMs: nowMs + lifeMs - leewayMs };
 }
 
 /** Builds the failure. Its detail omits the body of the response, which may contain credentials. */
 function noToken(outcome: Outcome): FailureOutcome {
-  const why = outcome.kind === "response" ? `status ${outcome.status}` : `${outcome.reason}: ${outcome.detail}`;
+  const why = outcome.kind === "response" ? refusalOf(outcome) : `${outcome.reason}: ${outcome.detail}`;
   return { kind: "failure", reason: "token", detail: `no access token: ${why}`, timings: outcome.timings };
+}
+
+function refusalOf({ status, body, bodyTruncated }: ResponseOutcome): string {
+  const { error } = parseJsonObject(body) ?? {};
+  const code = errorCodes.has(error) ? ` ${String(error)}` : "";
+  return `status ${status}${code}${bodyTruncated ? `, longer than ${tokenResponseBytesMax} bytes` : ""}`;
 }

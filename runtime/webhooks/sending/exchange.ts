@@ -33,6 +33,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly connection: ConnectionTrace = { isConnecting: false };
   readonly #startedAtMs = performance.now();
   readonly #settle: (outcome: Outcome) => void;
+  readonly #bodyBytesMax: number;
   readonly #chunks: Buffer[] = [];
   #isSettled = false;
   #isWhole = false;
@@ -42,8 +43,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #sentAtMs: number | undefined;
   #headAtMs: number | undefined;
 
-  constructor(settle: (outcome: Outcome) => void) {
+  constructor(settle: (outcome: Outcome) => void, bodyBytesMax = responseBodyBytesMax) {
     this.#settle = settle;
+    this.#bodyBytesMax = bodyBytesMax;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -66,7 +68,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    const room = responseBodyBytesMax - this.#bodyBytes;
+    const room = this.#bodyBytesMax - this.#bodyBytes;
     this.#chunks.push(chunk.subarray(0, room));
     this.#bodyBytes += chunk.length;
     if (chunk.length > room) {

@@ -21,6 +21,8 @@ export interface SendRequest {
   readonly body: Uint8Array;
   /** Time limit of the whole attempt, from look-up to last byte. */
   readonly timeoutMs: number;
+  /** Bytes of the response body that are read. @default {@link responseBodyBytesMax} */
+  readonly responseBytesMax?: number;
   /** Networks in which the partner may be reached, besides the public Internet. */
   readonly networks: NetworksConfig;
   /** @default the roots of the system and no client certificate */
@@ -166,7 +168,7 @@ async function send(
     const exchange = new Exchange((settled) => {
       release();
       settle(settled);
-    });
+    }, request.responseBytesMax);
     const release = limit(exchange, request);
     traces.run(exchange.connection, () => agent.dispatch(dispatchOptions(request), exchange));
   });

@@ -24,7 +24,7 @@ interface Seen {
 type Answer = (
   seen: Seen,
   times: number,
-) => { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object };
+) => { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object | string };
 
 async function server(answer: Answer): Promise<{ readonly url: string; readonly seen: readonly Seen[] }> {
   const seen: Seen[] = [];
@@ -34,7 +34,7 @@ async function server(answer: Answer): Promise<{ readonly url: string; readonly 
     const one = { headers: request.headers, names, body: Buffer.concat(chunks as Buffer[]).toString() };
     seen.push(one);
     const { status, headers = {}, body } = answer(one, seen.length);
-    response.writeHead(status, headers).end(body === undefined ? "" : JSON.stringify(body));
+    response.writeHead(status, headers).end(typeof body === "object" ? JSON.stringify(body) : body);
   };
   const loopback = await listenOnLoopback(createServer((request, response) => void take(request, response)));
   closers.push(() => loopback.close());
@@ -128,6 +128,86 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     const stubborn = await caseOf(granted, () => ({ status: 401 }));
     expect(await stubborn.send()).toMatchObject({ status: 401 });
     expect([stubborn.tokens.length, stubborn.deliveries.length]).toEqual([2, 2]);
+  });
+
+  test("gives its credentials in the form to a server that refuses them in the header, and keeps to that", async () => {
+    const issue: Answer = (seen, times) =>
+      new URLSearchParams(seen.body).get("client_secret") === "our+secret:1"
+        ? granted(seen, times)
+        : { status: 400, body: { error: "invalid_client" } };
+    const it = await caseOf(issue);
+    expect(await it.send()).toMatchObject({ status: 204 });
+    expect(it.tokens.map(({ headers }) => headers.authorization !== undefined)).toEqual([true, false]);
+    expect(it.tokens[1]?.body).toBe(
+      "grant_type=client_credentials&scope=a+b&client_id=our+client&client_secret=our%2Bsecret%3A1",
+    );
+    it.nowMs += 91_000;
+    expect(await it.send()).toMatchObject({ status: 204 });
+    expect(it.tokens).toHaveLength(3);
+  });
+
+  test("asks again by the header once the form is refused", async () => {
+    let accepted = "form";
+    const issue: Answer = (seen, times) =>
+      (seen.headers.authorization === undefined ? "form" : "header") === accepted
+        ? granted(seen, times)
+        : { status: 401, body: { error: "invalid_client" } };
+    const it = await caseOf(issue);
+    await it.send();
+    accepted = "header";
+    it.nowMs += 91_000;
+    expect(await it.send()).toMatchObject({ kind: "failure", reason: "token" });
+    expect(await it.send()).toMatchObject({ status: 204 });
+  });
+
+  test.each<[string, object | string, number]>([
+    ["a text", { expires_in: "120" }, 90],
+    ["a text with a fraction", { expires_in: "120.9" }, 90],
+    ["a fraction", { expires_in: 120.5 }, 90],
+    ["nothing", {}, 270],
+    ["null", { expires_in: null }, 270],
+    ["no time", { expires_in: "soon" }, 270],
+    ["a list", { expires_in: [60] }, 270],
+    ["zero", { expires_in: 0 }, 270],
+    ["less than zero", { expires_in: -1 }, 270],
+    ["more than a day", { expires_in: 1e300 }, 86_370],
+    [
+      "120, the token type in capitals and scopes as a list",
+      { expires_in: 120, token_type: "BEARER", scope: ["a"] },
+      90,
+    ],
+    ["120, and no token type", { expires_in: 120, token_type: undefined }, 90],
+    ["120 after a byte order mark", '\uFEFF{"access_token":"token","expires_in":120}', 90],
+  ])("keeps a token whose expires_in is %s for the right time", async (_, answer, seconds) => {
+    const body = typeof answer === "string" ? answer : { access_token: "token", token_type: "bearer", ...answer };
+    const headers = { "content-type": "application/json;charset=UTF-8" };
+    const it = await caseOf(() => ({ status: 200, headers, body }));
+    await it.send();
+    it.nowMs += (seconds - 1) * 1_000;
+    await it.send();
+    expect(it.tokens).toHaveLength(1);
+    it.nowMs += 2_000;
+    await it.send();
+    expect(it.tokens).toHaveLength(2);
+    expect(it.deliveries.map(({ headers: { authorization } }) => authorization)).toEqual(Array(3).fill("Bearer token"));
+  });
+
+  test("takes a token response of 64 KiB, and says so of a longer one", async () => {
+    const response = (bytes: number): string => {
+      const [head, end] = ['{"access_token":"token","id_token":"', '"}'];
+      return `${head}${"x".repeat(bytes - head.length - end.length)}${end}`;
+    };
+    const it = await caseOf(() => ({ status: 200, body: response(65_536) }));
+    expect(await it.send()).toMatchObject({ status: 204 });
+    const longer = await caseOf(() => ({ status: 200, body: response(65_537) }));
+    expect(await longer.send()).toMatchObject({ detail: "no access token: status 200, longer than 65536 bytes" });
+  });
+
+  test("names the error of the token endpoint if its code is a known one", async () => {
+    const known = await caseOf(() => ({ status: 400, body: { error: "invalid_client" } }));
+    expect(await known.send()).toMatchObject({ detail: "no access token: status 400 invalid_client" });
+    const other = await caseOf(() => ({ status: 400, body: { error: "our+secret:1" } }));
+    expect(await other.send()).toMatchObject({ detail: "no access token: status 400" });
   });
 
   test.each<[string, Answer]>([
