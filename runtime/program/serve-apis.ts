@@ -6,7 +6,7 @@ import { createAuthenticate } from "../http/authentication/authenticate.ts";
 import { createCertificateReader } from "../http/authentication/client-certificate.ts";
 import { createAddressReader } from "../http/authentication/client-address.ts";
 import { KeySource } from "../http/authentication/key-source.ts";
-import { loadKeys } from "../http/authentication/load-keys.ts";
+import { loadKeys, namedIssuer } from "../http/authentication/load-keys.ts";
 import { eventRoutes } from "../http/routes/events.ts";
 import { meRoute } from "../http/routes/me.ts";
 import { metricsRoutes } from "../http/routes/metrics.ts";
@@ -63,7 +63,10 @@ function metricTexts(registry: Registry, hasExemplars: boolean): Pick<AdminServe
 export async function servePublic(context: ProgramContext, { engine, metrics, previews }: Engines): Promise<string> {
   const { plan, settings, prepared, observe, shutdown, status, expirations } = context;
   const log = plan.log.child({ server: "public" });
-  if (logsForPod(plan.member)) warnOfBearerTokens(log, settings);
+  const issuers = await startStep("settings", "the name of an issuer cannot be read from its jwksTokenFile", () =>
+    Promise.all(settings.issuers.map(namedIssuer)),
+  );
+  if (logsForPod(plan.member)) warnOfBearerTokens(log, { ...settings, issuers });
   const { tls } = settings;
   const files =
     tls && (await startStep("settings", "the tls files of the settings cannot be used", () => openTlsFiles(tls)));
@@ -71,7 +74,7 @@ export async function servePublic(context: ProgramContext, { engine, metrics, pr
     { kind: "server", path: tls?.certFile },
     { kind: "client_ca", path: tls?.clientCaFile },
   ]);
-  const configured = settings.issuers.map((issuer) => ({
+  const configured = issuers.map((issuer) => ({
     settings: issuer,
     keys: new KeySource(() => loadKeys(issuer)),
   }));

@@ -237,7 +237,8 @@ ConfigMap shows the number, because the servers may be scaled to another one now
 {{- $subject := printf "system:serviceaccount:%s:%s-test" $.Release.Namespace (include "heliograph.fullname" $) -}}
 {{- $grants = append $grants (dict "subject" $subject "scopes" (list "events:write" "webhooks:read" "metrics:read") "tenants" (list $.Values.tests.tenant) "partners" (list "*")) -}}
 {{- end -}}
-{{- $own := dict "issuer" .issuer "audiences" .audiences "jwksUrl" "https://kubernetes.default.svc/openid/v1/jwks" -}}
+{{- $own := dict "audiences" .audiences "jwksUrl" "https://kubernetes.default.svc/openid/v1/jwks" -}}
+{{- with .issuer -}}{{- $_ := set $own "issuer" . -}}{{- end -}}
 {{- $_ := set $own "jwksCaFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" -}}
 {{- if .tokenBinding -}}{{- $_ := set $own "tokenBinding" .tokenBinding -}}{{- end -}}
 {{- $_ := set $own "jwksTokenFile" "/var/run/secrets/kubernetes.io/serviceaccount/token" -}}

@@ -70,7 +70,11 @@ function withDefaults(given: Given<Settings>): Settings {
   const { streams } = defaultSettings;
   return {
     name: given.name ?? defaultSettings.name,
-    issuers: (given.issuers ?? []).map((issuer) => ({ ...issuer, algorithms: issuer.algorithms ?? defaultAlgorithms })),
+    issuers: (given.issuers ?? []).map((issuer) => ({
+      ...issuer,
+      issuer: issuer.issuer ?? "",
+      algorithms: issuer.algorithms ?? defaultAlgorithms,
+    })),
     claims: { ...defaultSettings.claims, ...given.claims },
     ...possessionOf(given),
     partnersClaim: given.partnersClaim ?? defaultSettings.partnersClaim,
@@ -154,6 +158,9 @@ function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding
   }
   if (issuer.jwksUrl !== undefined && !isSafeUrl(issuer.jwksUrl)) {
     problems.push([`${field}.jwksUrl`, "must be an https URL, or http on a loopback address"]);
+  }
+  if (issuer.issuer === "" && issuer.jwksTokenFile === undefined) {
+    problems.push([`${field}.issuer`, "is required without jwksTokenFile"]);
   }
   for (const file of ["jwksCaFile", "jwksTokenFile"] as const) {
     if (issuer[file] !== undefined && issuer.jwksUrl === undefined)

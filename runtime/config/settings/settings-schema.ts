@@ -148,7 +148,7 @@ const subjectGrant = section(
 const issuer = section(
   "One trusted issuer of tokens. Its keys come from exactly one of jwksUrl and jwksFile.",
   {
-    issuer: text("Exact value of the iss claim.", 512),
+    issuer: text("Exact value of the iss claim; defaults to that of the token in jwksTokenFile.", 512),
     audiences: texts("Accepted values of the aud claim.", text("An audience.", 256), { minItems: 1, maxItems: 16 }),
     jwksUrl: text("URL of the published keys; https, or http on this host.", 2048),
     jwksCaFile: text("PEM file of the authorities for the host of jwksUrl; without it those that Node trusts.", 4096),
@@ -172,7 +172,7 @@ const issuer = section(
       items: subjectGrant,
     },
   },
-  ["issuer", "audiences"],
+  ["audiences"],
 );
 
 const claimName = (grant: string): object => text(`Name of the claim that carries ${grant}.`, 256);

@@ -112,7 +112,7 @@ export const certificateForms = ["Xfcc", "XfccAppend", "EscapedPem", "ClientCert
 
 /** One trusted token issuer; its keys come from exactly one of `jwksUrl` and `jwksFile`. */
 export interface IssuerSettings {
-  /** Exact value of the `iss` claim. */
+  /** Exact value of the `iss` claim. Empty: that of the token in {@link jwksTokenFile}. */
   readonly issuer: string;
   /** Accepted values of the `aud` claim; at least one. */
   readonly audiences: readonly string[];

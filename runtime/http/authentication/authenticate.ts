@@ -13,6 +13,9 @@ import { createSeenProofs } from "./seen-proofs.ts";
 import { bindingOf, certificateFault, requireBound, requireCertificate, type Binding } from "./token-binding.ts";
 import { requireType } from "./token-type.ts";
 
+const issuersShown = 4;
+const issuerCharactersShown = 256;
+
 /** One issuer with its keys. */
 export interface TrustedIssuer {
   readonly settings: IssuerSettings;
@@ -174,9 +177,20 @@ async function verifiedToken(
 }
 
 function issuerOf(token: string, issuers: ReadonlyMap<string, TrustedIssuer>): TrustedIssuer {
-  const issuer = issuers.get(claimedIssuer(token) ?? "");
-  if (issuer === undefined) throw new Refusal("token_invalid", "The issuer of the token is not trusted.");
+  const claimed = claimedIssuer(token);
+  const issuer = issuers.get(claimed ?? "");
+  if (issuer === undefined) throw new Refusal("token_invalid", untrusted(claimed, [...issuers.keys()]));
   return issuer;
+}
+
+/** Names of issuers are public, and both are needed to find out which one is wrong. */
+function untrusted(claimed: string | undefined, trusted: readonly string[]): string {
+  if (claimed === undefined) return "The token names no issuer in the claim iss.";
+  const listed = trusted.slice(0, issuersShown).map((name) => JSON.stringify(name));
+  const others = trusted.length - listed.length;
+  const more = others > 0 ? ` and ${others} more` : "";
+  const shown = JSON.stringify(claimed.slice(0, issuerCharactersShown));
+  return `The issuer ${shown} of the token is not trusted. Trusted: ${listed.join(", ") || "none"}${more}.`;
 }
 
 function claimedIssuer(token: string): string | undefined {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { JSONWebKeySet } from "jose";
+import { decodeJwt, type JSONWebKeySet } from "jose";
 import { Agent, request } from "undici";
 import { overlappingConnector } from "../../../network/undici-connector.ts";
 import type { IssuerSettings } from "../../config/settings/settings.ts";
@@ -14,6 +14,20 @@ export async function loadKeys(settings: IssuerSettings): Promise<JSONWebKeySet>
   const keySet: unknown = JSON.parse(text);
   if (!isKeySet(keySet)) throw new Error(`the keys of ${issuer} are not a JWK set`);
   return keySet;
+}
+
+/**
+ * The settings with the name of their issuer. In a cluster, it is in the token of each pod,
+ * and differs by distribution.
+ *
+ * @throws Error if the token cannot be read or names no issuer
+ */
+export async function namedIssuer(settings: IssuerSettings): Promise<IssuerSettings> {
+  const { issuer, jwksTokenFile = "" } = settings;
+  if (issuer !== "") return settings;
+  const { iss } = decodeJwt((await readFile(jwksTokenFile, "utf8")).trim());
+  if (iss === undefined || iss === "") throw new Error(`the token in ${jwksTokenFile} has no claim iss`);
+  return { ...settings, issuer: iss };
 }
 
 function isKeySet(value: unknown): value is JSONWebKeySet {

@@ -91,7 +91,7 @@ function apiServerArgs({ layout, credentials, configuration }: NodePlan): readon
     `--client-ca-file=${credentials.ca}`,
     "--authorization-mode=Node,RBAC",
     "--enable-admission-plugins=NodeRestriction",
-    "--service-account-issuer=https://kubernetes.default.svc",
+    "--service-account-issuer=https://issuer.node.test",
     `--service-account-key-file=${credentials.serviceAccountKey}`,
     `--service-account-signing-key-file=${credentials.serviceAccountKey}`,
     `--service-cluster-ip-range=${serviceRange}`,

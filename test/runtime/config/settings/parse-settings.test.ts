@@ -126,6 +126,11 @@ describe("settings are refused with the field and line of", () => {
       "s.yaml:3: issuers[1].issuer: is already used in another entry",
     ],
     [
+      "an issuer whose name comes from nowhere",
+      "issuers:\n  - {audiences: [b], jwksUrl: 'https://a.test/k'}",
+      "s.yaml:2: issuers[0].issuer: is required without jwksTokenFile",
+    ],
+    [
       "a way to keys that are not fetched",
       `issuers:\n  - {${issuer}, jwksFile: k, jwksTokenFile: t}`,
       "s.yaml:2: issuers[0].jwksTokenFile: has no effect without jwksUrl",

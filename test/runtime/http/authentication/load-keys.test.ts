@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { loadKeys } from "../../../../runtime/http/authentication/load-keys.ts";
+import { loadKeys, namedIssuer } from "../../../../runtime/http/authentication/load-keys.ts";
 import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 
@@ -26,6 +26,34 @@ async function served(listener: RequestListener): Promise<string> {
   const address = server.address();
   return typeof address === "object" && address !== null ? `http://127.0.0.1:${address.port}/keys` : "";
 }
+
+describe("the name of an issuer", () => {
+  const unnamed = { ...issuer, issuer: "", jwksUrl: "https://kubernetes.default.svc/openid/v1/jwks" };
+
+  async function named(claims: object): Promise<string> {
+    folder = await temporaryFolder("issuer");
+    const jwksTokenFile = join(folder.path, "token");
+    const parts = [{ alg: "RS256" }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
+    await writeFile(jwksTokenFile, `${parts.join(".")}.c2ln\n`);
+    return (await namedIssuer({ ...unnamed, jwksTokenFile })).issuer;
+  }
+
+  test("is that of the settings, without a read of the token", async () => {
+    expect(await namedIssuer({ ...unnamed, issuer: "https://id.example", jwksTokenFile: "/nowhere" })).toMatchObject({
+      issuer: "https://id.example",
+    });
+  });
+
+  test("is that of the pod's token if the settings name none", async () => {
+    const iss = "https://oidc.eks.eu-west-1.amazonaws.com/id/0123";
+    expect(await named({ iss, sub: "system:serviceaccount:a:b" })).toBe(iss);
+  });
+
+  test("must be in the token", async () => {
+    await expect(named({ sub: "a" })).rejects.toThrow("has no claim iss");
+    await expect(namedIssuer({ ...unnamed, jwksTokenFile: "/nowhere" })).rejects.toThrow("ENOENT");
+  });
+});
 
 describe("the keys of an issuer", () => {
   test("come from a file", async () => {
