@@ -1,8 +1,8 @@
 import { pause } from "../../bounds/clock.ts";
 import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { deadLetterOf } from "../records/dead-letter-record.ts";
+import { appendDeadLetter } from "./append-dead-letter.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryMessage, isLater, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
 import { isPing } from "../events/reserved-types.ts";
@@ -11,6 +11,8 @@ import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow, settlementTable, type DeadLetterState } from "../settlement/settlement-table.ts";
+
+type FinalFailure = Exclude<Settlement, { readonly kind: "delivered" | "retry" }>;
 
 const blockedPauseMs = 5_000;
 
@@ -37,8 +39,7 @@ export async function applySettlement(
     await lane.prepareRetries();
     await storeNext(context, work, partner, settlement.atMs);
   } else if (settlement.kind !== "delivered" && !isPing(delivery.type)) {
-    const { deadLetter } = settlementTable[settlement.kind];
-    await storeAsDeadLetter(context, work, partner, lane, deadLetter, settlement.reason);
+    await storeAsDeadLetter(context, work, partner, lane, settlement);
   }
   if (settlement.kind !== "delivered") context.onStage("passed_on", delivery.eventId);
   // The acknowledgement needs no answer: a message that is redelivered finds its record and ends here again.
@@ -77,29 +78,33 @@ async function storeAsDeadLetter(
   work: Work,
   partner: Partner,
   lane: LaneControl,
-  state: DeadLetterState,
-  reason: string,
+  settlement: FinalFailure,
 ): Promise<void> {
   const { delivery, message } = work;
+  const { reason } = settlement;
+  const { deadLetter: state } = settlementTable[settlement.kind];
   const { attempts } = await readStoredState(context, delivery, partner);
   const body = message.data;
   const ended = deadLetterOf({ delivery, partner, state, reason, endedAtMs: context.now(), attempts, body });
-  await storeDeadLetter(context, ended, lane);
-  context.metrics.deadLetters.inc({ state, reason });
+  await storeDeadLetter(context, { deadLetter: ended, state }, lane, () =>
+    context.partnerMetrics.ended(partner.label, delivery, settlement, context.now()),
+  );
 }
 
 /**
  * Stores a dead letter and retries without limit. While the stream refuses it, the pulls of the partner stop; nothing
  * is sent again.
  *
+ * @param onNew called once if it is new
  * @throws Unanswered when the process must end first
  */
 export async function storeDeadLetter(
   context: DeliveryContext,
-  deadLetter: DeadLetterToStore,
+  { deadLetter, state }: { readonly deadLetter: DeadLetterToStore; readonly state: DeadLetterState },
   lane: Pick<LaneControl, "block">,
+  onNew?: () => void,
 ): Promise<void> {
-  const store = () => untilAnswered(() => context.deadLetters.append(deadLetter), { signal: context.ending });
+  const store = () => appendDeadLetter(context, deadLetter, state, onNew);
   let answer = await store();
   if (answer.kind !== "refused") {
     return;

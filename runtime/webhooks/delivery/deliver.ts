@@ -273,9 +273,10 @@ function measure(
   const { totalMs } = outcome.timings;
   metrics.attempts.inc({ outcome: settlement.kind });
   partnerMetrics.answered(partner.label, outcome);
-  partnerMetrics.ended(partner.label, delivery, settlement, now());
   metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000, traceId);
+  // Any other end counts with its dead letter, which is stored once.
   if (settlement.kind === "delivered") {
+    partnerMetrics.ended(partner.label, delivery, settlement, now());
     metrics.deliverySeconds.observe({}, Math.max(0, now() - delivery.acceptedAtMs) / 1_000, traceId);
   }
 }

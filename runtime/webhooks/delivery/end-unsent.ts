@@ -1,6 +1,7 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { attemptRecord, type AttemptRecord } from "../records/attempt-records.ts";
 import { deadLetterOf, removedPartnerDeadLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
+import { appendDeadLetter } from "./append-dead-letter.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { eventHash } from "../ids.ts";
@@ -57,11 +58,11 @@ export async function endUnsent(
   const hasDeadLetter = !isPing(delivery.type);
   if (hasDeadLetter) {
     const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetterOf(ended);
-    const answer = await untilAnswered(() => context.deadLetters.append(toStore), { signal });
+    const count = (): void => context.partnerMetrics.ended(partner.label, delivery, settlement, endedAtMs);
+    const answer = await appendDeadLetter(context, toStore, "dead", count);
     if (answer.kind === "refused") return undefined;
   }
   const text = JSON.stringify(record);
   await untilAnswered(() => context.attempts.append(delivery.tenant, eventHash(delivery.eventId), text), { signal });
-  if (hasDeadLetter) context.metrics.deadLetters.inc({ state: "dead", reason });
   return settlement;
 }

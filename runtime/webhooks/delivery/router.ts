@@ -32,9 +32,11 @@ export interface Router {
   /** Routes by this table from now on. */
   use(table: RoutingTable): void;
   /**
-   * Republishes deliveries of an event that were never attempted or are lost. @throws Unanswered when the process ends
+   * Republishes deliveries of an event that were never attempted or are lost. Returns their number.
+   *
+   * @throws Unanswered when the process ends
    */
-  recover(event: StoredEvent): Promise<void>;
+  recover(event: StoredEvent): Promise<number>;
   keepAlive(): void;
   /** Pauses or resumes the pull while the backlog is too large. Events wait in the events stream. */
   hold(isHeld: boolean): void;
@@ -165,7 +167,7 @@ async function route(
   }
   const isMissing = async ({ did }: DeliveryRecord): Promise<boolean> =>
     (await missingSteps(deps, event, partners)).some(({ step }) => step.did === did);
-  const ensure = ({ partner, step }: MissingStep): Promise<void> =>
+  const ensure = ({ partner, step }: MissingStep): Promise<boolean> =>
     ensureDelivery(deps, event, partner, step, () => isMissing(step));
   // A note would end the recovery of a direct attempt.
   const isDirect = isFirstTime && to.refused.length === 0 && event.only === undefined;
@@ -190,22 +192,22 @@ async function route(
  * Routes an event again whose earlier routing is unknown. A delivery that was never attempted is published. A delivery
  * that waited for a retry and is gone continues with that retry.
  */
-async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise<void> {
+async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise<number> {
   const note = await readRouted(deps, event);
   if (note?.deliveries === 0) {
-    return;
+    return 0;
   }
   const recipients = [...to.partners, ...attemptedDirectly(deps, to.partners, await attemptsOf(deps, event))];
-  await Promise.all(
+  const stored = await Promise.all(
     recipients.map(async (partner) => {
       const step = await lostDelivery(deps, event, partner);
-      if (step !== undefined) {
-        const isMissing = async (): Promise<boolean> => (await lostDelivery(deps, event, partner)) !== undefined;
-        await ensureDelivery(deps, event, partner, withRoutedBy(to, partner, step), isMissing);
-      }
+      if (step === undefined) return false;
+      const isMissing = async (): Promise<boolean> => (await lostDelivery(deps, event, partner)) !== undefined;
+      return ensureDelivery(deps, event, partner, withRoutedBy(to, partner, step), isMissing);
     }),
   );
   if (note === undefined) await keepRouted(deps, event, to);
+  return stored.filter(Boolean).length;
 }
 
 const backlogFull: UnsentReason = {
@@ -213,19 +215,20 @@ const backlogFull: UnsentReason = {
   detail: "the backlog of the partner has reached its limit, nothing was sent",
 };
 
+/** Returns whether this call stored the delivery. */
 async function ensureDelivery(
   deps: RouterDeps,
   event: StoredEvent,
   partner: Recipient,
   step: DeliveryRecord,
   isMissing: () => Promise<boolean>,
-): Promise<void> {
+): Promise<boolean> {
   await deps.listPartner(partner);
   // A delivery that has begun goes on.
   if (step.hop === 0 && deps.backlogs.isFull(partner)) {
     const unsent = { delivery: step, partner, body: event.body, before: [] };
     // A delivery whose dead letter is refused waits in the backlog.
-    if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return;
+    if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return false;
   }
   const isStored = await storeStep(deps, {
     step,
@@ -238,4 +241,5 @@ async function ensureDelivery(
     if (event.only === undefined) deps.metrics.routed.inc();
     deps.onStage("routed_one", event.eventId);
   }
+  return isStored;
 }

@@ -26,7 +26,7 @@ interface StepToStore {
  * |---|---|
  * | stored | done |
  * | refused | publish again after a pause |
- * | any other, and the delivery has gone on | done |
+ * | any other, and the delivery has gone on | done; stored by this call if an earlier response was lost |
  * | duplicate | publish under the id of the next hop: the stream drops a used id, and nothing is left of its message |
  * | unexpected | publish with sequence 0: the server lost the held message, and this is the only copy |
  *
@@ -40,7 +40,12 @@ export async function storeStep(
   let step = first;
   let seq = heldSeq;
   for (let tries = 1; ; tries += 1) {
-    const answer = await untilAnswered(() => publish(step, seq), { signal });
+    let publishes = 0;
+    const publishOnce = (): Promise<PublishResult> => {
+      publishes += 1;
+      return publish(step, seq);
+    };
+    const answer = await untilAnswered(publishOnce, { signal });
     if (answer.kind === "stored") {
       return true;
     }
@@ -48,7 +53,7 @@ export async function storeStep(
       log.warn({ detail: answer.detail, eventId: step.eventId, partner }, refusal);
       await pause(clock, pauseAfter(tries), signal);
     } else if (await hasGoneOn()) {
-      return false;
+      return publishes > 1;
     } else if (answer.kind === "duplicate") {
       step = { ...step, hop: step.hop + 1 };
     } else {

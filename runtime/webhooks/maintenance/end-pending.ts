@@ -3,11 +3,11 @@ import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
+import { appendDeadLetter } from "../delivery/append-dead-letter.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { isLater, nextAttempt, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import { endUnsent, type UnsentReason } from "../delivery/end-unsent.ts";
 import type { NamedPartner } from "../partners/partner.ts";
-import { isPing } from "../events/reserved-types.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** The deliveries of a partner that end, and the reason. */
@@ -154,7 +154,6 @@ async function endDelivery(
   if (settlement === undefined) {
     return false;
   }
-  if (!isPing(step.type)) context.partnerMetrics.ended(partner.label, step, settlement, context.now());
   await context.onSettled({ delivery: step, partner, settlement });
   return true;
 }
@@ -169,6 +168,6 @@ async function storeUnreadable(
   { subject, seq, data }: StoredMessage,
 ): Promise<boolean> {
   const deadLetter = unreadableDeadLetter(partner.key, subject, seq, data);
-  const result = await untilAnswered(() => context.deadLetters.append(deadLetter), { signal: context.ending });
+  const result = await appendDeadLetter(context, deadLetter, "dead");
   return result.kind !== "refused";
 }

@@ -7,7 +7,7 @@ import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { deliveryMessage, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { RegisteredPartner } from "../partners/partner-registry.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
-import { readEvent } from "../records/event-record.ts";
+import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import type { MaintenanceContext } from "./background-loops.ts";
 
 export interface RecoveryDeps {
@@ -45,13 +45,17 @@ async function handle(deps: RecoveryDeps, advisory: Advisory): Promise<void> {
     return;
   }
   const event = isEvent ? readEvent(message) : undefined;
-  if (event !== undefined) {
-    await router.recover(event);
-  } else if (!isEvent) {
-    await republish(context, message);
+  const isStored = event === undefined ? !isEvent && (await republish(context, message)) : await isRecovered(event);
+  if (!isStored) {
+    context.log.info({ ...advisory }, "message of an advisory was settled or replaced already");
+    return;
   }
   context.metrics.rescued.inc({ reason: advisory.kind });
   context.log.error({ ...advisory }, "message republished after its consumer gave up");
+
+  async function isRecovered(stored: StoredEvent): Promise<boolean> {
+    return (await router.recover(stored)) > 0;
+  }
 }
 
 /** Replaces the stored message of a delivery; false when the delivery was settled or moved in the meantime. */

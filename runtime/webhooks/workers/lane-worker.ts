@@ -212,7 +212,8 @@ export class LaneWorker {
     const { subject, seq, data } = message;
     log.error({ subject, seq }, "unreadable message found in the deliveries stream");
     try {
-      await storeDeadLetter(this.#context, unreadableDeadLetter(this.#policy.lane, subject, seq, data), this.#policy);
+      const deadLetter = unreadableDeadLetter(this.#policy.lane, subject, seq, data);
+      await storeDeadLetter(this.#context, { deadLetter, state: "dead" }, this.#policy);
       message.ack();
     } catch (error) {
       log.error({ err: error, subject, seq }, "dead letter of an unreadable message not stored");

@@ -7,6 +7,7 @@ import type {
 } from "../../../runtime/nats/streams/deliveries-stream.ts";
 import type { DeadLetterToStore } from "../../../runtime/nats/streams/dead-letters-stream.ts";
 import type { LaneQueue } from "../../../runtime/nats/layout.ts";
+import { Unanswered } from "../../../runtime/nats/connection/requests.ts";
 import type { PublishResult } from "../../../runtime/nats/messages/publish.ts";
 import type { Pull, PullOptions } from "../../../runtime/nats/messages/pull.ts";
 import type { PulledMessage } from "../../../runtime/nats/messages/pulled-message.ts";
@@ -30,11 +31,17 @@ interface MemoryPull extends Omit<PullOptions, "stream" | "consumer"> {
   isOver: boolean;
 }
 
+/** The message is stored by this call or by another pod, and its response is lost. */
+interface Lost {
+  readonly kind: "lost";
+  readonly by: "this call" | "another pod";
+}
+
 /** Answers of streams in the order in which they are asked for; `stored` when none is left. */
 interface Answers {
   readonly publishFirst: PublishResult[];
   readonly schedule: PublishResult[];
-  readonly deadLetter: PublishResult[];
+  readonly deadLetter: (PublishResult | Lost)[];
 }
 
 /** Everything a delivery needs, in memory, in a time that stands still until a test moves it. */
@@ -60,6 +67,7 @@ export interface MemoryContext {
   readonly consumerErrors: Error[];
   readonly lanes: Map<string, readonly LaneQueue[]>;
   readonly lines: readonly LogLine[];
+  readonly registry: Registry;
 }
 
 export const stored: PublishResult = { kind: "stored", seq: 7 };
@@ -175,8 +183,18 @@ export function memoryContext(): MemoryContext {
       read: async () => parts.past.attempts,
     },
     deadLetters: {
-      append: async (deadLetter: DeadLetterToStore) =>
-        answerOf(parts, parts.answers.deadLetter, "letter", () => parts.letters.push(deadLetter)),
+      append: async (deadLetter: DeadLetterToStore) => {
+        const [answer] = parts.answers.deadLetter;
+        if (answer?.kind !== "lost") {
+          const answers = parts.answers.deadLetter as PublishResult[];
+          return answerOf(parts, answers, "letter", () => parts.letters.push(deadLetter));
+        }
+        parts.answers.deadLetter.shift();
+        parts.done.push("letter: lost");
+        parts.letters.push(answer.by === "this call" ? deadLetter : { ...deadLetter, payload: "{}" });
+        throw new Unanswered("dlq", "timeout");
+      },
+      at: async () => ({ data: Buffer.from(parts.letters.at(-1)?.payload ?? "") }),
     },
     disabled: { mark: async () => void parts.done.push("mark"), isDisabled: async () => false },
     events: {
@@ -203,10 +221,10 @@ export function memoryContext(): MemoryContext {
     onBreakerOpen: async () => undefined,
     ending: ending.signal,
   };
-  return { ...parts, context: context as unknown as RouterDeps };
+  return { ...parts, registry, context: context as unknown as RouterDeps };
 }
 
-type Parts = Omit<MemoryContext, "context">;
+type Parts = Omit<MemoryContext, "context" | "registry">;
 
 function deliveriesIn(parts: Parts): Partial<DeliveriesStream> {
   const keep = (delivery: DeliveryToStore) => () => parts.stored.push(delivery);

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { PublishResult } from "../../../../runtime/nats/messages/publish.ts";
 import { attemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
 import { applySettlement } from "../../../../runtime/webhooks/delivery/apply-settlement.ts";
+import { endUnsent } from "../../../../runtime/webhooks/delivery/end-unsent.ts";
 import type { LaneControl, Work } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
 import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
@@ -180,3 +181,42 @@ describe("a dead letter that is refused", () => {
     expect(JSON.parse(memory.letters[0]?.payload ?? "")).toMatchObject(expected);
   });
 });
+
+describe("the counters of a delivery that ended without success", () => {
+  const lost = (by: "this call" | "another pod") => ({ kind: "lost", by }) as const;
+
+  test.each<[string, MemoryContext["answers"]["deadLetter"], number]>([
+    ["count a dead letter that is stored", [stored], 1],
+    ["count one that is stored after it was refused", [refused, stored], 1],
+    ["leave out a repeat that finds it stored", [duplicate], 0],
+    ["count one whose first response was lost", [lost("this call"), duplicate], 1],
+    ["leave out one that another pod stored meanwhile", [lost("another pod"), duplicate], 0],
+  ])("%s", async (_sentence, answers, expected) => {
+    const memory = memoryContext();
+    memory.answers.deadLetter.push(...answers);
+    const { end } = begin(memory, { kind: "dead", reason: "status_500" });
+    await vi.waitFor(async () => {
+      await advance(memory.clock, memory.clock.nextInMs ?? 0);
+      expect(end.atMs).toBeDefined();
+    });
+    expect(await countersOf(memory)).toEqual({ deadLetters: expected, ended: expected });
+  });
+
+  test("leave out a repeat of one that ended unsent", async () => {
+    const memory = memoryContext();
+    const unsent = { delivery, partner, body: Buffer.from("{}"), before: [] };
+    const reason = { reason: "backlog_full", detail: "full" } as const;
+    memory.answers.deadLetter.push(stored, duplicate);
+    await endUnsent(memory.context, unsent, reason);
+    await endUnsent(memory.context, unsent, reason);
+    expect(await countersOf(memory)).toEqual({ deadLetters: 1, ended: 1 });
+  });
+});
+
+async function countersOf({ registry }: MemoryContext) {
+  const sumOf = async (name: string): Promise<number> => {
+    const metric = await registry.getSingleMetric(`heliograph_webhook_${name}`)?.get();
+    return (metric?.values ?? []).reduce((sum, { value }) => sum + value, 0);
+  };
+  return { deadLetters: await sumOf("dead_letters_total"), ended: await sumOf("partner_deliveries_total") };
+}
