@@ -22,15 +22,17 @@ const batchMax = 64;
 /** Events that one request reads at most. The page then ends early, with the sequence to continue after. */
 const readMax = 4_096;
 
+/** A page of events in the order of the stream. */
+interface ScannedPage extends EventPage {
+  /** Sequence of the last event that was read, or after which the page begins. */
+  readonly lastSeq: number;
+}
+
 /**
- * Lists events of some tenants that have a delivery to a partner of the caller, oldest first. Undefined when `afterId`
- * or `beforeId` names no such event.
+ * Reads the stream for events of some tenants that have a delivery to a partner of the caller, oldest first, without
+ * the index.
  */
-export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<EventPage | undefined> {
-  const bounds = await boundsOf(deps, query);
-  if (bounds === undefined) {
-    return undefined;
-  }
+export async function scanEvents(deps: HistoryDeps, query: EventQuery, bounds: SeqBounds): Promise<ScannedPage> {
   const tenant = tenantToScan(query.tenants);
   const items: EventSummary[] = [];
   let lastSeq = bounds.afterSeq;
@@ -40,17 +42,17 @@ export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<
     const inside = messages.filter(({ seq, storedAtMs }) => seq < bounds.beforeSeq && storedAtMs < query.toMs);
     for (const { item, seq } of await summariesOf(deps, query, inside)) {
       if (items.length === query.limit) {
-        return { items, nextSeq: lastSeq };
+        return { items, nextSeq: lastSeq, lastSeq };
       }
       items.push(...item);
       lastSeq = seq;
     }
     if (messages.length === 0 || inside.length < messages.length) {
-      return { items };
+      return { items, lastSeq };
     }
     read += messages.length;
   }
-  return { items, nextSeq: lastSeq };
+  return { items, nextSeq: lastSeq, lastSeq };
 }
 
 /** Sequences between which a list lies, without both. */

@@ -1,6 +1,6 @@
 import { Refusal } from "../../errors/refusal.ts";
 import { readEventIdUse, type EventIdUse } from "./event-id-use.ts";
-import { boundsOf, listEvents, type EventPage } from "./event-list.ts";
+import { boundsOf, scanEvents, type EventPage } from "./event-list.ts";
 import type { EventQuery } from "./event-query.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
@@ -35,7 +35,7 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }):
   return {
     event: (eventId, tenants, view) => answered(() => readHistory(deps, eventId, tenants, view)),
     events: async (query) => {
-      const list = query.order === "desc" ? listNewest : listEvents;
+      const list = query.order === "desc" ? listNewest : listOldest;
       const page = await answered(() => list(deps, query));
       if (page === undefined) {
         throw new Refusal("event_not_found", "No event of the id that bounds the list is visible to this caller.");
@@ -49,7 +49,24 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }):
   };
 }
 
-/** Lists events, the newest first. Undefined as in {@link listEvents}. */
+/**
+ * Lists events, the oldest first. Events that are older than the rows of the index are read from the stream. Undefined
+ * when `afterId` or `beforeId` names an event that the caller may not see.
+ */
+async function listOldest(deps: IndexedDeps, query: EventQuery): Promise<EventPage | undefined> {
+  const bounds = await boundsOf(deps, query);
+  if (bounds === undefined) return undefined;
+  const view = await readListView(deps);
+  if (view.reachMs <= query.fromMs) return listIndexed(deps, view, query, bounds);
+  const toMs = Math.min(query.toMs, view.reachMs);
+  const { lastSeq: afterSeq, ...older } = await scanEvents(deps, { ...query, toMs }, bounds);
+  if (older.nextSeq !== undefined) return older;
+  const limit = query.limit - older.items.length;
+  const { items, ...rest } = await listIndexed(deps, view, { ...query, limit }, { ...bounds, afterSeq });
+  return { ...rest, items: [...older.items, ...items] };
+}
+
+/** Lists events, the newest first. Undefined as in {@link listOldest}. */
 async function listNewest(deps: IndexedDeps, query: EventQuery): Promise<EventPage | undefined> {
   const bounds = await boundsOf(deps, query);
   if (bounds === undefined) return undefined;

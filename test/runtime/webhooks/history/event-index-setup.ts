@@ -11,6 +11,7 @@ import { createEventsStream } from "../../../../runtime/nats/streams/events-stre
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
 import { createEventIndex, type EventIndex } from "../../../../runtime/webhooks/event-index/event-index.ts";
 import { createIndexWriter } from "../../../../runtime/webhooks/event-index/index-writer.ts";
+import type { HistoryDeps } from "../../../../runtime/webhooks/history/history.ts";
 import { createEventReads, type EventReads } from "../../../../runtime/webhooks/history/event-reads.ts";
 import { deliveryId, eventHash } from "../../../../runtime/webhooks/ids.ts";
 import { createRoutingTable } from "../../../../runtime/webhooks/partners/routing-table.ts";
@@ -48,6 +49,12 @@ export interface IndexCase {
   readonly layout: Layout;
   readonly pods: readonly [EventReads, EventReads];
   readonly indexes: readonly [EventIndex, EventIndex];
+  /** What the pods read from. */
+  readonly deps: HistoryDeps;
+  /** Events that the pods have read from the stream in order, without the index. */
+  readonly scanned: () => number;
+  /** A pod that has loaded no row. */
+  readonly newPod: () => EventReads;
   /** Stores events, then all their attempts. */
   readonly store: (events: readonly MadeEvent[]) => Promise<void>;
   /** A writer of the index, as that of a new leader. @param source of the index. @default the streams */
@@ -72,8 +79,14 @@ export async function indexCase(
   // Lists ask how far events are routed.
   await events.ensureRouter(1);
   const table = createRoutingTable(partnerNames.map((name) => compiled(name)));
+  let scanned = 0;
+  const scan: typeof events.scan = async (...query) => {
+    const found = await events.scan(...query);
+    scanned += found.length;
+    return found;
+  };
   const deps = {
-    events,
+    events: { ...events, scan },
     attempts,
     deliveries: createDeliveriesStream(nats, layout),
     now: () => nats.clock.now(),
@@ -91,6 +104,9 @@ export async function indexCase(
     nats,
     layout,
     indexes,
+    deps,
+    scanned: () => scanned,
+    newPod: () => createEventReads({ ...deps, index: createEventIndex({ stream, attempts, clock: systemClock }) }),
     pods: [createEventReads({ ...deps, index: one }), createEventReads({ ...deps, index: two })],
     store: (made) => storeEvents(nats, layout, made),
     writer: (other) =>
