@@ -50,6 +50,7 @@ export interface PartnerSummary {
 /** The breaker and the backlog of a partner, as the pod that delivers to it knows them. */
 export interface PartnerLive {
   readonly known: boolean;
+  readonly hidden: boolean;
   readonly as_of: Time | null;
   readonly age_seconds: number | null;
   readonly breaker: "closed" | "open" | "half_open" | null;

@@ -27,7 +27,8 @@ export function LiveSection({ partner }: { readonly partner: PartnerDetail }): J
 
 /** Says whose figures these are, and how old they are. */
 function liveLead({ live }: PartnerDetail): string | undefined {
-  const { known, age_seconds: age } = live;
+  const { known, hidden, age_seconds: age } = live;
+  if (hidden) return "Hidden, because this partner also receives events of tenants you cannot see.";
   if (known) return undefined;
   return age === null
     ? "The pod that delivers to this partner does not answer, and nothing is known from before."

@@ -131,13 +131,13 @@ const table = `
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
       webhooks/delivery/ webhooks/history/
   runtime/webhooks/live/ <
-      bounds/ pods/ nats/messages/ webhooks/settlement/ webhooks/partners/ webhooks/history/
+      bounds/ pods/ nats/messages/ webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/history/
   runtime/webhooks/ping/ <
       bounds/ errors/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/partners/
       webhooks/records/ webhooks/delivery/ webhooks/history/ webhooks/replay/
   runtime/webhooks/maintenance/ <
       bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
-      webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
+      webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
       webhooks/workers/ webhooks/live/ webhooks/event-index/
   runtime/webhooks/engine-context.ts <
       crds/ bounds/ tracing/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/

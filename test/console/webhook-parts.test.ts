@@ -106,6 +106,7 @@ const partner: PartnerDetail = {
   delivery: { max_in_flight: 1, rate_per_second: null, max_backlog: null },
   live: {
     known: true,
+    hidden: false,
     as_of: "2026-03-02T12:00:00Z",
     age_seconds: 0,
     breaker: "open",

@@ -25,6 +25,13 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         surface: "webhooks",
         what: "history of an event: routed_by, the configuration that routed it to a partner, or to none",
       },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what:
+          "GET /webhooks/partners/:namespace/:name: live shows nothing but hidden to a token without some of the " +
+          "tenants whose events the partner gets",
+      },
     ],
   },
   {

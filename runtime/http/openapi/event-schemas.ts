@@ -221,6 +221,10 @@ export const eventSchemas: SchemaSet = {
   }),
   PartnerLive: object({
     known: { ...flag, description: "False when the owning pod did not answer: the figures are the last known ones" },
+    hidden: {
+      ...flag,
+      description: "True when the partner also gets events of tenants outside the token: no figure is shown",
+    },
     as_of: nullable(ref("Time")),
     age_seconds: nullable({ type: "number", minimum: 0 }),
     breaker: nullable(words(breakerNames)),

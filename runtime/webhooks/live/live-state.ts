@@ -25,6 +25,8 @@ export interface LiveState {
 export interface LiveView {
   /** False when the owner did not answer: the figures are the last known ones. */
   readonly known: boolean;
+  /** True when the partner also gets events of tenants that the caller may not see: no figure is shown. */
+  readonly hidden: boolean;
   /** Time of the figures, ISO 8601 UTC; null when no answer was ever seen. */
   readonly as_of: string | null;
   readonly age_seconds: number | null;
@@ -87,6 +89,7 @@ export function liveViewOf(state: LiveState | undefined, isKnown: boolean, nowMs
   if (state === undefined) return neverKnown;
   return {
     known: isKnown,
+    hidden: false,
     as_of: iso(state.asOfMs),
     age_seconds: Math.max(0, Math.round(nowMs - state.asOfMs)) / secondMs,
     breaker: state.breaker,
@@ -99,6 +102,7 @@ export function liveViewOf(state: LiveState | undefined, isKnown: boolean, nowMs
 
 const neverKnown: LiveView = {
   known: false,
+  hidden: false,
   as_of: null,
   age_seconds: null,
   breaker: null,
@@ -107,6 +111,9 @@ const neverKnown: LiveView = {
   in_flight: null,
   oldest_due_at: null,
 };
+
+/** The view of a caller that may not see all tenants of the partner. */
+export const hiddenView: LiveView = { ...neverKnown, hidden: true };
 
 function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();

@@ -1,7 +1,8 @@
+import { includesTenant } from "../events/tenants.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
 import type { PartnerList, PartnerSummary } from "../history/partner-list.ts";
 import type { Partner } from "../partners/partner.ts";
-import type { LiveView } from "./live-state.ts";
+import { hiddenView, type LiveView } from "./live-state.ts";
 import type { LiveStates } from "./live-states.ts";
 
 /** A partner with its settings and live state: the body of `GET /webhooks/partners/:namespace/:name`. */
@@ -35,9 +36,15 @@ export function createPartnerDetails(list: Pick<PartnerList, "find">, live: Live
   return {
     read: async (label, caller) => {
       const { partner, summary } = await list.find(label, caller);
-      return { ...summary, ...settingsOf(partner), live: await live.of(partner) };
+      const view = seesAll(partner, caller.tenants) ? await live.of(partner) : hiddenView;
+      return { ...summary, ...settingsOf(partner), live: view };
     },
   };
+}
+
+/** Whether the caller sees every tenant whose events the partner gets. The figures count the events of all of them. */
+function seesAll({ config }: Partner, tenants: readonly string[]): boolean {
+  return config.subscriptions.every((one) => one.tenants.every((tenant) => includesTenant(tenants, tenant)));
 }
 
 function settingsOf({ config }: Partner): Pick<PartnerDetail, "signing" | "retry" | "delivery"> {

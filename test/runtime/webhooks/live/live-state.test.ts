@@ -57,6 +57,7 @@ describe("the view", () => {
   test("has the age of the figures, and times as texts", () => {
     expect(liveViewOf(state, false, 6_500)).toEqual({
       known: false,
+      hidden: false,
       as_of: "1970-01-01T00:00:05.000Z",
       age_seconds: 1.5,
       breaker: "open",
