@@ -17,7 +17,7 @@ LONG_TESTS := $(patsubst %,test/%/**,bench console demo pages probe prometheus r
 	$(patsubst %,**/*%*,counted-faults disk-full ended-early exactness fuzz operational-events peer-partials \
 	shared-lanes shared-quotas streams-lost upkeep victoria-metrics)
 
-.PHONY: help install check quick test e2e default-requests soak console image api-up api-down cluster-up cluster-load cluster-test cluster-down demo bench generate clean
+.PHONY: help install check quick test e2e default-requests chaos soak console image api-up api-down cluster-up cluster-load cluster-test cluster-down demo bench generate clean
 .PHONY: manifests sbom kit release release-check release-login release-push release-sign release-verify release-npm release-page
 .PHONY: node-ready go-ready
 
@@ -56,8 +56,12 @@ default-requests: export HELIOGRAPH_SOAK = 1
 default-requests: install go-ready ## Memory of the pods at 1,000 partners and 200 events a second, as root on Linux (six minutes)
 	@$(RUN) test -- --project cluster test/e2e/default-requests
 
+chaos: install go-ready ## Random faults of servers, pods, disks, clocks and partners under load (ten minutes)
+	@HELIOGRAPH_CHAOS_SECONDS=$${HELIOGRAPH_CHAOS_SECONDS:-600} $(RUN) test -- --project nats test/chaos
+
 soak: export HELIOGRAPH_SOAK = 1
-soak: test ## test with all runs of the random tests, an hour of the probe and half an hour of memory (two hours)
+soak: test ## test with all runs of the random tests, an hour of the probe, of chaos, half an hour of memory (three hours)
+	@echo "== chaos, an hour" && HELIOGRAPH_CHAOS_SECONDS=3600 $(RUN) test -- --project nats test/chaos
 	@echo "== suites of the program, with four processes in each pod" && \
 		HELIOGRAPH_TEST_PROCESSES=4 $(RUN) test -- --project nats --project store --project kube \
 			test/runtime/cli test/seams

@@ -9,6 +9,8 @@ export interface Pod {
   start(): Promise<void>;
   /** Ends the pod: at once, or as a rolling update would. */
   end(signal: "SIGKILL" | "SIGTERM"): Promise<void>;
+  /** Sends a signal to the running process; none when it does not run. */
+  signal(signal: NodeJS.Signals): void;
   /** Warnings and errors of its logs so far. */
   faults(): readonly string[];
 }
@@ -48,6 +50,7 @@ export async function preparePod(name: string, environment: Readonly<Record<stri
       }
     },
     end,
+    signal: (signal) => program?.signal(signal),
     faults: () => [...faults, ...(program === undefined ? [] : faultsOf(program))],
   };
 }

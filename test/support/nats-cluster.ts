@@ -14,11 +14,15 @@ const startTriesMax = 3;
 
 const leaderTimeoutMs = 30_000;
 
-/** Starts a cluster of nats-servers, all on 127.0.0.1, and resolves when JetStream answers at each of them. */
-export async function startNatsCluster(size = 3): Promise<NatsCluster> {
+/**
+ * Starts a cluster of nats-servers, all on 127.0.0.1, and resolves when JetStream answers at each of them.
+ *
+ * @param storeDirs a folder for each server, which `stop` keeps. @default folders that `stop` removes
+ */
+export async function startNatsCluster(size = 3, storeDirs: readonly string[] = []): Promise<NatsCluster> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await start(size);
+      return await start(size, storeDirs);
     } catch (error) {
       // Somebody else may have taken one of the ports that were free a moment ago.
       if (tries >= startTriesMax) throw error;
@@ -26,12 +30,13 @@ export async function startNatsCluster(size = 3): Promise<NatsCluster> {
   }
 }
 
-async function start(size: number): Promise<NatsCluster> {
+async function start(size: number, storeDirs: readonly string[]): Promise<NatsCluster> {
   const ports = await Promise.all(Array.from({ length: size }, () => freePort()));
   const routes = ports.map((port) => `nats://127.0.0.1:${port}`).join(", ");
   const started = await Promise.allSettled(
     ports.map((port, index) =>
       startNatsServer({
+        ...(storeDirs[index] === undefined ? {} : { storeDir: storeDirs[index] }),
         config: `server_name: n${index}\ncluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}] }`,
       }),
     ),

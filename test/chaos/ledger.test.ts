@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import type { Fault } from "./faults.ts";
+import {
+  counterFault,
+  doubled,
+  excesses,
+  isExcused,
+  judgeDoubled,
+  silenceMs,
+  silencesByVerb,
+  underWay,
+  undelivered,
+  type PastFault,
+  type Receipt,
+} from "./ledger.ts";
+
+const receipt = (eventId: string, fromMs: number, changes: Partial<Receipt> = {}): Receipt => ({
+  eventId,
+  attempt: 1,
+  fromMs,
+  toMs: fromMs + 100,
+  status: 200,
+  ...changes,
+});
+const past = (verb: "kill_server" | "stop_pod" | "kill_pod", fromMs: number, toMs: number): PastFault => {
+  const fault: Fault = { verb, target: 0, ms: toMs - fromMs };
+  return { fault, fromMs, toMs };
+};
+
+test("an event is undelivered until a response of 2xx", () => {
+  const receipts = [receipt("a", 0), receipt("b", 0, { status: 503 }), receipt("c", 0, { status: 0 })];
+  expect(undelivered(["a", "b", "c", "d"], receipts)).toEqual(["b", "c", "d"]);
+});
+
+test("a retry is no double; a repeated attempt and a request after the delivery are", () => {
+  const failed = receipt("a", 0, { status: 503 });
+  expect(doubled([failed, receipt("a", 1_000, { attempt: 2 })])).toEqual([]);
+  expect(doubled([failed, receipt("a", 1_000)])).toHaveLength(1);
+  expect(doubled([receipt("a", 0), receipt("a", 1_000, { attempt: 2 })])).toHaveLength(1);
+  expect(doubled([receipt("a", 0), receipt("b", 1_000)])).toEqual([]);
+});
+
+test.each<[what: string, faults: readonly PastFault[], firstMs: number, unexcused: number]>([
+  ["without a fault", [], 1_000, 1],
+  ["under way when a pod was killed", [past("kill_pod", 1_050, 3_000)], 1_000, 0],
+  ["recorded just before a pod was killed", [past("kill_pod", 2_000, 4_000)], 1_000, 0],
+  ["long before a pod was killed", [past("kill_pod", 9_000, 11_000)], 1_000, 1],
+  ["made by another pod while one was stopped", [past("stop_pod", 1_000, 60_000)], 30_000, 1],
+  ["made while no record could be stored", [past("kill_server", 1_000, 6_000)], 5_000, 0],
+  ["made long after a server was back", [past("kill_server", 1_000, 6_000)], 30_000, 1],
+])("a doubled attempt %s is excused only if a fault took its record", (_what, faults, firstMs, unexcused) => {
+  const receipts = [receipt("a", firstMs), receipt("a", firstMs + 40_000)];
+  const result = judgeDoubled(receipts, faults);
+  expect([result.count, result.unexcused.length]).toEqual([1, unexcused]);
+  expect(result.count <= result.allowed).toBe(unexcused === 0);
+});
+
+test("attempts are under way while they are open, and until their record may be stored", () => {
+  const receipts = [receipt("a", 1_000), receipt("b", 1_000, { toMs: Number.POSITIVE_INFINITY })];
+  expect([999, 1_050, 2_000, 9_000].map((atMs) => underWay(receipts, atMs))).toEqual([0, 2, 2, 1]);
+});
+
+test("an excess counts requests that are open at once, not those that follow each other", () => {
+  const receipts = [receipt("a", 0), receipt("b", 100), receipt("c", 150)];
+  expect(excesses(receipts, () => 1)).toEqual([{ atMs: 150, open: 2, limit: 1 }]);
+  expect(excesses(receipts, () => 2)).toEqual([]);
+});
+
+test("an excess is excused by the attempts that were under way when a pod was lost", () => {
+  const stalled = receipt("a", 900, { toMs: 5_000 });
+  const receipts = [stalled, receipt("b", 2_000), receipt("c", 2_010)];
+  const [one, two] = excesses(receipts, () => 1);
+  if (one === undefined || two === undefined) throw new Error("no excess");
+  const faults = [past("stop_pod", 1_000, 10_000)];
+  expect([isExcused(one, receipts, faults), isExcused(two, receipts, faults)]).toEqual([true, false]);
+  expect(isExcused(one, receipts, [])).toBe(false);
+  expect(isExcused({ ...one, atMs: 60_000 }, receipts, faults)).toBe(false);
+});
+
+test("a silence begins before the fault and may end after it", () => {
+  const fault = { fromMs: 1_000, toMs: 2_000 };
+  expect(silenceMs([900, 1_100, 4_000, 4_100], fault, 3_000)).toBe(2_900);
+  expect(silenceMs([900, 1_000, 2_000, 3_000, 4_000, 5_000], fault, 3_000)).toBe(1_000);
+  expect(silenceMs([900, 9_000], fault, 3_000)).toBe(8_100);
+  expect(silenceMs([], fault, 3_000)).toBe(4_000);
+});
+
+test("silences are summed up by verb", () => {
+  const ms = (value: number) => ({ verb: "kill_pod", ms: value }) as const;
+  expect(silencesByVerb([ms(5), ms(100), ms(7)])).toEqual({ kill_pod: { count: 3, medianMs: 7, maxMs: 100 } });
+});
+
+test("a counter equals the count; that of a killed pod may miss what came after its last scrape", () => {
+  const times = [1_000, 2_000, 30_000, 31_000];
+  expect(counterFault("m", [{ atMs: 40_000, value: 4 }], times)).toBeUndefined();
+  expect(counterFault("m", [{ atMs: 40_000, value: 5 }], times)).toBe("m is 5, and 4 to 4 were counted");
+  expect(counterFault("m", [{ atMs: 40_000, value: 3 }], times)).toBe("m is 3, and 4 to 4 were counted");
+  const killed = { atMs: 29_500, value: 2, endedMs: 30_500 };
+  expect(counterFault("m", [killed], times)).toBeUndefined();
+  expect(counterFault("m", [{ ...killed, value: 1 }], times)).toBe("m is 1, and 2 to 4 were counted");
+  expect(counterFault("m", [{ atMs: 40_000, value: 3 }], times, 1)).toBeUndefined();
+});

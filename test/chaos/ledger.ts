@@ -1,0 +1,195 @@
+import { losesPod, losesServer, type Fault, type FaultVerb } from "./faults.ts";
+
+/** One request at a partner. Times are Unix milliseconds of this machine. */
+export interface Receipt {
+  readonly eventId: string;
+  readonly attempt: number;
+  readonly fromMs: number;
+  /** Until the response was written or the connection ended; infinite while the request is open. */
+  readonly toMs: number;
+  /** Status of the response; 0 when there was none. */
+  readonly status: number;
+}
+
+/** A fault as it happened. */
+export interface PastFault {
+  readonly fault: Fault;
+  readonly fromMs: number;
+  /** When everything that it took away was back. */
+  readonly toMs: number;
+}
+
+/** A request that repeats an attempt, or that comes after the event was delivered. */
+export interface Doubled {
+  readonly first: Receipt;
+  readonly again: Receipt;
+}
+
+/** Time between the end of a request and the record of the attempt, while JetStream works. */
+const recordMsMax = 1_500;
+/** Time for which JetStream may not store records after a server is back. */
+const settleMsMax = 10_000;
+/** Until a new owner of a lane may have the full limit again, beyond the time limit of an attempt. */
+const stallMsMax = 15_000;
+
+/** Whether this receipt delivered its event. */
+export function isDelivered({ status }: Receipt): boolean {
+  return status >= 200 && status <= 299;
+}
+
+/** Accepted events that a partner did not get, and that its receipts do not show as refused for good. */
+export function undelivered(eventIds: readonly string[], receipts: readonly Receipt[]): readonly string[] {
+  const delivered = new Set(receipts.filter(isDelivered).map(({ eventId }) => eventId));
+  return eventIds.filter((id) => !delivered.has(id));
+}
+
+/** Requests that should not have been necessary. */
+export function doubled(receipts: readonly Receipt[]): readonly Doubled[] {
+  return [...Map.groupBy(receipts, ({ eventId }) => eventId).values()].flatMap((all) => {
+    const ordered = all.toSorted((one, other) => one.fromMs - other.fromMs);
+    return ordered.flatMap((again, index) => {
+      const before = ordered.slice(0, index);
+      const first =
+        before.find((one) => isDelivered(one) && one.toMs <= again.fromMs) ??
+        before.find(({ attempt }) => attempt === again.attempt);
+      return first === undefined ? [] : [{ first, again }];
+    });
+  });
+}
+
+/**
+ * The fault at which the first of two requests was under way: its record could not be stored. A pod that is gone or
+ * stalled has such attempts at the beginning of the fault only. Undefined for a repeat that nothing excuses.
+ */
+export function excuseOf({ first }: Doubled, faults: readonly PastFault[]): PastFault | undefined {
+  return faults.find(({ fault, fromMs, toMs }) => {
+    if (first.fromMs > (losesPod(fault) ? fromMs + recordMsMax : toMs + settleMsMax)) return false;
+    return (losesPod(fault) || touchesServers(fault)) && first.toMs + recordMsMax >= fromMs;
+  });
+}
+
+function touchesServers(fault: Pick<Fault, "verb">): boolean {
+  return losesServer(fault) || fault.verb === "starve_server" || fault.verb === "starve_pod";
+}
+
+/** Requests that were open at a time, or had ended so shortly before that their record may not be stored. */
+export function underWay(receipts: readonly Receipt[], atMs: number): number {
+  return receipts.filter(({ fromMs, toMs }) => fromMs <= atMs && toMs + recordMsMax >= atMs).length;
+}
+
+/** Doubled requests of a partner with the bound that its faults allow. */
+interface DoubledResult {
+  readonly count: number;
+  /** Attempts under way at each fault, summed up. */
+  readonly allowed: number;
+  readonly unexcused: readonly Doubled[];
+}
+
+/** Compares doubled requests with the attempts that were under way at each fault. */
+export function judgeDoubled(receipts: readonly Receipt[], faults: readonly PastFault[]): DoubledResult {
+  const found = doubled(receipts);
+  const taking = faults.filter(({ fault }) => losesPod(fault) || touchesServers(fault));
+  return {
+    count: found.length,
+    allowed: taking.reduce((sum, { fromMs, toMs, fault }) => {
+      return sum + underWay(receipts, fromMs) + (losesPod(fault) ? 0 : underWay(receipts, toMs));
+    }, 0),
+    unexcused: found.filter((one) => excuseOf(one, faults) === undefined),
+  };
+}
+
+/** More requests open at once than the limit of the partner allows. */
+export interface Excess {
+  readonly atMs: number;
+  readonly open: number;
+  readonly limit: number;
+}
+
+/** Every moment at which a request began above the limit. @param limitAt the highest limit that pods may apply then */
+export function excesses(receipts: readonly Receipt[], limitAt: (atMs: number) => number): readonly Excess[] {
+  const steps = receipts
+    .flatMap(({ fromMs, toMs }) => [
+      { atMs: fromMs, by: 1 },
+      { atMs: toMs, by: -1 },
+    ])
+    .toSorted((one, other) => one.atMs - other.atMs || one.by - other.by);
+  let open = 0;
+  return steps.flatMap(({ atMs, by }) => {
+    open += by;
+    const limit = limitAt(atMs);
+    return by > 0 && open > limit ? [{ atMs, open, limit }] : [];
+  });
+}
+
+/** An excess is excused by the attempts that were under way when a pod was lost or stalled shortly before. */
+export function isExcused(
+  { atMs, open, limit }: Excess,
+  receipts: readonly Receipt[],
+  faults: readonly PastFault[],
+): boolean {
+  const near = faults.filter(
+    ({ fault, fromMs, toMs }) =>
+      (losesPod(fault) || touchesServers(fault)) && atMs >= fromMs && atMs <= toMs + stallMsMax,
+  );
+  return near.some(({ fromMs }) => open - limit <= underWay(receipts, fromMs));
+}
+
+/** The longest time without a delivery to a partner, from the beginning of a fault until `tailMs` after its end. */
+export function silenceMs(
+  deliveredMs: readonly number[],
+  { fromMs, toMs }: Pick<PastFault, "fromMs" | "toMs">,
+  tailMs: number,
+): number {
+  const endMs = toMs + tailMs;
+  const before = deliveredMs.findLast((atMs) => atMs <= fromMs) ?? fromMs;
+  const times = [before, ...deliveredMs.filter((atMs) => atMs > fromMs && atMs < endMs)];
+  const after = deliveredMs.find((atMs) => atMs >= endMs) ?? endMs;
+  return [...times, after].reduce((longest, atMs, index, all) => {
+    return Math.max(longest, index === 0 ? 0 : atMs - (all[index - 1] ?? atMs));
+  }, 0);
+}
+
+/** Longest and median silence by verb. */
+export function silencesByVerb(
+  silences: readonly { readonly verb: FaultVerb; readonly ms: number }[],
+): Readonly<Record<string, { readonly count: number; readonly medianMs: number; readonly maxMs: number }>> {
+  const byVerb = Map.groupBy(silences, ({ verb }) => verb);
+  return Object.fromEntries(
+    [...byVerb].map(([verb, all]) => {
+      const sorted = all.map(({ ms }) => ms).toSorted((one, other) => one - other);
+      const medianMs = sorted[Math.floor(sorted.length / 2)] ?? 0;
+      return [verb, { count: sorted.length, medianMs, maxMs: sorted.at(-1) ?? 0 }];
+    }),
+  );
+}
+
+/** The last scrape of a counter in one life of a pod. */
+export interface LastScrape {
+  readonly atMs: number;
+  readonly value: number;
+  /** When the pod was killed; absent when it still runs, and its counter is final. */
+  readonly endedMs?: number;
+}
+
+/**
+ * Compares a counter with what was counted. A pod that was killed counted further after its last scrape, so the sum may
+ * be lower by the events of that time. Returns the sentence of the difference; undefined when there is none.
+ *
+ * @param timesMs times of the counted events
+ */
+export function counterFault(
+  name: string,
+  scrapes: readonly LastScrape[],
+  timesMs: readonly number[],
+  slack = 0,
+): string | undefined {
+  const sum = scrapes.reduce((total, { value }) => total + value, 0);
+  const unseen = timesMs.filter((atMs) =>
+    scrapes.some(
+      (one) => one.endedMs !== undefined && atMs >= one.atMs - recordMsMax && atMs <= one.endedMs + recordMsMax,
+    ),
+  ).length;
+  const low = timesMs.length - unseen - slack;
+  const high = timesMs.length + slack;
+  return sum >= low && sum <= high ? undefined : `${name} is ${sum}, and ${low} to ${high} were counted`;
+}
