@@ -43,7 +43,11 @@ const headerNameRules: readonly Rule<string>[] = [
 ];
 
 const storeUrlRules: readonly Rule<string>[] = [
-  ...urlRules("the URL has no query, since the path of the store's API is appended"),
+  ...urlRules(),
+  {
+    message: "the URL has no query, since the path of the store's API is appended",
+    faults: (url) => unless(!url.includes("?")),
+  },
   {
     message: "the URL holds only characters of URLs, everything else percent-encoded",
     faults: (url) => unless(urlCharacters.test(url)),

@@ -169,7 +169,7 @@ export function addressOf(host: string): Cidr | undefined {
 
 /** The host of a URL that the rules accept, lowercase, in the brackets of an IPv6 address. */
 export function hostOf(url: string): string {
-  return /^https?:\/\/(?<host>\[[^\]]*\]|[^/:]*)/u.exec(url)?.groups?.["host"]?.toLowerCase() ?? "";
+  return /^https?:\/\/(?<host>\[[^\]]*\]|[^/:?#]*)/u.exec(url)?.groups?.["host"]?.toLowerCase() ?? "";
 }
 
 function isBelow(host: string, suffix: string): boolean {

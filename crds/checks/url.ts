@@ -10,8 +10,8 @@ const authority = new RegExp(`^https?://([^/?#]*@)?${host}(:${port})?([/?#]|$)`,
 const bracketed = /^https?:\/\/\[(?<address>[^\]]*)\]/u;
 const userInfo = /^https?:\/\/[^/?#]*@/u;
 
-/** Rules for every URL of a resource; `noQuery` is the reason why this one has no query. */
-export function urlRules(noQuery: string): readonly Rule<string>[] {
+/** Rules for every URL of a resource. */
+export function urlRules(): readonly Rule<string>[] {
   return [
     { message: "the URL is absolute, http or https", faults: (url) => unless(absolute.test(url)) },
     {
@@ -26,7 +26,6 @@ export function urlRules(noQuery: string): readonly Rule<string>[] {
       },
     },
     { message: "the URL holds no user and no password", faults: (url) => unless(!userInfo.test(url)) },
-    { message: noQuery, faults: (url) => unless(!url.includes("?")) },
     { message: "the URL has no fragment", faults: (url) => unless(!url.includes("#")) },
   ];
 }

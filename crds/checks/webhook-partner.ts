@@ -39,9 +39,19 @@ export const webhookPartnerRules: readonly PlacedRule[] = [
       faults: ({ endpoint, networks }) =>
         unless(networks.allowPlaintext || !endpoint.url.startsWith("http:"), ".endpoint.url"),
     },
+    {
+      message: "the URL has no query under HmacV1, which signs the path alone",
+      faults: ({ endpoint, signing }) =>
+        unless(signing.scheme !== "HmacV1" || !endpoint.url.includes("?"), ".endpoint.url"),
+    },
+    {
+      message: "ackUrl has no query under HmacV1, which signs the path alone",
+      faults: ({ endpoint, signing }) =>
+        unless(signing.scheme !== "HmacV1" || endpoint.ackUrl?.includes("?") !== true, ".endpoint.ackUrl"),
+    },
   ]),
   ...rulesAt<string>("spec.endpoint.url", [
-    ...urlRules("the URL has no query, since HmacV1 signs the path alone"),
+    ...urlRules(),
     { message: "the only placeholder in the URL is {domain}", faults: (url) => unless(placeholders.test(url)) },
     {
       message: "the URL holds only characters of URLs, everything else percent-encoded",

@@ -26,7 +26,7 @@ const secondMs = 1_000;
 /** Path of an endpoint whose URL has none. Source: seed "Webhook Event Delivery" §4.1. */
 const defaultPath = "/webhooks/v1/{domain}";
 
-const urlParts = /^(?<origin>https?:\/\/[^/]*)(?<path>.*)$/u;
+const urlParts = /^(?<origin>https?:\/\/[^/?]*)(?<path>[^?]*)(?<query>.*)$/u;
 const versionSegment = /\/v[0-9]+(\/|$)/u;
 
 /** One partner whose keys were all found, in the order of its spec. */
@@ -76,9 +76,8 @@ type MaterialFor = (use: EndpointUse) => string | undefined;
 
 function compileEndpoint(endpoint: WebhookPartnerEndpoint, material: MaterialFor): EndpointConfig {
   const { url, timeoutSeconds, headers, idempotencySeconds, ackUrl, oauth2, verification } = endpoint;
-  const { origin = "", path = "" } = urlParts.exec(url)?.groups ?? {};
   return {
-    url: path === "" || path === "/" ? origin + defaultPath : url,
+    url: compileUrl(url),
     timeoutMs: timeoutSeconds * secondMs,
     headers: Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
     idempotencyMs: idempotencySeconds * secondMs,
@@ -87,6 +86,11 @@ function compileEndpoint(endpoint: WebhookPartnerEndpoint, material: MaterialFor
     ...(verification === "Handshake" ? { verification } : {}),
     ...(ackUrl === undefined ? {} : { ackUrl }),
   };
+}
+
+function compileUrl(url: string): string {
+  const { origin = "", path = "", query = "" } = urlParts.exec(url)?.groups ?? {};
+  return path === "" || path === "/" ? origin + defaultPath + query : url;
 }
 
 function compileTls(material: MaterialFor): Pick<EndpointConfig, "tls"> {

@@ -10,13 +10,6 @@ const metricCatalogStoresItemPrometheusTlsServerName = {
   pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$",
 };
 
-const webhookPartnerEndpointOauth2TokenUrl = {
-  type: "string",
-  minLength: 1,
-  maxLength: 2048,
-  pattern: "^https?://[^/?#@{}]+(/[A-Za-z0-9\\-._~:/\\[\\]@!$&'()*+,;=%]*)?$",
-};
-
 const metricCatalogMetricsItemDeprecatedAt = {
   type: "string",
   format: "date-time",
@@ -566,7 +559,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = {
             type: "object",
             required: ["tokenUrl", "clientId", "clientSecretRef"],
             properties: {
-              tokenUrl: webhookPartnerEndpointOauth2TokenUrl,
+              tokenUrl: {
+                type: "string",
+                minLength: 1,
+                maxLength: 2048,
+                pattern: "^https?://[^/?#@{}]+(/[A-Za-z0-9\\-._~:/\\[\\]@!$&'()*+,;=%]*)?$",
+              },
               clientId: { type: "string", minLength: 1, maxLength: 256, pattern: "^[!-~]+$" },
               clientSecretRef: webhookPartnerEndpointOauth2ClientSecretRef,
               scopes: {
@@ -582,7 +580,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = {
           },
           verification: { type: "string", enum: ["None", "Handshake"], default: "None" },
           idempotencySeconds: { type: "integer", minimum: 86400, maximum: 31536000, default: 259200 },
-          ackUrl: webhookPartnerEndpointOauth2TokenUrl,
+          ackUrl: {
+            type: "string",
+            minLength: 1,
+            maxLength: 2048,
+            pattern: "^https?://[^/?#@{}]+([/?][A-Za-z0-9\\-._~:/?\\[\\]@!$&'()*+,;=%]*)?$",
+          },
         },
         additionalProperties: false,
       },

@@ -26,7 +26,8 @@ export interface WebhookPartnerSpec {
 export interface WebhookPartnerEndpoint {
   /**
    * Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type.
-   * Without a path, or with / alone, the path is /webhooks/v1/{domain}.
+   * Without a path, or with / alone, the path is /webhooks/v1/{domain}. A query is for schemes other than HmacV1 and
+   * may hold {domain} too; HttpMessageSignatures signs it. Its values are treated as secrets.
    */
   readonly url: string;
   /** Bound on one whole attempt, from the look-up of the name to the last byte of the answer. @default 10 */
@@ -65,7 +66,7 @@ export interface WebhookPartnerEndpoint {
   readonly idempotencySeconds: number;
   /**
    * Absolute URL that is told, signed like a delivery, when an event of the partner was handled by hand: the
-   * recipient's /webhooks/ack. Without it the recipient is not told.
+   * recipient's /webhooks/ack. Without it the recipient is not told. A query is as in the endpoint's URL.
    */
   readonly ackUrl?: string;
 }

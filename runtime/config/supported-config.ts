@@ -116,7 +116,10 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
     state,
   } = partner;
   const facts: readonly Fact[] = [
-    [isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")), `${endpoint.url} is not an http or https URL`],
+    [
+      isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")),
+      `${endpoint.url.replace(/\?.*$/u, "?***")} is not an http or https URL`,
+    ],
     [isWhole(endpoint.timeoutMs, 1), "the endpoint has no timeout"],
     [
       isKnown("scheme", signing.scheme),

@@ -17,6 +17,18 @@ export const acceptedRows: readonly Row[] = [
       says: "has an IPv6 address, a port and a placeholder",
       set: { "endpoint.url": "https://[2001:db8::1]:8443/v1/{domain}" },
     },
+    {
+      says: "has a query in both URLs, which its scheme signs",
+      set: {
+        "signing.scheme": "HttpMessageSignatures",
+        "endpoint.url": "https://partner.example/v1/hook?code=a/b%3D&d={domain}&q=?",
+        "endpoint.ackUrl": "https://partner.example?code=a/b%3D&q=?",
+      },
+    },
+    {
+      says: "has a query without a path, which its scheme does not sign",
+      set: { "signing.scheme": "StandardWebhooks", "endpoint.url": "https://partner.example?code=abc" },
+    },
     { says: "has the highest port", set: { "endpoint.url": "https://partner.example:65535/webhooks/v1" } },
     {
       says: "rotates its key",

@@ -87,7 +87,13 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
     says: "has a query in the URL",
     set: { "endpoint.url": "https://partner.example/v1?tenant=lumen" },
     field: url,
-    message: "the URL has no query, since HmacV1 signs the path alone",
+    message: "the URL has no query under HmacV1, which signs the path alone",
+  },
+  {
+    says: "has a query in the URL of acknowledgements",
+    set: { "endpoint.ackUrl": "https://partner.example/webhooks/ack?code=abc" },
+    field: "spec.endpoint.ackUrl",
+    message: "ackUrl has no query under HmacV1, which signs the path alone",
   },
   {
     says: "has a fragment in the URL",

@@ -24,13 +24,20 @@ const schemaOf = ({ spec }: VersionedDefinition, version: string): Schema => {
   return (schema as { readonly openAPIV3Schema: Schema }).openAPIV3Schema;
 };
 
+/** Differences that reject nothing more: what is left of a rule for all schemes, and a pattern of more texts. */
+const widened: ReadonlySet<string> = new Set([
+  "WebhookPartner.spec has a new rule: the URL has no query under HmacV1, which signs the path alone",
+  "WebhookPartner.spec has a new rule: ackUrl has no query under HmacV1, which signs the path alone",
+  "WebhookPartner.spec.endpoint.ackUrl has another pattern",
+]);
+
 describe("definitions, beside those of the release before", () => {
   test.each(definitionsIn())("only gain: $metadata.name", (today) => {
     const before = previous.find(({ metadata }) => metadata.name === today.metadata.name);
     if (before === undefined) throw new Error(`${today.metadata.name} was not in the release before`);
     for (const { name, served } of before.spec.versions) {
       const lost = served ? narrowings(schemaOf(before, name), schemaOf(today, name), today.spec.names.kind) : [];
-      expect(lost).toEqual([]);
+      expect(lost.filter((sentence) => !widened.has(sentence))).toEqual([]);
     }
   });
 

@@ -122,8 +122,9 @@ export const eventSchemas: SchemaSet = {
     canonical: nullable(
       text({
         description:
-          "The text under the signature of the newest key. Null when it is longer than 16 KiB. One with the " +
-          "endpoint's URL is for tokens of the partner and for the scope admin:debug",
+          "The text under the signature of the newest key, with ?*** for the query of the endpoint's URL. Null when " +
+          "it is longer than 16 KiB. One with the endpoint's URL is for tokens of the partner and for the scope " +
+          "admin:debug",
       }),
     ),
     headers: { type: "object", additionalProperties: text() },

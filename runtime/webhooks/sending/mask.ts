@@ -32,12 +32,18 @@ const basicForm = /^basic +(\S+)$/iu;
 /**
  * Masks secrets of the request in its outcome. Partners echo requests in error pages, and responses are stored, shown
  * and logged. Secrets are found unchanged, in base64, and escaped for URLs, JSON or HTML.
+ *
+ * @param url of the request; the values of its query are treated as secret
  */
-export function maskOutcome(outcome: Outcome, requestHeaders: Readonly<Record<string, string>>): Outcome {
+export function maskOutcome(
+  outcome: Outcome,
+  requestHeaders: Readonly<Record<string, string>>,
+  url?: Pick<URL, "search" | "searchParams">,
+): Outcome {
   if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined)) {
     return outcome;
   }
-  const find = createWordFinder(secretsOf(requestHeaders));
+  const find = createWordFinder([...secretsOf(requestHeaders), ...querySecrets(url)]);
   return { ...outcome, headers: maskHeaders(outcome.headers, find), body: mask(outcome.body, find) };
 }
 
@@ -70,6 +76,17 @@ function secretsOf(headers: Readonly<Record<string, string>>): readonly string[]
     [...parts, ...named, ...values.flatMap(basicCredentials)].filter((part) => part.length >= secretCharactersMin),
   );
   return [...long];
+}
+
+/** The query, and its values as written and decoded. */
+function querySecrets(url: Pick<URL, "search" | "searchParams"> | undefined): readonly string[] {
+  if (url === undefined || url.search === "") {
+    return [];
+  }
+  const query = url.search.slice(1);
+  const written = query.split("&").map((pair) => pair.slice(pair.indexOf("=") + 1));
+  const all = new Set([query, ...written, ...url.searchParams.values()]);
+  return [...all].filter((text) => text.length >= secretCharactersMin);
 }
 
 /**

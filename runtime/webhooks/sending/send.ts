@@ -81,7 +81,7 @@ export function createSender(options: SenderOptions = {}): Sender {
   return {
     send: async (request) => {
       const outcome = isClosed ? aborted() : await send(poolOf(request), traces, request);
-      return maskOutcome(outcome, request.headers);
+      return maskOutcome(outcome, request.headers, request.url);
     },
     close: async () => {
       isClosed = true;

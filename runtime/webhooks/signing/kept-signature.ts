@@ -10,7 +10,7 @@ export interface KeptSignature {
   readonly scheme: SigningScheme;
   /** Ids of the keys that signed, as the configuration names them; the newest first. */
   readonly keys: readonly string[];
-  /** The part of the URL that the signature covers; absent for none. */
+  /** The part of the URL that the signature covers, with its query masked; absent for none. */
   readonly url?: string;
   /** By names as sent. */
   readonly headers: Readonly<Record<string, string>>;
@@ -46,8 +46,8 @@ export function keepSignature(
 }
 
 /**
- * Builds again what recipients verify: the headers that matter, and the text under the signature of the newest key.
- * Undefined for a signature that this version cannot read.
+ * Builds again what recipients verify: the headers that matter, and the text under the signature of the newest key. The
+ * text has `?***` in place of a query that it covers. Undefined for a signature that this version cannot read.
  */
 export function signedTextOf(
   { scheme, url, headers: kept }: KeptSignature,

@@ -58,13 +58,20 @@ interface Scheme {
   readonly verify: (keys: readonly VerificationKey[], request: IncomingRequest, nowMs: number) => VerificationResult;
   /** Names of the headers that only the keys or the installation could give again. The attempt's record keeps them. */
   readonly kept: readonly string[];
-  /** The part of the URL that a signature covers. */
+  /** The part of the URL that a signature covers, with its query masked. */
   readonly coveredUrl: (url: URL) => string | undefined;
   /** Builds the headers and the signed text again; undefined when the kept headers do not fit the scheme. */
   readonly signedText: (attempt: SentAttempt, headers: AttemptHeaders) => SignedText | undefined;
 }
 
 const deliveryMethod = "POST";
+
+/** The query of an endpoint may be its secret. Records and histories have this in its place. */
+const maskedQuery = "?***";
+
+function withMaskedQuery({ origin, pathname, search }: URL): string {
+  return `${origin}${pathname}${search === "" ? "" : maskedQuery}`;
+}
 
 /** One row per signing scheme. A new scheme is a new row and a file of its own. */
 export const schemes: Readonly<Record<SigningScheme, Scheme>> = {
@@ -97,10 +104,13 @@ export const schemes: Readonly<Record<SigningScheme, Scheme>> = {
       messageSignatureHeaders(keys, { method, url, headers, body, sentAtMs }),
     verify: verifyMessageSignature,
     kept: ["Signature-Input", "Signature", "X-Webhook-Producer"],
-    coveredUrl: ({ href }) => href,
+    coveredUrl: withMaskedQuery,
     signedText: ({ url: text, body }, headers) => {
       const url = URL.parse(text);
-      return url === null ? undefined : messageSignedText({ method: deliveryMethod, url, headers, body });
+      if (url === null) return undefined;
+      // Earlier versions recorded the query.
+      const masked = new URL(withMaskedQuery(url));
+      return messageSignedText({ method: deliveryMethod, url: masked, headers, body });
     },
   },
 };

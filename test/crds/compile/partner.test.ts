@@ -72,6 +72,23 @@ describe("a compiled partner", () => {
     expect(warnings).toEqual([]);
   });
 
+  test.each([
+    ["https://partner.example?code=v1/abc", "https://partner.example/webhooks/v1/{domain}?code=v1/abc", []],
+    ["https://partner.example/?code=abc", "https://partner.example/webhooks/v1/{domain}?code=abc", []],
+    ["https://partner.example/v1/a?code=abc", "https://partner.example/v1/a?code=abc", []],
+    [
+      "https://partner.example/hook?code=/v1/",
+      "https://partner.example/hook?code=/v1/",
+      ["the endpoint's path /hook has no segment with a version, such as v1"],
+    ],
+  ])("keeps the query of %s, and names it nowhere else", (written, url, expected) => {
+    const secrets = new Map([["default/partner", { hmac: Buffer.from(`whsec_${keyOf(1)}`).toString("base64") }]]);
+    const changes = { "signing.scheme": "StandardWebhooks", "endpoint.url": written };
+    const { config, results } = compiled([resourceOf("WebhookPartner", changes)], secrets);
+    expect(first(config.partners).endpoint.url).toBe(url);
+    expect(first(results).warnings).toEqual(expected);
+  });
+
   test.each(["https://partner.example/hooks", "https://partner.example/v1beta", "https://v1.example/hooks/v"])(
     "is accepted with a warning when the path of %s names no version (Webhook Event Delivery §9)",
     (url) => {

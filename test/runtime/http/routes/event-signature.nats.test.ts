@@ -23,6 +23,7 @@ const privateKey = "default/private-key/pem";
 const standardSecret = Buffer.from("another key of at least thirty-two bytes, for tests");
 const standardKey = "default/standard-key/secret";
 
+const queryCode = "code-of-the-endpoint";
 let server: NatsServerHandle;
 let recipient: WebhookPartnerServer;
 let engine: TestEngine;
@@ -61,7 +62,8 @@ afterAll(async () => {
 });
 
 function partner(name: string, signing: PartnerConfig["signing"]): PartnerConfig {
-  return partnerConfig(name, new URL(`/${name}/hook`, recipient.url).href, { signing });
+  const query = signing.scheme === "HmacV1" ? "" : `?code=${queryCode}`;
+  return partnerConfig(name, new URL(`/${name}/hook${query}`, recipient.url).href, { signing });
 }
 
 async function untilDelivered(id: string): Promise<void> {
@@ -146,9 +148,19 @@ describe("the history of an event", () => {
       /:(?<base64>.*):/u.exec(headers["Signature"] ?? "")?.groups?.["base64"] ?? "",
       "base64",
     );
-    expect(verify(null, Buffer.from(canonical ?? ""), createPublicKey({ key, format: "jwk" }), signature)).toBe(true);
+    expect(canonical).toContain('\n"@query": ?***\n');
+    const signed = canonical?.replace("?***", `?code=${queryCode}`) ?? "";
+    expect(verify(null, Buffer.from(signed), createPublicKey({ key, format: "jwk" }), signature)).toBe(true);
     expect([ids, headers["Signature-Input"]?.includes(key.kid)]).toEqual([["ed-2026"], true]);
     expect(canonical).toContain('"@path": /message/hook');
+  });
+
+  test("shows nobody the query of an endpoint", async () => {
+    for (const claims of [admin, ofPartners, tenant]) {
+      const history = await shown("evt.1", claims);
+      expect(JSON.stringify(history)).not.toContain(queryCode);
+    }
+    expect(recipient.of("evt.1").map(({ path }) => path)).toContain(`/standard/hook?code=${queryCode}`);
   });
 
   test("shows a token of a tenant no URL of a partner", async () => {

@@ -26,6 +26,22 @@ describe("a response that echoes its request", () => {
     expect(maskOutcome(answer(body), requestHeaders)).toMatchObject({ body: kept });
   });
 
+  test.each([
+    ["the whole query", "no such page: /v1/hook?code=s3cr3t%2Fcode&v=2 (404)", "no such page: /v1/hook?*** (404)"],
+    ["a value as written", "s3cr3t%2Fcode is invalid", "*** is invalid"],
+    ["a value, decoded", "s3cr3t/code is invalid", "*** is invalid"],
+    ["a value in base64", `${Buffer.from("s3cr3t/code").toString("base64")} is invalid`, "*** is invalid"],
+  ])("is kept without %s of its URL", (_, body, kept) => {
+    const url = new URL("https://partner.example/v1/hook?code=s3cr3t%2Fcode&v=2");
+    const location = { location: "https://partner.example/login?code=s3cr3t%2Fcode" };
+    expect(maskOutcome(answer(body, location), requestHeaders, url)).toMatchObject({
+      body: kept,
+      headers: { location: "https://partner.example/login?code=***" },
+    });
+    const other = new URL("https://partner.example/v1/hook?v=2");
+    expect(maskOutcome(answer(body), requestHeaders, other)).toMatchObject({ body });
+  });
+
   test("keeps words that only headers without secrets hold", () => {
     const body = "heliograph has no such identity";
     const headers = { ...requestHeaders, "WebHook-Request-Origin": "heliograph", "Accept-Encoding": "identity" };

@@ -108,13 +108,31 @@ describe.each(signingSchemes)("a signature of %s", (scheme) => {
       const { sent, stored, text } = keptOf(scheme, signers, made);
       if (text === undefined) throw new Error("nothing was built again");
       const newest = signers[0]?.id ?? "";
-      expect(byHand[`${scheme} ${newest}`]?.(text.text, text.headers)).toBe(true);
-      expect(byHand[`${scheme} ${newest}`]?.(Buffer.concat([text.text, Buffer.from("x")]), text.headers)).toBe(false);
+      // The recipient knows its own query.
+      const signed = Buffer.from(Buffer.from(text.text).toString("latin1").replace("?***", made.query), "latin1");
+      expect(byHand[`${scheme} ${newest}`]?.(signed, text.headers)).toBe(true);
+      expect(byHand[`${scheme} ${newest}`]?.(Buffer.concat([signed, Buffer.from("x")]), text.headers)).toBe(false);
       expect(sent).toMatchObject(text.headers);
       expect(JSON.parse(stored)).toMatchObject({ scheme, keys: signers.map(({ id }) => id) });
       expect(JSON.stringify(text.headers)).not.toContain("of the endpoint");
     });
     fc.assert(property, { numRuns: 100, seed: 20 });
+  });
+
+  test("holds no query, which may be the endpoint's secret, in its record or its text", () => {
+    const made = { eventId: "evt-1", number: 1, sentAtMs: 1_700_000_000_000, producer: "p", path: "/v1", port: "" };
+    for (const signers of signersOf[scheme]) {
+      const more = { query: "?code=s3cr3t", replayId: undefined, body: Buffer.from("{}") };
+      const { stored, text, request } = keptOf(scheme, signers, { ...made, ...more });
+      const { url, ...earlier } = JSON.parse(stored) as KeptSignature;
+      const plainUrl = url === undefined ? {} : { url: url.replace("?***", "?code=s3cr3t") };
+      const texts = [text, signedTextOf({ ...earlier, ...plainUrl }, request)].map((one) =>
+        Buffer.from(one?.text ?? "").toString(),
+      );
+      expect([stored, ...texts].join("\n")).not.toContain("s3cr3t");
+      const shown = scheme === "HttpMessageSignatures" ? ['"@query": ?***', '"@query": ?***'] : [undefined, undefined];
+      expect(texts.map((one) => /^"@query": .*$/mu.exec(one)?.[0])).toEqual(shown);
+    }
   });
 
   test("takes few bytes of a record and no key", () => {
