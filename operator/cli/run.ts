@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { pino } from "pino";
 import { endOnFatal, firstSignal } from "../../command-line/end-process.ts";
+import { limitRepeatedLines } from "../../command-line/repeated-lines.ts";
 import { openClusterAccess } from "../../kube/client/cluster-access.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import { startOperator } from "../main.ts";
@@ -21,7 +22,9 @@ const identityBytes = 4;
  */
 export async function run(args: Arguments): Promise<ExitName> {
   // Logs go to the standard error: the standard output holds only the line for the calling program.
-  const log = pino({ level: args.logLevel, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(standardError));
+  const { hooks, flush } = limitRepeatedLines();
+  const { isoTime: timestamp } = pino.stdTimeFunctions;
+  const log = pino({ level: args.logLevel, timestamp, hooks }, pino.destination(standardError));
   // Another replica takes the lead.
   endOnFatal(
     (error) =>
@@ -54,6 +57,7 @@ export async function run(args: Arguments): Promise<ExitName> {
   const signal = await signalled;
   log.info({ signal }, "shutdown started");
   await operator.stop(args.drainMs);
+  flush();
   log.info("shutdown finished");
   return "done";
 }

@@ -84,7 +84,7 @@ const table = `
   runtime/nats/copy/ < nats/layout.ts nats/connection/
   runtime/nats/streams/ < bounds/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
   runtime/nats/child/ < nats/connection/
-  runtime/nats/monitor/ < bounds/
+  runtime/nats/monitor/ < command-line/ bounds/
   runtime/stores/store-error.ts
   runtime/stores/limits/ < stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/

@@ -2,6 +2,7 @@ import cluster from "node:cluster";
 import { flushCompileCache } from "node:module";
 import { pino, type Logger } from "pino";
 import { endOnFatal, firstSignal } from "../../../command-line/end-process.ts";
+import { limitRepeatedLines } from "../../../command-line/repeated-lines.ts";
 import type { PodPlan } from "../../processes/start-pod.ts";
 import type { PodMember } from "../../program/program-plan.ts";
 import type { Program } from "../../program/program.ts";
@@ -35,13 +36,15 @@ export interface Served {
 export async function serve(options: ServeOptions, served: Served): Promise<ExitName> {
   // Logs go to standard error, so that standard output holds only the ready line.
   const destination = createLogDestination(options.processes > 1);
-  const log = pino({ level: options.logLevel, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const { hooks, flush } = limitRepeatedLines();
+  const log = pino({ level: options.logLevel, timestamp: pino.stdTimeFunctions.isoTime, hooks }, destination);
   // Pending work is in JetStream and survives the end.
   endOnFatal((err) => log.fatal({ err }, "fatal"), exitCodes.failed);
   try {
     if (cluster.isWorker) return await serveAsMember(log, served);
     return await runUntilSignal({ log, destination, drainMs: options.drainMs }, starterOf(options, served));
   } finally {
+    flush();
     await destination.flushed();
   }
 }

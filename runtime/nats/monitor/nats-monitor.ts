@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { parseArgs } from "node:util";
 import { pino } from "pino";
+import { limitRepeatedLines } from "../../../command-line/repeated-lines.ts";
 import { startMonitor } from "./monitor.ts";
 
 const { values } = parseArgs({
@@ -12,7 +13,8 @@ const { values } = parseArgs({
     port: { type: "string", default: "7777" },
   },
 });
-const log = pino({ name: "nats-monitor" }, pino.destination({ dest: 2, sync: true }));
+const { hooks } = limitRepeatedLines();
+const log = pino({ name: "nats-monitor", hooks }, pino.destination({ dest: 2, sync: true }));
 const monitor = await startMonitor(
   {
     monitor: values.monitor,

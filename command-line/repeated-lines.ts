@@ -1,0 +1,147 @@
+import type { LogFn, Logger, LoggerOptions } from "pino";
+
+/** The time of the machine, or of a test. */
+interface LineClock {
+  /** Calls back once after a delay. Returns a function that cancels the call. */
+  readonly after: (delayMs: number, callback: () => void) => () => void;
+}
+
+/** Limits how often a log states the same cause. */
+export interface RepeatedLines {
+  /** For `pino`; child loggers inherit it. */
+  readonly hooks: NonNullable<LoggerOptions["hooks"]>;
+  /** Logs the counts of the intervals that have not ended. */
+  readonly flush: () => void;
+}
+
+/** Time between two lines of one cause. */
+export const repeatMs = 60_000;
+/** Causes that are told apart within an interval, in all and for one message. Beyond, only the message counts. */
+const causesMax = 1_024;
+const causesOfMessageMax = 128;
+/** Value of pino's level `warn`. */
+const warnLevel = 40;
+/** Fields about one item or one try: they differ from line to line with one cause. */
+const ids = ["answerId", "client", "consumer", "correlationId", "did", "eventId", "pid", "previewId", "processPid"];
+const more = [
+  "replayId",
+  "seq",
+  "subject",
+  "tenant",
+  "traceId",
+  "at",
+  "attempt",
+  "bytes",
+  "failures",
+  "generation",
+  "tries",
+];
+const waits = ["durationMs", "pauseMs", "restMs", "silentMs", "waitMs"];
+const itemFields: ReadonlySet<string> = new Set([...ids, ...more, ...waits]);
+
+/** A cause that was logged in this interval. */
+interface Cause {
+  readonly message: string;
+  repeated: number;
+  /** Logs the last line again, with the count. */
+  repeat: (count: number) => void;
+  readonly cancel: () => void;
+}
+
+const machine: LineClock = {
+  after: (delayMs, callback) => {
+    const timer = setTimeout(callback, delayMs).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/**
+ * Creates the limit for the warnings and errors of a program. The first line of a cause is written at once, then one
+ * line an interval. Its field `repeated` counts the lines that it stands for. Lines of lower levels pass.
+ */
+export function limitRepeatedLines(clock: LineClock = machine): RepeatedLines {
+  const causes = new Map<string, Cause>();
+  const ofMessage = new Map<string, number>();
+  const forget = (key: string, { message }: Cause): void => {
+    causes.delete(key);
+    const left = (ofMessage.get(message) ?? 1) - 1;
+    if (left === 0) ofMessage.delete(message);
+    else ofMessage.set(message, left);
+  };
+  const endOf = (key: string): void => {
+    const cause = causes.get(key);
+    if (cause === undefined) return;
+    forget(key, cause);
+    if (cause.repeated === 0) return;
+    cause.repeat(cause.repeated);
+    // The next interval begins with this line.
+    begin(key, cause.message, cause.repeat);
+  };
+  const begin = (key: string, message: string, repeat: Cause["repeat"]): void => {
+    causes.set(key, { message, repeated: 0, repeat, cancel: clock.after(repeatMs, () => endOf(key)) });
+    ofMessage.set(message, (ofMessage.get(message) ?? 0) + 1);
+  };
+  const keyFor = (message: string, fields: unknown): string => {
+    const exact = `${message}\n${causeOf(fields)}`;
+    const isFull = causes.size >= causesMax || (ofMessage.get(message) ?? 0) >= causesOfMessageMax;
+    return isFull && !causes.has(exact) ? message : exact;
+  };
+  return {
+    hooks: {
+      logMethod(args, method, level) {
+        if (level < warnLevel) return method.apply(this, args);
+        const [fields, text] = partsOf(args);
+        // Each line of the audit log stands for one caller; it has its own bound.
+        if (isAudit(fields)) return method.apply(this, args);
+        const key = keyFor(text, fields);
+        const repeat = repeatOf(this, method, fields, text);
+        const known = causes.get(key);
+        if (known !== undefined) {
+          known.repeated += 1;
+          known.repeat = repeat;
+          return;
+        }
+        begin(key, text, repeat);
+        return method.apply(this, args);
+      },
+    },
+    flush: () => {
+      for (const [key, cause] of causes) {
+        cause.cancel();
+        forget(key, cause);
+        if (cause.repeated > 0) cause.repeat(cause.repeated);
+      }
+    },
+  };
+}
+
+function partsOf(args: readonly unknown[]): readonly [fields: unknown, text: string] {
+  const [first, second] = args;
+  return typeof first === "string" ? [undefined, first] : [first, typeof second === "string" ? second : ""];
+}
+
+function isAudit(fields: unknown): boolean {
+  return typeof fields === "object" && fields !== null && "audit" in fields;
+}
+
+function repeatOf(log: Logger, method: LogFn, fields: unknown, text: string): (count: number) => void {
+  return (repeated) => method.call(log, { ...Object(fields), repeated }, text);
+}
+
+/** The fields without those about one item. */
+function causeOf(fields: unknown): string {
+  const entries = Object.entries(Object(fields) as object).filter(([name]) => !itemFields.has(name));
+  return JSON.stringify(entries.map(([name, value]) => [name, name === "detail" ? shapeOf(value) : valueOf(value)]));
+}
+
+/** An error by its name and its code or, without one, its message. */
+function valueOf(value: unknown): unknown {
+  if (!(value instanceof Error)) return value;
+  const { reason, code } = value as { readonly reason?: unknown; readonly code?: unknown };
+  return [value.name, shapeOf(reason ?? code ?? value.message)];
+}
+
+/** A text without words that contain a digit: those name one item, or count. */
+function shapeOf(value: unknown): unknown {
+  return typeof value === "string" ? value.replaceAll(/[\w:-]*\d[\w:-]*/gu, "#") : value;
+}
