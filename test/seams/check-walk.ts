@@ -8,16 +8,18 @@ import {
   pairOf,
   type Fate,
   type Pair,
+  type ReportedRouting,
   type RoutedEvent,
 } from "./check.ts";
-import { readHistories, type History } from "./histories.ts";
+import { configurationsOf, readHistories, type History } from "./histories.ts";
 import type { Installation } from "./installation.ts";
 import type { Partners } from "./partners.ts";
 import type { Recipient } from "./recipients.ts";
 import type { SentEvent } from "./traffic.ts";
 import type { LoggedStep } from "./walker.ts";
 import { namespaces } from "./walk.ts";
-import { withRedelivery, type RoutingWatch } from "./watch-routing.ts";
+import type { PublishedWatch } from "./watch-published.ts";
+import { mayRouteAgain, withRedelivery, type RoutingWatch } from "./watch-routing.ts";
 
 /** Everything that a walk leaves behind. */
 interface Evidence {
@@ -26,6 +28,7 @@ interface Evidence {
   readonly recipients: readonly Recipient[];
   readonly events: readonly SentEvent[];
   readonly routing: RoutingWatch;
+  readonly published: PublishedWatch;
   readonly log: readonly LoggedStep[];
 }
 
@@ -35,8 +38,10 @@ interface WalkResult {
   readonly problems: readonly string[];
   /** The histories and the steps around the first problems. */
   readonly text: string;
-  /** Pairs that had to be delivered, whatever the walk did. */
+  /** Pairs that had to be delivered. */
   readonly owed: number;
+  /** Part of the pairs of existing partners that had to be delivered or had not to be. */
+  readonly decidedShare: number;
 }
 
 /** Attempts that were under way when a key ended. */
@@ -52,11 +57,19 @@ const unmatchedReadMax = 50;
 export async function checkWalk(evidence: Evidence): Promise<WalkResult> {
   const { events, partners, recipients, installation } = evidence;
   const routed = routedEvents(evidence);
-  const pairs = routed.flatMap((one) => recipients.map((_, slot) => pairOf(one, slot, partners.timelines[slot] ?? [])));
-  const unmatched = unmatchedEvents(pairs, recipients.length).slice(0, unmatchedReadMax);
-  const asked = pairs.filter((pair) => needsHistory(pair, recipientOf(evidence, pair))).map(({ event }) => event.id);
+  const promised = routed.flatMap((one) =>
+    recipients.map((_, slot) => pairOf(one, slot, partners.timelines[slot] ?? [])),
+  );
+  const unmatched = unmatchedEvents(promised, recipients.length).slice(0, unmatchedReadMax);
+  const asked = promised
+    .filter((pair) => pair.expectation === "either" || needsHistory(pair, recipientOf(evidence, pair)))
+    .map(({ event }) => event.id);
   const urls = installation.pods.map(({ url }) => url);
   const histories = await readHistories(urls, installation.token, [...new Set([...asked, ...unmatched])]);
+  const pairs = routed.flatMap((one) => {
+    const reported = reportedRouting(evidence, one, histories.get(one.event.id));
+    return recipients.map((_, slot) => pairOf(one, slot, partners.timelines[slot] ?? [], reported));
+  });
   const fates = pairs.map((pair) => ({
     pair,
     fate: fateOfPair(pair, recipientOf(evidence, pair), histories.get(pair.event.id)),
@@ -80,7 +93,27 @@ export async function checkWalk(evidence: Evidence): Promise<WalkResult> {
       .map(({ pair, fate }) => storyOf(pair, fate, histories.get(pair.event.id), evidence))
       .join("\n\n"),
     owed: pairs.filter(({ expectation }) => expectation === "must").length,
+    decidedShare: decidedShare(pairs),
   };
+}
+
+/** What the history of an event reports about its routing; undefined without a history. */
+function reportedRouting(
+  { published, installation }: Evidence,
+  { fromMs, toMs }: RoutedEvent,
+  history: History | undefined,
+): ReportedRouting | undefined {
+  if (history === undefined) return undefined;
+  return {
+    partners: configurationsOf(history).map((configuration) => published.partnersOf(configuration, toMs)),
+    delivered: new Set(history.deliveries.map(({ partner }) => partner)),
+    mayRepeat: mayRouteAgain(fromMs, toMs, installation.absences),
+  };
+}
+
+function decidedShare(pairs: readonly Pair[]): number {
+  const existing = pairs.filter(({ mayExist }) => mayExist);
+  return existing.filter(({ expectation }) => expectation !== "either").length / existing.length;
 }
 
 function recipientOf({ recipients }: Evidence, { slot }: Pair): Recipient {
@@ -175,6 +208,7 @@ function countsOf(
     postedAgain: events.filter(({ tries }) => tries > 1).length,
     partnerObjects: partners.all().length,
     pairs: countBy(fates, ({ pair }) => pair.expectation),
+    decidedShare: decidedShare(fates.map(({ pair }) => pair)),
     fates: countBy(fates, ({ fate }) => fate.outcome),
     failedOnce: sum(({ failures }) => failures()),
     repeats: sum(({ repeats }) => repeats()),

@@ -1,5 +1,5 @@
 import type { History } from "./histories.ts";
-import type { PartnerTimeline, Expectation } from "./model.ts";
+import { wants, type PartnerTimeline, type Expectation, type RoutedPartners } from "./model.ts";
 import type { Recipient } from "./recipients.ts";
 import type { SentEvent } from "./traffic.ts";
 
@@ -9,6 +9,8 @@ export interface Pair {
   readonly slot: number;
   /** The strongest expectation of the slot's partner objects. */
   readonly expectation: Expectation;
+  /** Whether the slot may have had a partner object. */
+  readonly mayExist: boolean;
   /** Labels of the partner objects that must, or may, have a delivery. */
   readonly must: readonly string[];
   readonly may: readonly string[];
@@ -29,21 +31,55 @@ export interface RoutedEvent {
   readonly toMs: number;
 }
 
-/** The expectation of the partners of one slot for one event. */
+/** What the product reports about the routing of an event. */
+export interface ReportedRouting {
+  /** Of each configuration that routed the event; undefined for one that is not known. */
+  readonly partners: readonly (RoutedPartners | undefined)[];
+  /** Labels of the partners with a delivery. */
+  readonly delivered: ReadonlySet<string>;
+  /** A pod may have died while it routed the event: another routing began anew, and the first left no trace. */
+  readonly mayRepeat: boolean;
+}
+
+/**
+ * The expectation of the partners of one slot for one event. What a change leaves open is decided by the configuration
+ * that routed the event.
+ *
+ * @param reported @default the product reports nothing, and what is open stays open
+ */
 export function pairOf(
   { event, fromMs, toMs }: RoutedEvent,
   slot: number,
   timelines: readonly PartnerTimeline[],
+  reported?: ReportedRouting,
 ): Pair {
-  const expectations = timelines.map((timeline) => ({
-    label: timeline.label,
-    expectation: timeline.expectation(event, fromMs, toMs),
-  }));
+  const expectations = timelines.map((timeline) => {
+    const promised = timeline.expectation(event, fromMs, toMs);
+    const isOpen = promised === "either" && reported !== undefined;
+    return { label: timeline.label, expectation: isOpen ? decided(timeline, event, reported) : promised };
+  });
+  const mayExist = timelines.some((timeline) => timeline.mayExist(fromMs, toMs));
   const labelled = (wanted: Expectation): readonly string[] =>
     expectations.filter(({ expectation }) => expectation === wanted).map(({ label }) => label);
   const [must, may] = [labelled("must"), labelled("either")];
   const expectation = must.length > 0 ? "must" : may.length > 0 ? "either" : "must_not";
-  return { event, slot, expectation, must, may, routedFromMs: fromMs, routedToMs: toMs };
+  return { event, slot, expectation, mayExist, must, may, routedFromMs: fromMs, routedToMs: toMs };
+}
+
+/** The expectation by the configurations that routed the event. */
+function decided(
+  { uid, label }: PartnerTimeline,
+  event: SentEvent,
+  { partners, delivered, mayRepeat }: ReportedRouting,
+): Expectation {
+  if (mayRepeat && !delivered.has(label)) return "either";
+  const routed = partners.map((known) => {
+    const seen = known?.get(uid);
+    return known === undefined ? undefined : seen !== undefined && wants(seen.subscription, event);
+  });
+  if (routed.length === 0 || routed.includes(undefined)) return "either";
+  if (routed.every(Boolean)) return "must";
+  return routed.some(Boolean) ? "either" : "must_not";
 }
 
 /** Whether only the history shows the end of the pair. */

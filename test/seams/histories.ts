@@ -3,14 +3,26 @@ import { request } from "undici";
 /** What is read of `GET /webhooks/events/:id`. */
 export interface History {
   readonly routed_at?: string | null;
+  readonly routed_by?: RoutedBy | null;
   readonly deliveries: readonly HistoryEntry[];
+}
+
+interface RoutedBy {
+  readonly configuration: string;
 }
 
 interface HistoryEntry {
   readonly partner: string;
+  readonly routed_by?: RoutedBy | null;
   readonly state: string;
   readonly reason: string | null;
   readonly next_attempt_at: string | null;
+}
+
+/** The configurations that routed an event, as its history reports them. */
+export function configurationsOf({ routed_by: none, deliveries }: History): readonly string[] {
+  const reported = [none, ...deliveries.map(({ routed_by: by }) => by)];
+  return [...new Set(reported.flatMap((by) => by?.configuration ?? []))];
 }
 
 const requestMsMax = 5_000;

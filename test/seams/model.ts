@@ -36,6 +36,9 @@ export interface Seen {
   readonly isPlain: boolean;
 }
 
+/** The partners of a configuration that a pod routed by, by uid. */
+export type RoutedPartners = ReadonlyMap<string, Seen>;
+
 interface Change {
   readonly beganMs: number;
   settledMs?: number;
@@ -143,15 +146,25 @@ export class PartnerTimeline {
 
   /** The expectation for an event that was routed between these two times, Unix milliseconds. */
   expectation(event: EventFacts, fromMs: number, toMs: number): Expectation {
-    const before = this.#changes.findLastIndex(({ settledMs }) => settledMs !== undefined && settledMs <= fromMs);
-    const possible = this.#changes
-      .slice(Math.max(before, 0))
-      .filter(({ beganMs }, index) => (index === 0 && before >= 0) || beganMs <= toMs);
+    const { before, possible } = this.#possible(fromMs, toMs);
     const routed = possible.flatMap(({ targets }) => targets.map((target) => target !== "out" && wants(target, event)));
     // Before its first change applies, no pod knows the object.
     if (before < 0) routed.push(false);
     if (routed.every(Boolean)) return "must";
     return routed.some(Boolean) ? "either" : "must_not";
+  }
+
+  /** Whether the object may have existed for an event that was routed between these two times. */
+  mayExist(fromMs: number, toMs: number): boolean {
+    return this.#possible(fromMs, toMs).possible.some(({ desired }) => desired.exists);
+  }
+
+  #possible(fromMs: number, toMs: number): { readonly before: number; readonly possible: readonly Change[] } {
+    const before = this.#changes.findLastIndex(({ settledMs }) => settledMs !== undefined && settledMs <= fromMs);
+    const possible = this.#changes
+      .slice(Math.max(before, 0))
+      .filter(({ beganMs }, index) => (index === 0 && before >= 0) || beganMs <= toMs);
+    return { before, possible };
   }
 
   /** Changes that were under way between these two moments, one line each. */

@@ -1,5 +1,5 @@
 import { Agent, request } from "undici";
-import { tenants } from "./walk.ts";
+import { eventTypes, tenants } from "./walk.ts";
 
 /** An event of the traffic. Times are Unix milliseconds. */
 export interface SentEvent {
@@ -33,7 +33,6 @@ interface Traffic {
   stop(): Promise<void>;
 }
 
-const types = ["payout.created", "payout.failed", "login.done", "audit.note"] as const;
 const requestMsMax = 3_000;
 const retryMs = 200;
 /** Longer than any server of the walk is away. */
@@ -56,7 +55,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     const event: SentEvent = {
       id: `${options.prefix}-${events.length}`,
       tenant: pick(tenants),
-      type: pick(types),
+      type: pick(eventTypes),
       sentMs: Date.now(),
       tries: 0,
     };

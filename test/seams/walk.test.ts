@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import { random } from "../runtime/metrics/oracle/generated-series.ts";
-import { afterStep, mendingSteps, nextStep, startState, stepText, type Step, type WalkState } from "./walk.ts";
+import {
+  afterStep,
+  demandOf,
+  mendingSteps,
+  nextStep,
+  startState,
+  stepText,
+  type Step,
+  type WalkState,
+} from "./walk.ts";
 
 const stepsMax = 2_000;
 
@@ -42,4 +51,17 @@ test("no two partner objects of a walk have the same key", () => {
     "next" in step && ["rename", "move"].includes(step.verb) ? [`${step.slot} ${step.next.keys[0]}`] : [],
   );
   expect(new Set(firstKeys).size).toBe(firstKeys.length);
+});
+
+test("the demand of a state counts what its resources want and its policy grants", () => {
+  const { slots } = startState();
+  const [one] = slots;
+  if (one === undefined) throw new Error("no slot");
+  const slot = { ...one, tenants: ["lumen", "vega"] as const, types: ["payout.*"] };
+  const demand = (changed: Partial<typeof slot>, withdrawn: WalkState["withdrawn"] = {}): number =>
+    demandOf({ slots: [{ ...slot, ...changed }], withdrawn });
+  expect(demand({})).toBeCloseTo((2 / 3) * (2 / 4));
+  expect(demand({ types: ["**"] })).toBeCloseTo(2 / 3);
+  expect(demand({}, { [slot.namespace]: "vega" })).toBeCloseTo((1 / 3) * (2 / 4));
+  expect(demand({ exists: false })).toBe(0);
 });

@@ -206,6 +206,19 @@ export function afterStep(state: WalkState, step: Step): WalkState {
   return { ...state, withdrawn };
 }
 
+/** Types of the events that flow, each as often as any other. */
+export const eventTypes = ["payout.created", "payout.failed", "login.done", "audit.note"] as const;
+
+/** Deliveries of an event of any tenant and type that the resources and the policy ask for, on average. */
+export function demandOf({ slots, withdrawn }: WalkState): number {
+  const wanted = slots.map(({ exists, namespace, tenants: named, types }) => {
+    const granted = named.filter((tenant) => tenant !== withdrawn[namespace]);
+    const matched = eventTypes.filter((type) => types.some((one) => one === "**" || type.startsWith(one.slice(0, -1))));
+    return exists ? (granted.length / tenants.length) * (matched.length / eventTypes.length) : 0;
+  });
+  return wanted.reduce((sum, one) => sum + one, 0);
+}
+
 /** The steps after which nothing is broken, withdrawn, paused or missing. */
 export function mendingSteps(state: WalkState): readonly Step[] {
   const grants = namespaces.flatMap((namespace): readonly Step[] => {

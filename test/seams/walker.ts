@@ -2,7 +2,16 @@ import { waitFor } from "../support/wait.ts";
 import { countBy } from "./check.ts";
 import type { Installation } from "./installation.ts";
 import type { Partners } from "./partners.ts";
-import { afterStep, mendingSteps, nextStep, startState, stepText, type Step, type WalkState } from "./walk.ts";
+import {
+  afterStep,
+  demandOf,
+  mendingSteps,
+  nextStep,
+  startState,
+  stepText,
+  type Step,
+  type WalkState,
+} from "./walk.ts";
 
 /** One applied step. Times are Unix milliseconds. */
 export interface LoggedStep {
@@ -24,6 +33,7 @@ export class Walker {
   readonly #partners: Partners;
   readonly #random: () => number;
   #state: WalkState = startState();
+  #demand = 0;
   #restart: Promise<void> = Promise.resolve();
 
   constructor(installation: Installation, partners: Partners, random: () => number) {
@@ -34,6 +44,12 @@ export class Walker {
 
   async step(): Promise<void> {
     await this.#applyStep(nextStep(this.#state, this.#random));
+    this.#demand += demandOf(this.#state);
+  }
+
+  /** Deliveries that the resources ask for, if one event is sent in each step. */
+  get demand(): number {
+    return this.#demand;
   }
 
   /** Mends everything; resolves when every server is back. */

@@ -12,7 +12,7 @@ import { type SecretObject } from "../../operator/resource-types.ts";
 import { secretType } from "../../kube/client/resource.ts";
 import { counts, prefix } from "../operator/operator-cluster.ts";
 import { systemNamespace, type Installation } from "./installation.ts";
-import type { PartnerTimeline, Seen } from "./model.ts";
+import type { PartnerTimeline, RoutedPartners, Seen } from "./model.ts";
 import { startLooking, type Looking } from "./looking.ts";
 
 const requestMsMax = 1_000;
@@ -43,7 +43,7 @@ export function watchConfiguration(installation: Installation, timelines: () => 
 }
 
 interface Published {
-  readonly partners: ReadonlyMap<string, Seen>;
+  readonly partners: RoutedPartners;
   /** By shard name. */
   readonly revisions: ReadonlyMap<string, number>;
   readonly token: string;
@@ -65,11 +65,16 @@ async function readPublished({ cluster }: Installation): Promise<Published> {
     shards.push(reading.shard);
     revisions.set(name, reading.revision);
   }
+  const token = shards.flatMap((shard) => ("material" in shard ? (shard.configzToken ?? []) : []))[0] ?? "";
+  return { partners: seenPartners(shards), revisions, token };
+}
+
+/** The partners of some shards, by uid. */
+export function seenPartners(shards: readonly Shard[]): RoutedPartners {
   const partners = shards
     .filter((shard): shard is ConfigShard => "partners" in shard)
     .flatMap((shard) => shard.partners);
-  const token = shards.flatMap((shard) => ("material" in shard ? (shard.configzToken ?? []) : []))[0] ?? "";
-  return { partners: new Map(partners.map((partner) => [partner.uid, seenOf(partner)])), revisions, token };
+  return new Map(partners.map((partner) => [partner.uid, seenOf(partner)]));
 }
 
 function seenOf({ generation, subscriptions, signing, held, lastGoodSinceMs }: PartnerConfig): Seen {

@@ -81,6 +81,17 @@ export function withRedelivery(toMs: number, absences: readonly Absence[]): numb
   return Math.max(toMs, ...reopening.map((absence) => absence.toMs + redeliveredWithinMs));
 }
 
+/** Between the death of a server and the time that this process notes of it. */
+const notedWithinMs = 500;
+
+/** Whether a server that routes, or that knows what was routed, died while an event was being routed. */
+export function mayRouteAgain(fromMs: number, toMs: number, absences: readonly Absence[]): boolean {
+  return absences.some(
+    ({ verb, fromMs: diedMs }) =>
+      /_(?:pod|nats)$/u.test(verb) && diedMs >= fromMs - notedWithinMs && diedMs <= toMs + notedWithinMs,
+  );
+}
+
 async function ask<T>(connection: NatsConnection, subject: string, body: object = {}): Promise<T> {
   const response = await connection.request(`$JS.API.${subject}`, JSON.stringify(body), { timeout: requestMsMax });
   const parsed = response.json<T & { error?: { description: string } }>();
