@@ -45,13 +45,13 @@ async function answerAt(
   const result = await read(sources, request, { compiled, times });
   const evaluated = await evaluate(compiled.program, result, { isInstant: "timeMs" in times, slices });
   const { isPartial, regions, headers, again } = result;
-  const warnings = isPartial ? regions.filter(({ state }) => state !== "ok").map(warningOf) : [];
+  const warnings = isPartial ? regions.filter(({ state }) => state !== "ok").flatMap(warningsOf) : [];
   const answer = makeAnswer(evaluated, { limit, warnings, isPartial, slices });
   return { headers, body: await answer.json(), again };
 }
 
-function warningOf({ region, state }: LeavesResult["regions"][number]): string {
-  return `the data of the region ${region} are incomplete: ${state}`;
+function warningsOf({ region, state, reasons = [] }: LeavesResult["regions"][number]): readonly string[] {
+  return [`the data of the region ${region} are incomplete: ${state}`, ...reasons.map(({ detail }) => detail)];
 }
 
 async function read(

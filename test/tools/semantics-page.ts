@@ -32,6 +32,10 @@ catalog serves the same as \`semantics\`, for each metric and aggregation. \`m\`
 \`w\` the width of a point and \`g\` the grouping. The partials of all stores are added, or their minimum or maximum is
 taken. The value is computed from them once, at the end.
 
+A value of several partials needs all of them from the same store. A store that has a numerator, a bucket, a sum or a
+count without the other partial adds nothing to that point, for that group. Its region is then \`partial\`, with
+\`reasons\` that name the metric and the missing partial. A store without any of them is complete.
+
 \`count\` and \`fraction\` are what PromQL expressions ask for besides aggregations: the number of events, and the
 share of observations up to the threshold of an objective. \`agg\` does not take them.
 `;

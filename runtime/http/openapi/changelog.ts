@@ -32,6 +32,25 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
           "GET /webhooks/partners/:namespace/:name: live shows nothing but hidden to a token without some of the " +
           "tenants whose events the partner gets",
       },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what:
+          "ratios have points while their denominator is counted and their numerator has no series: error ratios " +
+          "start at 0, and success ratios are 0 in an outage",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what:
+          "a store that has a part of a value, such as a numerator, bucket, sum or count, without another required " +
+          "part adds nothing to that point, and its region is partial",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "reasons of a partial region: the metric and the part that a store lacks",
+      },
     ],
   },
   {

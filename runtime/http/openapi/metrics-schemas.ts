@@ -75,7 +75,15 @@ export const metricsSchemas: SchemaSet = {
     timestamp: ref("Time"),
     value: number,
   }),
-  RegionState: object({ region: text(), state: words(["ok", "partial", "failed", "late", "unsupported"]) }),
+  RegionState: object(
+    { region: text(), state: words(["ok", "partial", "failed", "late", "unsupported"]) },
+    { reasons: described(list(ref("RegionReason")), "Why the region is partial, although its stores responded") },
+  ),
+  RegionReason: object({
+    metric: text({ description: "The metric that the reason affects; others are complete" }),
+    code: described(words(["part_missing"]), "A store has a part of the metric, such as a numerator, without another"),
+    detail: text({ description: "The missing part, in a sentence" }),
+  }),
   QueryItem: object(
     { metric: text(), labels: ref("Labels"), points: list(ref("Point")) },
     { error_bounds: list(ref("ErrorBounds")), exemplars: list(ref("Exemplar")) },

@@ -20,6 +20,37 @@ export function bucketsOf(series: readonly StoreSeries[], count: number): StoreB
   return new Map([...byBound].map(([bound, rows]) => [bound, sum(rows, count)]));
 }
 
+/** Points of one store without a bucket that every histogram has, and the name of that bucket. */
+interface LackingBucket {
+  readonly lacks: string;
+  readonly points: Uint8Array;
+}
+
+/** The buckets of one store, without the points that it lacks `+Inf` or every finite bound at. */
+export function completeBuckets(
+  buckets: StoreBuckets,
+  count: number,
+): { readonly buckets: StoreBuckets; readonly lacking: readonly LackingBucket[] } {
+  const top = buckets.get(Infinity)?.present ?? new Uint8Array(count);
+  const finite = countPresent(
+    [...buckets].flatMap(([bound, points]) => (bound === Infinity ? [] : [points])),
+    count,
+  );
+  const lacksTop = Uint8Array.from(finite, (number, index) => Number(number > 0 && top[index] !== 1));
+  const lacksFinite = Uint8Array.from(finite, (number, index) => Number(number === 0 && top[index] === 1));
+  const lacking = [
+    { lacks: "bucket of +Inf", points: lacksTop },
+    { lacks: "bucket with a finite bound", points: lacksFinite },
+  ].filter(({ points }) => points.includes(1));
+  if (lacking.length === 0) return { buckets, lacking };
+  const kept = [...buckets].map(([bound, { values, present }]) => {
+    const isWhole = (has: number, index: number): number =>
+      Number(has === 1 && lacking.every(({ points }) => points[index] !== 1));
+    return [bound, { values, present: present.map(isWhole) }] as const;
+  });
+  return { buckets: new Map(kept), lacking };
+}
+
 /**
  * Computes the quantile of the buckets of several stores at each point; NaN without observations. Stores with different
  * bounds are reduced to the shared bounds, because a cumulative count at a shared bound is exact.

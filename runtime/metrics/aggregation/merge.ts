@@ -6,7 +6,14 @@ import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe } from "../promql/kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
-import { bucketsOf, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";
+import {
+  completeParts,
+  createMissingParts,
+  type MissingPart,
+  type MissingParts,
+  type StatisticPoints,
+} from "./complete-parts.ts";
+import { bucketsOf, completeBuckets, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";
 import { nativeQuantile } from "./merge-native.ts";
 import { mergeScalars, type Points, type WeightedPoints } from "./merge-scalars.ts";
 import type { NativeLayout } from "./native-layout.ts";
@@ -40,6 +47,8 @@ export interface MergedSeries {
 /** One series of one store. */
 interface Row {
   readonly result: PartSeries;
+  /** Index of the result. */
+  readonly store: number;
   /** Index of the statistic. */
   readonly statistic: number;
   readonly series: StoreSeries | HistogramSeries;
@@ -51,9 +60,17 @@ interface Group extends Pick<MergedSeries, "labels" | "key"> {
 
 type Finished = Pick<MergedSeries, "values" | "bounds">;
 
+/** What a merge finds besides its series. */
+interface MergedMetric {
+  /** The number of groups. */
+  readonly groups: number;
+  /** Points that a store adds nothing to, because it has only some of their parts. */
+  readonly missing: readonly MissingPart[];
+}
+
 /**
- * Yields the merged series of one metric, then returns the number of its groups. The results are in the order of the
- * stores. Series without points are left out.
+ * Yields the merged series of one metric, then returns what it found. The results are in the order of the stores.
+ * Series without points are left out.
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
@@ -61,39 +78,50 @@ export function* mergeMetric(
   recipe: Recipe,
   results: readonly PartSeries[],
   plan: Plan,
-): Generator<MergedSeries, number> {
-  const finish = finisherOf(recipe, results, plan);
+): Generator<MergedSeries, MergedMetric> {
+  const missing = createMissingParts();
+  const finish = finisherOf(recipe, results, { plan, missing });
   const groups = groupRows(results, plan);
   for (const { labels, key, rows } of groups) {
     const finished = finish(rows);
     const values = finite(finished.values);
     if (hasNumber(values)) yield { labels, key, ...finished, values };
   }
-  return groups.length;
+  return { groups: groups.length, missing: missing.all() };
 }
 
-function finisherOf(recipe: Recipe, results: readonly PartSeries[], plan: Plan): (rows: readonly Row[]) => Finished {
-  const { count } = plan.grid;
+/** What finishing the groups of one metric shares. */
+interface Finishing {
+  readonly plan: Plan;
+  readonly missing: MissingParts;
+}
+
+function finisherOf(
+  recipe: Recipe,
+  results: readonly PartSeries[],
+  finishing: Finishing,
+): (rows: readonly Row[]) => Finished {
+  const { count } = finishing.plan.grid;
   if (recipe.kind === "scalar") {
     const weights = weightsOf(results);
-    return (rows) => ({ values: finishScalars(recipe, rows, weights, plan), bounds: undefined });
+    return (rows) => ({ values: finishScalars(recipe, rows, weights, finishing), bounds: undefined });
   }
-  if (recipe.histogram === "Classic") return (rows) => finishBuckets(recipe, rows, count);
+  if (recipe.histogram === "Classic") return (rows) => finishBuckets(recipe, rows, finishing);
   const isExponential = results.every(({ layout }) => layout !== "custom");
   return (rows) => finishNative(recipe, rows, { count, isExponential });
 }
 
-type Weights = ReadonlyMap<PartSeries, number>;
+/** The factor of each result. */
+type Weights = readonly number[];
 
-function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weights, plan: Plan): Float64Array {
+function finishScalars(
+  recipe: ScalarRecipe,
+  rows: readonly Row[],
+  weights: Weights,
+  { plan, missing }: Finishing,
+): Float64Array {
   const { count } = plan.grid;
-  const merged = recipe.statistics.map(({ merge, weighted }, statistic) => {
-    const points = rows.flatMap(({ result, series, ...row }): readonly WeightedPoints[] => {
-      if (row.statistic !== statistic || !("values" in series)) return [];
-      return [{ values: series.values, present: series.present, weight: weighted ? (weights.get(result) ?? 1) : 1 }];
-    });
-    return mergeScalars(points, merge, count);
-  });
+  const merged = mergeStatistics(recipe, rows.flatMap(statisticPoints), { count, weights, missing });
   const finished = new Float64Array(count);
   // The loop allocates nothing for a point, because there can be half a million points.
   const values = merged.map(() => Number.NaN);
@@ -106,6 +134,33 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
   return finished;
 }
 
+function statisticPoints({ result, store, statistic, series }: Row): readonly StatisticPoints[] {
+  if (!("values" in series)) return [];
+  return [{ ...series, store, statistic, ordinal: ordinalOf(result.part, series.labels) }];
+}
+
+interface Merging {
+  readonly count: number;
+  readonly weights: Weights;
+  readonly missing: MissingParts;
+}
+
+/** Merges the statistics of one group over all stores, in the order of the recipe. */
+export function mergeStatistics(
+  { statistics }: Pick<ScalarRecipe, "statistics">,
+  rows: readonly StatisticPoints[],
+  { count, weights, missing }: Merging,
+): readonly Points[] {
+  const stores = completeParts(statistics, rows, count, missing);
+  return statistics.map(({ merge, weighted }, statistic) => {
+    const points = stores.flatMap(({ store, parts }): readonly WeightedPoints[] => {
+      const own = parts[statistic];
+      return own === undefined ? [] : [{ ...own, weight: weighted ? (weights[store] ?? 1) : 1 }];
+    });
+    return mergeScalars(points, merge, count);
+  });
+}
+
 /** Copies one point of every statistic into `values`; false when one statistic has no such point. */
 function takePoint(merged: readonly Points[], index: number, values: number[]): boolean {
   for (let statistic = 0; statistic < merged.length; statistic += 1) {
@@ -116,17 +171,16 @@ function takePoint(merged: readonly Points[], index: number, values: number[]): 
   return true;
 }
 
-function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: number): Quantiles {
-  const stores = Map.groupBy(rows, ({ result }) => result)
-    .values()
-    .map((own) =>
-      bucketsOf(
-        own.flatMap(({ series }) => ("values" in series ? [series] : [])),
-        count,
-      ),
-    );
+function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], { plan, missing }: Finishing): Quantiles {
+  const { count } = plan.grid;
+  const stores = [...Map.groupBy(rows, ({ store }) => store)].map(([store, own]) => {
+    const series = own.flatMap((row) => ("values" in row.series ? [row.series] : []));
+    const { buckets, lacking } = completeBuckets(bucketsOf(series, count), count);
+    for (const part of lacking) missing.add({ store, ...part });
+    return buckets;
+  });
   try {
-    return mergeQuantile([...stores], recipe.quantile, count);
+    return mergeQuantile(stores, recipe.quantile, count);
   } catch (error) {
     if (!(error instanceof IncompatibleBuckets)) throw error;
     const id = rows[0]?.result.part.metric.entry.metric.id ?? "the metric";
@@ -149,10 +203,10 @@ function finishNative(
 
 function groupRows(results: readonly PartSeries[], plan: Plan): readonly Group[] {
   const groups = new Map<string, Group>();
-  for (const result of results) {
+  for (const [store, result] of results.entries()) {
     const all = [...result.ranges.map(({ series }) => series), result.histograms];
     for (const [statistic, own] of all.entries()) {
-      for (const series of own) addRow(groups, { result, statistic, series }, plan);
+      for (const series of own) addRow(groups, { result, store, statistic, series }, plan);
     }
   }
   return [...groups.values()];
@@ -173,10 +227,18 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
   }
 }
 
+/** Numbers the stores of a peer in its partials, where they come unmerged. */
+export const ordinalLabel = "ordinal";
+
+/** Separates the stores of a peer. Series of an own store have no such label, whatever they are named there. */
+export function ordinalOf({ store }: PlannedPart, labels: StoreSeries["labels"]): string {
+  return store.config.peer === undefined ? "" : (labels[ordinalLabel] ?? "");
+}
+
 /** The factors of stores relative to the shortest interval, so that equal stores have 1. */
 function weightsOf(results: readonly PartSeries[]): Weights {
   const shortest = Math.min(...results.map(({ part }) => part.store.intervalSeconds));
-  return new Map(results.map((result) => [result, result.part.store.intervalSeconds / shortest]));
+  return results.map(({ part }) => part.store.intervalSeconds / shortest);
 }
 
 /** Replaces every value that is not finite with one NaN, so that equal responses have equal bytes. */

@@ -1,3 +1,4 @@
+import type { MissingPart } from "../aggregation/complete-parts.ts";
 import { mergeMetric, mergedSeriesMax, type MergedSeries } from "../aggregation/merge.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
@@ -5,6 +6,7 @@ import { metricIdentityOf } from "../planning/query-identity.ts";
 import type { EarlierWindow, FinishedMetrics } from "./finished-metrics.ts";
 import {
   cutParts,
+  moveMissing,
   moveSeries,
   readsOf,
   sortedByLabels,
@@ -25,8 +27,8 @@ type Step = readonly never[];
 const noSeries: Step = [];
 
 /**
- * Finishes one metric, one series in each step, and returns its series sorted by labels. A point depends on the reads
- * of its own time only. Points that an earlier window has from the same reads are therefore not merged again.
+ * Finishes one metric, one series in each step, and returns its series sorted by labels, and the parts that its stores
+ * lack. A point depends on the reads of its own time only. Points that an earlier window has from the same reads are therefore not merged again.
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
@@ -34,25 +36,26 @@ export function* finishMetric(
   metric: QueriedMetric,
   parts: readonly PartResult[],
   { plan, finished }: Finishing,
-): Generator<Step, readonly FinishedSeries[]> {
+): Generator<Step, Pick<FinishedMetric, "series" | "missing">> {
   const { grid, query } = plan;
   // A single point shares nothing with a later one.
   const reads = grid.count > 1 ? readsOf(parts, grid, finished.numberOf) : undefined;
-  if (reads === undefined) return (yield* finishAfresh(metric, parts, plan)).series;
+  if (reads === undefined) return yield* finishAfresh(metric, parts, plan);
   const stores = parts.map(({ part }) => part.store);
   const key = metricIdentityOf(query, metric, stores);
   const earlier = finished.find(key, grid, reads);
   const moved = earlier && (yield* finishMoved(metric, parts, { plan, earlier }));
   const made = moved ?? (yield* finishAfresh(metric, parts, plan));
   finished.add(key, { grid, reads, ...made }, earlier?.metric);
-  return made.series;
+  return made;
 }
 
-type Made = Pick<FinishedMetric, "series" | "groupsMax">;
+type Made = Pick<FinishedMetric, "series" | "groupsMax" | "missing">;
 
 function* finishAfresh({ recipe }: QueriedMetric, parts: readonly PartResult[], plan: Plan): Generator<Step, Made> {
-  const { merged, groups } = yield* mergeAll(recipe, parts, plan);
-  return { series: sortedByLabels(merged.map((series) => ({ ...series, text: newText() }))), groupsMax: groups };
+  const { merged, groups, missing } = yield* mergeAll(recipe, parts, plan);
+  const series = sortedByLabels(merged.map((one) => ({ ...one, text: newText() })));
+  return { series, groupsMax: groups, missing };
 }
 
 /** Merges the points of the span only. Undefined when all groups together could be too many. */
@@ -63,8 +66,10 @@ function* finishMoved(
 ): Generator<Step, Made | undefined> {
   const { startMs, stepMs } = plan.grid;
   const grid = { startMs: startMs + span.begin * stepMs, stepMs, count: span.end - span.begin };
-  const { merged, groups } =
-    grid.count === 0 ? { merged: [], groups: 0 } : yield* mergeAll(recipe, cutParts(parts, span), { ...plan, grid });
+  const { merged, groups, missing } =
+    grid.count === 0
+      ? { merged: [], groups: 0, missing: [] }
+      : yield* mergeAll(recipe, cutParts(parts, span), { ...plan, grid });
   const known = new Set(metric.series.map(({ key }) => key));
   const added = merged.filter(({ key }) => !known.has(key)).length;
   const groupsMax = metric.groupsMax + added + groups - merged.length;
@@ -74,12 +79,20 @@ function* finishMoved(
     series.push(one);
     yield noSeries;
   }
-  return { series: added === 0 ? series : sortedByLabels(series), groupsMax };
+  return {
+    series: added === 0 ? series : sortedByLabels(series),
+    groupsMax,
+    missing: moveMissing(metric, plan.grid, { span, changed: missing }),
+  };
 }
 
-function* mergeAll(
-  ...[recipe, parts, plan]: Parameters<typeof mergeMetric>
-): Generator<Step, { readonly merged: readonly MergedSeries[]; readonly groups: number }> {
+interface MergedAll {
+  readonly merged: readonly MergedSeries[];
+  readonly groups: number;
+  readonly missing: readonly MissingPart[];
+}
+
+function* mergeAll(...[recipe, parts, plan]: Parameters<typeof mergeMetric>): Generator<Step, MergedAll> {
   const merging = mergeMetric(recipe, parts, plan);
   const merged: MergedSeries[] = [];
   let next = merging.next();
@@ -87,5 +100,5 @@ function* mergeAll(
     merged.push(next.value);
     yield noSeries;
   }
-  return { merged, groups: next.value };
+  return { merged, ...next.value };
 }

@@ -1,4 +1,5 @@
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
+import { createMissingParts, type MissingPart } from "../aggregation/complete-parts.ts";
 import { compareLabels } from "../planning/labels.ts";
 import { joinSeries } from "../planning/split-interval.ts";
 import type { MergedSeries } from "../aggregation/merge.ts";
@@ -17,6 +18,8 @@ export interface FinishedMetric {
   readonly reads: PointReads;
   /** Sorted by labels. */
   readonly series: readonly FinishedSeries[];
+  /** Points that a store adds nothing to. */
+  readonly missing: readonly MissingPart[];
   /** At least the number of groups with a point in the grid, also of those without a finite value. */
   readonly groupsMax: number;
 }
@@ -117,6 +120,29 @@ export function* moveSeries(
       text: newText(),
     };
   }
+}
+
+/** The missing parts over a grid: points of a span from `changed`, and all others from an earlier grid. */
+export function moveMissing(
+  earlier: FinishedMetric,
+  grid: PointGrid,
+  { span, changed }: { readonly span: Span; readonly changed: readonly MissingPart[] },
+): readonly MissingPart[] {
+  if (earlier.missing.length === 0 && changed.length === 0) return [];
+  const moved = createMissingParts();
+  const shift = shiftOf(earlier.grid, grid);
+  for (const part of earlier.missing) {
+    const points = new Uint8Array(grid.count);
+    points.set(part.points.subarray(shift, span.begin + shift));
+    points.set(part.points.subarray(span.end + shift, grid.count + shift), span.end);
+    if (points.includes(1)) moved.add({ ...part, points });
+  }
+  for (const part of changed) {
+    const points = new Uint8Array(grid.count);
+    points.set(part.points, span.begin);
+    moved.add({ ...part, points });
+  }
+  return moved.all();
 }
 
 /** Sorts series by labels. */

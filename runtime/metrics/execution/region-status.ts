@@ -3,6 +3,7 @@ import type { StoreError } from "../../stores/store-error.ts";
 import { formatDuration } from "../request/duration.ts";
 import type { Query } from "../planning/query.ts";
 import type { PartOutcome } from "./read-stores.ts";
+import type { RegionGap, RegionReason } from "./region-gaps.ts";
 import { coarserDownsample, coarserStep, stepWithin, windowSecondsOf } from "../request/window.ts";
 
 /**
@@ -15,16 +16,25 @@ export type RegionState = "ok" | "partial" | "failed" | "late" | "unsupported";
 export interface RegionReport {
   readonly region: string;
   readonly state: RegionState;
+  /** Why the region is partial, by metric. @default the state says it */
+  readonly reasons?: readonly RegionReason[];
 }
 
 /** Seconds until the next try after a store failed or was late. */
 export const retryAfterSeconds = 5;
 
-/** The regions of a query, sorted, each with its state. */
-export function regionReports(outcomes: readonly PartOutcome[]): readonly RegionReport[] {
+/** The regions of a query, sorted, each with its state. @param gaps parts that stores lack. @default none */
+export function regionReports(
+  outcomes: readonly PartOutcome[],
+  gaps: readonly RegionGap[] = [],
+): readonly RegionReport[] {
   const byRegion = Map.groupBy(outcomes, ({ part }) => part.store.config.region);
   return [...byRegion]
-    .map(([region, own]) => ({ region, state: stateOf(own) }))
+    .map(([region, own]): RegionReport => {
+      const reasons = gaps.filter((gap) => gap.region === region).map(({ reason }) => reason);
+      const state = stateOf(own);
+      return reasons.length === 0 ? { region, state } : { region, state: state === "ok" ? "partial" : state, reasons };
+    })
     .sort((a, b) => (a.region < b.region ? -1 : 1));
 }
 
@@ -44,6 +54,18 @@ export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, s
   if (errors.length === outcomes.length) throw missing("no store answered", gone);
   const isWhole = reports.every(({ state }) => state === "ok");
   if (query.isCompleteRequired && !isWhole) throw missing("the response would not be complete", gone);
+}
+
+/**
+ * Refuses a query that requires a complete response when a store lacks a part.
+ *
+ * @throws Refusal `store_failed`
+ */
+export function requireParts(reports: readonly RegionReport[], query: Query): void {
+  if (!query.isCompleteRequired || reports.every(({ state }) => state === "ok")) return;
+  const details = reports.flatMap(({ reasons = [] }) => reasons.map(({ detail }) => detail));
+  const messages = [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
+  throw missing("the response would not be complete", { query, reports, errors: [], messages });
 }
 
 interface Missing {

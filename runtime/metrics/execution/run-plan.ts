@@ -13,7 +13,8 @@ import type { Plan } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
 import type { PartResult } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
-import { regionReports, requireAnswers, type RegionReport } from "./region-status.ts";
+import { gapsOf, type RegionGap } from "./region-gaps.ts";
+import { regionReports, requireAnswers, requireParts, type RegionReport } from "./region-status.ts";
 
 /** One finished series with its metric. */
 export interface ResultSeries extends FinishedSeries {
@@ -71,12 +72,16 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
   options.observe(outcomes);
   requireAnswers(outcomes, plan.query, options.showsRefusals);
   const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
-  const regions = regionReports(outcomes);
   const failures: MetricFailure[] = [];
+  const gaps: RegionGap[] = [];
   const failed = (failure: MetricFailure): void => void failures.push(failure);
-  const finished = await options.slices.collect(finishAll(results, { plan, finished: options.finished, failed }));
+  const lacking = (own: readonly RegionGap[]): void => void gaps.push(...own);
+  const finishing = { plan, finished: options.finished, failed, lacking };
+  const finished = await options.slices.collect(finishAll(results, finishing));
   const [first] = failures;
   if (first !== undefined && failures.length === plan.query.metrics.length) throw first.refusal;
+  const regions = regionReports(outcomes, gaps);
+  requireParts(regions, plan.query);
   return {
     series: finished.flat(),
     failures,
@@ -91,12 +96,12 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
 /** Merges one metric after another. A metric that cannot be merged does not affect the others. */
 function* finishAll(
   results: readonly PartResult[],
-  { plan, finished, failed }: Finishing & { readonly failed: (failure: MetricFailure) => void },
+  { failed, ...finishing }: FinishingAll & { readonly failed: (failure: MetricFailure) => void },
 ): Generator<readonly ResultSeries[]> {
-  for (const metric of plan.query.metrics) {
+  for (const metric of finishing.plan.query.metrics) {
     const own = results.filter(({ part }) => part.metric === metric);
     try {
-      yield* finishOne(metric, own, { plan, finished });
+      yield* finishOne(metric, own, finishing);
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== "incompatible_buckets") throw error;
       failed({ metric: metric.entry.metric.id, refusal: error });
@@ -104,13 +109,20 @@ function* finishAll(
   }
 }
 
+interface FinishingAll extends Finishing {
+  /** Receives the gaps of each metric. */
+  readonly lacking: (gaps: readonly RegionGap[]) => void;
+}
+
 /** Merges one metric, one series in each step. The last step yields all its series, sorted. */
 function* finishOne(
   metric: QueriedMetric,
   own: readonly PartResult[],
-  { plan, finished }: Finishing,
+  { plan, finished, lacking }: FinishingAll,
 ): Generator<readonly ResultSeries[]> {
-  const series = yield* finishMetric(metric, own, { plan, finished });
+  const { series, missing } = yield* finishMetric(metric, own, { plan, finished });
+  const parts = own.map(({ part }) => part);
+  lacking(gapsOf(missing, parts, plan));
   const exemplars = plan.query.exemplars ? exemplarsBySeries(own, plan) : undefined;
   yield series.map((one) => ({
     metric: metric.entry.metric.id,

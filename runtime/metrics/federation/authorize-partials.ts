@@ -42,6 +42,8 @@ export interface PartialsContext {
 interface GrantedPartial {
   readonly plan: Plan;
   readonly metric: QueriedMetric;
+  /** True when the value of a point needs other statistics of the same store too. */
+  readonly isOneOfSeveral: boolean;
 }
 
 /**
@@ -73,9 +75,11 @@ export function grantPartials(
   const granted = grant([entry], filters, caller, { ...access, environments });
   const quota = classOf(caller, [entry.metric], queryContext.quotas);
   requireLabels({ groupBy: ask.group_by, filters }, [entry.metric], labelNames.length);
-  const metrics = granted.metrics.map((one) => narrowed(metricOf(one, ask, slos), ask));
+  const asked = granted.metrics.map((one) => metricOf(one, ask, slos));
+  const metrics = asked.map((one) => narrowed(one, ask));
   const [metric] = metrics;
   if (metric === undefined) throw new Error("a grant of one metric has no metric");
+  const isOneOfSeveral = asked.some(({ recipe }) => recipe.kind === "scalar" && recipe.statistics.length > 1);
   const window = windowOf(ask, over, metric);
   const query = ownQuery(granted, {
     metrics,
@@ -87,7 +91,7 @@ export function grantPartials(
     quota,
   });
   // The plan is as of the end of the window, so that it always reads the newest sample.
-  return { plan: makePlan(query, window.toMs), metric };
+  return { plan: makePlan(query, window.toMs), metric, isOneOfSeveral };
 }
 
 /** Narrows a metric to the stores of the region that this runtime reads itself. @throws Refusal `region_forbidden` */

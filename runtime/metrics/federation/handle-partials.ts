@@ -22,6 +22,7 @@ import { grantPartials, type PartialsContext } from "./authorize-partials.ts";
 import {
   gatherLabelled,
   gatherNative,
+  gatherStatistic,
   mergeBuckets,
   mergeStatistic,
   type OwnSeries,
@@ -64,12 +65,12 @@ export async function handlePartials(request: PartialsRequest, sources: Partials
   if (question.kind === "probe")
     return jsonResponse({ increases: increasesIn(question.region, request.caller, sources) }, "none");
   const { ask, over } = question;
-  const { plan, metric } = grantPartials(ask, over, request.caller, sources);
+  const { plan, metric, isOneOfSeveral } = grantPartials(ask, over, request.caller, sources);
   const { deadlineMs, stores, observe } = sources;
   const leftMs = Math.max(1, Math.min(deadlineMs, (request.remainingMs ?? deadlineMs) - returnMs));
   const own: OwnRead = (read) =>
     readOwnStores(plan, read, { stores, observe, deadlineMs: leftMs, signal: request.signal });
-  const planned: PlannedQuestion = { ask, over, plan, metric, own };
+  const planned: PlannedQuestion = { ask, over, plan, metric, isOneOfSeveral, own };
   if (ask.part === exemplarsPart) return handleExemplars(planned);
   if (ask.part === newestPart) return handleNewest(planned);
   if (ask.quantile !== undefined) return handleQuantile(planned, ask.quantile);
@@ -85,6 +86,7 @@ interface PlannedQuestion {
   readonly over: QuestionTimes;
   readonly plan: Plan;
   readonly metric: QueriedMetric;
+  readonly isOneOfSeveral: boolean;
   readonly own: OwnRead;
 }
 
@@ -101,10 +103,9 @@ async function handleSeries(planned: PlannedQuestion, key: string): Promise<Part
     store.client.range(text, grid, store.call),
   );
   const [statistic] = recipe.kind === "scalar" ? recipe.statistics : [];
+  const merge = planned.isOneOfSeveral ? gatherStatistic : mergeStatistic;
   const series =
-    statistic === undefined
-      ? mergeBuckets(results, shapeOf(planned))
-      : mergeStatistic(results, statistic, shapeOf(planned));
+    statistic === undefined ? mergeBuckets(results, shapeOf(planned)) : merge(results, statistic, shapeOf(planned));
   return packedResponse(numbers, series, { grid: plan.grid, key, warning });
 }
 

@@ -5,7 +5,7 @@ import type { Statistic } from "../promql/kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
 import { bucketsOf, IncompatibleBuckets, sharedBuckets } from "../aggregation/merge-buckets.ts";
 import { mergeScalars } from "../aggregation/merge-scalars.ts";
-import { mergedSeriesMax } from "../aggregation/merge.ts";
+import { mergedSeriesMax, ordinalLabel } from "../aggregation/merge.ts";
 import type { PlannedPart } from "../planning/plan.ts";
 
 /** The series of one own store. */
@@ -29,9 +29,6 @@ interface Row<Series> {
   readonly series: Series;
 }
 
-/** Numbers the native histograms of one group from several stores; the asking runtime merges them. */
-const ordinalLabel = "ordinal";
-
 /** Merges one statistic over all own stores: one series for each group, with only the labels of the grouping. */
 export function mergeStatistic(
   results: readonly OwnSeries<StoreSeries>[],
@@ -44,6 +41,23 @@ export function mergeStatistic(
     });
     return { labels: labelsOf(rows), ...mergeScalars(points, merge, shape.count) };
   });
+}
+
+/**
+ * Gathers a statistic of every own store unmerged, when a value needs others too: only the asking runtime knows which
+ * stores have all of them. The number of a store is the same in each statistic.
+ */
+export function gatherStatistic(
+  results: readonly OwnSeries<StoreSeries>[],
+  statistic: Statistic,
+  shape: PartialShape,
+): readonly StoreSeries[] {
+  return results.flatMap((own, ordinal) =>
+    mergeStatistic([own], statistic, shape).map((series) => ({
+      ...series,
+      labels: withOrdinal(series.labels, ordinal),
+    })),
+  );
 }
 
 /** Merges the buckets of a classic histogram over all own stores. @throws Refusal `incompatible_buckets` */

@@ -1,5 +1,5 @@
 import { deprecationHeaders } from "../catalog/deprecation.ts";
-import type { RegionReport, RegionState } from "../execution/region-status.ts";
+import type { RegionReport } from "../execution/region-status.ts";
 import type { LeafQuery } from "../planning/leaf-query.ts";
 import { freshnessHeader, freshnessOf, noStore, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
 import { recoveryHints } from "../response/query-response.ts";
@@ -40,14 +40,23 @@ function placed({ places }: LeafQuery, series: readonly LeafSeries[]): readonly 
     .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
 }
 
-/** The state of each region over all leaves: that of every leaf, or partial where leaves differ. */
+/** Each region over all leaves: its state in every leaf, or partial if leaves differ, and the reasons of all. */
 function regionsOf(data: readonly LeafData[]): readonly RegionReport[] {
-  const states = new Map<string, RegionState>();
-  for (const { region, state } of data.flatMap(({ regions }) => regions)) {
-    const known = states.get(region);
-    states.set(region, known === undefined || known === state ? state : "partial");
-  }
-  return [...states].map(([region, state]) => ({ region, state })).sort((a, b) => (a.region < b.region ? -1 : 1));
+  const byRegion = Map.groupBy(
+    data.flatMap(({ regions }) => regions),
+    ({ region }) => region,
+  );
+  return [...byRegion]
+    .map(([region, own]): RegionReport => {
+      const [state = "partial", ...others] = new Set(own.map((report) => report.state));
+      const reasons = new Map(own.flatMap((report) => report.reasons ?? []).map((reason) => [reason.detail, reason]));
+      return {
+        region,
+        state: others.length === 0 ? state : "partial",
+        ...(reasons.size === 0 ? {} : { reasons: [...reasons.values()] }),
+      };
+    })
+    .sort((a, b) => (a.region < b.region ? -1 : 1));
 }
 
 function headersOf(

@@ -59,7 +59,12 @@ export interface LeavesResult {
   readonly leaves: readonly { readonly series: readonly LeafSeries[] }[];
   /** Some data is missing. */
   readonly isPartial: boolean;
-  readonly regions: readonly { readonly region: string; readonly state: string }[];
+  readonly regions: readonly {
+    readonly region: string;
+    readonly state: string;
+    /** Why the region is partial. @default the state says it */
+    readonly reasons?: readonly { readonly detail: string }[];
+  }[];
   /** Quota, cost, cache and freshness. Source: seed "Operational Metrics API" §6. */
   readonly headers: Readonly<Record<string, string>>;
   /**

@@ -36,6 +36,8 @@ export interface PlannedPart {
 export interface Plan {
   readonly query: Query;
   readonly grid: PointGrid;
+  /** The time of the plan, in Unix milliseconds. */
+  readonly nowMs: number;
   /** By metric, then by store key: the order in which partials are added. */
   readonly parts: readonly PlannedPart[];
 }
@@ -47,6 +49,7 @@ export function makePlan(query: Query, nowMs: number): Plan {
   return {
     query,
     grid,
+    nowMs,
     parts: query.metrics.flatMap((metric) =>
       metric.stores.map((store) => planPart(query, grid, { metric, store, nowMs })),
     ),

@@ -54,15 +54,11 @@ function windowOf(source: BurnSource, seconds: number): Window {
   return { bad: badShare(source.slo, fraction), total: `histogram_count(sum(increase(${selected})))` };
 }
 
-/**
- * A ratio whose numerator has no series is absent. When good events are counted, all events are then bad, which is a
- * share of 1. Without any event, the share is 0, which never fires.
- */
 function ratioWindow(source: BurnSource, seconds: number): Window {
-  const { slo } = source;
-  const share = badShare(slo, `avg(avg_over_time(${selector(source, seconds)}))`);
-  const total = `sum(increase(${selector(source, seconds, ":total")}))`;
-  return { bad: slo.counts === "Good" ? `(${share} or ${total} > bool 0)` : share, total };
+  return {
+    bad: badShare(source.slo, `avg(avg_over_time(${selector(source, seconds)}))`),
+    total: `sum(increase(${selector(source, seconds, ":total")}))`,
+  };
 }
 
 function badShare({ counts }: SloConfig, singledOut: string): string {

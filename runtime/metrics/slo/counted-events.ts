@@ -1,33 +1,38 @@
-import { mergeScalars } from "../aggregation/merge-scalars.ts";
+import { createMissingParts } from "../aggregation/complete-parts.ts";
+import { mergeStatistics, ordinalOf } from "../aggregation/merge.ts";
 import type { PartResult } from "../execution/read-part.ts";
+import { gapsOf, type RegionGap } from "../execution/region-gaps.ts";
+import type { Plan } from "../planning/plan.ts";
+import { countingRecipe } from "./slo-recipe.ts";
 import type { SloView } from "./slo-selection.ts";
 import type { EventCounts } from "./slo-status.ts";
 
-/** Counts the events of an objective at each point of a plan; undefined for a point without data. */
-export function countedEvents(
-  { slo, entry }: SloView,
-  results: readonly PartResult[],
-  count: number,
-): readonly (EventCounts | undefined)[] {
-  const totals = sumsOf(results, 1, count);
-  const singledOuts = sumsOf(results, 0, count);
-  // A counter without an event does not exist yet. Without a bucket, the threshold is not a bound of the histogram.
-  const without = entry.metric.source.kind === "ratio" ? 0 : undefined;
-  return totals.map((total, index) => {
-    const singledOut = singledOuts[index] ?? without;
+/** The events of an objective at each point of a plan. */
+interface CountedEvents {
+  /** Undefined for a point without data. */
+  readonly counts: readonly (EventCounts | undefined)[];
+  /** Stores that have only a part of the events. */
+  readonly gaps: readonly RegionGap[];
+}
+
+/** Counts the events of an objective as a query of its metric does: a store that lacks a part adds nothing. */
+export function countedEvents({ slo, entry }: SloView, results: readonly PartResult[], plan: Plan): CountedEvents {
+  const { count } = plan.grid;
+  const missing = createMissingParts();
+  const rows = results.flatMap(({ part, ranges }, store) =>
+    ranges.flatMap(({ series }, statistic) =>
+      series.map((own) => ({ ...own, store, statistic, ordinal: ordinalOf(part, own.labels) })),
+    ),
+  );
+  const merging = { count, weights: results.map(() => 1), missing };
+  const [singledOuts, totals] = mergeStatistics(countingRecipe(entry.metric, slo), rows, merging);
+  const valueAt = (points: typeof totals, index: number): number | undefined =>
+    points?.present[index] === 1 && Number.isFinite(points.values[index]) ? points.values[index] : undefined;
+  const counts = Array.from({ length: count }, (_, index): EventCounts | undefined => {
+    const [singledOut, total] = [valueAt(singledOuts, index), valueAt(totals, index)];
     if (total === undefined || singledOut === undefined) return undefined;
     return { good: slo.counts === "Good" ? singledOut : total - singledOut, total };
   });
-}
-
-/** Sums one statistic over all stores; undefined for a point without a series. */
-function sumsOf(results: readonly PartResult[], statistic: number, count: number): readonly (number | undefined)[] {
-  const parts = results.flatMap(({ ranges }) =>
-    (ranges[statistic]?.series ?? []).map((series) => ({ ...series, weight: 1 })),
-  );
-  const { values, present } = mergeScalars(parts, "sum", count);
-  return Array.from({ length: count }, (_, index) => {
-    const value = values[index];
-    return present[index] === 1 && Number.isFinite(value) ? value : undefined;
-  });
+  const parts = results.map(({ part }) => part);
+  return { counts, gaps: gapsOf(missing.all(), parts, plan) };
 }

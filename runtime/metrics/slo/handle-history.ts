@@ -67,9 +67,8 @@ export function createSloHistoryHandler(options: HistoryOptions): HistoryHandler
     const [own] = read;
     if (own === undefined) throw new Error("a plan was not read");
     if (own.hit) admitted.settle(new Map());
-    const { outcomes } = own.data;
-    requireSomeStore(outcomes);
-    const partial = isPartial(outcomes);
+    requireSomeStore(own.data.outcomes);
+    const partial = isPartial(own.data);
     return {
       status: partial ? 206 : 200,
       headers: {
@@ -116,7 +115,7 @@ function headersOf(
   return responseHeaders({
     freshness: [freshnessSeconds],
     downsample: "none",
-    partial: isPartial(outcomes),
+    partial: isPartial(own.data),
     plan: `points=${plans[0]?.grid.count ?? 0}, reads=${counts.wanted}, sent=${counts.sent}`,
     cache: cacheStatus([own]),
     shards: { asked: outcomes.length, answered: outcomes.filter(({ outcome }) => outcome.ok).length },

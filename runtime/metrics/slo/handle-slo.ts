@@ -96,7 +96,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   admitted?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
   const outcomes = read.flatMap(({ data }) => data.outcomes);
   requireSomeStore(outcomes);
-  const partial = isPartial(outcomes);
+  const partial = read.some(({ data }) => isPartial(data));
   const answered = outcomes.filter(({ outcome }) => outcome.ok).length;
   return {
     status: partial ? 206 : 200,

@@ -14,7 +14,7 @@ interface HistoryContext {
 
 /** The body of `GET /v1/metrics/slo/history`: one item for each point, the oldest first. */
 export function historyBody(
-  { plan, data: { counts, outcomes } }: ReadView<SloHistory>,
+  { plan, data: { counts, outcomes, gaps } }: ReadView<SloHistory>,
   { schemaVersion, partial }: HistoryContext,
 ): object {
   const { view, plans } = plan;
@@ -30,7 +30,7 @@ export function historyBody(
     window_days: slo.windowDays,
     objective: slo.objective,
     step_seconds: historyStepSeconds(slo),
-    regions: regionReports(outcomes),
+    regions: regionReports(outcomes, gaps),
     partial,
   };
   return { data, meta: { correlation_id: contentId([data, about]), ...about } };

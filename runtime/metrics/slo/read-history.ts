@@ -4,6 +4,7 @@ import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { expectedCosts } from "../admission/cost.ts";
 import { freshnessSeconds } from "../execution/freshness.ts";
+import type { RegionGap } from "../execution/region-gaps.ts";
 import { readStores, type PartOutcome } from "../execution/read-stores.ts";
 import { makePlan } from "../planning/plan.ts";
 import type { QueryContext } from "../planning/query.ts";
@@ -25,6 +26,8 @@ export interface SloHistory {
   readonly counts: readonly (EventCounts | undefined)[];
   /** One for each store. */
   readonly outcomes: readonly PartOutcome[];
+  /** Stores that have only a part of the events at some points. */
+  readonly gaps: readonly RegionGap[];
   readonly freshnessSeconds: number | undefined;
 }
 
@@ -55,7 +58,7 @@ export async function readHistory(
   const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
   const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   return {
-    counts: countedEvents(view, results, plan.grid.count),
+    ...countedEvents(view, results, plan),
     outcomes,
     freshnessSeconds: freshnessSeconds(results, plan, nowMs),
   };

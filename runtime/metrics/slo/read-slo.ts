@@ -8,7 +8,7 @@ import { freshnessSeconds } from "../execution/freshness.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { ownQuery, type Query, type QueryContext } from "../planning/query.ts";
 import { onePoint, type ResolvedWindow } from "../request/window.ts";
-import type { PartResult } from "../execution/read-part.ts";
+import { type RegionGap, uniqueGaps } from "../execution/region-gaps.ts";
 import { readStores, type PartOutcome } from "../execution/read-stores.ts";
 import { countedEvents } from "./counted-events.ts";
 import { countingRecipe } from "./slo-recipe.ts";
@@ -29,6 +29,8 @@ export interface SloData {
   readonly counts: CountsByWindow;
   /** One for each store: a success in all windows, or its first failure. */
   readonly outcomes: readonly PartOutcome[];
+  /** Stores that have only a part of the events in some windows. */
+  readonly gaps: readonly RegionGap[];
   readonly freshnessSeconds: number | undefined;
 }
 
@@ -88,9 +90,11 @@ export async function readSlo(
     own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.store.key) ? [outcome.value] : [])),
   );
   const [shortest] = plans;
+  const counted = plans.map((plan, index) => ({ plan, ...countedEvents(view, results[index] ?? [], plan) }));
   return {
-    counts: new Map(plans.flatMap((plan, index) => countsOf(view, plan, results[index] ?? []))),
+    counts: new Map(counted.flatMap(({ plan, counts }) => countsOf(plan, counts))),
     outcomes,
+    gaps: uniqueGaps(counted.flatMap(({ gaps }) => gaps)),
     freshnessSeconds: shortest === undefined ? undefined : freshnessSeconds(results[0] ?? [], shortest, nowMs),
   };
 }
@@ -100,7 +104,6 @@ function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOut
   return [...stores.values()].flatMap((own) => own.find(({ outcome }) => !outcome.ok) ?? own.slice(0, 1));
 }
 
-function countsOf(view: SloView, { query }: Plan, results: readonly PartResult[]): readonly [number, EventCounts][] {
-  const [events] = countedEvents(view, results, 1);
+function countsOf({ query }: Plan, [events]: readonly (EventCounts | undefined)[]): readonly [number, EventCounts][] {
   return events === undefined ? [] : [[query.window.widthSeconds, events]];
 }

@@ -9,7 +9,7 @@ import { tracedReads } from "../../stores/traced-reads.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
 import type { RequestContext } from "../metrics-api.ts";
-import type { SloPlan } from "./read-slo.ts";
+import type { SloData, SloPlan } from "./read-slo.ts";
 import type { SloCache, StoreReads } from "./slo-cache.ts";
 
 /** Most views that one request reads concurrently. */
@@ -81,8 +81,8 @@ export function requireSomeStore(outcomes: readonly PartOutcome[]): void {
 }
 
 /** True when a store is missing, or its data is incomplete. */
-export function isPartial(outcomes: readonly PartOutcome[]): boolean {
-  return outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
+export function isPartial({ outcomes, gaps }: Pick<SloData, "outcomes" | "gaps">): boolean {
+  return gaps.length > 0 || outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
 }
 
 /** `X-Query-Cache` of the views of one request. */

@@ -32,7 +32,7 @@ function sloItem({ plan, data }: ReadView<SloData>): object {
     minimum_events: slo.minimumEvents,
     at: formatTime(plan.plans[0]?.query.window.toMs ?? 0),
     tenant: grant.tenant,
-    regions: regionReports(data.outcomes),
+    regions: regionReports(data.outcomes, data.gaps),
     ...known("sli", assessment.sli),
     ...known("events", assessment.events),
     error_budget: budgetBody(assessment),

@@ -68,5 +68,6 @@ type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
 function upTo(source: HistogramSource, threshold: number): Statistic {
   const le = { label: "le", op: "Matches" as const, value: boundPattern(threshold) };
   const bucket = { ...source, matchers: [...source.matchers, le] };
-  return increaseStatistic(bucket, source.increase, { name: "up to the threshold", merge: "sum", suffix: "_bucket" });
+  const names = { name: "up to the threshold", noun: "bucket of the threshold", suffix: "_bucket" };
+  return increaseStatistic(bucket, source.increase, { ...names, merge: "sum" });
 }

@@ -28,7 +28,13 @@ export function meaningsOf(metric: MetricConfig): Readonly<Partial<Record<Aggreg
 
 /** The definition of one recipe of a metric. */
 export function meaningOf(recipe: Recipe, { source }: Pick<MetricConfig, "source">): Meaning {
-  const notes = [boundaryNote, ...increaseNotes(recipe, source), ...quantileNotes(recipe), ...timeNotes(recipe)];
+  const notes = [
+    boundaryNote,
+    ...increaseNotes(recipe, source),
+    ...partNotes(recipe),
+    ...quantileNotes(recipe),
+    ...timeNotes(recipe),
+  ];
   if (recipe.kind === "quantile") {
     const buckets = { name: "buckets", of_store: printed(recipe.buckets(scopeOf(source))), over_stores: "sum" };
     return {
@@ -85,12 +91,29 @@ function increaseNotes({ needs }: Recipe, source: SourceConfig): readonly string
       ];
 }
 
+function partNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly string[] {
+  if (recipe.kind === "quantile") return [];
+  const zero = recipe.statistics.find(({ absent }) => absent === "none")?.name;
+  const needed = recipe.statistics.filter(({ absent }) => absent !== "none").map(({ name: own, noun = own }) => noun);
+  if (recipe.statistics.length === 1) return [];
+  return [
+    ...(zero === undefined
+      ? []
+      : [
+          `A store with a ${needed.join(" and ")} but no ${zero} has a ${zero} of 0: what never happened has no series.`,
+        ]),
+    `A store without its ${needed.join(" or ")} at a point adds nothing to it, and its region is reported as partial.`,
+  ];
+}
+
 function quantileNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly string[] {
   if (recipe.kind !== "quantile") return [];
   return recipe.histogram === "Classic"
     ? [
         "Inside a bucket the quantile is linear; stores with other bounds are merged at the bounds that they " +
           "share, or refused.",
+        "A store without the bucket of +Inf, or without any other one, adds nothing to a point, and its region is " +
+          "reported as partial.",
       ]
     : [
         "Inside a bucket the quantile is exponential, as in Prometheus 3, also where a store of version 2 is " +

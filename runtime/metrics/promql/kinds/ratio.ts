@@ -12,7 +12,7 @@ export function ratioRecipe(source: RatioSource, aggregation: Aggregation): Reci
   return {
     kind: "scalar",
     statistics: [
-      increaseStatistic(source.numerator, source.increase, { name: "numerator", merge: "sum" }),
+      increaseStatistic(source.numerator, source.increase, { name: "numerator", merge: "sum", absent: "none" }),
       increaseStatistic(source.denominator, source.increase, { name: "denominator", merge: "sum" }),
     ],
     value: "numerator / denominator; where nothing happened there is no point",

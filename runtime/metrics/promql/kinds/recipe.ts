@@ -24,6 +24,15 @@ export interface Statistic {
   readonly weighted: boolean;
   /** True when adjacent points merge like stores to exactly the point that covers them. */
   readonly isAdditiveOverTime: boolean;
+  /**
+   * The events of a store that has the other statistics of a point without this one: `none` for events that do not
+   * exist until the first one happens, such as errors.
+   *
+   * @default unknown, so that the store adds nothing to the point
+   */
+  readonly absent?: "none";
+  /** Names this statistic in a sentence on a store that lacks it. @default the name */
+  readonly noun?: string;
 }
 
 /** An aggregation of numbers. */

@@ -24,17 +24,19 @@ export function overStatistic(
 export function increaseStatistic(
   series: SeriesConfig,
   increase: IncreaseKind,
-  options: { readonly name: string; readonly merge: ScalarMerge; readonly suffix?: string },
+  {
+    suffix,
+    ...options
+  }: Pick<Statistic, "name" | "absent" | "noun"> & { readonly merge: ScalarMerge; readonly suffix?: string },
 ): Statistic {
   return {
-    name: options.name,
+    ...options,
     expr: (scope) => ({
       kind: "aggregate",
       op: options.merge,
       by: scope.by,
-      of: increaseOf(scope, series, increase, options.suffix),
+      of: increaseOf(scope, series, increase, suffix),
     }),
-    merge: options.merge,
     weighted: false,
     // This holds for anchored increases too. Where samples are missing for longer than the look-back, only the wide
     // point includes the rise over the gap.

@@ -42,8 +42,10 @@ function directQuery(asked: AskedSeries, widthSeconds: number): string {
       return counterQuery(asked, `increase(${range()})`, widthSeconds);
     case "anchored":
       return counterQuery(asked, `increase(${range()} anchored)`, widthSeconds);
-    case "ratio":
-      return `${sumBy(asked, `increase(${range("", ['result="ok"'])})`)} / ${sumBy(asked, `increase(${range()})`)}`;
+    case "ratio": {
+      const [ok, all] = [['result="ok"'], []].map((more) => sumBy(asked, `increase(${range("", more)})`));
+      return `(${ok} or ${all} * 0) / ${all}`;
+    }
     case "histogram":
       return histogramQuery(asked, (suffix) => `increase(${range(suffix)})`);
     case "anchoredHistogram":

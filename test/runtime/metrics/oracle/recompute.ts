@@ -128,10 +128,15 @@ function valueOf(asked: AskedSeries, rules: RangeRules): Values {
     case "anchored":
       return counterValue(asked, rules, rules.anchored);
     case "ratio":
-      return (own, ms) => {
-        const ok = own.filter(({ labels }) => labels["result"] === "ok");
-        return over(add(rules.increase)(ok, ms), add(rules.increase)(own, ms));
-      };
+      return ofStores(
+        (own, ms) =>
+          add(rules.increase)(
+            own.filter(({ labels }) => labels["result"] === "ok"),
+            ms,
+          ),
+        add(rules.increase),
+        { isZeroWithout: true },
+      );
     case "histogram":
       return histogramValue(asked, rules.increase);
     case "anchoredHistogram":
@@ -147,7 +152,7 @@ function gaugeValue({ agg }: AskedSeries, { of }: RangeRules): Values {
   if (agg === "sum") return add(of(avgOverTime));
   if (agg === "min") return extreme(of(minOverTime), (a, b) => a < b);
   if (agg === "max") return extreme(of(maxOverTime), (a, b) => a > b);
-  return (own, ms) => over(add(of(sumOverTime))(own, ms), add(of(countOverTime))(own, ms));
+  return ofStores(add(of(sumOverTime)), add(of(countOverTime)));
 }
 
 function counterValue({ agg }: AskedSeries, { rangeMs }: RangeRules, rise: Rule): Values {
@@ -167,7 +172,7 @@ function histogramValue({ metric, agg }: AskedSeries, rise: Rule): Values {
       ms,
     );
   };
-  return agg === "sum" ? part("_sum") : (own, ms) => over(part("_sum")(own, ms), part("_count")(own, ms));
+  return agg === "sum" ? part("_sum") : ofStores(part("_sum"), part("_count"));
 }
 
 function nativeValue({ metric, agg }: AskedSeries, { native }: RangeRules): Values {
@@ -194,11 +199,14 @@ function each(rule: Rule) {
 
 function add(rule: Rule): Values {
   return (own, ms) => {
-    const values = each(rule)(own, ms);
-    if (values.length === 0) return undefined;
-    const sum = (pick: (value: Expected) => number): number => values.reduce((total, value) => total + pick(value), 0);
-    return { low: sum(({ low }) => low), high: sum(({ high }) => high), ...optionalUnlessSome(values) };
+    return sumOf(each(rule)(own, ms));
   };
+}
+
+function sumOf(values: readonly Expected[]): Expected | undefined {
+  if (values.length === 0) return undefined;
+  const sum = (pick: (value: Expected) => number): number => values.reduce((total, value) => total + pick(value), 0);
+  return { low: sum(({ low }) => low), high: sum(({ high }) => high), ...optionalUnlessSome(values) };
 }
 
 /** The least or the most; NaN alone is what nothing at all comes to, and never wins over a number. */
@@ -215,6 +223,28 @@ function extreme(rule: Rule, isBetter: (a: number, b: number) => boolean): Value
     const bounds = [...ofAll, ...ofSure];
     return { low: Math.min(...bounds), high: Math.max(...bounds), ...optionalUnlessSome(values) };
   };
+}
+
+/**
+ * A quotient of sums over the stores that have both parts.
+ *
+ * @param isZeroWithout a store with only the lower part has 0 of the upper one
+ */
+function ofStores(above: Values, below: Values, { isZeroWithout = false } = {}): Values {
+  return (own, ms) => {
+    const stores = [...Map.groupBy(own, ({ store }) => store).values()].flatMap((series) => {
+      const [upper, lower] = [above(series, ms), below(series, ms)];
+      if (lower === undefined || (upper === undefined && !isZeroWithout)) return [];
+      return [{ upper: isZeroWithout ? orZero(upper) : (upper ?? lower), lower }];
+    });
+    return over(sumOf(stores.map(({ upper }) => upper)), sumOf(stores.map(({ lower }) => lower)));
+  };
+}
+
+/** 0 where there is nothing, or may be. */
+function orZero(value: Expected | undefined): Expected {
+  if (value === undefined) return { low: 0, high: 0 };
+  return value.isOptional === true ? { low: Math.min(0, value.low), high: value.high } : value;
 }
 
 function over(above: Expected | undefined, below: Expected | undefined): Expected | undefined {

@@ -85,8 +85,9 @@ function countsOf(slo: SloConfig, { singledOut, total }: Read): EventCounts | un
 }
 
 /** What a leaf makes of them. */
-function valueOf({ measure }: Leaf, { singledOut = Number.NaN, total = Number.NaN }: Read): number {
-  return measure.kind === "count" ? total : singledOut / total;
+function valueOf({ measure }: Leaf, { singledOut, total = Number.NaN }: Read): number {
+  if (measure.kind === "count") return total;
+  return (singledOut ?? (measure.kind === "fraction" ? Number.NaN : 0)) / total;
 }
 
 async function alertOf(

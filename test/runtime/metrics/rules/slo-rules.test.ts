@@ -16,18 +16,18 @@ function rulesOf(slo: string, tenant = "lumen"): readonly AlertRule[] {
 }
 
 describe("the alert of an objective", () => {
-  test("over a ratio of good events counts all events as bad when the numerator has no series", () => {
+  test("over a ratio of good events reads the share that is missing from 1", () => {
     expect(rulesOf("login")[0]?.expr).toBe(
       [
         "(",
-        '  ((1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[1h]))) or sum(increase(auth_success_rate:total{tenant="lumen"}[1h])) > bool 0) / 0.03 > 14.4',
-        '  and ((1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[5m]))) or sum(increase(auth_success_rate:total{tenant="lumen"}[5m])) > bool 0) / 0.03 > 14.4',
+        '  (1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[1h]))) / 0.03 > 14.4',
+        '  and (1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[5m]))) / 0.03 > 14.4',
         '  and sum(increase(auth_success_rate:total{tenant="lumen"}[1h])) >= 100',
         ")",
         "or",
         "(",
-        '  ((1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[6h]))) or sum(increase(auth_success_rate:total{tenant="lumen"}[6h])) > bool 0) / 0.03 > 6',
-        '  and ((1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[30m]))) or sum(increase(auth_success_rate:total{tenant="lumen"}[30m])) > bool 0) / 0.03 > 6',
+        '  (1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[6h]))) / 0.03 > 6',
+        '  and (1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[30m]))) / 0.03 > 6',
         '  and sum(increase(auth_success_rate:total{tenant="lumen"}[6h])) >= 100',
         ")",
       ].join("\n"),

@@ -1,0 +1,50 @@
+import type { MissingPart } from "../aggregation/complete-parts.ts";
+import type { PlannedPart, Plan } from "../planning/plan.ts";
+
+/** Why a region is partial for one metric, although its stores responded. */
+export interface RegionReason {
+  readonly metric: string;
+  readonly code: "part_missing";
+  readonly detail: string;
+}
+
+/** A reason and its region. */
+export interface RegionGap {
+  readonly region: string;
+  readonly reason: RegionReason;
+}
+
+/** Least samples that a point has had time for when it lacks a part: an increase needs two of them. */
+const samplesMin = 2;
+
+/**
+ * The reasons for the parts that the stores of one metric lack. A point that has just begun gives none: its first
+ * samples may have arrived between the reads of two parts.
+ */
+export function gapsOf(
+  missing: readonly MissingPart[],
+  parts: readonly Pick<PlannedPart, "store" | "metric">[],
+  plan: Plan,
+): readonly RegionGap[] {
+  const gaps: RegionGap[] = [];
+  for (const { store, lacks, points } of missing) {
+    const part = parts[store];
+    if (part === undefined || !isReported(points, part, plan)) continue;
+    const { region } = part.store.config;
+    const metric = part.metric.entry.metric.id;
+    const detail = `a store of ${region} has a part of ${metric} but no ${lacks}; the points without it leave this store out`;
+    gaps.push({ region, reason: { metric, code: "part_missing", detail } });
+  }
+  return uniqueGaps(gaps);
+}
+
+/** Leaves out gaps that were given before. */
+export function uniqueGaps(gaps: readonly RegionGap[]): readonly RegionGap[] {
+  return [...new Map(gaps.map((gap) => [gap.reason.detail, gap])).values()];
+}
+
+function isReported(points: Uint8Array, { store }: Pick<PlannedPart, "store">, { grid, query, nowMs }: Plan): boolean {
+  const first = points.indexOf(1);
+  const beginsMs = grid.startMs + first * grid.stepMs - query.window.widthSeconds * 1_000;
+  return first !== -1 && nowMs - beginsMs >= samplesMin * store.intervalSeconds * 1_000;
+}
