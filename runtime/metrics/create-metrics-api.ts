@@ -40,6 +40,7 @@ import { describeMetric, readableMetrics, type Thresholds } from "./response/des
 import { createSnapshots } from "./response/snapshot-store.ts";
 import { planQuery } from "./price/plan-query.ts";
 import { quotaResponse } from "./price/quota-response.ts";
+import { createBoundWarnings } from "./slo/bound-warnings.ts";
 import { createSloHistoryHandler } from "./slo/handle-history.ts";
 import { createSloHandler } from "./slo/handle-slo.ts";
 import { indexSlos, type SloEntry } from "./slo/slo-index.ts";
@@ -96,6 +97,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     parts.sources.finished.forget();
     stores.apply(storesByKey(config.catalogs), config.material);
     probeAll(stores);
+    parts.boundWarnings.apply(applied.slos);
   };
   const observe = (context: RequestContext) => observeParts(instruments, log, context);
   const sourcesOf = (context: RequestContext): QuerySources => ({
@@ -146,7 +148,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     health() {
       probeAll(stores);
       const caches = { queryContext: applied.queryContext, ratios: hits.ratios(), pods, residency };
-      return healthResponse({ figures: requests.figures(), stores: stores.list(), ...caches });
+      const warningsOf = (key: string) => parts.boundWarnings.of(key);
+      return healthResponse({ figures: requests.figures(), stores: stores.list(), warningsOf, ...caches });
     },
     judgeEdit: parts.judgeEdit,
     apply,
@@ -247,6 +250,7 @@ function createParts(options: MetricsApiOptions) {
     slo: createSloHandler({ stores, admission, deadlineMs, elapsed }),
     sloHistory: createSloHistoryHandler({ stores, admission, deadlineMs }),
     partials: createPartials(),
+    boundWarnings: createBoundWarnings({ stores, log: options.log, now }),
     stop() {
       admission.stop();
       sources.cache.refreshes.stop();

@@ -47,9 +47,21 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
           "part adds nothing to that point, and its region is partial",
       },
       {
+        kind: "changed",
+        surface: "metrics",
+        what:
+          "objectives and histogram_fraction leave out a store at points where some of its series lack the bucket of " +
+          "the threshold; its region is partial",
+      },
+      {
         kind: "added",
         surface: "metrics",
         what: "reasons of a partial region: the metric and the part that a store lacks",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "warnings of a store in GET /v1/metrics/health: objectives that its series lack a bucket for",
       },
     ],
   },

@@ -249,7 +249,12 @@ export const metricsSchemas: SchemaSet = {
         fallback: words(["distributed", "stores"]),
       }),
     ),
-    stores: list(object({ name: text(), region: text(), state: words(["unknown", "ok", "failing", "unsupported"]) })),
+    stores: list(
+      object(
+        { name: text(), region: text(), state: words(["unknown", "ok", "failing", "unsupported"]) },
+        { warnings: described(list(text()), "Objectives that the series of the store lack a bucket for") },
+      ),
+    ),
   }),
   BurnRate: object({ window: ref("Duration") }, { rate: number }),
   Slo: object(

@@ -18,8 +18,18 @@ export type Vector =
     }
   | { readonly kind: "histogramPart"; readonly fn: "histogram_sum" | "histogram_count"; readonly of: Vector }
   | { readonly kind: "quantile"; readonly quantile: number; readonly of: Vector }
+  | Covered
   | { readonly kind: "timestamp"; readonly of: Selector }
   | Question;
+
+/** `of`, for each group whose `part` is at least `share` of its `whole`; absent for others. */
+export interface Covered {
+  readonly kind: "covered";
+  readonly of: Vector;
+  readonly part: Vector;
+  readonly whole: Vector;
+  readonly share: number;
+}
 
 /** A question to a peer, in place of a query. It prints as JSON and is sent to peers only. */
 export interface Question {
@@ -65,6 +75,10 @@ export function oneOf(label: string, values: readonly string[]): Matcher {
 /** Copies a tree with ranges of another width. */
 export function overWidth(vector: Vector, rangeMs: number): Vector {
   if ("rangeMs" in vector) return { ...vector, rangeMs };
+  if (vector.kind === "covered") {
+    const [of, part, whole] = [vector.of, vector.part, vector.whole].map((own) => overWidth(own, rangeMs));
+    return { ...vector, of: of ?? vector.of, part: part ?? vector.part, whole: whole ?? vector.whole };
+  }
   return vector.kind === "timestamp" || vector.kind === "question"
     ? vector
     : { ...vector, of: overWidth(vector.of, rangeMs) };
@@ -81,6 +95,10 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
       return `${vector.op} by(${vector.by.map(printName).join(",")})(${printVector(vector.of, boundary)})`;
     case "histogramPart":
       return `${vector.fn}(${printVector(vector.of, boundary)})`;
+    case "covered": {
+      const [of, part, whole] = [vector.of, vector.part, vector.whole].map((own) => printVector(own, boundary));
+      return `${of} and ${part} >= ${vector.share} * ${whole}`;
+    }
     case "question":
       return JSON.stringify(vector.of);
     case "quantile":

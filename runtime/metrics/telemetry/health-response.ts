@@ -15,6 +15,8 @@ type HealthState = "unknown" | "ok" | "failing" | "unsupported";
 interface HealthInput extends CacheInput {
   readonly figures: RequestFigures;
   readonly stores: readonly (readonly [key: string, store: Store])[];
+  /** What is known to be wrong with the series of a store. */
+  readonly warningsOf: (storeKey: string) => readonly string[];
 }
 
 interface CacheInput {
@@ -32,12 +34,13 @@ const decimals = 1_000;
  * `GET /v1/metrics/health`, from the requests of the last {@link requestLogSeconds}. A pod reads points from its
  * memory, then from other pods, then from the stores. Source: seed "Operational Metrics API" §2.5.
  */
-export function healthResponse({ figures, stores, ...caches }: HealthInput): MetricsResponse {
+export function healthResponse({ figures, stores, warningsOf, ...caches }: HealthInput): MetricsResponse {
   const needs = needsByStore(caches.queryContext.catalog);
   const reports = stores.map(([key, store]) => ({
     name: store.config.name,
     region: store.config.region,
     state: stateOf(store, needs.get(key)),
+    ...(warningsOf(key).length === 0 ? {} : { warnings: warningsOf(key) }),
   }));
   const cacheReports = reportCaches(caches);
   return {

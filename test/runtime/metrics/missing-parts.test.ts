@@ -53,8 +53,8 @@ function holding(held: Held): StoreReply {
 }
 
 function times(form: URLSearchParams): readonly number[] {
-  const [start = 0, end = 0, step = 1] = ["start", "end", "step"].map((name) => Number(form.get(name)));
-  return Array.from({ length: Math.floor((end - start) / step) + 1 }, (_, index) => start + index * step);
+  const [first = 0, last = 0, step = 1] = ["start", "end", "step"].map((name) => Number(form.get(name)));
+  return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, index) => first + index * step);
 }
 
 const slow: SloConfig = {
@@ -107,9 +107,9 @@ const lacksOf = (regions: readonly Region[]): readonly string[] =>
     reasons.map(({ metric, code, detail }) => `${region} ${metric} ${code} ${/but no ([^;]*);/u.exec(detail)?.[1]}`),
   );
 
-async function query(stores: Readonly<Record<string, Held>>, pairs: string) {
-  const { get } = await start(stores);
-  const answer = await get(`/v1/metrics/query?${window}&${pairs}`);
+async function ask(stores: Readonly<Record<string, Held>>, pairs: string) {
+  const over = await start(stores);
+  const answer = await over.get(`/v1/metrics/query?${window}&${pairs}`);
   const { data, meta } = bodyOf(answer);
   return {
     status: answer.status,
@@ -135,7 +135,7 @@ describe("a store that lacks a part", () => {
   ];
   test.each(rows)("%s adds nothing, and its region is partial", async (_sentence, apac, pairs, value, lacks) => {
     const metric = /metric=(\w+)/u.exec(pairs)?.[1];
-    expect(await query({ apac, eu: whole }, pairs)).toEqual({
+    expect(await ask({ apac, eu: whole }, pairs)).toEqual({
       status: 206,
       values: [value],
       points: 10,
@@ -146,27 +146,27 @@ describe("a store that lacks a part", () => {
   });
 
   test.each(rows)("%s has no points if no other store has them", async (_sentence, apac, pairs) => {
-    const { values, states } = await query({ apac }, pairs);
+    const { values, states } = await ask({ apac }, pairs);
     expect([values, states]).toEqual([[], "apac=partial"]);
   });
 
   test("a store without any part of the metric is complete", async () => {
-    const { status, values, states } = await query({ apac: {}, eu: whole }, "metric=login");
+    const { status, values, states } = await ask({ apac: {}, eu: whole }, "metric=login");
     expect([status, values, states]).toEqual([200, [0.5], "apac=ok eu=ok"]);
   });
 
   test("of one of two metrics is partial for that metric alone", async () => {
     const pairs = "metric=login&metric=latency&agg=avg";
-    const { values, lacks } = await query({ apac: { ...without("sum"), count: 300 }, eu: whole }, pairs);
+    const { values, lacks } = await ask({ apac: { ...without("sum"), count: 300 }, eu: whole }, pairs);
     expect([values.toSorted((a, b) => a - b), lacks]).toEqual([[0.2, 0.5], ["apac latency part_missing sum"]]);
   });
 
   test("for one group adds to the other groups", async () => {
-    const { get } = await start({
+    const over = await start({
       apac: { ok: { web: 90, pay: 1_000 }, all: { web: 100 } },
       eu: { ok: { web: 10, pay: 50 }, all: { web: 100, pay: 100 } },
     });
-    const answer = await get(`/v1/metrics/query?${window}&metric=login&group_by=service`);
+    const answer = await over.get(`/v1/metrics/query?${window}&metric=login&group_by=service`);
     const { data, meta } = bodyOf(answer);
     expect(data.map(({ labels, points }) => [labels["service"], points[0]?.[1]])).toEqual([
       ["pay", 0.5],
@@ -176,8 +176,8 @@ describe("a store that lacks a part", () => {
   });
 
   test("is an error to a caller who requires all data", async () => {
-    const { get } = await start({ apac: { ok: 100 }, eu: whole });
-    const answer = await get(`/v1/metrics/query?${window}&metric=login&complete=required`);
+    const over = await start({ apac: { ok: 100 }, eu: whole });
+    const answer = await over.get(`/v1/metrics/query?${window}&metric=login&complete=required`);
     expect([answer.status, answer.json()]).toMatchObject([
       502,
       { code: "store_failed", errors: [{ detail: expect.stringContaining("no denominator") as string }] },
@@ -187,13 +187,13 @@ describe("a store that lacks a part", () => {
 
 describe("a ratio without its numerator", () => {
   test("is 0 while its denominator is counted", async () => {
-    const { status, values, points } = await query({ eu: { all: 100 } }, "metric=login");
+    const { status, values, points } = await ask({ eu: { all: 100 } }, "metric=login");
     expect([status, values, points]).toEqual([200, [0], 10]);
   });
 
   test("is 0 for each group, and lowers the ratio of all stores", async () => {
-    const { get } = await start({ apac: { all: { web: 100 } }, eu: { ok: { pay: 50 }, all: { pay: 100 } } });
-    const grouped = bodyOf(await get(`/v1/metrics/query?${window}&metric=login&group_by=service`));
+    const over = await start({ apac: { all: { web: 100 } }, eu: { ok: { pay: 50 }, all: { pay: 100 } } });
+    const grouped = bodyOf(await over.get(`/v1/metrics/query?${window}&metric=login&group_by=service`));
     expect(grouped.data.map(({ labels, points }) => [labels["service"], points[0]?.[1]])).toEqual([
       ["pay", 0.5],
       ["web", 0],
@@ -201,7 +201,7 @@ describe("a ratio without its numerator", () => {
   });
 
   test("has no point without an event", async () => {
-    const { values, states } = await query({ eu: { all: 0 } }, "metric=login");
+    const { values, states } = await ask({ eu: { all: 0 } }, "metric=login");
     expect([values, states]).toEqual([[], "eu=ok"]);
   });
 });
@@ -211,13 +211,13 @@ describe("every route over a store that lacks a part", () => {
   const token = { authorization: "Bearer everyone" };
 
   test("instant", async () => {
-    const { get } = await start(stores);
-    const { data, meta } = bodyOf(await get("/v1/metrics/instant?filter%5Btenant%5D=brand-a&metric=login"));
+    const over = await start(stores);
+    const { data, meta } = bodyOf(await over.get("/v1/metrics/instant?filter%5Btenant%5D=brand-a&metric=login"));
     expect([data[0]?.value, statesOf(meta.regions)]).toEqual([0.5, "apac=partial eu=ok"]);
   });
 
   test("bulk", async () => {
-    const { post } = await start(stores);
+    const over = await start(stores);
     const of = (metric: string) => ({
       id: metric,
       metric: [metric],
@@ -226,15 +226,15 @@ describe("every route over a store that lacks a part", () => {
       to: "2026-01-01T12:00:00Z",
       step: "1m",
     });
-    const answer = await post("/v1/metrics/bulk-query", { queries: [of("login"), of("payments")] });
+    const answer = await over.post("/v1/metrics/bulk-query", { queries: [of("login"), of("payments")] });
     const found = JSON.stringify(answer.json());
     expect(found).toContain("no denominator");
     expect(found.match(/"state":"partial"/gu)).toHaveLength(1);
   });
 
   test("slo", async () => {
-    const { get } = await start(stores);
-    const answer = await get("/v1/metrics/slo?tenant=brand-a", token);
+    const over = await start(stores);
+    const answer = await over.get("/v1/metrics/slo?tenant=brand-a", token);
     const { data } = answer.json() as {
       readonly data: readonly {
         readonly name: string;
@@ -251,22 +251,22 @@ describe("every route over a store that lacks a part", () => {
   });
 
   test("slo of bad events", async () => {
-    const { get } = await start(stores, (config) => ({
+    const over = await start(stores, (config) => ({
       ...config,
       catalogs: config.catalogs.map((catalog) => ({
         ...catalog,
         slos: catalog.slos.map((slo) => ({ ...slo, counts: "Bad" as const })),
       })),
     }));
-    const answer = await get("/v1/metrics/slo?tenant=brand-a&slo=login", token);
+    const answer = await over.get("/v1/metrics/slo?tenant=brand-a&slo=login", token);
     expect(answer.json()).toMatchObject({
       data: [{ sli: 0.5, events: { good: 50, total: 100 }, regions: [{ region: "apac", state: "partial" }, {}] }],
     });
   });
 
   test("slo history", async () => {
-    const { get } = await start(stores);
-    const answer = await get("/v1/metrics/slo/history?tenant=brand-a&slo=fast", token);
+    const over = await start(stores);
+    const answer = await over.get("/v1/metrics/slo/history?tenant=brand-a&slo=fast", token);
     const { data, meta } = answer.json() as {
       readonly data: readonly { readonly sli: number }[];
       readonly meta: { readonly regions: readonly Region[]; readonly partial: boolean };
@@ -276,8 +276,10 @@ describe("every route over a store that lacks a part", () => {
   });
 
   const facade = async (expression: string) => {
-    const { get } = server ?? (await start(stores));
-    const answer = await get(`/prometheus/api/v1/query?query=${encodeURIComponent(expression)}&time=${nowMs / 1_000}`);
+    const over = server ?? (await start(stores));
+    const answer = await over.get(
+      `/prometheus/api/v1/query?query=${encodeURIComponent(expression)}&time=${nowMs / 1_000}`,
+    );
     const { data, warnings, isPartial } = answer.json() as {
       readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
       readonly warnings?: readonly string[];

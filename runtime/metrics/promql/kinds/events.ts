@@ -1,9 +1,10 @@
 // The recipes of events: their number, and the share of a histogram's observations up to a bound.
-import type { MetricConfig, SourceConfig } from "../../../../crds/config.ts";
+import type { MetricConfig, SeriesConfig, SourceConfig } from "../../../../crds/config.ts";
 import { refuseField } from "../../../errors/refusal.ts";
 import { boundPattern } from "./bound-spellings.ts";
 import { recipeOf } from "./recipe-of.ts";
-import type { Recipe, ScalarRecipe, Statistic } from "./recipe.ts";
+import type { Covered, Vector } from "../promql.ts";
+import type { Recipe, ScalarRecipe, Statistic, StoreScope } from "./recipe.ts";
 import { increaseStatistic } from "./statistics.ts";
 
 /** A recipe whose last statistic is the number of all events. */
@@ -63,11 +64,63 @@ function averageOf(metric: MetricConfig): EventsRecipe {
   throw new TypeError(`${metric.id} has an average that is no number`);
 }
 
+/**
+ * Least share of the samples of a histogram that have the bucket of a threshold. Series without it, or samples from
+ * before it was added, would count as observations above the threshold. Below 1, because a store that removes
+ * duplicates can lack single samples of one series.
+ */
+const coveredShareMin = 0.9999;
+
 type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
 
 function upTo(source: HistogramSource, threshold: number): Statistic {
+  const bucket = bucketOf(source, threshold);
+  const statistic = increaseStatistic(bucket, source.increase, {
+    name: "up to the threshold",
+    noun: "bucket of the threshold in all of its series",
+    suffix: "_bucket",
+    merge: "sum",
+  });
+  return {
+    ...statistic,
+    expr: (scope) => ({
+      kind: "covered",
+      of: statistic.expr(scope),
+      ...coverage(source, bucket, scope),
+      share: coveredShareMin,
+    }),
+  };
+}
+
+/** The samples with the bucket of a threshold, and all samples of a histogram. */
+function coverage(
+  source: SeriesConfig,
+  bucket: SeriesConfig,
+  { by, rangeMs, select }: StoreScope,
+): Pick<Covered, "part" | "whole"> {
+  const samplesOf = (series: SeriesConfig, suffix: string): Vector => {
+    const of = select(series, suffix);
+    return { kind: "aggregate", op: "sum", by, of: { kind: "over", fn: "count_over_time", of, rangeMs } };
+  };
+  return { part: samplesOf(bucket, "_bucket"), whole: samplesOf(source, "_count") };
+}
+
+/**
+ * The samples of a classic histogram with the bucket of a threshold, and all of them.
+ *
+ * @throws TypeError for other metrics
+ */
+export function coverageOf(
+  { id, source }: MetricConfig,
+  threshold: number,
+  scope: StoreScope,
+): ReturnType<typeof coverage> {
+  if (source.kind !== "histogram") throw new TypeError(`${id} is no histogram`);
+  return coverage(source, bucketOf(source, threshold), scope);
+}
+
+/** The series of the bucket of a threshold, in any spelling. */
+function bucketOf(source: HistogramSource, threshold: number): SeriesConfig {
   const le = { label: "le", op: "Matches" as const, value: boundPattern(threshold) };
-  const bucket = { ...source, matchers: [...source.matchers, le] };
-  const names = { name: "up to the threshold", noun: "bucket of the threshold", suffix: "_bucket" };
-  return increaseStatistic(bucket, source.increase, { ...names, merge: "sum" });
+  return { ...source, matchers: [...source.matchers, le] };
 }
