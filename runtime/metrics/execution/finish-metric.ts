@@ -27,8 +27,9 @@ type Step = readonly never[];
 const noSeries: Step = [];
 
 /**
- * Finishes one metric, one series in each step, and returns its series sorted by labels, and the parts that its stores
- * lack. A point depends on the reads of its own time only. Points that an earlier window has from the same reads are therefore not merged again.
+ * Finishes one metric, one series in each step. It returns the series sorted by labels, and the parts that stores lack.
+ * A point depends on the reads of its own time only. Points that an earlier window has from the same reads are
+ * therefore not merged again.
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */

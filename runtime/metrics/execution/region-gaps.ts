@@ -32,7 +32,8 @@ export function gapsOf(
     if (part === undefined || !isReported(points, part, plan)) continue;
     const { region } = part.store.config;
     const metric = part.metric.entry.metric.id;
-    const detail = `a store of ${region} has a part of ${metric} but no ${lacks}; the points without it leave this store out`;
+    const found = `a store of ${region} has a part of ${metric} but no ${lacks}`;
+    const detail = `${found}; the points without it leave this store out`;
     gaps.push({ region, reason: { metric, code: "part_missing", detail } });
   }
   return uniqueGaps(gaps);

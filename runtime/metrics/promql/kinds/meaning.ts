@@ -93,15 +93,13 @@ function increaseNotes({ needs }: Recipe, source: SourceConfig): readonly string
 
 function partNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly string[] {
   if (recipe.kind === "quantile") return [];
+  if (recipe.statistics.length === 1) return [];
   const zero = recipe.statistics.find(({ absent }) => absent === "none")?.name;
   const needed = recipe.statistics.filter(({ absent }) => absent !== "none").map(({ name: own, noun = own }) => noun);
-  if (recipe.statistics.length === 1) return [];
+  const without = `${needed.join(" and ")} but no ${zero}`;
+  const never = `A store with a ${without} adds 0 to it: what never happened has no series.`;
   return [
-    ...(zero === undefined
-      ? []
-      : [
-          `A store with a ${needed.join(" and ")} but no ${zero} has a ${zero} of 0: what never happened has no series.`,
-        ]),
+    ...(zero === undefined ? [] : [never]),
     `A store without its ${needed.join(" or ")} at a point adds nothing to it, and its region is reported as partial.`,
   ];
 }
