@@ -10,7 +10,7 @@ _STRING = r'"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"'
 _NAME, _VALUE = r"[a-z*][a-z0-9_.*-]*", rf"-?[0-9]{{1,15}}|{_STRING}"
 _PARAMETER = re.compile(rf";[ ]*({_NAME})=({_VALUE})")
 _PARAMETERS = rf"(?:;[ ]*{_NAME}=(?:{_VALUE}))*"
-_INPUT = re.compile(rf"({_NAME})=((\([ ]*(?:{_STRING}(?:[ ]+{_STRING})*)?[ ]*\))({_PARAMETERS}))")
+_INPUT = re.compile(rf"({_NAME})=((\([ ]*(?:{_STRING}(?:[ ]+{_STRING})*[ ]*)?\))({_PARAMETERS}))")
 _BYTES = re.compile(rf"({_NAME})=:([A-Za-z0-9+/]*={{0,2}}):{_PARAMETERS}")
 _COMMA = re.compile(r"[ \t]*,[ \t]*")
 

@@ -77,10 +77,12 @@ const issuerRanges: readonly IssuerRange[] = Object.values(brands)
 const separators = String.raw`[\p{Zs}\t\p{Pd}./_]`;
 /** Groups of digits with separators between them. */
 const digitGroups = new RegExp(String.raw`\d+(?:${separators}{1,3}\d+)*`, "gu");
-const digitGroup = /\d+/gu;
 /** The start of any printed card number. Most texts do not match, which saves the full search. */
 const enoughDigits = new RegExp(String.raw`\d(?:\d|${separators}){12}`, "u");
 const digitsMin = 13;
+const digitsMax = 19;
+const zero = "0".charCodeAt(0);
+const nine = "9".charCodeAt(0);
 /** Printed groups of digits: of four, of eight, and the layouts of American Express, Diners Club and UnionPay. */
 const printedLayouts: readonly (readonly number[])[] = [
   [4, 4, 4, 1],
@@ -95,12 +97,13 @@ const printedLayouts: readonly (readonly number[])[] = [
   [6, 13],
   [8, 8],
 ];
+const layoutsByFirst = Map.groupBy(printedLayouts, ([first]) => first);
 
-/** A group of digits with its position. */
+/** The position of a group of digits. `first` is the position of the first digit that is not a leading zero. */
 interface Group {
   readonly start: number;
+  readonly first: number;
   readonly end: number;
-  readonly digits: string;
 }
 
 /**
@@ -119,7 +122,7 @@ export function hasCardNumber(text: string): boolean {
   for (const { 0: run, index } of plain.matchAll(digitGroups)) {
     if (
       run.length >= digitsMin &&
-      hasCardInGroups(plain, groupsOf(run, index)) &&
+      hasCardInGroups(plain, groupsOf(plain, index, index + run.length)) &&
       !isOfAnIban(plain, index, run.replace(/\D/gu, ""))
     )
       return true;
@@ -127,37 +130,57 @@ export function hasCardNumber(text: string): boolean {
   return false;
 }
 
-function groupsOf(run: string, start: number): readonly Group[] {
-  return [...run.matchAll(digitGroup)].map(({ 0: digits, index }) => ({
-    start: start + index,
-    end: start + index + digits.length,
-    digits,
-  }));
+/** The groups between two positions. A loop over character codes: an event may consist of such groups. */
+function groupsOf(text: string, start: number, end: number): readonly Group[] {
+  const groups: Group[] = [];
+  let position = start;
+  while (position < end) {
+    const first = skip(text, position, end, (code) => code === zero);
+    const last = skip(text, first, end, isDigit);
+    groups.push({ start: position, first, end: last });
+    position = skip(text, last, end, (code) => !isDigit(code));
+  }
+  return groups;
+}
+
+function isDigit(code: number): boolean {
+  return code >= zero && code <= nine;
+}
+
+function skip(text: string, from: number, end: number, isSkipped: (code: number) => boolean): number {
+  let position = from;
+  while (position < end && isSkipped(text.charCodeAt(position))) position += 1;
+  return position;
 }
 
 function hasCardInGroups(text: string, groups: readonly Group[]): boolean {
   return groups.some((group, index) => {
-    const digits = withoutZeros(group.digits);
-    if (digits.length >= digitsMin) {
-      return isCardNumber(digits) && !isFraction(text, group) && !isOfAnId(text, group.start, group.end);
+    const { start, first, end } = group;
+    if (end - first >= digitsMin) {
+      return isCardNumber(text.slice(first, end)) && !isFraction(text, group) && !isOfAnId(text, start, end);
     }
-    return printedLayouts
-      .filter(([size]) => size === digits.length)
-      .some((layout) => {
-        const others = groups.slice(index + 1, index + layout.length);
-        const isLaidOut = layout.slice(1).every((size, at) => others[at]?.digits.length === size);
-        const end = others.at(-1)?.end ?? 0;
-        return (
-          isLaidOut &&
-          isCardNumber(digits + others.map((other) => other.digits).join("")) &&
-          !isOfAnId(text, group.start, end)
-        );
-      });
+    return (layoutsByFirst.get(end - first) ?? []).some(
+      (layout) =>
+        isLaidOut(groups, index, layout) &&
+        isCardNumber(digitsOf(text, groups, index, layout.length)) &&
+        !isOfAnId(text, start, groups[index + layout.length - 1]?.end ?? 0),
+    );
   });
 }
 
-function withoutZeros(digits: string): string {
-  return digits.startsWith("0") ? digits.replace(/^0+/u, "") : digits;
+/** True when the groups after an index have the sizes of a layout. */
+function isLaidOut(groups: readonly Group[], index: number, layout: readonly number[]): boolean {
+  for (let at = 1; at < layout.length; at += 1) {
+    const group = groups[index + at];
+    if (group === undefined || group.end - group.start !== layout[at]) return false;
+  }
+  return true;
+}
+
+/** The digits of groups without the leading zeros of the first. */
+function digitsOf(text: string, groups: readonly Group[], index: number, count: number): string {
+  const parts = groups.slice(index, index + count);
+  return parts.map(({ start, first, end }, at) => text.slice(at === 0 ? first : start, end)).join("");
 }
 
 /** True when the group follows or precedes a decimal point. */
@@ -165,19 +188,23 @@ function isFraction(text: string, { start, end }: Group): boolean {
   return /\d\.$/u.test(text.slice(Math.max(0, start - 2), start)) || /^\.\d/u.test(text.slice(end, end + 2));
 }
 
+/** The check digit is tested first, because nine of ten numbers of the right length fail it. */
 function isCardNumber(digits: string): boolean {
-  const isIssued = issuerRanges.some(({ low, high, lengths }) => {
+  return digits.length >= digitsMin && digits.length <= digitsMax && hasCheckDigit(digits) && isIssued(digits);
+}
+
+function isIssued(digits: string): boolean {
+  return issuerRanges.some(({ low, high, lengths }) => {
     const prefix = digits.slice(0, low.length);
     return lengths.includes(digits.length) && prefix >= low && prefix <= high;
   });
-  return isIssued && hasCheckDigit(digits);
 }
 
 /** The Luhn formula. Source: ISO/IEC 7812-1 annex B. */
 function hasCheckDigit(digits: string): boolean {
   let sum = 0;
   for (let index = 0; index < digits.length; index += 1) {
-    const digit = Number(digits.at(-1 - index));
+    const digit = digits.charCodeAt(digits.length - 1 - index) - zero;
     const doubled = digit > 4 ? digit * 2 - 9 : digit * 2;
     sum += index % 2 === 1 ? doubled : digit;
   }

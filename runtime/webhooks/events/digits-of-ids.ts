@@ -12,7 +12,7 @@ const ibanForm = /^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/u;
  * characters are hexadecimal, contain digits, or are too long for a label such as `pan` or `EUR`.
  */
 export function isOfAnId(text: string, start: number, end: number): boolean {
-  const before = wordBefore.exec(text.slice(Math.max(0, start - besideCharactersMax), start))?.[0] ?? "";
+  const before = wordEndingAt(text, start);
   const after = wordAfter.exec(text.slice(end, end + besideCharactersMax))?.[0] ?? "";
   if (before === "" && after === "") {
     return false;
@@ -25,6 +25,13 @@ export function isOfAnId(text: string, start: number, end: number): boolean {
     hexForm.test(before + after) ||
     isIban(`${before}${text.slice(start, end)}${after}`)
   );
+}
+
+function wordEndingAt(text: string, end: number): string {
+  const last = text.charCodeAt(end - 1);
+  // Most digits follow an ASCII character that is neither a letter nor a digit.
+  const isAlone = end === 0 || last < 48 || (last > 57 && last < 65);
+  return isAlone ? "" : (wordBefore.exec(text.slice(Math.max(0, end - besideCharactersMax), end))?.[0] ?? "");
 }
 
 /** True when the digits from `start` and the two letters before them are an IBAN. */

@@ -7,9 +7,13 @@ const digitsOfOneScript = 10;
 
 /** Converts every decimal digit to 0 to 9 and removes invisible characters. */
 export function plainDigits(text: string): string {
-  return beyondAscii.test(text)
-    ? text.replace(invisible, "").replace(otherDigit, (digit) => String(valueOf(digit)))
-    : text;
+  if (!beyondAscii.test(text)) return text;
+  const values = new Map<string, string>();
+  return text.replace(invisible, "").replace(otherDigit, (digit) => {
+    const value = values.get(digit) ?? String(valueOf(digit));
+    values.set(digit, value);
+    return value;
+  });
 }
 
 /** Decimal digits are encoded in groups of ten, from zero to nine. Source: The Unicode Standard §4.6. */

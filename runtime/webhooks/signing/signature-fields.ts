@@ -19,7 +19,7 @@ const labelForm = String.raw`(?<label>[a-z*][a-z0-9_.*-]*)=`;
 const stringForm = String.raw`"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"`;
 const parameterForm = String.raw`;[ ]*[a-z*][a-z0-9_.*-]*=(?:-?\d{1,15}|${stringForm})`;
 const inputForm = new RegExp(
-  `${labelForm}(?<text>\\([ ]*(?:${stringForm}(?:[ ]+${stringForm})*)?[ ]*\\)(?:${parameterForm})*)`,
+  `${labelForm}(?<text>\\([ ]*(?:${stringForm}(?:[ ]+${stringForm})*[ ]*)?\\)(?:${parameterForm})*)`,
   "uy",
 );
 const bytesForm = new RegExp(`${labelForm}:(?<base64>[A-Za-z0-9+/]*={0,2}):(?:${parameterForm})*`, "uy");

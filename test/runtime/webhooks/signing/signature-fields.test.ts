@@ -54,6 +54,15 @@ describe("byte sequences", () => {
   });
 });
 
+test("blanks of a malformed field are read once", () => {
+  const start = process.cpuUsage();
+  for (const field of [`a=(${" ".repeat(8_000)}x`, `a=("b"${" ".repeat(8_000)}x`, `a=()${" ".repeat(8_000)}x`]) {
+    for (let round = 0; round < 100; round += 1) expect(parseSignatureInputs(field)).toBeUndefined();
+  }
+  // Quadratic time takes several seconds.
+  expect(process.cpuUsage(start).user / 1000).toBeLessThan(1_000);
+});
+
 test("a quoted string is parsed to the same text", () => {
   expect(quoted('a"b\\c')).toBe('"a\\"b\\\\c"');
 });
