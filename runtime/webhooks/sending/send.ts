@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Agent } from "undici";
 import type { NetworksConfig } from "../../../crds/config.ts";
 import { guardedConnector, type ConnectionTrace, type TlsIdentity } from "./guarded-connect.ts";
@@ -44,18 +44,28 @@ export interface SenderOptions {
   readonly resolve?: Resolver;
   /** Time limit of look-up, TCP and TLS together. @default 5000 */
   readonly connectTimeoutMs?: number;
-  /** Connections to one origin under one identity and one set of networks. @default 256 */
-  readonly connectionsMax?: number;
+  /** Milliseconds of a monotonic clock, for the age of connection pools. @default performance.now */
+  readonly monotonicMs?: () => number;
 }
 
-/** Connections that requests with equal identity and networks share. */
+/**
+ * Connections that requests with equal identity and networks share. Their number has no limit here: each request has a
+ * connection at once, so that no partner waits for another. The limits of partners and of the pod (`workers/`) are
+ * applied before a request begins.
+ */
 interface ConnectionPool {
   readonly agent: Agent;
+  /** Milliseconds of the monotonic clock. */
+  usedAtMs: number;
   /** Returns why this URL must not be requested. */
   readonly faultOf: (url: URL) => string | undefined;
 }
 
-const poolsMax = 1_024;
+/**
+ * Time after the last request at which a pool is dropped: longer than the longest attempt, and than a connection stays
+ * idle. So a pool in use is never dropped, and there are as many as partners used lately.
+ */
+const poolIdleMs = 120_000;
 const responseHeadBytesMax = 16_384;
 /** Shorter than the idle timeout of common servers, so that few requests use a connection that the server closes. */
 const idleMs = 4_000;
@@ -68,13 +78,15 @@ export function createSender(options: SenderOptions = {}): Sender {
   const traces = new AsyncLocalStorage<ConnectionTrace>();
   const pools = new Map<string, ConnectionPool>();
   const resolve = options.resolve ?? createResolver();
+  const nowMs = options.monotonicMs ?? (() => performance.now());
   const poolOf = (request: SendRequest): ConnectionPool => {
     const key = poolKey(request);
     const pool = pools.get(key) ?? createPool(request, traces, { ...options, resolve });
     // The order of the map is the order of last use.
     pools.delete(key);
     pools.set(key, pool);
-    dropOldest(pools);
+    pool.usedAtMs = nowMs();
+    dropIdle(pools, pool.usedAtMs);
     return pool;
   };
   let isClosed = false;
@@ -116,12 +128,11 @@ function newPoolKey({ networks, tls }: SendRequest): string {
 function createPool(
   { networks, tls }: SendRequest,
   traces: AsyncLocalStorage<ConnectionTrace>,
-  { resolve, connectTimeoutMs = 5_000, connectionsMax = 256 }: SenderOptions & { readonly resolve: Resolver },
+  { resolve, connectTimeoutMs = 5_000 }: SenderOptions & { readonly resolve: Resolver },
 ): ConnectionPool {
   const guard = createGuard(networks);
   const agent = new Agent({
     connect: guardedConnector({ guard, tls: tls ?? {}, resolve, timeoutMs: connectTimeoutMs, traces }),
-    connections: connectionsMax,
     clientTtl: connectionAgeMsMax,
     allowH2: false,
     keepAliveTimeout: idleMs,
@@ -131,7 +142,7 @@ function createPool(
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  return { agent, faultOf: checkOnce(guard) };
+  return { agent, usedAtMs: 0, faultOf: checkOnce(guard) };
 }
 
 /** Checks each URL object once. URLs belong to their partner and never change. */
@@ -144,11 +155,13 @@ function checkOnce(guard: Guard): ConnectionPool["faultOf"] {
   };
 }
 
-function dropOldest(pools: Map<string, ConnectionPool>): void {
-  const [oldest] = pools;
-  if (pools.size > poolsMax && oldest !== undefined) {
-    pools.delete(oldest[0]);
-    oldest[1].agent.close().catch(() => undefined);
+function dropIdle(pools: Map<string, ConnectionPool>, nowMs: number): void {
+  for (const [key, { agent, usedAtMs }] of pools) {
+    if (nowMs - usedAtMs < poolIdleMs) {
+      return;
+    }
+    pools.delete(key);
+    agent.close().catch(() => undefined);
   }
 }
 
@@ -173,7 +186,7 @@ async function send(
     traces.run(exchange.connection, () => agent.dispatch(dispatchOptions(request), exchange));
   });
   // The client frees a connection one turn after its response. A caller that sends at once would open another.
-  await setImmediate();
+  await nextTurn();
   return outcome;
 }
 
@@ -186,9 +199,12 @@ function dispatchOptions({ method = "POST", url, headers, body }: SendRequest): 
   return { origin: url.origin, path: url.pathname + url.search, method, headers: { ...headers }, ...content };
 }
 
-/** Ends the exchange at its time limit or at the signal of the caller. Returns a function that removes both. */
+/**
+ * Ends the exchange at its time limit or at the signal of the caller. Returns a function that removes both. A response
+ * that arrived while this process was busy is read before the limit applies.
+ */
 function limit(exchange: Exchange, { timeoutMs, signal }: SendRequest): () => void {
-  const timer = setTimeout(() => exchange.expire(), timeoutMs);
+  const timer = setTimeout(() => setImmediate(() => exchange.expire()), timeoutMs);
   const abandon = (): void => exchange.abandon();
   signal?.addEventListener("abort", abandon, { once: true });
   return () => {

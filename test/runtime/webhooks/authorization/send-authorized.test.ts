@@ -8,6 +8,7 @@ import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createSender } from "../../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback } from "../../../support/loopback.ts";
+import { waitFor } from "../../../support/wait.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
 
 const closers: (() => Promise<void>)[] = [];
@@ -117,6 +118,38 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     const names = it.deliveries[0]?.names.filter((one) => one === "authorization" || one === "dpop");
     expect(names?.toSorted()).toEqual(["authorization", "dpop"]);
     expect(it.deliveries[0]?.headers.authorization).toBe("DPoP token-1");
+  });
+
+  test("gets its token while the requests of 300 other clients to the same token endpoint hang", async () => {
+    const held = new Set<string>();
+    const issuer = await listenOnLoopback(
+      createServer(({ headers }, response) => {
+        const [clientId = ""] = Buffer.from(headers.authorization?.slice("Basic ".length) ?? "", "base64")
+          .toString()
+          .split(":");
+        if (clientId === "fast") response.end(JSON.stringify({ access_token: "t", token_type: "Bearer" }));
+        else held.add(clientId);
+      }),
+    );
+    closers.push(() => issuer.close());
+    const sender = createSender();
+    closers.push(() => sender.close());
+    const tokens = createTokens(sender, Date.now);
+    const authorize = (clientId: string, timeoutMs: number) =>
+      tokens.authorize({
+        key: clientId,
+        oauth2: { tokenUrl: `http://127.0.0.1:${issuer.port}/token`, clientId, scopes: [] },
+        secret: "s",
+        networks: { allowCidrs: ["127.0.0.0/8"], allowPlaintext: true },
+        timeoutMs,
+        method: "POST",
+        url: new URL("http://partner.test/"),
+      });
+    const slow = Array.from({ length: 300 }, (_, place) => authorize(`slow-${place}`, 60_000));
+    await waitFor(() => held.size === 300, { timeoutMs: 10_000, what: "the requests that hang" });
+    expect(await authorize("fast", 1_000)).toEqual({ headers: { Authorization: "Bearer t" } });
+    await sender.close();
+    expect((await Promise.all(slow)).filter(({ failure }) => failure?.reason !== "token")).toEqual([]);
   });
 
   test("whose token is refused fetches a new one, once", async () => {
