@@ -85,7 +85,7 @@ export class DirectAttempts {
     } finally {
       this.#underWay.delete(work);
       inWork.delete(work.message.seq);
-      directPlaces.release();
+      directPlaces.release(work.delivery.partner);
       end.resolve();
     }
     return work.isDelivered;

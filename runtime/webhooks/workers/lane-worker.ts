@@ -1,3 +1,4 @@
+import type { FairPlaces } from "../../bounds/fair-places.ts";
 import type { LaneQueue } from "../../nats/layout.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
@@ -10,19 +11,18 @@ import type { Partner } from "../partners/partner.ts";
 import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
-import type { InFlightBudget } from "./in-flight-budget.ts";
 import type { Semaphore } from "./semaphore.ts";
 
 /** State that all workers of a pod share. */
 export interface SharedByWorkers {
   /** Limits how many workers change consumers at once. */
   readonly consumerChanges: Semaphore;
-  /** Limits the messages in work. */
-  readonly budget: InFlightBudget;
+  /** Places of the messages in work in this pod, shared by the lanes. */
+  readonly budget: FairPlaces;
   /** The messages in work, by stream sequence. */
   readonly inWork: Map<number, Work>;
-  /** Limits the attempts straight from events in this pod. */
-  readonly directPlaces: Semaphore;
+  /** Places of the attempts straight from events in this pod, shared by the partners. */
+  readonly directPlaces: FairPlaces;
   /** Time for which a new owner of a lane makes none. @default the longest attempt of the partner and five seconds */
   readonly takeOverMs?: number | undefined;
 }
@@ -172,7 +172,7 @@ export class LaneWorker {
     const policy = this.#policy;
     const redeliveryCheck = createRedeliveryCheck(() => policy.inFlightMax(queue));
     return this.#context.deliveries.pull(queue, policy.lane, {
-      credit: () => Math.min(policy.credit(queue), this.#shared.budget.share()),
+      credit: () => Math.min(policy.credit(queue), this.#budgetCredit()),
       onMessage: (message) => {
         if (queue === "first") this.#waiting = message.waiting;
         this.#accept(message, redeliveryCheck);
@@ -199,12 +199,22 @@ export class LaneWorker {
 
   async #run(work: Work): Promise<void> {
     const { budget } = this.#shared;
-    budget.enter();
+    const { lane } = this.#policy;
+    budget.take(lane);
     try {
       await this.#policy.handle(work);
     } finally {
-      budget.leave();
+      budget.release(lane);
     }
+  }
+
+  /** Messages that the budget of the pod allows this lane besides those in work. */
+  #budgetCredit(): number {
+    const { budget } = this.#shared;
+    const { lane } = this.#policy;
+    const available = budget.available(lane);
+    if (available === 0) budget.want(lane, () => this.topUp());
+    return available;
   }
 
   async #storeUnreadable(message: PulledMessage): Promise<void> {

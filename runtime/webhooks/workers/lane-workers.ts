@@ -1,11 +1,11 @@
 // Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
+import { FairPlaces } from "../../bounds/fair-places.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { routingMax } from "../delivery/router.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
 import type { Partner } from "../partners/partner.ts";
 import { closedBreaker, type BreakerState } from "../settlement/circuit-breaker.ts";
-import { createInFlightBudget } from "./in-flight-budget.ts";
 import type { LaneOwnership } from "./lane-ownership.ts";
 import type { LaneWorker, SharedByWorkers } from "./lane-worker.ts";
 import { OwnLane } from "./own-lane.ts";
@@ -17,18 +17,21 @@ interface LanesDeps {
   readonly context: DeliveryContext;
   readonly ownership: Pick<LaneOwnership, "isOwner" | "livePods" | "knowDirect">;
   readonly promotions: Pick<Promotions, "promote">;
-  /** Messages in work in this pod. @default 4096: 8 MiB with bodies of 2 KiB */
+  /** Messages in work in this pod, shared fairly by its lanes. @default 4096: 8 MiB with bodies of 2 KiB */
   readonly inWorkMax?: number | undefined;
   /** As in {@link SharedByWorkers}. */
   readonly takeOverMs?: number | undefined;
 }
 
-/** A server does not answer in time when hundreds of consumers are created at once. */
+/**
+ * A server does not answer in time when hundreds of consumers are created at once. Lanes wait in order, each for one
+ * change at a time, so none delays the others by more than its own change.
+ */
 const consumerChangesMax = 16;
 const inWorkMaxDefault = 4_096;
 /**
  * Attempts straight from events over all pods, each of which holds its event: three quarters of the events in flight.
- * Slow endpoints therefore leave a quarter for routing.
+ * Slow endpoints therefore leave a quarter for routing. Busy partners share them fairly.
  */
 const directMax = (routingMax * 3) / 4;
 /** Longer than the longest attempt. */
@@ -51,12 +54,11 @@ export class Lanes {
 
   constructor(deps: LanesDeps) {
     this.#deps = deps;
-    const budget = createInFlightBudget(deps.inWorkMax ?? inWorkMaxDefault);
     this.#common = {
       consumerChanges: new Semaphore(consumerChangesMax),
-      budget,
+      budget: new FairPlaces(deps.inWorkMax ?? inWorkMaxDefault),
       inWork: new Map(),
-      directPlaces: new Semaphore(0),
+      directPlaces: new FairPlaces(0),
       takeOverMs: deps.takeOverMs,
     };
   }

@@ -205,12 +205,12 @@ export class OwnLane implements LanePolicy, LaneControl {
   /** Takes a place of the pod and one of the partner, or none. */
   #enterDirectly(): boolean {
     const { directPlaces } = this.#shared;
-    if (!directPlaces.tryAcquire()) {
+    if (!directPlaces.tryTake(this.lane)) {
       return false;
     }
     const isEntered = this.#limiter.tryEnter();
     if (!isEntered) {
-      directPlaces.release();
+      directPlaces.release(this.lane);
     }
     return isEntered;
   }

@@ -6,10 +6,7 @@ import { PartnerLimiter } from "./partner-limiter.ts";
 /** Why a delivery whose message is here cannot be attempted now. `open`: by the partner's circuit breaker. */
 export type HoldReason = "paused" | "disabled" | "blocked" | "keyless" | "open" | "busy" | "rate";
 
-/** Messages of one partner that may be in work in a shared lane: a quarter of what the lane hands out. */
-const inWorkMax = 64;
-
-/** State of one partner in a shared lane: its limits, its circuit breaker, and its messages in work. */
+/** State of one partner in a shared lane: its limits and its circuit breaker. */
 export class PartnerSession implements LaneControl {
   readonly limiter: PartnerLimiter;
   readonly #context: DeliveryContext;
@@ -17,7 +14,6 @@ export class PartnerSession implements LaneControl {
   #partner: Partner;
   /** Dead letters that cannot be stored now. */
   #blocks = 0;
-  #inWork = 0;
   /** True for a specification with a stored mark; read once for each specification. */
   #disabled: { readonly digest: string; readonly isDisabled: Promise<boolean> } | undefined;
 
@@ -56,7 +52,7 @@ export class PartnerSession implements LaneControl {
     return partner !== undefined && maySendTo(partner, this.#context.now()) ? partner : undefined;
   }
 
-  /** Undefined when an attempt may begin: the caller then {@link begin}s it. */
+  /** Undefined when the limits of the partner allow an attempt. */
   async holdReason(): Promise<HoldReason | undefined> {
     const { config } = this.#partner;
     if (config.state === "Paused" || config.held !== undefined) {
@@ -69,14 +65,6 @@ export class PartnerSession implements LaneControl {
       return "disabled";
     }
     return this.#limitReached();
-  }
-
-  begin(): void {
-    this.#inWork += 1;
-  }
-
-  end(): void {
-    this.#inWork -= 1;
   }
 
   prepareRetries(): Promise<void> {
@@ -107,9 +95,6 @@ export class PartnerSession implements LaneControl {
   #limitReached(): HoldReason | undefined {
     if (this.#blocks > 0) {
       return "blocked";
-    }
-    if (this.#inWork >= inWorkMax) {
-      return "busy";
     }
     if (this.limiter.allowance() === 0) {
       return this.limiter.breaker.kind === "closed" ? "rate" : "open";

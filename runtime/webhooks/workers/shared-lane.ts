@@ -1,4 +1,5 @@
-import { laneQueues, type LaneQueue } from "../../nats/layout.ts";
+import { FairPlaces } from "../../bounds/fair-places.ts";
+import { laneQueues, parseDelivery, type LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext, Work } from "../delivery/delivery-context.ts";
 import { defer, moveToLane } from "../delivery/move-delivery.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -36,6 +37,11 @@ class SharedLane implements LanePolicy {
   readonly worker: LaneWorker;
   readonly #deps: SharedLaneDeps;
   readonly #sessions = new Map<string, PartnerSession>();
+  /** Busy partners share the messages in flight of each queue, so that slow ones leave places for the others. */
+  readonly #places: Readonly<Record<LaneQueue, FairPlaces>> = {
+    first: new FairPlaces(ackPendingMax.first),
+    retry: new FairPlaces(ackPendingMax.retry),
+  };
 
   constructor(deps: SharedLaneDeps, shared: SharedByWorkers) {
     this.#deps = deps;
@@ -103,12 +109,12 @@ class SharedLane implements LanePolicy {
 
   async #deliver(work: Work, partner: Partner): Promise<void> {
     const session = this.#sessionOf(partner);
-    const reason = await session.holdReason();
+    const places = this.#places[queueOf(work)];
+    const reason = (await session.holdReason()) ?? (places.tryTake(partner.key) ? undefined : "busy");
     if (reason !== undefined) {
       await this.#hold(work, session, reason);
       return;
     }
-    session.begin();
     try {
       if (!(await session.limiter.enter())) {
         await this.#hold(work, session, "open");
@@ -116,7 +122,7 @@ class SharedLane implements LanePolicy {
         await this.#hold(work, session, "paused");
       }
     } finally {
-      session.end();
+      places.release(partner.key);
     }
   }
 
@@ -151,4 +157,8 @@ class SharedLane implements LanePolicy {
     session.use(partner);
     return session;
   }
+}
+
+function queueOf({ message }: Work): LaneQueue {
+  return parseDelivery(message.subject)?.place === "retry" ? "retry" : "first";
 }

@@ -64,6 +64,26 @@ describe("partners that share a lane", () => {
     expect(delivered).toHaveLength(ids.length);
   });
 
+  test("get their events at once while six others, without lanes of their own, are slow", async (context) => {
+    const partner = await partnerServer(context, ({ path }) => ({ delayMs: path.includes("slow") ? 5_000 : 0 }));
+    const configs = ["fast", ...idsOf(6, "slow")].map((name) => {
+      const types = name === "fast" ? ["fast.**"] : ["payout.**"];
+      const subscriptions = [{ name: "some", types, tenants: ["*"], producers: [] }];
+      return partnerConfig(name, new URL(name, partner.url).href, { subscriptions, timeoutMs: 20_000 });
+    });
+    const engine = await caseOf(context, configOf(...configs), { laneRules: { ownLanesMax: 0, sharedLanes: 1 } });
+    await Promise.all(idsOf(100).map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(() => partner.received.length >= 200, { timeoutMs, what: "slow attempts" });
+    const before = partner.received.length;
+    const startedAtMs = Date.now();
+    await Promise.all(idsOf(20, "fast").map((id) => engine.ingest(eventBytes(id, { type: "fast.done" }))));
+    const fast = (): readonly number[] =>
+      partner.received.filter(({ path }) => path === "/webhooks/v1/fast").map(({ atMs }) => atMs - startedAtMs);
+    await waitFor(() => fast().length === 20, { timeoutMs, what: "the fast partner" });
+    expect(before).toBeLessThan(256);
+    expect(Math.max(...fast())).toBeLessThan(2_000);
+  });
+
   test("have a backlog each", async (context) => {
     let isHanging = true;
     const partner = await partnerServer(context, () => ({ status: 200, delayMs: isHanging ? 10_000 : 0 }));

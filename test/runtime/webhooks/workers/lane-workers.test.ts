@@ -1,4 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
+import type { LaneConsumer } from "../../../../runtime/nats/streams/deliveries-stream.ts";
 import type { LaneRules } from "../../../../runtime/webhooks/partners/assign-lanes.ts";
 import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
@@ -71,10 +73,18 @@ function pullsOf({ running }: MemoryContext, partners: readonly Partner[]): read
   return names.toSorted((one, other) => one.localeCompare(other));
 }
 
-async function hand(it: Case, { key: token }: Partner, lane: string, seq = 5): Promise<void> {
+async function hand(
+  it: Case,
+  { key: token }: Partner,
+  lane: string,
+  seq = 5,
+  queue: LaneQueue = "first",
+): Promise<void> {
   const delivery = firstAttempt(token, `did-${seq}`);
-  const pull = it.pulls.findLast(({ name }) => name === `first-${lane}`);
-  pull?.onMessage(pulled(it.done, storedAs(deliveryMessage(delivery, lane, Buffer.from(""))), 1, seq));
+  const pull = it.pulls.findLast(({ name }) => name === `${queue}-${lane}`);
+  const message = storedAs(deliveryMessage(delivery, lane, Buffer.from("")));
+  const subject = queue === "first" ? message.subject : message.subject.replace(".dlv.", ".dlr.");
+  pull?.onMessage(pulled(it.done, { ...message, subject }, 1, seq));
   await quiet();
 }
 
@@ -140,7 +150,8 @@ describe("lanes of a pod", () => {
   });
 
   test.each<[string, Case["pods"], number]>([
-    ["three quarters of the events in flight", { live: ["pod-1"], knowDirect: true }, 192],
+    // Of three quarters of 256, the last partners leave as many free as they hold.
+    ["three quarters of the events in flight", { live: ["pod-1"], knowDirect: true }, 189],
     ["its share of those of all pods", { live: ["a", "b", "c", "d", "e"], knowDirect: true }, 38],
     ["none beside an earlier version", { live: ["pod-1", "pod-2"], knowDirect: false }, 0],
   ])("make attempts straight from events for %s", async (_sentence, pods, expected) => {
@@ -157,6 +168,56 @@ describe("lanes of a pod", () => {
       ),
     );
     expect(tries.filter((made) => made !== undefined)).toHaveLength(expected);
+  });
+
+  test("leave places for attempts straight from events to the partners that have none under way", async () => {
+    const it = caseOf();
+    it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
+    const partners = partnersOf(["a", "b", "c"], defaultLaneRules, { delivery: { maxInFlight: 1_024 } });
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    const made = partners.map(({ key }) => {
+      const tries = Array.from({ length: 192 }, (_, seq) =>
+        it.keeper.attemptDirectly(firstAttempt(key, `${seq}`), Buffer.from("{}")),
+      );
+      return tries.filter((attempt) => attempt !== undefined).length;
+    });
+    expect(made).toEqual([96, 48, 24]);
+  });
+
+  test("wait in order to change consumers, so that one that changes often does not delay the others", async () => {
+    const it = caseOf();
+    const order: string[] = [];
+    const open = Promise.withResolvers<void>();
+    const deliveries = {
+      ...it.context.deliveries,
+      ensureConsumer: async (consumer: LaneConsumer) => {
+        await open.promise;
+        order.push(consumer.lane);
+        return it.context.deliveries.ensureConsumer(consumer);
+      },
+    };
+    const keeper = new Lanes({
+      context: { ...it.context, deliveries },
+      ownership: { isOwner: () => true, livePods: () => ["pod-1"], knowDirect: () => true },
+      promotions: { promote: async () => false },
+      takeOverMs: 0,
+    });
+    onTestFinished(() => keeper.stop(0));
+    const partners = partnersOf(Array.from({ length: 40 }, (_, place) => `p${place}`));
+    keeper.start();
+    for (let edit = 0; edit < 20; edit += 1) {
+      const [first, ...others] = partners as readonly [Partner];
+      const edited = { ...first, config: { ...first.config, specDigest: `edit-${edit}` } };
+      keeper.apply([edited, ...(edit === 0 ? [] : others)]);
+      await quiet();
+    }
+    open.resolve();
+    await quiet();
+    const firstOf = partners.map(({ lane }) => order.indexOf(lane));
+    expect(firstOf).not.toContain(-1);
+    expect(Math.max(...firstOf)).toBeLessThan(40 + 3);
   });
 
   test("are shared with other pods, which make attempts straight from events to their own partners only", async () => {
@@ -273,6 +334,28 @@ describe("a lane that partners share", () => {
     it.done.length = 0;
     await hand(it, partner, shared);
     expect(it.done).toEqual([`schedule did-5:0:1:1 after 5 in ${waitMs}: stored`, "ack 5"]);
+  });
+
+  test.each<[string, LaneQueue, number]>([
+    ["first attempts", "first", 256],
+    ["retries", "retry", 64],
+  ])("leaves places for %s to the other partners when four do not respond", async (_sentence, queue, places) => {
+    const it = caseOf();
+    it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
+    const partners = partnersOf(["a", "b", "c", "d", "e"], allShare, { delivery: { maxInFlight: 64 } });
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    const inWork = async (partner: Partner, offered: number): Promise<number> => {
+      it.done.length = 0;
+      for (let count = 0; count < offered; count += 1) await hand(it, partner, shared, (seq += 1), queue);
+      return offered - it.done.filter((line) => line.startsWith("schedule")).length;
+    };
+    let seq = 100;
+    const held: number[] = [];
+    for (const partner of partners.slice(0, 4)) held.push(await inWork(partner, places / 2 + 5));
+    expect(held).toEqual([places / 2, places / 4, places / 8, places / 16]);
+    expect(await inWork(partners[4] as Partner, 1)).toBe(1);
   });
 
   test("promotes a partner that delays the others, and its messages move to its own lane", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
-import { createInFlightBudget } from "../../../../runtime/webhooks/workers/in-flight-budget.ts";
+import { FairPlaces } from "../../../../runtime/bounds/fair-places.ts";
 import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
@@ -38,9 +38,9 @@ async function caseOf(
   prepare(memory, partner.lane);
   const shared = {
     consumerChanges: new Semaphore(16),
-    budget: createInFlightBudget(4_096),
+    budget: new FairPlaces(4_096),
     inWork: new Map(),
-    directPlaces: new Semaphore(64),
+    directPlaces: new FairPlaces(64),
     ...(takeOverMs !== null && { takeOverMs }),
   };
   const own = new OwnLane(memory.context, partner, shared);

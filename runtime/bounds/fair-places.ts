@@ -1,0 +1,74 @@
+/**
+ * A limited number of places that keys share. A key may hold at most as many places as are free, but always one. So one
+ * busy key gets half of the places, and each of n busy keys gets `size / (n + 1)`. As many stay free: the next key gets
+ * half of them at once, and its share as the others release theirs. Source: dynamic thresholds with factor 1, Choudhury
+ * and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches" (1998).
+ */
+export class FairPlaces {
+  readonly #held = new Map<string, number>();
+  /** Callbacks of keys that want more than their share, the longest waiting first. */
+  readonly #wanting = new Map<string, () => void>();
+  #size: number;
+  #taken = 0;
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  /** Places that the key may {@link take} now: at least one for a key without any, even above the size. */
+  available(key: string): number {
+    const held = this.#held.get(key) ?? 0;
+    const least = held === 0 && this.#size > 0 ? 1 : 0;
+    const free = this.#size - this.#taken;
+    // Each place that the key takes is one more that it holds and one less that is free. All keys may ask at once.
+    const share = Math.min(Math.ceil((free - held) / 2), Math.ceil(free / Math.max(1, this.#held.size)));
+    return Math.max(least, share);
+  }
+
+  /** Takes a place; the caller must {@link release} it. */
+  take(key: string): void {
+    this.#taken += 1;
+    this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+  }
+
+  /** Takes a place unless all are taken or the key holds its share; the caller must then {@link release} it. */
+  tryTake(key: string): boolean {
+    const isAvailable = this.#taken < this.#size && this.available(key) > 0;
+    if (isAvailable) {
+      this.take(key);
+    }
+    return isAvailable;
+  }
+
+  /** Frees a place. Calls this key if it wants more, and the key that has wanted more for the longest time. */
+  release(key: string): void {
+    this.#taken -= 1;
+    const held = (this.#held.get(key) ?? 1) - 1;
+    if (held === 0) {
+      this.#held.delete(key);
+    } else {
+      this.#held.set(key, held);
+    }
+    this.#call(key);
+    const [oldest] = this.#wanting.keys();
+    if (oldest !== undefined) this.#call(oldest);
+  }
+
+  /** Calls `onFree` once, when a place is free again. A key has one call at most. */
+  want(key: string, onFree: () => void): void {
+    if (!this.#wanting.has(key)) {
+      this.#wanting.set(key, onFree);
+    }
+  }
+
+  /** Changes the number of places; taken places stay taken. */
+  resize(size: number): void {
+    this.#size = size;
+  }
+
+  #call(key: string): void {
+    const onFree = this.#wanting.get(key);
+    this.#wanting.delete(key);
+    onFree?.();
+  }
+}
