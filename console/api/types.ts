@@ -53,7 +53,7 @@ export interface PartnerLive {
   readonly hidden: boolean;
   readonly as_of: Time | null;
   readonly age_seconds: number | null;
-  readonly breaker: "closed" | "open" | "half_open" | null;
+  readonly breaker: "closed" | "open" | "half_open" | "rate_limited" | null;
   readonly breaker_until: Time | null;
   readonly backlog: number | null;
   readonly in_flight: number | null;

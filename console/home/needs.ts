@@ -29,11 +29,14 @@ export function partnerNeeds(partners: readonly PartnerSummary[]): readonly Need
 /** Partners whose circuit breaker lets nothing through, or little. */
 export function breakerNeeds(partners: readonly PartnerDetail[]): readonly Need[] {
   return partners
-    .filter(({ live }) => live.known && (live.breaker === "open" || live.breaker === "half_open"))
+    .filter(({ live }) => live.known && live.breaker !== null && live.breaker !== "closed")
     .map(({ partner, live }) => ({
       key: `breaker ${partner}`,
       state: live.breaker ?? "open",
-      text: `${partner}: the circuit breaker is ${formatWord(live.breaker ?? "open")}`,
+      text:
+        live.breaker === "rate_limited"
+          ? `${partner}: its Retry-After pauses deliveries`
+          : `${partner}: the circuit breaker is ${formatWord(live.breaker ?? "open")}`,
       to: partnerPath(partner),
     }));
 }

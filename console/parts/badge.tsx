@@ -19,6 +19,7 @@ const tones: Readonly<Record<string, Tone>> = {
   held: "warn",
   paused: "warn",
   half_open: "warn",
+  rate_limited: "warn",
   retry: "warn",
   late: "warn",
   partial: "warn",

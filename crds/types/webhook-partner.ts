@@ -12,7 +12,10 @@ export interface WebhookPartnerSpec {
   readonly delivery: WebhookPartnerDelivery;
   /** When a failed delivery is tried again, and when it is given up. @default {} */
   readonly retry: WebhookPartnerRetry;
-  /** Pauses of deliveries to a failing partner. During a pause, one attempt at a time probes. @default {} */
+  /**
+   * Pauses of deliveries to a failing partner, or to one that responds with a Retry-After. After a pause, one attempt
+   * at a time probes. @default {}
+   */
   readonly circuitBreaker: WebhookPartnerCircuitBreaker;
   /** Records of deliveries that ended without success. @default {} */
   readonly deadLetter: WebhookPartnerDeadLetter;
@@ -219,15 +222,18 @@ export interface WebhookPartnerRetry {
   readonly jitterPercent: number;
 }
 
-/** Pauses of deliveries to a failing partner. During a pause, one attempt at a time probes. @default {} */
+/**
+ * Pauses of deliveries to a failing partner, or to one that responds with a Retry-After. After a pause, one attempt at
+ * a time probes. @default {}
+ */
 export interface WebhookPartnerCircuitBreaker {
-  /** False never pauses deliveries after failures. @default true */
+  /** False never pauses deliveries after failures. A Retry-After still does. @default true */
   readonly enabled: boolean;
   /** Failed attempts in a row after which deliveries pause. @default 20 */
   readonly failures: number;
   /** First pause, in seconds. Each failed probe doubles it. @default 30 */
   readonly openSeconds: number;
-  /** Longest pause, in seconds. @default 600 */
+  /** Longest pause, in seconds, also by a Retry-After. @default 600 */
   readonly maxOpenSeconds: number;
 }
 

@@ -36,6 +36,8 @@ export interface Layout {
     readonly disabledPartners: string;
     /** Partners that were promoted to a lane of their own, by partner key. */
     readonly promotedPartners: string;
+    /** Pauses of partners by circuit breakers and `Retry-After`, by partner key. */
+    readonly pausedPartners: string;
     /** Partners whose backlog has reached its limit, by partner key. */
     readonly fullPartners: string;
     /** Every partner that may have stored messages, by partner key. */
@@ -185,6 +187,7 @@ export function createLayout(prefix: string): Layout {
       pods: name("PODS"),
       disabledPartners: name("DISABLED"),
       promotedPartners: name("PROMOTED"),
+      pausedPartners: name("HOLDS"),
       fullPartners: name("FULL"),
       partners: name("PARTNERS"),
       replays: name("REPLAY"),

@@ -20,6 +20,7 @@ import { createEndpointValidations } from "./authorization/endpoint-validation.t
 import { createBacklogs, type Backlogs } from "./delivery/backlog-limit.ts";
 import type { Stage } from "./delivery/delivery-context.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
+import { createPartnerHolds } from "./delivery/partner-holds.ts";
 import type { RouterDeps } from "./delivery/router.ts";
 import { createEventIndex } from "./event-index/event-index.ts";
 import type { IndexedDeps } from "./history/indexed-list.ts";
@@ -140,6 +141,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     }),
     listPartner: createListPartner(createBucket(nats, buckets.partners), ending),
     disabled: createDisabledPartners(createBucket(nats, buckets.disabledPartners)),
+    holds: createPartnerHolds({ bucket: createBucket(nats, buckets.pausedPartners), log, signal: ending }),
     sender,
     tokens,
     validations: createEndpointValidations({ sender, tokens, origin: settings.name, version, now }),

@@ -115,7 +115,7 @@ const table = `
       bounds/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
       webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/delivery/ <
-      bounds/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
+      bounds/ json/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
       webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
       webhooks/authorization/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/workers/ <

@@ -29,6 +29,9 @@ test("an open breaker needs a person, and one that nobody knows does not", () =>
     ({ ...partner(String(breaker), "active"), live: { known, breaker } }) as PartnerDetail;
   const details = [live(true, "open"), live(true, "half_open"), live(true, "closed"), live(false, "open")];
   expect(breakerNeeds(details).map(({ state }) => state)).toEqual(["open", "half_open"]);
+  expect(breakerNeeds([live(true, "rate_limited")])).toMatchObject([
+    { state: "rate_limited", text: "shop/rate_limited: its Retry-After pauses deliveries" },
+  ]);
 });
 
 test("dead letters need a person, the most first, and lead to their list", () => {

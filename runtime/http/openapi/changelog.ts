@@ -63,6 +63,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         surface: "metrics",
         what: "warnings of a store in GET /v1/metrics/health: objectives that its series lack a bucket for",
       },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "live breaker of a partner: rate_limited, while a Retry-After of the partner pauses its deliveries",
+      },
     ],
   },
   {

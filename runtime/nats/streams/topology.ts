@@ -311,10 +311,10 @@ function differs(existing: StreamConfig, wanted: NamedConfig): boolean {
 }
 
 function bucketOptions(layout: Layout, replicas: number): readonly (readonly [string, Partial<KvOptions>])[] {
-  const { pods, disabledPartners, promotedPartners, fullPartners, partners, replays, idempotency, previews } =
-    layout.buckets;
+  const { pods, partners, replays, idempotency, previews, ...others } = layout.buckets;
+  const { disabledPartners, promotedPartners, pausedPartners, fullPartners } = others;
   const common = { replicas, history: 1, allow_direct: true };
-  const marks = [disabledPartners, promotedPartners, fullPartners, partners];
+  const marks = [disabledPartners, promotedPartners, pausedPartners, fullPartners, partners];
   return [
     [pods, { ...common, ttl: podHeartbeatAgeMs }],
     ...marks.map((name) => [name, common] as const),

@@ -6,6 +6,7 @@ import { parseJsonObject } from "../../json/json-object.ts";
 import { parseTokenResponse, tokenResponseBytesMax } from "../../json/token-response.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
+import { retryAfterOf } from "../settlement/settle.ts";
 import type { Sender } from "../sending/send.ts";
 import { createKeyProof, type ProveKey } from "./dpop-proof.ts";
 
@@ -135,11 +136,13 @@ async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token
   const token = tokenOf(first, deps.now());
   if (token !== undefined || known !== undefined || !isRefused(first)) {
     if (isRefused(first)) deps.styles.delete(request.key);
-    return token ?? noToken(first);
+    return token ?? noToken(first, deps.now());
   }
-  const second = tokenOf(await askWithNonce(deps, request, "client_secret_post"), deps.now());
-  if (second !== undefined) deps.styles.set(request.key, "client_secret_post");
-  return second ?? noToken(first);
+  const second = await askWithNonce(deps, request, "client_secret_post");
+  const postedToken = tokenOf(second, deps.now());
+  if (postedToken !== undefined) deps.styles.set(request.key, "client_secret_post");
+  const pause = retryAfterOf(second, deps.now());
+  return postedToken ?? { ...noToken(first, deps.now()), ...pause };
 }
 
 function isRefused(outcome: Outcome): boolean {
@@ -209,9 +212,10 @@ function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
 }
 
 /** Builds the failure. Its detail omits the body of the response, which may contain credentials. */
-function noToken(outcome: Outcome): FailureOutcome {
+function noToken(outcome: Outcome, nowMs: number): FailureOutcome {
   const why = outcome.kind === "response" ? refusalOf(outcome) : `${outcome.reason}: ${outcome.detail}`;
-  return { kind: "failure", reason: "token", detail: `no access token: ${why}`, timings: outcome.timings };
+  const detail = `no access token: ${why}`;
+  return { kind: "failure", reason: "token", detail, timings: outcome.timings, ...retryAfterOf(outcome, nowMs) };
 }
 
 function refusalOf({ status, body, bodyTruncated }: ResponseOutcome): string {

@@ -2,6 +2,7 @@ import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { ExpiringMap } from "../../bounds/expiring-map.ts";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
+import { retryAfterOf } from "../settlement/settle.ts";
 import type { Partner } from "../partners/partner.ts";
 import { withFixedHeaders } from "../signing/delivery-headers.ts";
 import type { Sender } from "../sending/send.ts";
@@ -75,12 +76,12 @@ export function createEndpointValidations(deps: EndpointValidationDeps): Endpoin
   const once = createSingleFlight<Validation>();
   const nowMs = deps.monotonicMs ?? (() => performance.now());
   const validate = async (key: string, partner: Partner, url: URL): Promise<Validation> => {
-    const validation = validationIn(await ask(deps, partner, url), deps.origin);
+    const validation = validationIn(await ask(deps, partner, url), deps.origin, (deps.now ?? Date.now)());
     results.set(
       partner.fingerprint,
       resultAfter(results.get(partner.fingerprint), url.href, validation, (deps.now ?? Date.now)()),
     );
-    validations.set(key, validation, nowMs() + (validation.failure === undefined ? grantedMs : refusedMs));
+    validations.set(key, validation, nowMs() + lifeMsOf(validation));
     return validation;
   };
   return {
@@ -97,6 +98,11 @@ export function createEndpointValidations(deps: EndpointValidationDeps): Endpoin
       return validations.use(key, nowMs()) ?? once(key, () => validate(key, partner, url));
     },
   };
+}
+
+/** A refusal with a `Retry-After` ends with it. */
+function lifeMsOf({ failure }: Validation): number {
+  return failure === undefined ? grantedMs : Math.min(refusedMs, failure.retryAfterMs || refusedMs);
 }
 
 function resultAfter(
@@ -139,7 +145,7 @@ function ask(
   });
 }
 
-function validationIn(outcome: Outcome, origin: string): Validation {
+function validationIn(outcome: Outcome, origin: string, nowMs: number): Validation {
   if (outcome.kind === "failure") {
     return { failure: { ...outcome, detail: `validation of the endpoint: ${outcome.detail}` } };
   }
@@ -152,6 +158,7 @@ function validationIn(outcome: Outcome, origin: string): Validation {
         reason: "consent",
         detail: `the endpoint does not consent: ${why}`,
         timings: outcome.timings,
+        ...retryAfterOf(outcome, nowMs),
       },
     };
   }

@@ -7,37 +7,53 @@ import type { TokenRequest, Tokens } from "./access-tokens.ts";
 
 const unauthorized = 401;
 
+interface Deps {
+  readonly sender: Sender;
+  readonly tokens: Tokens;
+}
+
 /**
  * Sends a request with the TLS identity and the access token of the partner. After a 401, it fetches a new token and
  * sends the request once more. Never rejects.
  */
-export async function sendAuthorized(
-  { sender, tokens }: { readonly sender: Sender; readonly tokens: Tokens },
+export function sendAuthorized(deps: Deps, partner: Partner, request: Omit<SendRequest, "tls">): Promise<Outcome>;
+/** @param maySend asked after the wait for a token. The outcome is undefined when it returns false. */
+export function sendAuthorized(
+  deps: Deps,
   partner: Partner,
   request: Omit<SendRequest, "tls">,
-): Promise<Outcome> {
+  maySend: () => boolean,
+): Promise<Outcome | undefined>;
+export async function sendAuthorized(
+  { sender, tokens }: Deps,
+  partner: Partner,
+  request: Omit<SendRequest, "tls">,
+  maySend: () => boolean = () => true,
+): Promise<Outcome | undefined> {
   const identified = partner.tls === undefined ? request : { ...request, tls: partner.tls };
   const tokenRequest = tokenRequestOf(partner, identified);
   if (tokenRequest === undefined) {
     return sender.send(identified);
   }
-  const first = await sendWithToken(sender, tokens, tokenRequest, identified);
-  if (first.kind === "failure" || first.status !== unauthorized) {
+  const first = await sendWithToken({ sender, tokens, maySend }, tokenRequest, identified);
+  if (first === undefined || first.kind === "failure" || first.status !== unauthorized) {
     return first;
   }
   tokens.refused(tokenRequest.key, first.headers["dpop-nonce"]);
-  return sendWithToken(sender, tokens, tokenRequest, identified);
+  return sendWithToken({ sender, tokens, maySend }, tokenRequest, identified);
 }
 
 async function sendWithToken(
-  sender: Sender,
-  tokens: Tokens,
+  { sender, tokens, maySend }: Deps & { readonly maySend: () => boolean },
   tokenRequest: TokenRequest,
   request: SendRequest,
-): Promise<Outcome> {
+): Promise<Outcome | undefined> {
   const authorization = await tokens.authorize(tokenRequest);
   if (authorization.failure !== undefined) {
     return authorization.failure;
+  }
+  if (!maySend()) {
+    return undefined;
   }
   return sender.send({ ...request, headers: withFixedHeaders(request.headers, authorization.headers) });
 }

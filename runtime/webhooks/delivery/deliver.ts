@@ -3,7 +3,7 @@ import { pause } from "../../bounds/clock.ts";
 import { pauseAfter } from "../../nats/connection/retry-until-answered.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
 import { attemptRecord, type MadeAttempt } from "../records/attempt-records.ts";
-import { healthOf, type Health } from "../settlement/circuit-breaker.ts";
+import { healthOf, type Effect } from "../settlement/circuit-breaker.ts";
 import { sendAuthorized } from "../authorization/send-authorized.ts";
 import { applySettlement } from "./apply-settlement.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
@@ -16,7 +16,7 @@ import { outcomeCode, type FailureOutcome, type Outcome } from "../settlement/ou
 import type { Partner } from "../partners/partner.ts";
 import { readStoredState } from "./stored-state.ts";
 import { decideRedelivery, type RedeliveryDecision } from "./redelivery.ts";
-import { settle, type Settlement } from "../settlement/settle.ts";
+import { requestedWaitMs, settle, type Settlement } from "../settlement/settle.ts";
 import { healthOfPing, settlePing } from "../settlement/settle-ping.ts";
 import { keepSignature, type KeptSignature } from "../signing/kept-signature.ts";
 import { signersAt } from "../signing/signers.ts";
@@ -72,37 +72,59 @@ async function decisionOf(context: DeliveryContext, work: Work, partner: Partner
   return decision;
 }
 
+/**
+ * Waits until the endpoint is validated and the rate that it granted permits an attempt. `held`: nothing may be sent;
+ * `done`: the process ends.
+ */
+async function readyPartner(
+  { validations, ending }: DeliveryContext,
+  work: Work,
+  lane: LaneControl,
+): Promise<{ readonly partner: Partner; readonly failure: FailureOutcome | undefined } | "done" | "held"> {
+  for (;;) {
+    const partner = lane.current(work);
+    if (partner === undefined) {
+      return "held";
+    }
+    const { failure, ...granted } = await validations.of(partner, partner.urlFor(work.delivery.type));
+    if ("perMinute" in granted && granted.perMinute !== undefined) {
+      await lane.throttle(granted.perMinute);
+    }
+    if (ending.aborted) {
+      return "done";
+    }
+    // The partner may have changed or paused meanwhile. Only another change causes another repeat.
+    if (lane.current(work) === partner) {
+      return { partner, failure };
+    }
+  }
+}
+
 async function attempt(context: DeliveryContext, work: Work, lane: LaneControl): Promise<"done" | "held"> {
   const { delivery } = work;
-  const partner = lane.current();
-  if (partner === undefined) {
-    return "held";
+  const ready = await readyPartner(context, work, lane);
+  if (ready === "held" || ready === "done") {
+    return ready;
   }
-  const validation = await context.validations.of(partner, partner.urlFor(delivery.type));
-  if (validation.failure === undefined && validation.perMinute !== undefined) {
-    await lane.throttle(validation.perMinute);
-  }
-  if (context.ending.aborted) {
-    return "done";
-  }
-  if (lane.current() !== partner) {
-    // The partner changed during the validation of its endpoint. Only another change causes another repeat.
-    return attempt(context, work, lane);
-  }
+  const { partner, failure } = ready;
   context.onStage("loaded", delivery.eventId);
   const span = context.spans.attempt(delivery, partner.label);
   const startedAtMs = context.now();
   const { outcome, signed } =
-    validation.failure === undefined
-      ? await send(context, work, partner, startedAtMs, span)
-      : { outcome: validation.failure, signed: undefined };
+    failure === undefined
+      ? await send(context, work, partner, lane, startedAtMs, span)
+      : { outcome: failure, signed: undefined };
   if (context.ending.aborted) {
     // The sender was closed during the attempt. The next worker of the message repeats it.
     return "done";
   }
+  if (outcome === undefined) {
+    // The partner changed or paused while the access token was fetched.
+    return attempt(context, work, lane);
+  }
   context.onStage("sent", delivery.eventId);
-  const { settlement, health } = settledBy(context, outcome, partner, delivery);
-  lane.observe(health, outcome.timings.totalMs);
+  const { settlement, effect } = settledBy(context, outcome, partner, delivery);
+  lane.observe(effect, outcome.timings.totalMs, work);
   await conclude(
     context,
     work,
@@ -128,22 +150,26 @@ function settledBy(
   outcome: Outcome,
   { config }: Partner,
   delivery: DeliveryRecord,
-): { readonly settlement: Settlement; readonly health: Health } {
+): { readonly settlement: Settlement; readonly effect: Effect } {
+  const nowMs = now();
+  const pauseMs = requestedWaitMs(outcome, nowMs) ?? 0;
   if (isPing(delivery.type)) {
-    const settlement = settlePing(outcome, delivery, now());
-    return { settlement, health: healthOfPing(settlement) };
+    const settlement = settlePing(outcome, delivery, nowMs);
+    return { settlement, effect: { health: healthOfPing(settlement), pauseMs } };
   }
-  const settlement = settle(outcome, config.retry, delivery, now(), random);
-  return { settlement, health: healthOf(outcome, settlement) };
+  const settlement = settle(outcome, config.retry, delivery, nowMs, random);
+  return { settlement, effect: { health: healthOf(outcome, settlement), pauseMs } };
 }
 
+/** The outcome is undefined when nothing was sent, because the partner changed or paused meanwhile. */
 async function send(
   context: DeliveryContext,
   work: Work,
   partner: Partner,
+  lane: LaneControl,
   sentAtMs: number,
   span: AttemptSpan,
-): Promise<{ readonly outcome: Outcome; readonly signed: KeptSignature }> {
+): Promise<{ readonly outcome: Outcome | undefined; readonly signed: KeptSignature }> {
   const { delivery, message } = work;
   const { endpoint, signing, networks } = partner.config;
   const keys = signersAt(partner.signers, signing.sideBySide === true, sentAtMs);
@@ -167,14 +193,9 @@ async function send(
     ...(endpoint.verification === undefined ? {} : { requestOrigin: context.installation }),
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
   });
-  const outcome = await sendAuthorized(context, partner, {
-    url,
-    headers,
-    body,
-    timeoutMs: endpoint.timeoutMs,
-    networks,
-  });
-  span.sent(url, outcome);
+  const request = { url, headers, body, timeoutMs: endpoint.timeoutMs, networks };
+  const outcome = await sendAuthorized(context, partner, request, () => lane.current(work) === partner);
+  if (outcome !== undefined) span.sent(url, outcome);
   return { outcome, signed: keepSignature(signing.scheme, keys, url, headers) };
 }
 

@@ -3,7 +3,7 @@ import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
-import type { Health } from "../settlement/circuit-breaker.ts";
+import type { Effect } from "../settlement/circuit-breaker.ts";
 import type { EndpointValidations } from "../authorization/endpoint-validation.ts";
 import type { Tokens } from "../authorization/access-tokens.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
@@ -15,6 +15,7 @@ import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 import type { Sender } from "../sending/send.ts";
 import type { Settlement } from "../settlement/settle.ts";
+import type { PartnerHolds } from "./partner-holds.ts";
 import type { RedeliveryCheck } from "./redelivery-check.ts";
 
 /**
@@ -37,6 +38,7 @@ export interface DeliveryContext {
   readonly attempts: AttemptsStream;
   readonly deadLetters: DeadLettersStream;
   readonly disabled: DisabledPartners;
+  readonly holds: PartnerHolds;
   readonly sender: Sender;
   readonly tokens: Tokens;
   readonly validations: EndpointValidations;
@@ -89,16 +91,19 @@ export type AttemptDirectly = (delivery: DeliveryRecord, body: Uint8Array) => Pr
 
 /** Control of the pulls of a partner's messages. */
 export interface LaneControl {
-  /** The current version of the partner, which may differ from the one at the pull; undefined: nothing may be sent. */
-  current(): Partner | undefined;
+  /**
+   * The current version of the partner, which may differ from the one at the pull; undefined: nothing may be sent for
+   * this work.
+   */
+  current(work: object): Partner | undefined;
   /** Ensures the consumer of retries. */
   prepareRetries(): Promise<void>;
   /** Stops the pulls of this partner until its specification differs from `partner`. */
   disable(partner: Partner): void;
   /** Resolves when the rate that the endpoint granted permits an attempt; deliveries per minute. */
   throttle(perMinute: number): Promise<void>;
-  /** Takes the health of the partner after an attempt, and the milliseconds that the attempt took. */
-  observe(health: Health, tookMs: number): void;
+  /** Takes what an attempt showed about the partner, and the milliseconds that it took. */
+  observe(effect: Effect, tookMs: number, work: object): void;
   /** Reports that a dead letter is refused, or stored at last. Pulls stop while one is refused. */
   block(isBlocked: boolean): void;
 }

@@ -1,16 +1,23 @@
 // Live state: what the pod that owns the lane of a partner knows about it now. Other pods ask it.
-import type { BreakerState } from "../settlement/circuit-breaker.ts";
+import { causeOf, openCauses, type BreakerState, type OpenCause } from "../settlement/circuit-breaker.ts";
 import type { PartnerFigure } from "./partner-figures.ts";
 
-/** `half_open`: the next attempt probes the partner, or a probe is under way. */
-export const breakerNames = ["closed", "open", "half_open"] as const;
+/** Names that pods send each other; earlier versions know no others. */
+const sentNames = ["closed", "open", "half_open"] as const;
+/**
+ * `half_open`: the next attempt probes the partner, or a probe is under way. `rate_limited`: a `Retry-After` of the
+ * partner has not passed.
+ */
+export const breakerNames = [...sentNames, "rate_limited"] as const;
 type BreakerName = (typeof breakerNames)[number];
 
 /** What the owner of a partner answers. Its members are sent between pods; times are Unix milliseconds. */
 export interface LiveState {
-  readonly breaker: BreakerName;
+  readonly breaker: (typeof sentNames)[number];
   /** Time at which the breaker may be probed; null unless it is open. */
   readonly breakerUntilMs: number | null;
+  /** Why it is not closed; null when it is, or in messages of earlier versions. */
+  readonly cause: OpenCause | null;
   /** Null when the owner has not counted it. */
   readonly backlog: number | null;
   /** Deliveries that the owner has pulled and not settled. */
@@ -53,22 +60,24 @@ export function liveStateOf(
   };
 }
 
-function breakerAt(state: BreakerState, nowMs: number): Pick<LiveState, "breaker" | "breakerUntilMs"> {
-  if (state.kind === "closed") return { breaker: "closed", breakerUntilMs: null };
+function breakerAt(state: BreakerState, nowMs: number): Pick<LiveState, "breaker" | "breakerUntilMs" | "cause"> {
+  const cause = causeOf(state) ?? null;
+  if (state.kind === "closed") return { breaker: "closed", breakerUntilMs: null, cause };
   return state.kind === "open" && state.untilMs > nowMs
-    ? { breaker: "open", breakerUntilMs: state.untilMs }
-    : { breaker: "half_open", breakerUntilMs: null };
+    ? { breaker: "open", breakerUntilMs: state.untilMs, cause }
+    : { breaker: "half_open", breakerUntilMs: null, cause };
 }
 
 /** Parses the answer of a pod; undefined for that of a pod that does not own the lane, or of another version. */
 export function parseLiveState(message: unknown): LiveState | undefined {
   if (typeof message !== "object" || message === null) return undefined;
-  const { breaker, breakerUntilMs, backlog, inFlight, oldestDueAtMs, asOfMs } = message as Partial<LiveState>;
-  const name = breakerNames.find((one) => one === breaker);
+  const { breaker, breakerUntilMs, cause, backlog, inFlight, oldestDueAtMs, asOfMs } = message as Partial<LiveState>;
+  const name = sentNames.find((one) => one === breaker);
   if (name === undefined || !isCount(inFlight) || !isTime(asOfMs)) return undefined;
   return {
     breaker: name,
     breakerUntilMs: isTime(breakerUntilMs) ? breakerUntilMs : null,
+    cause: openCauses.find((one) => one === cause) ?? null,
     backlog: isCount(backlog) ? backlog : null,
     inFlight,
     oldestDueAtMs: isTime(oldestDueAtMs) ? oldestDueAtMs : null,
@@ -92,7 +101,7 @@ export function liveViewOf(state: LiveState | undefined, isKnown: boolean, nowMs
     hidden: false,
     as_of: iso(state.asOfMs),
     age_seconds: Math.max(0, Math.round(nowMs - state.asOfMs)) / secondMs,
-    breaker: state.breaker,
+    breaker: state.breaker === "open" && state.cause === "rate_limited" ? "rate_limited" : state.breaker,
     breaker_until: iso(state.breakerUntilMs),
     backlog: state.backlog,
     in_flight: state.inFlight,

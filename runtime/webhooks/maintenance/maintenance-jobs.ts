@@ -120,8 +120,8 @@ function partnersJob({ context, nats, layout, running, settings }: MaintenanceDe
     running: (keys) => running.among(keys),
     end: async (entry) => {
       const isGone = await end(entry);
-      const { promotedPartners, fullPartners, disabledPartners } = layout.buckets;
-      const marks = isGone ? [promotedPartners, fullPartners, disabledPartners] : [];
+      const { promotedPartners, pausedPartners, fullPartners, disabledPartners } = layout.buckets;
+      const marks = isGone ? [promotedPartners, pausedPartners, fullPartners, disabledPartners] : [];
       await Promise.all(marks.map((bucket) => createBucket(nats, bucket).drop(entry.token)));
       return isGone;
     },

@@ -45,7 +45,13 @@ export type RecordedOutcome =
       readonly body: string;
       readonly bodyTruncated: boolean;
     }
-  | { readonly kind: "failure"; readonly reason: FailureReason; readonly detail: string };
+  | {
+      readonly kind: "failure";
+      readonly reason: FailureReason;
+      readonly detail: string;
+      /** As in the outcome. Absent in records of earlier versions. */
+      readonly retryAfterMs?: number;
+    };
 
 /** An attempt, or the end of a delivery without one. */
 interface RecordableAttempt {
@@ -113,7 +119,9 @@ export function attemptRecord({
 
 function recordedOutcome(outcome: Outcome): RecordedOutcome {
   if (outcome.kind === "failure") {
-    return { kind: "failure", reason: outcome.reason, detail: outcome.detail.slice(0, bodyCharactersMax) };
+    const { reason, detail, retryAfterMs } = outcome;
+    const retryAfter = retryAfterMs === undefined ? {} : { retryAfterMs };
+    return { kind: "failure", reason, detail: detail.slice(0, bodyCharactersMax), ...retryAfter };
   }
   const { status, headers, body, bodyTruncated } = outcome;
   const charactersMax = status >= 200 && status <= 299 ? successBodyCharactersMax : bodyCharactersMax;

@@ -3,24 +3,52 @@ import type { Outcome } from "./outcome.ts";
 import type { Settlement } from "./settle.ts";
 import { settlementRow } from "./settlement-table.ts";
 
+/** Why deliveries to a partner pause: it failed too often in a row, or a `Retry-After` of it has not passed. */
+export const openCauses = ["failures", "rate_limited"] as const;
+export type OpenCause = (typeof openCauses)[number];
+
+/** Deliveries pause until a time. */
+export interface OpenBreaker {
+  readonly kind: "open";
+  readonly cause: OpenCause;
+  /** Start of the pause, probes included. Unix milliseconds by JetStream's clock. */
+  readonly sinceMs: number;
+  /** Unix milliseconds by JetStream's clock. */
+  readonly untilMs: number;
+  /** Length of the pause. */
+  readonly restMs: number;
+  /** Failures in a row. */
+  readonly failures: number;
+}
+
 /**
  * State of a partner's circuit breaker; `closed` lets deliveries pass.
  *
  * ```
  * closed ── failures in a row ──► open ── time ──► probing ── success ──► closed
- *                                  ▲                  │
- *                                  └── failure, time doubled
+ *    │                             ▲ ▲                │
+ *    └──── 429 with Retry-After ───┘ └── failure, time doubled; Retry-After
  * ```
  */
 export type BreakerState =
   | { readonly kind: "closed"; readonly failures: number }
-  | { readonly kind: "open"; readonly untilMs: number; readonly restMs: number }
-  | { readonly kind: "probing"; readonly restMs: number };
+  | OpenBreaker
+  | (Omit<OpenBreaker, "kind" | "untilMs"> & { readonly kind: "probing" });
 
 /** Effect of an attempt on the partner's breaker: `unknown` has none. */
 export type Health = "healthy" | "failing" | "unknown";
 
+/** What an attempt showed about its partner. */
+export interface Effect {
+  readonly health: Health;
+  /** Milliseconds for which the partner requested no deliveries. @default 0 */
+  readonly pauseMs?: number;
+}
+
 export const closedBreaker: BreakerState = { kind: "closed", failures: 0 };
+
+/** Bounds for a partner whose circuit breaker is off: failures never pause deliveries, a `Retry-After` still does. */
+const policyWithoutBreaker: CircuitBreakerConfig = { failures: Infinity, openMs: 30_000, maxOpenMs: 600_000 };
 
 const tooManyRequestsStatus = 429;
 
@@ -38,46 +66,113 @@ export function healthOf(outcome: Outcome, settlement: Settlement): Health {
   return settlementRow(settlement).health;
 }
 
-/** The state after an attempt. Attempts that were in flight when the breaker opened do not change it. */
+/**
+ * The state after an attempt. Attempts that were in flight when the breaker opened do not close it, but may prolong the
+ * pause. A pause that a partner requests lasts for `maxOpenMs` at most.
+ *
+ * @param policy undefined when the circuit breaker of the partner is off
+ */
 export function afterAttempt(
   state: BreakerState,
-  health: Health,
-  policy: CircuitBreakerConfig,
+  effect: Effect,
+  policy: CircuitBreakerConfig | undefined,
   nowMs: number,
 ): BreakerState {
+  const bounds = policy ?? policyWithoutBreaker;
+  const { health } = effect;
+  const pauseMs = Math.min(effect.pauseMs ?? 0, bounds.maxOpenMs);
+  const step = { health, pauseMs, bounds, nowMs };
   switch (state.kind) {
     case "closed":
-      return afterClosed(state.failures, health, policy, nowMs);
+      return afterClosed(state.failures, step);
     case "open":
-      return state;
+      return afterOpen(state, step);
     case "probing":
-      return afterProbe(state.restMs, health, policy, nowMs);
+      return afterProbe(state, step);
     default:
       throw new Error(`unknown state ${String(state satisfies never)}`);
   }
 }
 
-function afterClosed(failures: number, health: Health, policy: CircuitBreakerConfig, nowMs: number): BreakerState {
-  if (health === "unknown") {
-    return { kind: "closed", failures };
-  }
+interface Step extends Required<Effect> {
+  readonly bounds: CircuitBreakerConfig;
+  readonly nowMs: number;
+}
+
+function afterClosed(failuresBefore: number, step: Step): BreakerState {
+  const { health, pauseMs, bounds, nowMs } = step;
   if (health === "healthy") {
     return closedBreaker;
   }
-  return failures + 1 < policy.failures
-    ? { kind: "closed", failures: failures + 1 }
-    : { kind: "open", untilMs: nowMs + policy.openMs, restMs: policy.openMs };
+  const failures = failuresBefore + (health === "failing" ? 1 : 0);
+  if (failures >= bounds.failures) {
+    return openedByFailures(failures, bounds.openMs, nowMs, step);
+  }
+  return pauseMs > 0 ? rateLimited(failures, nowMs, step) : { kind: "closed", failures };
 }
 
-function afterProbe(restMs: number, health: Health, policy: CircuitBreakerConfig, nowMs: number): BreakerState {
+function afterOpen(state: OpenBreaker, step: Step): BreakerState {
+  const { health, pauseMs, bounds, nowMs } = step;
+  const failures = state.failures + (health === "failing" ? 1 : 0);
+  if (state.cause === "rate_limited" && failures >= bounds.failures) {
+    return openedByFailures(failures, bounds.openMs, nowMs, step);
+  }
+  const untilMs = Math.max(state.untilMs, nowMs + pauseMs);
+  const isSame = untilMs === state.untilMs && (state.cause === "failures" || failures === state.failures);
+  return isSame ? state : { ...state, untilMs, failures };
+}
+
+function afterProbe(state: Extract<BreakerState, { kind: "probing" }>, step: Step): BreakerState {
+  const { health, pauseMs, nowMs } = step;
+  const { cause, sinceMs, restMs } = state;
   if (health === "healthy") {
     return closedBreaker;
   }
-  const nextMs = health === "failing" ? Math.min(restMs * 2, policy.maxOpenMs) : restMs;
-  return { kind: "open", untilMs: nowMs + nextMs, restMs: nextMs };
+  if (health === "failing") {
+    return afterFailedProbe(state, step);
+  }
+  if (pauseMs > 0) {
+    return rateLimited(state.failures, cause === "failures" ? nowMs : sinceMs, step);
+  }
+  return { ...state, kind: "open", untilMs: nowMs + restMs };
 }
 
-/** The state in a pod that takes over a partner whose consumers are paused. */
-export function takenOver(untilMs: number, policy: CircuitBreakerConfig): BreakerState {
-  return { kind: "open", untilMs, restMs: policy.openMs };
+function afterFailedProbe(state: Extract<BreakerState, { kind: "probing" }>, step: Step): BreakerState {
+  const { pauseMs, bounds, nowMs } = step;
+  const failures = state.failures + 1;
+  if (state.cause === "failures") {
+    return openedByFailures(failures, Math.min(state.restMs * 2, bounds.maxOpenMs), state.sinceMs, step);
+  }
+  if (pauseMs > 0 && failures < bounds.failures) {
+    return rateLimited(failures, state.sinceMs, step);
+  }
+  // Without a circuit breaker, a failed probe only ends the pause that the partner requested.
+  const isOff = bounds === policyWithoutBreaker;
+  return isOff ? { kind: "closed", failures } : openedByFailures(failures, bounds.openMs, nowMs, step);
+}
+
+function openedByFailures(failures: number, restMs: number, sinceMs: number, { pauseMs, nowMs }: Step): OpenBreaker {
+  const untilMs = nowMs + Math.max(restMs, pauseMs);
+  return { kind: "open", cause: "failures", sinceMs, untilMs, restMs, failures };
+}
+
+function rateLimited(failures: number, sinceMs: number, { pauseMs, nowMs }: Step): OpenBreaker {
+  return { kind: "open", cause: "rate_limited", sinceMs, untilMs: nowMs + pauseMs, restMs: pauseMs, failures };
+}
+
+/** Why deliveries pause, probes included; undefined when they do not. */
+export function causeOf(state: BreakerState): OpenCause | undefined {
+  return state.kind === "closed" ? undefined : state.cause;
+}
+
+/** The state in a pod that takes over a partner whose consumers are paused and whose pause is not stored. */
+export function takenOver(untilMs: number, policy: CircuitBreakerConfig, nowMs: number): OpenBreaker {
+  const { openMs, failures } = policy;
+  return { kind: "open", cause: "failures", sinceMs: nowMs, untilMs, restMs: openMs, failures };
+}
+
+/** A pause that ends within the bounds of a specification. */
+export function boundedPause(state: OpenBreaker, policy: CircuitBreakerConfig | undefined, nowMs: number): OpenBreaker {
+  const { maxOpenMs } = policy ?? policyWithoutBreaker;
+  return { ...state, untilMs: Math.min(state.untilMs, nowMs + maxOpenMs) };
 }

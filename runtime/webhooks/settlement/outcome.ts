@@ -74,6 +74,8 @@ export interface FailureOutcome {
   /** For the log: an error code and its subject. Never a secret. */
   readonly detail: string;
   readonly timings: AttemptTimings;
+  /** `Retry-After` of the response to the request for a token or for consent. @default none */
+  readonly retryAfterMs?: number;
 }
 
 /** Outcome of one attempt. */

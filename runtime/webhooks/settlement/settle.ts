@@ -1,6 +1,6 @@
 // Settlement: outcome of an attempt, its settlement, retry schedule and circuit breaker. It does no I/O.
 import type { RetryConfig } from "../../../crds/config.ts";
-import { outcomeCode, type Outcome, type OutcomeCode } from "./outcome.ts";
+import { outcomeCode, type FailureOutcome, type Outcome, type OutcomeCode } from "./outcome.ts";
 import { retryAfterMs } from "./retry-after.ts";
 import { lastAttemptAtMs, longestStepMs, scheduledWaitMs, withJitter } from "./retry-schedule.ts";
 
@@ -89,8 +89,16 @@ function retryOrDead(
   return { kind: "retry", atMs, reason };
 }
 
-/** Undefined without a `Retry-After` that counts. */
-function requestedWaitMs(outcome: Outcome, nowMs: number): number | undefined {
-  const isThrottling = outcome.kind === "response" && throttlingStatuses.has(outcome.status);
-  return isThrottling ? retryAfterMs(outcome.headers, nowMs) : undefined;
+/** The `Retry-After` of another response on which an attempt depends, for the failure of the attempt. */
+export function retryAfterOf(outcome: Outcome, nowMs: number): Pick<FailureOutcome, "retryAfterMs"> {
+  const retryAfter = requestedWaitMs(outcome, nowMs);
+  return retryAfter === undefined ? {} : { retryAfterMs: retryAfter };
+}
+
+/** Milliseconds for which the response requests no further request; undefined without a `Retry-After` that counts. */
+export function requestedWaitMs(outcome: Outcome, nowMs: number): number | undefined {
+  if (outcome.kind === "failure") {
+    return outcome.retryAfterMs;
+  }
+  return throttlingStatuses.has(outcome.status) ? retryAfterMs(outcome.headers, nowMs) : undefined;
 }

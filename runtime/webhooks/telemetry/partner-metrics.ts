@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { HeldReason, PartnerConfig } from "../../../crds/config.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
+import { openCauses, type OpenCause } from "../settlement/circuit-breaker.ts";
 import type { Outcome } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
@@ -15,8 +16,8 @@ export interface PartnerMetrics {
   oldestDue(partner: string | undefined, seconds: number): void;
   /** Deliveries that are due or in flight: all, and by partner. A partner that is not listed has none. */
   backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
-  /** Whether the circuit breaker of the partner is open. */
-  breakerOpen(partner: string, isOpen: boolean): void;
+  /** Why deliveries to the partner pause; undefined when its circuit breaker is closed. */
+  paused(partner: string, cause: OpenCause | undefined): void;
   /** Counts held partners, and partners whose last good version is applied. */
   configured(partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]): void;
 }
@@ -31,10 +32,10 @@ const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satis
 
 /** Registers the metrics in `registry`. */
 export function createPartnerMetrics(registry: Registry): PartnerMetrics {
-  const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, openBreakers, held, lastGood } =
+  const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, pauses, held, lastGood } =
     registerMetrics(registry);
   const label = boundedLabels(labelledPartnersMax);
-  const open = new Set<string>();
+  const pausedBy: Readonly<Record<OpenCause, Set<string>>> = { failures: new Set(), rate_limited: new Set() };
   const othersDue = new Map<string, number>();
   return {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
@@ -55,10 +56,13 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
       dueOf.reset();
       byPartner.forEach(([partner, count]) => dueOf.inc({ partner: label(partner) }, count));
     },
-    breakerOpen: (partner, isOpen) => {
-      if (open.has(partner) !== isOpen) {
-        open[isOpen ? "add" : "delete"](partner);
-        openBreakers.inc({ partner: label(partner) }, isOpen ? 1 : -1);
+    paused: (partner, cause) => {
+      for (const one of openCauses) {
+        const isPaused = one === cause;
+        if (pausedBy[one].has(partner) !== isPaused) {
+          pausedBy[one][isPaused ? "add" : "delete"](partner);
+          pauses[one].inc({ partner: label(partner) }, isPaused ? 1 : -1);
+        }
       }
     },
     configured: (partners) => {
@@ -130,6 +134,14 @@ function registerMetrics(registry: Registry) {
     ),
     labelNames: ["partner"] as const,
   });
+  const rateLimited = new Gauge({
+    ...named(
+      "partner_rate_limited",
+      "1 while a Retry-After of the partner pauses its deliveries; for other, the number of such partners.",
+    ),
+    labelNames: ["partner"] as const,
+  });
+  const pauses = { failures: openBreakers, rate_limited: rateLimited } as const;
   const held = new Gauge({
     ...named(
       "held_partners",
@@ -142,7 +154,7 @@ function registerMetrics(registry: Registry) {
     ...named("last_good_partners", "Partners that use their last good version because a reference cannot be read."),
     aggregator: "max",
   });
-  return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, openBreakers, held, lastGood };
+  return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, pauses, held, lastGood };
 }
 
 /** Returns the first `countMax` names unchanged and one label for all others. */

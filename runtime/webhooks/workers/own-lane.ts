@@ -2,7 +2,7 @@ import type { LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext, LaneControl, Work } from "../delivery/delivery-context.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
-import type { BreakerState, Health } from "../settlement/circuit-breaker.ts";
+import { causeOf, type BreakerState, type Effect, type OpenCause } from "../settlement/circuit-breaker.ts";
 import { DirectAttempts } from "./direct-attempts.ts";
 import { createDirectWork } from "./direct-work.ts";
 import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
@@ -35,7 +35,13 @@ export class OwnLane implements LanePolicy, LaneControl {
   /** Specification that answered 410 here; other pods read the stored mark. */
   #disabledDigest: string | undefined;
   #waitsForTokens = false;
+  /** Identifies the ownership of the lane by this pod; undefined while another pod owns it. */
+  #ownership: object | undefined;
+  /** The ownership for which the pause of the previous owner was read. */
+  #restored: object | undefined;
   #endProbeWait: () => void = () => undefined;
+  /** The pause that was logged last. */
+  #reported: OpenCause | undefined;
 
   constructor(context: DeliveryContext, partner: Partner, shared: SharedByWorkers) {
     this.#context = context;
@@ -44,6 +50,7 @@ export class OwnLane implements LanePolicy, LaneControl {
       now: context.now,
       clock: context.clock,
       onBreaker: (state) => this.#onBreaker(state),
+      onPause: (state) => this.#ownership && context.holds.keep(this.#partner, state),
     });
     this.#shared = shared;
     this.#direct = new DirectAttempts({ clock: context.clock, shared, onTakenOver: () => this.worker.reconcile() });
@@ -76,6 +83,10 @@ export class OwnLane implements LanePolicy, LaneControl {
     if (isOther) {
       this.#limiter.use(partner);
     }
+    if (isOwner !== (this.#ownership !== undefined)) {
+      this.#ownership = isOwner ? {} : undefined;
+      if (!isOwner) this.#limiter.forget();
+    }
     if (isOther && this.worker.isPulling === isPulling) {
       this.worker.reconcile();
     }
@@ -93,9 +104,9 @@ export class OwnLane implements LanePolicy, LaneControl {
     return this.#limiter.throttle(perMinute);
   }
 
-  observe(health: Health, tookMs: number): void {
-    this.#direct.observe(health, tookMs);
-    this.#limiter.observe(health);
+  observe(effect: Effect, tookMs: number, work: object): void {
+    this.#direct.observe(effect.health, tookMs);
+    this.#limiter.observe(effect, work);
   }
 
   /**
@@ -106,8 +117,9 @@ export class OwnLane implements LanePolicy, LaneControl {
     return this.#mayAttemptDirectly() && this.#enterDirectly() ? this.#attemptDirectly(delivery, body) : undefined;
   }
 
-  current(): Partner | undefined {
-    return this.worker.isPulling && maySendTo(this.#partner, this.#context.now()) ? this.#partner : undefined;
+  current(work: object): Partner | undefined {
+    const mayBeSent = this.worker.isPulling && this.#limiter.admits(work);
+    return mayBeSent && maySendTo(this.#partner, this.#context.now()) ? this.#partner : undefined;
   }
 
   async prepareRetries(): Promise<void> {
@@ -136,14 +148,11 @@ export class OwnLane implements LanePolicy, LaneControl {
     const { partnerMetrics } = this.#context;
     if (!this.worker.isPulling || this.#blocks > 0 || !(await this.#mayPull(partner))) {
       await this.#stopPulls();
-      partnerMetrics.breakerOpen(partner.label, false);
+      partnerMetrics.paused(partner.label, undefined);
       return;
     }
-    const pausedMs = await this.#consumers.findRetries(partner);
-    if (pausedMs > 0) {
-      this.#limiter.openUntil(this.#context.now() + pausedMs);
-    }
-    partnerMetrics.breakerOpen(partner.label, !this.#isClosed());
+    await this.#takeOver();
+    partnerMetrics.paused(partner.label, causeOf(this.#limiter.breaker));
     const { queues } = this.#consumers;
     if (!(await this.#pauseWhileOpen(partner, queues))) {
       await this.#pull(partner, queues);
@@ -173,7 +182,7 @@ export class OwnLane implements LanePolicy, LaneControl {
   }
 
   async handle(work: Work): Promise<void> {
-    if (!(await this.#limiter.enter()) || !(await this.#attempt(work))) {
+    if (!(await this.#limiter.enter(work)) || !(await this.#attempt(work))) {
       // The pulls end first. Otherwise the server would deliver the released message again at once.
       await this.worker.reconciled;
       // JetStream hands a released message to the next owner beyond its limit, which does not count direct attempts.
@@ -191,7 +200,7 @@ export class OwnLane implements LanePolicy, LaneControl {
       this.worker.reconcile();
       return false;
     } finally {
-      this.#limiter.leave();
+      this.#limiter.leave(work);
     }
   }
 
@@ -225,8 +234,31 @@ export class OwnLane implements LanePolicy, LaneControl {
       if (!ending.aborted) log.error({ err: error, eventId, tenant, ...this.logFields }, "attempt failed");
       return false;
     } finally {
-      this.#limiter.leave();
+      this.#limiter.leave(work);
     }
+  }
+
+  /** Reads the consumers, and once for each ownership the pause of the previous owner. */
+  async #takeOver(): Promise<void> {
+    const ownership = this.#ownership;
+    const partner = this.#partner;
+    const isNew = ownership !== this.#restored;
+    const [pausedMs, pause] = await Promise.all([
+      this.#consumers.findRetries(partner),
+      isNew ? this.#context.holds.read(partner) : undefined,
+    ]);
+    if (ownership !== this.#ownership || (isNew && partner !== this.#partner)) {
+      // An edit meanwhile may have ended the pause that was read.
+      await this.#takeOver();
+      return;
+    }
+    if (pause !== undefined) {
+      this.#limiter.restore(pause);
+    } else if (pausedMs > 0) {
+      // An earlier version paused the consumers and stored nothing.
+      this.#limiter.openUntil(this.#context.now() + pausedMs);
+    }
+    this.#restored = ownership;
   }
 
   /** True while the breaker is open: the pulls have ended and the consumers are paused until it may be probed. */
@@ -262,15 +294,26 @@ export class OwnLane implements LanePolicy, LaneControl {
   }
 
   #onBreaker(state: BreakerState): void {
+    this.#report(state);
+    this.worker.reconcile();
+  }
+
+  /** Reports a breaker that opened or closed. A pause that the partner requests again is reported once. */
+  #report(state: BreakerState): void {
     const { log, onBreakerOpen } = this.#context;
     const partner = this.#partner.label;
-    if (state.kind === "open") {
+    const before = this.#reported;
+    this.#reported = causeOf(state);
+    if (state.kind === "open" && state.cause === "failures") {
       void onBreakerOpen(this.#partner, state.restMs);
       log.warn({ partner, restMs: state.restMs }, "circuit breaker of the partner opened");
-    } else {
+    } else if (state.kind === "open" && before !== "rate_limited") {
+      log.info({ partner, restMs: state.restMs }, "deliveries paused by a Retry-After of the partner");
+    } else if (state.kind === "closed" && before === "rate_limited") {
+      log.info({ partner }, "deliveries to the partner resumed after its Retry-After");
+    } else if (state.kind === "closed") {
       log.warn({ partner }, "circuit breaker of the partner closed");
     }
-    this.worker.reconcile();
   }
 
   async #mayPull(partner: Partner): Promise<boolean> {

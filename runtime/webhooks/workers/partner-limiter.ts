@@ -1,10 +1,13 @@
 import { pause, type Clock } from "../../bounds/clock.ts";
 import {
   afterAttempt,
+  boundedPause,
+  causeOf,
   closedBreaker,
   takenOver,
   type BreakerState,
-  type Health,
+  type Effect,
+  type OpenBreaker,
 } from "../settlement/circuit-breaker.ts";
 import type { Partner } from "../partners/partner.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -17,6 +20,8 @@ interface PartnerLimiterDeps {
   readonly clock: Clock;
   /** Called after the breaker opened or closed. */
   readonly onBreaker: (state: BreakerState) => void;
+  /** Called after every change of a pause that other pods must know. @default nothing */
+  readonly onPause?: (state: BreakerState) => void;
 }
 
 const secondsPerMinute = 60;
@@ -33,6 +38,8 @@ export class PartnerLimiter {
   /** The rate that the endpoint granted in its validation. */
   #granted: { readonly perMinute: number; readonly rate: RateLimiter } | undefined;
   #breaker: BreakerState = closedBreaker;
+  /** The attempt that probes the partner; undefined when none does. */
+  #probe: object | undefined;
   /** Callers that wait for the outcome of the probe. */
   #waiting: (() => void)[] = [];
 
@@ -50,6 +57,7 @@ export class PartnerLimiter {
   /** Applies the limits of this specification from now on. */
   use(partner: Partner): void {
     const isOtherSpec = partner.config.specDigest !== this.#partner.config.specDigest;
+    const isOtherUrl = partner.config.endpoint.url !== this.#partner.config.endpoint.url;
     this.#partner = partner;
     const { maxInFlight, rate } = partner.config.delivery;
     this.#semaphore.resize(maxInFlight);
@@ -64,9 +72,8 @@ export class PartnerLimiter {
     if (isOtherSpec) {
       this.#granted = undefined;
     }
-    // A changed specification may have repaired the partner.
-    if (this.#breaker.kind !== "closed" && (isOtherSpec || partner.config.circuitBreaker === undefined)) {
-      this.#become(closedBreaker);
+    if (isOtherSpec && this.#breaker.kind !== "closed") {
+      this.#edited(isOtherUrl);
     }
   }
 
@@ -74,8 +81,22 @@ export class PartnerLimiter {
   openUntil(untilMs: number): void {
     const policy = this.#partner.config.circuitBreaker;
     if (policy !== undefined && this.#breaker.kind === "closed") {
-      this.#breaker = takenOver(untilMs, policy);
+      this.#breaker = takenOver(untilMs, policy, this.#deps.now());
     }
+  }
+
+  /** Takes over the pause that the previous owner stored. */
+  restore(state: OpenBreaker): void {
+    if (this.#breaker.kind === "closed") {
+      this.#breaker = boundedPause(state, this.#partner.config.circuitBreaker, this.#deps.now());
+    }
+  }
+
+  /** Closes the breaker without a report, because another pod owns the lane. */
+  forget(): void {
+    this.#probe = undefined;
+    this.#breaker = closedBreaker;
+    this.#wake();
   }
 
   /** Attempts that rate and breaker allow now; undefined without a limit. */
@@ -97,25 +118,30 @@ export class PartnerLimiter {
   /**
    * Resolves with true when the caller may make its attempt, and must {@link leave} afterwards; with false when the
    * breaker is open. Then nothing is to be left.
+   *
+   * @param by identifies the attempt
    */
-  async enter(): Promise<boolean> {
+  async enter(by: object = this): Promise<boolean> {
     for (;;) {
       await this.#semaphore.acquire();
       if (this.#breaker.kind === "closed") {
         await this.#wait(this.#rate?.take(this.#deps.clock.nowMs()) ?? 0);
-        return true;
       }
-      const { kind, restMs } = this.#breaker;
-      if (kind === "open" && !this.#isOpen()) {
-        this.#breaker = { kind: "probing", restMs };
+      // The breaker may have opened while the attempt waited for its token.
+      if (this.#isClosed() || this.#mayProbe(by)) {
         return true;
       }
       this.#semaphore.release();
-      if (kind === "open") {
+      if (this.#breaker.kind === "open") {
         return false;
       }
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
+  }
+
+  /** True while an attempt that has entered may still send its request. */
+  admits(by: object): boolean {
+    return this.#isClosed() || (this.#breaker.kind === "probing" && this.#probe === by);
   }
 
   /**
@@ -137,33 +163,72 @@ export class PartnerLimiter {
     await this.#wait(this.#granted.rate.take(nowMs));
   }
 
-  leave(): void {
+  leave(by: object = this): void {
     this.#semaphore.release();
-    if (this.#breaker.kind === "probing") {
+    if (this.#breaker.kind === "probing" && this.#probe === by) {
       // The probe ended without an attempt, for example because its delivery had been settled before.
-      this.#breaker = { kind: "open", untilMs: this.#deps.now(), restMs: this.#breaker.restMs };
+      this.#probe = undefined;
+      this.#breaker = { ...this.#breaker, kind: "open", untilMs: this.#deps.now() };
       this.#wake();
     }
   }
 
   /** Counts the effect of an ended attempt on the breaker. */
-  observe(health: Health): void {
-    const policy = this.#partner.config.circuitBreaker;
-    if (policy === undefined) {
+  observe(effect: Effect, by: object = this): void {
+    const before = this.#breaker;
+    const state = this.#stateFor(effect, by);
+    if (state === undefined) {
       return;
     }
-    const next = afterAttempt(this.#breaker, health, policy, this.#deps.now());
-    const isOther = next.kind !== this.#breaker.kind;
-    this.#breaker = next;
-    if (isOther) {
+    const next = afterAttempt(state, effect, this.#partner.config.circuitBreaker, this.#deps.now());
+    if (next.kind !== before.kind || causeOf(next) !== causeOf(before)) {
       this.#become(next);
+      return;
+    }
+    this.#breaker = next;
+    if (next.kind === "open" && next !== before) this.#deps.onPause?.(next);
+  }
+
+  /** The state that an attempt affects. One from before the pause may prolong it. */
+  #stateFor({ pauseMs = 0 }: Effect, by: object): BreakerState | undefined {
+    const breaker = this.#breaker;
+    const isEarlier = breaker.kind === "probing" && this.#probe !== by;
+    if (!isEarlier) return breaker;
+    return pauseMs > 0 ? { ...breaker, kind: "open", untilMs: this.#deps.now() } : undefined;
+  }
+
+  /** A changed specification may have repaired the partner. An endpoint that requested a pause still has it. */
+  #edited(isOtherUrl: boolean): void {
+    const { circuitBreaker } = this.#partner.config;
+    if (isOtherUrl || causeOf(this.#breaker) !== "rate_limited") {
+      this.#become(closedBreaker);
+    } else if (this.#breaker.kind === "open") {
+      this.#become(boundedPause(this.#breaker, circuitBreaker, this.#deps.now()));
     }
   }
 
   #become(next: BreakerState): void {
     this.#breaker = next;
+    if (next.kind !== "probing") this.#probe = undefined;
     this.#wake();
+    this.#deps.onPause?.(next);
     this.#deps.onBreaker(next);
+  }
+
+  #isClosed(): boolean {
+    return this.#breaker.kind === "closed";
+  }
+
+  /** Makes the attempt the probe if the pause is over. */
+  #mayProbe(by: object): boolean {
+    const breaker = this.#breaker;
+    if (breaker.kind !== "open" || this.#isOpen()) {
+      return false;
+    }
+    const { untilMs: _untilMs, ...rest } = breaker;
+    this.#breaker = { ...rest, kind: "probing" };
+    this.#probe = by;
+    return true;
   }
 
   #wake(): void {

@@ -1,6 +1,6 @@
 import type { DeliveryContext, LaneControl } from "../delivery/delivery-context.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
-import type { Health } from "../settlement/circuit-breaker.ts";
+import { causeOf, type Effect } from "../settlement/circuit-breaker.ts";
 import { PartnerLimiter } from "./partner-limiter.ts";
 
 /** Why a delivery whose message is here cannot be attempted now. `open`: by the partner's circuit breaker. */
@@ -16,14 +16,22 @@ export class PartnerSession implements LaneControl {
   #blocks = 0;
   /** True for a specification with a stored mark; read once for each specification. */
   #disabled: { readonly digest: string; readonly isDisabled: Promise<boolean> } | undefined;
+  /** The read of the pause that the previous owner of the lane stored; once for each ownership. */
+  #restored: Promise<void> | undefined;
+  /** True while this pod owns the lane. */
+  #isOwned = true;
 
   /** @param find the partner as configured now; undefined when it is not in this lane any more */
   constructor(context: DeliveryContext, partner: Partner, find: () => Partner | undefined) {
     this.#context = context;
     this.#find = find;
     this.#partner = partner;
-    const onBreaker = (): void => this.resume();
-    this.limiter = new PartnerLimiter(partner, { now: context.now, clock: context.clock, onBreaker });
+    this.limiter = new PartnerLimiter(partner, {
+      now: context.now,
+      clock: context.clock,
+      onBreaker: () => this.#report(),
+      onPause: (state) => this.#isOwned && context.holds.keep(this.#partner, state),
+    });
   }
 
   get partner(): Partner {
@@ -37,19 +45,35 @@ export class PartnerSession implements LaneControl {
     }
   }
 
-  /** Reports the state of the circuit breaker, because this pod owns the lane. */
-  resume(): void {
-    this.#report(this.limiter.breaker.kind !== "closed");
+  /** Stores pauses from now on, because this pod owns the lane. */
+  own(): void {
+    this.#isOwned = true;
   }
 
-  /** Reports no open circuit breaker any more, because another pod owns the lane. */
+  /** Takes over the pause of the previous owner and reports it. A failed read is repeated. @throws Unanswered */
+  async restore(): Promise<void> {
+    this.#restored ??= this.#readPause();
+    const reading = this.#restored;
+    try {
+      await reading;
+    } catch (error) {
+      if (this.#restored === reading) this.#restored = undefined;
+      throw error;
+    }
+  }
+
+  /** Forgets the circuit breaker and reports none, because another pod owns the lane. */
   release(): void {
-    this.#report(false);
+    this.#isOwned = false;
+    this.#restored = undefined;
+    this.limiter.forget();
+    this.#report();
   }
 
-  current(): Partner | undefined {
+  current(work: object): Partner | undefined {
     const partner = this.#find();
-    return partner !== undefined && maySendTo(partner, this.#context.now()) ? partner : undefined;
+    const mayBeSent = partner !== undefined && maySendTo(partner, this.#context.now()) && this.limiter.admits(work);
+    return mayBeSent ? partner : undefined;
   }
 
   /** Undefined when the limits of the partner allow an attempt. */
@@ -64,6 +88,7 @@ export class PartnerSession implements LaneControl {
     if (await this.#isDisabled()) {
       return "disabled";
     }
+    await this.restore();
     return this.#limitReached();
   }
 
@@ -80,16 +105,29 @@ export class PartnerSession implements LaneControl {
     return this.limiter.throttle(perMinute);
   }
 
-  observe(health: Health): void {
-    this.limiter.observe(health);
+  observe(effect: Effect, _tookMs: number, work: object): void {
+    this.limiter.observe(effect, work);
   }
 
   block(isBlocked: boolean): void {
     this.#blocks += isBlocked ? 1 : -1;
   }
 
-  #report(isOpen: boolean): void {
-    this.#context.partnerMetrics.breakerOpen(this.#partner.label, isOpen);
+  async #readPause(): Promise<void> {
+    const partner = this.#partner;
+    const pause = await this.#context.holds.read(partner);
+    if (partner !== this.#partner) {
+      // An edit meanwhile may have ended the pause that was read.
+      return this.#readPause();
+    }
+    if (pause !== undefined && this.#restored !== undefined) {
+      this.limiter.restore(pause);
+      this.#report();
+    }
+  }
+
+  #report(): void {
+    this.#context.partnerMetrics.paused(this.#partner.label, causeOf(this.limiter.breaker));
   }
 
   #limitReached(): HoldReason | undefined {

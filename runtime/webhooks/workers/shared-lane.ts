@@ -63,7 +63,7 @@ class SharedLane implements LanePolicy {
       this.#sessions.forEach((session) => session.release());
       return;
     }
-    if (pulled.length === 0) this.#sessions.forEach((session) => session.resume());
+    if (pulled.length === 0) await this.#resumePaused();
     for (const queue of laneQueues.filter((one) => !pulled.includes(one))) {
       await this.ensureConsumer(queue);
       this.worker.startPulls([queue]);
@@ -116,21 +116,26 @@ class SharedLane implements LanePolicy {
       return;
     }
     try {
-      if (!(await session.limiter.enter())) {
+      if (!(await session.limiter.enter(work))) {
         await this.#hold(work, session, "open");
       } else if (!(await this.#attempt(work, session))) {
-        await this.#hold(work, session, "paused");
+        await this.#hold(work, session, session.limiter.breaker.kind === "closed" ? "paused" : "open");
       }
     } finally {
       places.release(partner.key);
     }
   }
 
+  /** False when nothing may be sent now. A message of a lane that another pod owns is released. */
   async #attempt(work: Work, session: PartnerSession): Promise<boolean> {
     try {
-      return await this.worker.attempt(work, session.partner, session);
+      if (this.worker.isPulling) {
+        return await this.worker.attempt(work, session.partner, session);
+      }
+      work.message.release();
+      return true;
     } finally {
-      session.limiter.leave();
+      session.limiter.leave(work);
     }
   }
 
@@ -138,12 +143,23 @@ class SharedLane implements LanePolicy {
   async #hold(work: Work, session: PartnerSession, reason: HoldReason): Promise<void> {
     const { context, promotions } = this.#deps;
     const { partner, limiter } = session;
+    // The next owner of the partner, in its new lane, reads the pause.
+    if (reason === "open") await context.holds.kept(partner.key);
     if (lasting.has(reason) && (await promotions.promote(partner.key))) {
       await moveToLane(context, work, { ...partner, lane: partner.key });
       return;
     }
     const waitMs = reason === "rate" || reason === "busy" ? deferMsMin + limiter.tokensInMs(1) : deferMs;
     await defer(context, work, partner, context.now() + waitMs * (1 + context.random()));
+  }
+
+  /** Takes over the pauses that the previous owner of the lane stored. */
+  async #resumePaused(): Promise<void> {
+    const { context, lane, partnerOf } = this.#deps;
+    this.#sessions.forEach((session) => session.own());
+    const partners = [...(await context.holds.keys())].map((key) => partnerOf(key));
+    const paused = partners.filter((partner) => partner !== undefined).filter((partner) => partner.lane === lane);
+    await Promise.all(paused.map((partner) => this.#sessionOf(partner).restore()));
   }
 
   #sessionOf(partner: Partner): PartnerSession {

@@ -3,6 +3,8 @@ import { createBucket, type Bucket } from "../../../runtime/nats/streams/buckets
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { startBackground, type BackgroundParts } from "../../../runtime/webhooks/maintenance/background-loops.ts";
 import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/delivery/backlog-limit.ts";
+import { createPartnerHolds } from "../../../runtime/webhooks/delivery/partner-holds.ts";
+import type { OpenBreaker } from "../../../runtime/webhooks/settlement/circuit-breaker.ts";
 import { createDisabledPartners } from "../../../runtime/webhooks/partners/disabled-partners.ts";
 import { LaneOwnership, podKey } from "../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createIdempotencyKeys } from "../../../runtime/webhooks/ingest/idempotency-keys.ts";
@@ -81,7 +83,17 @@ async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
     "known partner that is missed": missed,
     "promoted partner": promoted,
     "partner with a full backlog": nats.take(),
+    "pause of a partner": await pauseOf("failures"),
+    "pause by a Retry-After": await pauseOf("rate_limited"),
   };
+}
+
+async function pauseOf(cause: OpenBreaker["cause"]): Promise<string> {
+  const bucket = bucketWith(buckets.pausedPartners);
+  const holds = createPartnerHolds({ bucket, log, signal: new AbortController().signal });
+  holds.keep(own, { kind: "open", cause, sinceMs: 1, untilMs: 2, restMs: 3, failures: 4 });
+  await holds.kept(own.key);
+  return nats.take();
 }
 
 async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
@@ -167,6 +179,20 @@ test("what was written into buckets is read as it was meant", async () => {
     '"at":"2026-01-02T03:04:05.678Z"}';
   const disabled = createDisabledPartners(bucketWith(buckets.disabledPartners, { [own.key]: mark }));
   expect(await disabled.isDisabled(own)).toBe(true);
+  const pause = '{"cause":"failures","sinceMs":1,"untilMs":2,"restMs":3,"failures":4,"about":"spec-1"}';
+  const holdsIn = (text: string) => {
+    const bucket = bucketWith(buckets.pausedPartners, { [own.key]: text });
+    return createPartnerHolds({ bucket, log, signal: new AbortController().signal });
+  };
+  const open = { kind: "open", cause: "failures", sinceMs: 1, untilMs: 2, restMs: 3, failures: 4 };
+  expect(await holdsIn(pause).read(own)).toEqual(open);
+  for (const other of [
+    pause.replace("spec-1", "spec-2"),
+    pause.replace("failures", "boredom"),
+    "{",
+    '{"cause":"failures"}',
+  ])
+    expect(await holdsIn(other).read(own)).toBeUndefined();
   const missed = `{"token":"t-1","uid":"uid-1","label":"default/one","removedAtMs":${nowMs - 600_000}}`;
   const known = await readAll(bucketWith(buckets.partners, { "t-1": missed }));
   expect(JSON.stringify(registryChanges([], [...known.values()], nowMs, 600_000))).toBe(

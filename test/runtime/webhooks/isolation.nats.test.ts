@@ -8,7 +8,7 @@ import { startNatsServer, type NatsServerHandle } from "../../support/nats-serve
 import { stallMsMax, waitFor } from "../../support/wait.ts";
 import type { WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
 import { sendDirectly } from "./fault-fixture.ts";
 
 let server: NatsServerHandle;
@@ -127,6 +127,53 @@ describe.concurrent("a breaker", () => {
     // An edit says that somebody looked after the partner.
     other.engine.apply(configOf({ ...config, specDigest: "another", generation: 2 }));
     await waitFor(() => partner.received.length > before, { timeoutMs, what: "attempts after the edit" });
+  });
+});
+
+describe.concurrent("a Retry-After", () => {
+  const circuitBreaker = { failures: 20, openMs: 1_000, maxOpenMs: 60_000 };
+
+  test("pauses the partner, whose other events wait for one probe", async (context) => {
+    let isLimited = true;
+    const partner = await partnerServer(context, () =>
+      isLimited ? { status: 429, headers: { "Retry-After": "3" } } : { status: 200, delayMs: 50 },
+    );
+    const config = partnerConfig("one", partner.url, { circuitBreaker, delivery: { maxInFlight: 8 } });
+    const engine = await caseOf(context, configOf(config));
+    await Promise.all(idsOf(20).map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(async () => (await consumerOf(engine, "first", config.uid)).paused === true, {
+      timeoutMs,
+      what: "the pause",
+    });
+    isLimited = false;
+    await Promise.all(idsOf(10).map((id) => engine.ingest(eventBytes(`later-${id}`))));
+    const before = partner.received.length;
+    expect(before).toBeLessThanOrEqual(8);
+    await untilEmpty(engine, timeoutMs);
+    const [last, probe, next] = partner.received.slice(before - 1).map(({ atMs }) => atMs);
+    expect((probe ?? 0) - (last ?? 0)).toBeGreaterThanOrEqual(2_900);
+    expect((next ?? 0) - (probe ?? 0)).toBeGreaterThanOrEqual(50);
+  });
+
+  test("still counts when another pod takes over, and is visible as rate_limited", async (context) => {
+    const partner = await partnerServer(context, () => ({ status: 429, headers: { "Retry-After": "60" } }));
+    const config = configOf(partnerConfig("one", partner.url, { circuitBreaker }));
+    const engine = await caseOf(context, config);
+    await engine.ingest(eventBytes("first"));
+    const liveOf = async ({ engine: { partnerDetails } }: TestEngine) =>
+      (await partnerDetails.read("default/one", { tenants: ["*"] })).live;
+    await waitFor(async () => (await liveOf(engine)).breaker === "rate_limited", { timeoutMs, what: "the pause" });
+    const { breaker_until: until } = await liveOf(engine);
+    await engine.stop();
+    const settings = streamsOf(engine.prefix);
+    const other = await startEngine(server.url, config, { settings, podId: "pod-2" });
+    context.onTestFinished(other.stop);
+    await waitFor(async () => (await liveOf(other)).breaker === "rate_limited", { timeoutMs, what: "the same pause" });
+    expect((await liveOf(other)).breaker_until).toBe(until);
+    await other.ingest(eventBytes("second"));
+    const first = async () => (await other.nats.manager.streams.info(engine.layout.streams.deliveries)).state.messages;
+    await waitFor(async () => (await first()) === 2, { timeoutMs, what: "the stored delivery" });
+    expect(partner.received).toHaveLength(1);
   });
 });
 

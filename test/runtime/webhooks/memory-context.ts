@@ -12,6 +12,7 @@ import type { PublishResult } from "../../../runtime/nats/messages/publish.ts";
 import type { Pull, PullOptions } from "../../../runtime/nats/messages/pull.ts";
 import type { PulledMessage } from "../../../runtime/nats/messages/pulled-message.ts";
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
+import type { BreakerState, OpenBreaker } from "../../../runtime/webhooks/settlement/circuit-breaker.ts";
 import type { DeliveryRecord } from "../../../runtime/webhooks/records/delivery-record.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createDeliverySpans } from "../../../runtime/webhooks/telemetry/delivery-spans.ts";
@@ -61,6 +62,8 @@ export interface MemoryContext {
   readonly running: () => readonly string[];
   /** Consumers of retries, by lane. */
   readonly retries: Map<string, LaneState>;
+  /** Pauses that are stored, by partner key. */
+  readonly holds: Map<string, OpenBreaker>;
   /** What partners answer. */
   readonly partner: { answer: () => Outcome | Promise<Outcome> };
   /** Errors of the next changes of consumers. */
@@ -168,6 +171,7 @@ export function memoryContext(): MemoryContext {
     pulls: [] as MemoryPull[],
     running: () => parts.pulls.filter(({ isOver }) => !isOver).map(({ name }) => name),
     retries: new Map<string, LaneState>(),
+    holds: new Map<string, OpenBreaker>(),
     partner: { answer: (): Outcome | Promise<Outcome> => answered(200) },
     consumerErrors: [] as Error[],
     lanes: new Map<string, readonly LaneQueue[]>(),
@@ -195,6 +199,13 @@ export function memoryContext(): MemoryContext {
         throw new Unanswered("dlq", "timeout");
       },
       at: async () => ({ data: Buffer.from(parts.letters.at(-1)?.payload ?? "") }),
+    },
+    holds: {
+      keep: ({ key }: Partner, state: BreakerState) =>
+        void (state.kind === "open" ? parts.holds.set(key, state) : parts.holds.delete(key)),
+      kept: async () => undefined,
+      read: async ({ key }: Partner) => parts.holds.get(key),
+      keys: async () => new Set(parts.holds.keys()),
     },
     disabled: { mark: async () => void parts.done.push("mark"), isDisabled: async () => false },
     events: {

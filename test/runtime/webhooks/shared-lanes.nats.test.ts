@@ -1,13 +1,15 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
+import { laneConsumer } from "../../../runtime/nats/layout.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { isSharedLane } from "../../../runtime/webhooks/partners/assign-lanes.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
-import { configOf, eventBytes, partnerConfig } from "./engine-fixture.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -82,6 +84,38 @@ describe("partners that share a lane", () => {
     await waitFor(() => fast().length === 20, { timeoutMs, what: "the fast partner" });
     expect(before).toBeLessThan(256);
     expect(Math.max(...fast())).toBeLessThan(2_000);
+  });
+
+  test("are paused by a Retry-After alone, also for the next owner and in a lane of their own", async (context) => {
+    const well = await partnerServer(context);
+    const busy = await partnerServer(context, () => ({ status: 429, headers: { "Retry-After": "60" } }));
+    const [busyName = ""] = sharing(well.url);
+    const config = configOf(
+      ...idsOf(10, "p").map((name) => partnerConfig(name, name === busyName ? busy.url : well.url)),
+    );
+    const engine = await caseOf(context, config);
+    const breakerOf = async ({ engine: { partnerDetails } }: TestEngine) =>
+      (await partnerDetails.read(`default/${busyName}`, { tenants: ["*"] })).live.breaker;
+    await engine.ingest(eventBytes("first"));
+    await waitFor(async () => (await breakerOf(engine)) === "rate_limited", { timeoutMs, what: "the pause" });
+    await engine.stop();
+    const overrides = { settings: streamsOf(engine.prefix), podId: "pod-2", laneRules };
+    const other = await startEngine(server.url, config, overrides);
+    context.onTestFinished(other.stop);
+    await waitFor(async () => (await breakerOf(other)) === "rate_limited", { timeoutMs, what: "the same pause" });
+    await Promise.all(idsOf(5).map((id) => other.ingest(eventBytes(id))));
+    await waitFor(() => idsOf(5).every((id) => well.of(id).length === 9), { timeoutMs, what: "the others" });
+    const promoted = `KV_${engine.layout.buckets.promotedPartners}`;
+    await waitFor(async () => (await other.nats.manager.streams.info(promoted)).state.messages === 1, {
+      timeoutMs,
+      what: "the promotion",
+    });
+    const { consumers } = other.nats.manager;
+    const consumer = laneConsumer("first", partnerKey(`uid-of-${busyName}`));
+    const isPaused = async (): Promise<boolean> =>
+      (await consumers.info(engine.layout.streams.deliveries, consumer).catch(() => undefined))?.paused === true;
+    await waitFor(isPaused, { timeoutMs, what: "the paused lane of its own" });
+    expect(busy.received).toHaveLength(1);
   });
 
   test("have a backlog each", async (context) => {

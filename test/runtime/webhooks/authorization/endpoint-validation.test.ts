@@ -105,6 +105,17 @@ describe("the validation of an endpoint (CloudEvents web hooks §4)", () => {
     expect(await of(await caseOf(() => answer))).toEqual(validation);
   });
 
+  test("keeps a Retry-After, and asks again once it has passed", async () => {
+    const it = await caseOf(() => [429, { "retry-after": "20" }]);
+    expect(await of(it)).toMatchObject({ failure: { reason: "consent", retryAfterMs: 20_000 } });
+    it.clockMs = 19_999;
+    await of(it);
+    expect(it.seen).toHaveLength(1);
+    it.clockMs = 20_000;
+    await of(it);
+    expect(it.seen).toHaveLength(2);
+  });
+
   test.each<[string, Answer, string]>([
     ["names no origin", [200], "no WebHook-Allowed-Origin"],
     ["names another origin", [200, { "webhook-allowed-origin": "other.example" }], "another origin"],

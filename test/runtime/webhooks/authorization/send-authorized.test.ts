@@ -44,6 +44,8 @@ async function server(answer: Answer): Promise<{ readonly url: string; readonly 
 
 interface Case {
   readonly send: () => Promise<Outcome>;
+  /** Sends only if it returns true after the wait for a token. */
+  readonly sendIf: (maySend: () => boolean) => Promise<Outcome | undefined>;
   readonly tokens: readonly Seen[];
   readonly deliveries: readonly Seen[];
   nowMs: number;
@@ -88,7 +90,8 @@ async function caseOf(
     networks: partner.config.networks,
   };
   const send = (): Promise<Outcome> => sendAuthorized({ sender, tokens }, partner, request);
-  return Object.assign(it, { send, tokens: issuer.seen, deliveries: endpoint.seen });
+  const sendIf = (maySend: () => boolean) => sendAuthorized({ sender, tokens }, partner, request, maySend);
+  return Object.assign(it, { send, sendIf, tokens: issuer.seen, deliveries: endpoint.seen });
 }
 
 describe("a delivery with OAuth 2.0 client credentials", () => {
@@ -150,6 +153,30 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     expect(await authorize("fast", 1_000)).toEqual({ headers: { Authorization: "Bearer t" } });
     await sender.close();
     expect((await Promise.all(slow)).filter(({ failure }) => failure?.reason !== "token")).toEqual([]);
+  });
+
+  test("is not sent when its partner paused while the token was fetched, the second one included", async () => {
+    const it = await caseOf();
+    expect(await it.sendIf(() => false)).toBeUndefined();
+    expect([it.tokens.length, it.deliveries.length]).toEqual([1, 0]);
+    const refused = await caseOf(granted, () => ({ status: 401 }));
+    expect(await refused.sendIf(() => refused.deliveries.length === 0)).toBeUndefined();
+    expect([refused.tokens.length, refused.deliveries.length]).toEqual([2, 1]);
+  });
+
+  test.each<[string, number, Readonly<Record<string, string>>, number | undefined]>([
+    ["in seconds", 429, { "retry-after": "20" }, 20_000],
+    [
+      "as a date",
+      503,
+      { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT", date: "Thu, 01 Jan 2026 00:00:00 GMT" },
+      30_000,
+    ],
+    ["of another status", 400, { "retry-after": "20" }, undefined],
+  ])("keeps the Retry-After of the token endpoint %s", async (_, status, headers, expected) => {
+    const failed = await (await caseOf(() => ({ status, headers }))).send();
+    expect(failed).toMatchObject({ kind: "failure", reason: "token" });
+    expect(failed.kind === "failure" ? failed.retryAfterMs : undefined).toBe(expected);
   });
 
   test("whose token is refused fetches a new one, once", async () => {

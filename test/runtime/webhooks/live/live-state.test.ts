@@ -13,18 +13,30 @@ const none = { backlog: undefined, oldestDueAtMs: undefined };
 const state: LiveState = {
   breaker: "open",
   breakerUntilMs: 9_000,
+  cause: "failures",
   backlog: 7,
   inFlight: 2,
   oldestDueAtMs: 1_000,
   asOfMs: 5_000,
 };
 
+const pause = { kind: "open", cause: "failures", sinceMs: 0, untilMs: 0, restMs: 9, failures: 1 } as const;
+
 describe("the state of a breaker", () => {
   test.each([
-    ["closed", { kind: "closed", failures: 3 }, { breaker: "closed", breakerUntilMs: null }],
-    ["open until its time", { kind: "open", untilMs: 5_001, restMs: 9 }, { breaker: "open", breakerUntilMs: 5_001 }],
-    ["half open from then on", { kind: "open", untilMs: 5_000, restMs: 9 }, { breaker: "half_open" }],
-    ["half open during a probe", { kind: "probing", restMs: 9 }, { breaker: "half_open", breakerUntilMs: null }],
+    ["closed", { kind: "closed", failures: 3 }, { breaker: "closed", breakerUntilMs: null, cause: null }],
+    [
+      "open until its time",
+      { ...pause, untilMs: 5_001 },
+      { breaker: "open", breakerUntilMs: 5_001, cause: "failures" },
+    ],
+    ["half open from then on", { ...pause, untilMs: 5_000 }, { breaker: "half_open" }],
+    ["half open during a probe", { ...pause, kind: "probing" }, { breaker: "half_open", breakerUntilMs: null }],
+    [
+      "open for a pod of an earlier version while a Retry-After pauses it",
+      { ...pause, cause: "rate_limited", untilMs: 5_001 },
+      { breaker: "open", cause: "rate_limited" },
+    ],
   ] as const)("is %s", (_, breaker, shown) => {
     expect(liveStateOf(breaker, 0, none, 5_000)).toMatchObject(shown);
   });
@@ -66,6 +78,13 @@ describe("the view", () => {
       in_flight: 2,
       oldest_due_at: "1970-01-01T00:00:01.000Z",
     });
+  });
+
+  test("names a pause that a Retry-After requested", () => {
+    const breakerOf = (change: Partial<LiveState>) => liveViewOf({ ...state, ...change }, true, 6_500).breaker;
+    expect(breakerOf({ cause: "rate_limited" })).toBe("rate_limited");
+    expect(breakerOf({ cause: "rate_limited", breaker: "half_open" })).toBe("half_open");
+    expect(breakerOf({ cause: null })).toBe("open");
   });
 
   test("is empty when no owner ever answered", () => {

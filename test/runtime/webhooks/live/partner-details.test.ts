@@ -5,7 +5,8 @@ import { createPartnerDetails } from "../../../../runtime/webhooks/live/partner-
 import { compiled } from "../memory-context.ts";
 
 const all = "*";
-const live = liveStateOf({ kind: "open", untilMs: 9_000, restMs: 1 }, 2, { backlog: 7, oldestDueAtMs: 1_000 }, 5_000);
+const open = { kind: "open", cause: "failures", sinceMs: 0, untilMs: 9_000, restMs: 1, failures: 1 } as const;
+const live = liveStateOf(open, 2, { backlog: 7, oldestDueAtMs: 1_000 }, 5_000);
 
 test.each<[string, readonly string[], readonly string[], boolean]>([
   ["that sees the only tenant of the partner", ["a"], ["a"], true],

@@ -233,12 +233,12 @@ describe("the backlog", () => {
 test("open breakers count once per partner, and those beyond the labels by their number", async () => {
   const registry = new Registry();
   const metrics = createPartnerMetrics(registry);
-  metrics.breakerOpen("default/one", true);
-  metrics.breakerOpen("default/one", true);
-  metrics.breakerOpen("default/two", false);
+  metrics.paused("default/one", "failures");
+  metrics.paused("default/one", "failures");
+  metrics.paused("default/two", undefined);
   expect(await figures(registry)).toContain('partner_breaker_open{partner="default/one"} 1');
-  metrics.breakerOpen("default/one", false);
-  Array.from({ length: 203 }, (_, n) => `default/p${n}`).forEach((name) => metrics.breakerOpen(name, true));
+  metrics.paused("default/one", undefined);
+  Array.from({ length: 203 }, (_, n) => `default/p${n}`).forEach((name) => metrics.paused(name, "failures"));
   const lines = await figures(registry);
   expect(lines).toEqual(
     expect.arrayContaining([
@@ -246,4 +246,17 @@ test("open breakers count once per partner, and those beyond the labels by their
       'partner_breaker_open{partner="other"} 4',
     ]),
   );
+});
+
+test("a partner is rate limited or its breaker is open, never both", async () => {
+  const registry = new Registry();
+  const metrics = createPartnerMetrics(registry);
+  const lines = async (cause: "failures" | "rate_limited" | undefined) => {
+    metrics.paused("default/one", cause);
+    const open = (await figures(registry)).filter((line) => line.endsWith("} 1"));
+    return open.map((line) => line.split("{")[0]);
+  };
+  expect(await lines("rate_limited")).toEqual(["partner_rate_limited"]);
+  expect(await lines("failures")).toEqual(["partner_breaker_open"]);
+  expect(await lines(undefined)).toEqual([]);
 });

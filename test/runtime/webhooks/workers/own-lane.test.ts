@@ -242,6 +242,113 @@ describe("a worker of a partner that fails", () => {
   });
 });
 
+describe("a worker of a partner that responds 429 with a Retry-After", () => {
+  const circuitBreaker = { failures: 5, openMs: 10_000, maxOpenMs: 40_000 };
+  const retry = { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 };
+  const overrides = { circuitBreaker, retry, delivery: { maxInFlight: 8 } };
+  const limited = (seconds: number): Outcome => {
+    const headers = { "retry-after": String(seconds) };
+    return { kind: "response", status: 429, headers, body: "", bodyTruncated: false, timings: { totalMs: 1 } };
+  };
+
+  test("sends nothing more until it has passed, then one probe, and keeps the longer wait of the delivery", async () => {
+    const it = await caseOf(overrides);
+    it.partner.answer = () => limited(15);
+    await it.hand(5);
+    expect(it.news()).toEqual(
+      expect.arrayContaining(["pause first 15000", "schedule did-5:0:2:0 after 5 in 600000: stored"]),
+    );
+    await it.hand(6);
+    expect(it.own.attemptDirectly(itemOf(it.one, 7), Buffer.from("{}"))).toBeUndefined();
+    await advance(it.clock, 14_999);
+    expect([it.news(), queuesOf(it)]).toEqual([["release 6"], []]);
+    await advance(it.clock, 1);
+    expect([queuesOf(it), it.pulls.at(-1)?.credit()]).toEqual([["first"], 1]);
+    it.partner.answer = () => answered(200);
+    it.news();
+    await it.hand(8);
+    expect(it.news()).toEqual(expect.arrayContaining(["POST", "ack 8", "consumer first 6"]));
+    expect([it.holds.size, queuesOf(it)]).toEqual([0, ["first", "retry"]]);
+  });
+
+  test("lets attempts in flight end, and waits for the longest of their requests", async () => {
+    const it = await caseOf(overrides);
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    await it.hand(5);
+    it.partner.answer = () => limited(2);
+    await it.hand(6);
+    await advance(it.clock, 1_000);
+    resolve(limited(15));
+    await quiet();
+    await advance(it.clock, 14_999);
+    expect(queuesOf(it)).toEqual([]);
+    await advance(it.clock, 1);
+    expect(queuesOf(it)).toEqual(["first"]);
+  });
+
+  test("is paused for the longest pause of its breaker at most", async () => {
+    const it = await caseOf(overrides);
+    it.partner.answer = () => limited(3_600);
+    await it.hand(5);
+    expect(it.news()).toContain("pause first 40000");
+  });
+
+  test("sends nothing that waited for a token of its rate", async () => {
+    const it = await caseOf({ ...overrides, delivery: { maxInFlight: 8, rate: { perSecond: 1, burst: 2 } } });
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    for (const seq of [5, 6, 7, 8]) await it.hand(seq);
+    resolve(limited(15));
+    await advance(it.clock, 10_000);
+    expect(it.done.filter((line) => line === "POST")).toHaveLength(2);
+  });
+
+  test("sends nothing that waited for the rate that the endpoint granted", async () => {
+    const it = await caseOf(overrides, ({ context }) =>
+      Object.assign(context.validations, { of: async () => ({ perMinute: 60 }) }),
+    );
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    for (const seq of [5, 6, 7]) await it.hand(seq);
+    resolve(limited(15));
+    await advance(it.clock, 10_000);
+    expect(it.done.filter((line) => line === "POST")).toHaveLength(1);
+  });
+
+  test("is paused by a first attempt straight from its event", async () => {
+    const it = await caseOf(overrides);
+    it.partner.answer = () => limited(15);
+    await expect(it.own.attemptDirectly(itemOf(it.one, 5), Buffer.from("{}"))).resolves.toBe(false);
+    await quiet();
+    expect(it.news()).toContain("pause first 15000");
+    expect(queuesOf(it)).toEqual([]);
+  });
+
+  test("is paused by the 429 to a ping", async () => {
+    const it = await caseOf(overrides);
+    it.partner.answer = () => limited(15);
+    const ping = { ...itemOf(it.one, 5), type: "heliograph.ping" };
+    it.pulls[0]?.onMessage(pulled(it.done, storedAs(deliveryMessage(ping, it.one.lane, Buffer.from("")))));
+    await quiet();
+    expect(it.news()).toContain("pause first 15000");
+  });
+
+  test("inherits the pause of the previous owner, and forgets its own without the lane", async () => {
+    const pause = { kind: "open", cause: "rate_limited", sinceMs: 0, restMs: 9_000, failures: 0 } as const;
+    const it = await caseOf(overrides, ({ holds, clock }) =>
+      holds.set(compiled("one", overrides).key, { ...pause, untilMs: clock.wallMs() + 9_000 }),
+    );
+    expect([it.news(), queuesOf(it)]).toEqual([["consumer first 1", "pause first 9000"], []]);
+    expect(it.own.breakerOf()).toMatchObject({ cause: "rate_limited", sinceMs: 0 });
+    it.own.set(it.one, false);
+    it.holds.clear();
+    it.own.set(it.one, true);
+    await quiet();
+    expect([it.own.breakerOf().kind, queuesOf(it)]).toEqual(["closed", ["first"]]);
+  });
+});
+
 describe("a first attempt straight from its event", () => {
   const body = Buffer.from('{"event_id":"e-1"}');
   const attempt = (it: Case, seq = 5) => it.own.attemptDirectly(itemOf(it.one, seq), body);
@@ -308,7 +415,7 @@ describe("a first attempt straight from its event", () => {
     const it = await caseOf({ ...failing, circuitBreaker: { failures: 1, openMs: 10_000, maxOpenMs: 40_000 } });
     it.partner.answer = () => answered(500);
     await it.hand(5);
-    it.own.observe("healthy", 1);
+    it.own.observe({ health: "healthy" }, 1, {});
     expect(attempt(it, 6)).toBeUndefined();
   });
 
@@ -316,7 +423,7 @@ describe("a first attempt straight from its event", () => {
     const it = await caseOf();
     it.partner.answer = () => answered(410);
     await it.hand(5);
-    it.own.observe("healthy", 1);
+    it.own.observe({ health: "healthy" }, 1, {});
     expect(attempt(it, 6)).toBeUndefined();
   });
 

@@ -86,7 +86,7 @@ describe("a breaker", () => {
   async function attempt(limiter: PartnerLimiter, health: "healthy" | "failing"): Promise<boolean> {
     const isIn = await limiter.enter();
     if (isIn) {
-      limiter.observe(health);
+      limiter.observe({ health });
       limiter.leave();
     }
     return isIn;
@@ -121,9 +121,54 @@ describe("a breaker", () => {
     others.forEach((other) => void other.then((isIn) => answers.push(isIn)));
     await quiet();
     expect([answers, limiter.allowance()]).toEqual([[], 0]);
-    limiter.observe("healthy");
+    limiter.observe({ health: "healthy" });
     await quiet();
     expect(answers).toEqual([true, true]);
+  });
+
+  test("takes only the outcome of the probe for that of the probe", async () => {
+    const { clock, gate: limiter } = gateOf({ circuitBreaker });
+    const [earlier, probe] = [{}, {}];
+    await limiter.enter(earlier);
+    limiter.observe({ health: "unknown", pauseMs: 1_000 }, {});
+    await advance(clock, 1_000);
+    expect(await limiter.enter(probe)).toBe(true);
+    limiter.observe({ health: "healthy" }, earlier);
+    limiter.observe({ health: "failing" }, earlier);
+    limiter.leave(earlier);
+    expect([limiter.breaker.kind, limiter.allowance()]).toEqual(["probing", 0]);
+    expect([limiter.admits(earlier), limiter.admits(probe)]).toEqual([false, true]);
+    limiter.observe({ health: "healthy" }, probe);
+    expect(limiter.breaker.kind).toBe("closed");
+  });
+
+  test("pauses again when an attempt from before the pause gets a Retry-After during the probe", async () => {
+    const { clock, gate: limiter, states } = gateOf({ circuitBreaker });
+    const earlier = {};
+    await limiter.enter(earlier);
+    limiter.observe({ health: "unknown", pauseMs: 1_000 }, {});
+    await advance(clock, 1_000);
+    await limiter.enter({});
+    limiter.observe({ health: "unknown", pauseMs: 2_000 }, earlier);
+    await advance(clock, 1_999);
+    expect([await limiter.enter(), states]).toEqual([false, ["open", "open"]]);
+    await advance(clock, 1);
+    expect(await limiter.enter()).toBe(true);
+  });
+
+  test("stops attempts that wait for a token of the rate when it opens", async () => {
+    const rate = { perSecond: 1, burst: 1 };
+    const { clock, gate: limiter } = gateOf({ circuitBreaker, delivery: { maxInFlight: 8, rate } });
+    await limiter.enter();
+    const others = [limiter.enter({}), limiter.enter({}), limiter.enter({})];
+    await quiet();
+    limiter.observe({ health: "unknown", pauseMs: 2_500 });
+    limiter.leave();
+    await advance(clock, 1_000);
+    await advance(clock, 1_000);
+    expect(await Promise.race([Promise.all(others.slice(0, 2)), quiet()])).toEqual([false, false]);
+    await advance(clock, 1_000);
+    expect([await others[2], limiter.breaker.kind]).toEqual([true, "probing"]);
   });
 
   test("admits the next probe at once when one ended with an unknown effect", async () => {
@@ -140,6 +185,31 @@ describe("a breaker", () => {
     limiter.use(compiled("one", { circuitBreaker }));
     expect(await limiter.enter()).toBe(false);
     limiter.use(compiled("one", { circuitBreaker, timeoutMs: 2_001 }));
+    expect(await limiter.enter()).toBe(true);
+  });
+
+  test("keeps a pause that the endpoint requested over an edit, within its new bounds", async () => {
+    const { clock, gate: limiter } = gateOf({ circuitBreaker });
+    await limiter.enter();
+    limiter.observe({ health: "unknown", pauseMs: 3_000 });
+    limiter.leave();
+    limiter.use(compiled("one", { circuitBreaker, timeoutMs: 2_001 }));
+    await advance(clock, 500);
+    expect(await limiter.enter()).toBe(false);
+    limiter.use(compiled("one", { circuitBreaker: { failures: 2, openMs: 1_000, maxOpenMs: 1_000 } }));
+    await advance(clock, 999);
+    expect(await limiter.enter()).toBe(false);
+    await advance(clock, 1);
+    expect(await limiter.enter()).toBe(true);
+  });
+
+  test("forgets a pause that another endpoint requested", async () => {
+    const { gate: limiter } = gateOf({ circuitBreaker });
+    await limiter.enter();
+    limiter.observe({ health: "unknown", pauseMs: 3_000 });
+    const moved = compiled("one", { circuitBreaker, timeoutMs: 2_001 });
+    const endpoint = { ...moved.config.endpoint, url: "https://partner.test/elsewhere" };
+    limiter.use({ ...moved, config: { ...moved.config, endpoint } });
     expect(await limiter.enter()).toBe(true);
   });
 });

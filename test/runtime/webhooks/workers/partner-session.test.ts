@@ -15,7 +15,9 @@ test("the owner of a shared lane reports open circuit breakers, also after the l
     [],
   );
   if (partner === undefined) throw new Error("no partner");
+  let kept: unknown;
   const context = {
+    holds: { keep: (_: unknown, state: unknown) => void (kept = state), read: async () => kept },
     now: () => 1_000,
     clock: new ManualClock(),
     partnerMetrics: createPartnerMetrics(registry),
@@ -23,10 +25,11 @@ test("the owner of a shared lane reports open circuit breakers, also after the l
   const open = async (): Promise<number | undefined> =>
     (await registry.getSingleMetric("heliograph_webhook_partner_breaker_open")?.get())?.values[0]?.value;
   const session = new PartnerSession(context, partner, () => partner);
-  session.observe("failing");
+  session.observe({ health: "failing" }, 1, {});
   expect(await open()).toBe(1);
   session.release();
   expect(await open()).toBe(0);
-  session.resume();
+  session.own();
+  await session.restore();
   expect(await open()).toBe(1);
 });

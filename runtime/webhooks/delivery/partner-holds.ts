@@ -1,0 +1,92 @@
+import { hash } from "node:crypto";
+import type { Bucket } from "../../nats/streams/buckets.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { parseJsonObject } from "../../json/json-object.ts";
+import type { Log } from "../log.ts";
+import type { Partner } from "../partners/partner.ts";
+import { openCauses, type BreakerState, type OpenBreaker } from "../settlement/circuit-breaker.ts";
+
+/** Pauses of partners by circuit breakers and `Retry-After`, for the next owner of a lane and for the leader pod. */
+export interface PartnerHolds {
+  /** Stores a pause, or removes that of a closed breaker. The latest state of a partner wins. Never rejects. */
+  keep(partner: Partner, state: BreakerState): void;
+  /** Resolves when the states kept so far are stored. Never rejects. */
+  kept(key: string): Promise<void>;
+  /** The stored pause of a partner; undefined when there is none, or an edit has ended it. @throws Unanswered */
+  read(partner: Partner): Promise<OpenBreaker | undefined>;
+  /** Keys of the partners with a stored pause. @throws Unanswered */
+  keys(): Promise<ReadonlySet<string>>;
+}
+
+/** The stored form of a pause. */
+interface StoredHold extends Omit<OpenBreaker, "kind"> {
+  /** What the pause is about: an edit that changes it ends the pause. */
+  readonly about: string;
+}
+
+interface PartnerHoldsDeps {
+  /** Pauses by partner key. */
+  readonly bucket: Bucket;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** A pause that JetStream does not store for so long is known to this pod alone. */
+const storeMsMax = 5_000;
+
+export function createPartnerHolds({ bucket, log, signal }: PartnerHoldsDeps): PartnerHolds {
+  /** States that are not stored yet, and the writes under way, by partner key. */
+  const next = new Map<string, readonly [Partner, BreakerState]>();
+  const writes = new Map<string, Promise<void>>();
+  const writeAll = async (key: string): Promise<void> => {
+    for (let latest = next.get(key); latest !== undefined; latest = next.get(key)) {
+      next.delete(key);
+      const [partner, state] = latest;
+      try {
+        await untilAnswered(() => write(bucket, partner, state), { signal, giveUpAfterMs: storeMsMax });
+      } catch (error) {
+        if (!signal.aborted) log.warn({ err: error, partner: partner.label }, "pause of the partner not stored");
+      }
+    }
+    writes.delete(key);
+  };
+  return {
+    keep: (partner, state) => {
+      const { key } = partner;
+      next.set(key, [partner, state]);
+      if (!writes.has(key)) writes.set(key, writeAll(key));
+    },
+    kept: async (key) => writes.get(key),
+    read: async (partner) => {
+      const entry = await bucket.get(partner.key);
+      return entry === undefined ? undefined : parseHold(entry.value, partner);
+    },
+    keys: async () => new Set(await bucket.keys()),
+  };
+}
+
+async function write(bucket: Bucket, partner: Partner, state: BreakerState): Promise<void> {
+  if (state.kind !== "open") {
+    await bucket.drop(partner.key);
+    return;
+  }
+  const { kind: _kind, ...rest } = state;
+  const stored: StoredHold = { ...rest, about: aboutOf(partner, state.cause) };
+  await bucket.put(partner.key, JSON.stringify(stored));
+}
+
+/** Undefined for a pause that an edit has ended, and for the form of another version. */
+function parseHold(text: string, partner: Partner): OpenBreaker | undefined {
+  const { cause, about, sinceMs, untilMs, restMs, failures }: Partial<StoredHold> = parseJsonObject(text) ?? {};
+  const known = openCauses.find((one) => one === cause);
+  if (known === undefined || about !== aboutOf(partner, known)) return undefined;
+  if (!isNumber(sinceMs) || !isNumber(untilMs) || !isNumber(restMs) || !isNumber(failures)) return undefined;
+  return { kind: "open", cause: known, sinceMs, untilMs, restMs, failures };
+}
+
+/** An edit may have repaired a partner that failed. A `Retry-After` is about the endpoint. */
+function aboutOf({ config }: Partner, cause: OpenBreaker["cause"]): string {
+  return cause === "failures" ? config.specDigest : hash("sha256", config.endpoint.url, "base64url");
+}
+
+const isNumber = (value: unknown): value is number => Number.isFinite(value);
