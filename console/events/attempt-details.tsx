@@ -87,11 +87,21 @@ interface AnswerPartProps {
   readonly of: string;
 }
 
-function AnswerPart({ attempt: { response, error }, of }: AnswerPartProps): JSX.Element {
-  if (response === null) return <p>{error === null ? "There was no answer." : error.detail}</p>;
+function AnswerPart({ attempt, of }: AnswerPartProps): JSX.Element {
+  const { response, error, warnings = [] } = attempt;
+  const lines = warnings.map((text) => <p key={text}>Warning: {text}</p>);
+  if (response === null) {
+    return (
+      <>
+        <p>{error === null ? "There was no answer." : error.detail}</p>
+        {lines}
+      </>
+    );
+  }
   const { headers, body, body_truncated: isCut } = response;
   return (
     <>
+      {lines}
       <HeaderLines headers={headers} what={`Headers of the answer, ${of}`} />
       {body === "" ? <p class="quiet">No body.</p> : <TextBlock text={body} what={`Body of the answer, ${of}`} />}
       {isCut ? <p class="quiet">Only the start of the body is kept.</p> : null}

@@ -38,6 +38,8 @@ export interface Attempt {
     readonly body: string;
     readonly body_truncated: boolean;
   } | null;
+  /** Absent from an earlier version of the server. */
+  readonly warnings?: readonly string[];
   readonly replay_id: string | null;
   readonly settlement?: { readonly kind: string; readonly at?: Time };
   readonly signed?: Signed | null;

@@ -270,7 +270,8 @@ const table = `
       command-line/ crds/ kube/ network/ bounds/ errors/ version.ts config/yaml/ config/folder/ nats/connection/
       metrics/request/
       http/authentication/ migration/ program/ processes/ debug/ main.ts standalone.ts open-pod.ts
-      webhooks/events/ webhooks/signing/ webhooks/settlement/ recipient/ preview/ demo/ metrics/query-effect.ts
+      webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ recipient/ preview/ demo/
+      metrics/query-effect.ts
       metrics/rules/
 `;
 

@@ -27,7 +27,7 @@ export interface DeliveryLine {
 interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Buffer;
 }
 
 type Checked = Pick<DeliveryLine, "result" | "key">;
@@ -38,7 +38,17 @@ interface Answered {
 }
 
 /** Headers of one connection. Source: RFC 9110 §7.6.1. */
-const hopHeaders = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "upgrade"]);
+const hopHeaders = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
 const textFields = ["event_id", "type"] as const;
 
 /** Verifies a delivery and forwards it if it is valid. The answer is that of the endpoint behind, else 200. */
@@ -85,7 +95,7 @@ async function forwarded(request: IncomingRequest, forward: URL): Promise<Answer
   try {
     const response = await postOnce(new URL(forward.origin + request.target), headers, request.body);
     const answered = Object.entries(response.headers).filter(([name]) => !hopHeaders.has(name));
-    return { status: response.status, headers: Object.fromEntries(answered), body: response.body };
+    return { status: response.status, headers: Object.fromEntries(answered), body: response.bytes };
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
     return refusal(502, "forward_unreachable");

@@ -1,12 +1,16 @@
-import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
-import { request as httpsRequest } from "node:https";
+import { makeUnguardedAttempt } from "../../webhooks/sending/unguarded-attempt.ts";
 import { CommandError } from "../command-error.ts";
 
-/** A response whose body is text. */
+/** A response of an endpoint. */
 export interface PostResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** The first bytes as they came. */
+  readonly bytes: Buffer;
+  /** The same as text; empty when the body is compressed. */
   readonly body: string;
+  /** Faults that the sender tolerates and records. */
+  readonly warnings: readonly string[];
   readonly durationMs: number;
 }
 
@@ -15,44 +19,27 @@ const timeoutMs = 10_000;
 const responseBytesMax = 65_536;
 
 /**
- * Posts a body once, on a connection of its own, and follows no redirect. Headers go out as they are given.
- * @throws CommandError `unreachable` without a whole response
+ * Posts a body once, as the sender does, and follows no redirect. Headers go out as they are given.
+ * @throws CommandError `unreachable` without a response
  */
-export async function postOnce(url: URL, headers: OutgoingHttpHeaders, body: Uint8Array): Promise<PostResponse> {
-  const startedAtMs = performance.now();
-  try {
-    const response = await exchange(url, headers, body);
-    const text = (await readBounded(response)).toString();
-    return {
-      status: response.statusCode ?? 0,
-      headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
-      body: text,
-      durationMs: Math.round(performance.now() - startedAtMs),
-    };
-  } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code ?? (cause instanceof Error ? cause.message : String(cause));
-    throw new CommandError("unreachable", `${url.origin} does not respond: ${reason}; check the URL`, cause);
+export async function postOnce(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array,
+): Promise<PostResponse> {
+  const result = await makeUnguardedAttempt({ url, headers, body, timeoutMs, responseBytesMax });
+  const { outcome } = result;
+  if (outcome.kind === "failure") {
+    const detail = outcome.detail.replace(`${url.hostname}: `, "");
+    throw new CommandError("unreachable", `${url.origin} does not respond: ${detail}; check the URL`);
   }
-}
-
-function exchange(url: URL, headers: OutgoingHttpHeaders, body: Uint8Array): Promise<IncomingMessage> {
-  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  const signal = AbortSignal.timeout(timeoutMs);
-  const length = { "Content-Length": String(body.byteLength) };
-  const request = send(url, { method: "POST", headers: { ...headers, ...length }, agent: false, signal }, resolve);
-  request.on("error", (error) => reject(signal.aborted ? new Error(`no response in ${timeoutMs} ms`) : error));
-  request.end(body);
-  return promise;
-}
-
-async function readBounded(response: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > responseBytesMax) break;
-  }
-  return Buffer.concat(chunks).subarray(0, responseBytesMax);
+  const { status, body: text, warnings = [], timings } = outcome;
+  return {
+    status,
+    headers: result.headers,
+    bytes: result.body(),
+    body: text,
+    warnings,
+    durationMs: Math.round(timings.totalMs),
+  };
 }

@@ -102,13 +102,14 @@ const consequences: Readonly<Record<ReturnType<typeof settle>["kind"], string>> 
 };
 
 function jsonOf(eventId: string, response: PostResponse): object {
-  const { status, durationMs, headers, body } = response;
-  return { event_id: eventId, status, duration_ms: durationMs, consequence: consequence(response), headers, body };
+  const { status, durationMs, headers, body, warnings } = response;
+  const outcome = { status, duration_ms: durationMs, consequence: consequence(response) };
+  return { event_id: eventId, ...outcome, headers, body, warnings };
 }
 
 function textOf(eventId: string, response: PostResponse): string {
-  const { status, durationMs, body } = response;
+  const { status, durationMs, body, warnings } = response;
   const line = `${eventId}: ${status} in ${durationMs} ms: ${consequence(response)}\n`;
-  const lines = body.trimEnd().split("\n").map(plain);
-  return body === "" ? line : `${line}${lines.join("\n")}\n`;
+  const lines = [...warnings.map((text) => `warning: ${text}`), ...(body === "" ? [] : body.trimEnd().split("\n"))];
+  return [line, ...lines.map((text) => `${plain(text)}\n`)].join("");
 }

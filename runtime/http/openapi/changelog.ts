@@ -68,6 +68,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         surface: "webhooks",
         what: "live breaker of a partner: rate_limited, while a Retry-After of the partner pauses its deliveries",
       },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "history of an event: warnings of an attempt, such as a fault of a response whose status counts",
+      },
     ],
   },
   {

@@ -114,7 +114,15 @@ export const eventSchemas: SchemaSet = {
       settlement: object({ kind: words(settlementKinds) }, { at: ref("Time") }),
       signed: nullable(ref("AttemptSignature")),
     },
-    { pod: text({ description: "Who made the attempt; with the scope admin:debug" }) },
+    {
+      pod: text({ description: "Who made the attempt; with the scope admin:debug" }),
+      warnings: list(
+        text({
+          description:
+            "A fault that did not decide the outcome, such as a folded header or a request that was sent again",
+        }),
+      ),
+    },
   ),
   AttemptSignature: object({
     scheme: words(signingSchemes),

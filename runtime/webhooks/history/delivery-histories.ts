@@ -54,6 +54,8 @@ interface AttemptHistory {
   readonly signed: SignatureHistory | null;
   /** The pod that made the attempt; for administrators only. */
   readonly pod?: string;
+  /** Faults that did not decide the outcome, each with the name of its header; absent without one. */
+  readonly warnings?: readonly string[];
 }
 
 /** How an attempt settled its delivery. */
@@ -206,6 +208,7 @@ function attemptHistory(record: AttemptRecord, signatureOf: SignatureOf): Attemp
     settlement: settlementHistory(record.settlement),
     signed: signatureOf(record),
     pod,
+    ...(record.warnings === undefined ? {} : { warnings: record.warnings }),
   };
   if (outcome.kind === "failure") {
     const { reason, detail } = outcome;

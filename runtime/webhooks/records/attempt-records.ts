@@ -32,6 +32,8 @@ export interface AttemptRecord extends AttemptId {
   readonly signed?: KeptSignature;
   /** Present when the delivery was not stored before the attempt. */
   readonly direct?: true;
+  /** Faults that did not decide the outcome. Absent when there were none, and in records of earlier versions. */
+  readonly warnings?: readonly string[];
   /** As in the delivery. */
   readonly routedBy?: string;
 }
@@ -113,6 +115,7 @@ export function attemptRecord({
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
     ...(signed === undefined ? {} : { signed }),
     ...(direct === undefined ? {} : { direct }),
+    ...(outcome.warnings === undefined ? {} : { warnings: outcome.warnings }),
     ...(delivery.routedBy === undefined ? {} : { routedBy: delivery.routedBy }),
   };
 }

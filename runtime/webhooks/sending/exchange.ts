@@ -1,8 +1,11 @@
-import type { IncomingHttpHeaders } from "node:http";
-import type { Dispatcher } from "undici";
+import type { Socket } from "node:net";
 import { certificateAlert, ConnectFault, type ConnectionTrace } from "./guarded-connect.ts";
 import type { AttemptTimings, FailureReason, Outcome } from "../settlement/outcome.ts";
+import type { ConnectionUser } from "./connections.ts";
 import { codeOf } from "./dns.ts";
+import type { HttpConnection } from "./http-connection.ts";
+import { warningsMax, type ResponseHead } from "./response-head.ts";
+import { ResponseFault } from "./response-reader.ts";
 
 /** Bytes of a response body that are read and stored. */
 export const responseBodyBytesMax = 16_384;
@@ -18,57 +21,79 @@ const wantedHeaders = [
   "webhook-allowed-rate",
 ];
 
-interface ResponseHead {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+const resentWarning = "sent again on a new connection: the server had closed the kept one";
+
+interface ExchangeOptions {
+  /** Opens a new connection and fills its trace. */
+  readonly connect: (trace: ConnectionTrace) => Promise<Socket>;
+  readonly onSettled: (outcome: Outcome) => void;
+  readonly bodyBytesMax: number;
 }
 
 /**
- * One request and its response, as the HTTP client reports them. It settles exactly once. It settles with a response
- * when the head is known and the body ended, became too long or was cut; otherwise with a failure. A known status
- * always counts, since a partner that answered 2xx has the event.
+ * One request and its response. It settles exactly once. It settles with a response when the head is known and the body
+ * ended, became too long or was cut; otherwise with a failure. A known status always counts, since a partner that
+ * answered 2xx has the event.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
-  /** Filled by the connector when the request needs a new connection. */
-  readonly connection: ConnectionTrace = { isConnecting: false };
+export class Exchange implements ConnectionUser {
+  readonly #connectionTrace: ConnectionTrace = { isConnecting: false };
   readonly #startedAtMs = performance.now();
-  readonly #settle: (outcome: Outcome) => void;
-  readonly #bodyBytesMax: number;
+  readonly #options: ExchangeOptions;
   readonly #chunks: Buffer[] = [];
+  readonly #warnings: string[] = [];
   #isSettled = false;
   #isWhole = false;
   #bodyBytes = 0;
-  #controller: Dispatcher.DispatchController | undefined;
+  #connection: HttpConnection | undefined;
+  #resend: (() => void) | undefined;
   #head: ResponseHead | undefined;
   #sentAtMs: number | undefined;
   #headAtMs: number | undefined;
 
-  constructor(settle: (outcome: Outcome) => void, bodyBytesMax = responseBodyBytesMax) {
-    this.#settle = settle;
-    this.#bodyBytesMax = bodyBytesMax;
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#isSettled) {
-      controller.abort(new Error("the attempt is over"));
-    }
+  get isSettled(): boolean {
+    return this.#isSettled;
   }
 
-  onRequestSent(): void {
+  /** The first bytes of the body as they came. */
+  get bodyBytes(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+
+  /** All headers of the response. */
+  get headers(): Readonly<Record<string, string>> {
+    return this.#head?.headers ?? {};
+  }
+
+  connect(): Promise<Socket> {
+    return this.#options.connect(this.#connectionTrace);
+  }
+
+  onConnection(connection: HttpConnection, resend: (() => void) | undefined): void {
+    this.#connection = connection;
+    this.#resend = resend;
+  }
+
+  onSent(): void {
     this.#sentAtMs = performance.now();
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    const isInformational = status < 200;
-    if (!isInformational) {
-      this.#head = { status, headers: keptHeaders(headers) };
-      this.#headAtMs = performance.now();
+  onHead(head: ResponseHead): void {
+    this.#head = head;
+    this.#headAtMs = performance.now();
+  }
+
+  onWarning(text: string): void {
+    if (this.#warnings.length < warningsMax) {
+      this.#warnings.push(text);
     }
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    const room = this.#bodyBytesMax - this.#bodyBytes;
+  onData(chunk: Buffer): void {
+    const room = this.#options.bodyBytesMax - this.#bodyBytes;
     this.#chunks.push(chunk.subarray(0, room));
     this.#bodyBytes += chunk.length;
     if (chunk.length > room) {
@@ -76,12 +101,19 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseEnd(): void {
-    this.#isWhole = true;
+  onEnd(isWhole: boolean): void {
+    this.#isWhole = isWhole;
     this.#finish("response_invalid", "an end without a head");
   }
 
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+  onFailure(error: Error, isStale: boolean): void {
+    if (isStale && this.#resend !== undefined && !this.#isSettled) {
+      this.onWarning(resentWarning);
+      this.#sentAtMs = undefined;
+      this.#connection = undefined;
+      this.#resend();
+      return;
+    }
     const code = codeOf(error) ?? "";
     // The message of a TLS error is OpenSSL's and names places in its sources.
     this.#finish(failureOf(error), code.startsWith("ERR_SSL_") ? code : error.message);
@@ -101,7 +133,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#sentAtMs !== undefined) {
       return "first_byte_timeout";
     }
-    return this.connection.isConnecting ? "connect_timeout" : "timeout";
+    return this.#connectionTrace.isConnecting ? "connect_timeout" : "timeout";
   }
 
   /** Settles with the response or else the failure; closes the connection unless the whole body was read. */
@@ -111,19 +143,23 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     this.#isSettled = true;
     if (!this.#isWhole) {
-      this.#controller?.abort(new Error("the attempt is over"));
+      this.#connection?.destroy();
     }
     const timings = this.#timings();
     const head = this.#head;
-    this.#settle(head === undefined ? { kind: "failure", reason, detail, timings } : this.#response(head, timings));
+    const warnings = this.#warnings.length === 0 ? {} : { warnings: this.#warnings };
+    const outcome: Outcome =
+      head === undefined ? { kind: "failure", reason, detail, timings } : this.#response(head, timings);
+    this.#options.onSettled({ ...outcome, ...warnings });
   }
 
-  #response(head: ResponseHead, timings: AttemptTimings): Outcome {
-    const isPlain = (head.headers["content-encoding"] ?? "identity") === "identity";
+  #response({ status, headers }: ResponseHead, timings: AttemptTimings): Outcome {
+    const isPlain = (headers["content-encoding"] ?? "identity") === "identity";
     const isLeftOut = !isPlain && this.#bodyBytes > 0;
     return {
       kind: "response",
-      ...head,
+      status,
+      headers: keptHeaders(headers),
       body: isPlain ? this.#bodyText() : "",
       bodyTruncated: !this.#isWhole || isLeftOut,
       timings,
@@ -139,7 +175,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #timings(): AttemptTimings {
-    const { dnsMs, connectMs, tlsMs } = this.connection;
+    const { dnsMs, connectMs, tlsMs } = this.#connectionTrace;
     const firstByteMs =
       this.#headAtMs === undefined || this.#sentAtMs === undefined ? undefined : this.#headAtMs - this.#sentAtMs;
     return {
@@ -152,38 +188,28 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function keptHeaders(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
+function keptHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const names = Object.keys(headers).filter((name) => name !== "set-cookie");
   const wanted = wantedHeaders.filter((name) => names.includes(name));
   const others = names.filter((name) => !wantedHeaders.includes(name));
   const selected = [...wanted, ...others].slice(0, headersMax);
-  return Object.fromEntries(selected.map((name) => [name, headerText(headers[name])]));
+  return Object.fromEntries(selected.map((name) => [name, (headers[name] ?? "").slice(0, headerCharactersMax)]));
 }
 
-function headerText(value: string | readonly string[] | undefined): string {
-  const text = typeof value === "string" ? value : (value ?? []).join(", ");
-  return text.slice(0, headerCharactersMax);
-}
-
-/** Reasons by the code and message of an error of the HTTP client; the first matching row applies. */
-const failureRows: readonly (readonly [code: RegExp, message: RegExp, reason: FailureReason])[] = [
-  [/^(?:HPE_.*|HTTPParserError)$/u, /./u, "response_invalid"],
-  [/^UND_ERR_HEADERS_OVERFLOW$/u, /./u, "response_invalid"],
-  [/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/u, /./u, "response_invalid"],
-  // The client reports an unrequested response, or one that switches protocols, as a socket error.
-  [/^UND_ERR_SOCKET$/u, /^bad (?:response|upgrade)$/u, "response_invalid"],
-  [certificateAlert, /./u, "client_certificate"],
-  [/^ERR_(?:SSL|TLS)_/u, /./u, "tls"],
-  [/^UND_ERR_(?:DESTROYED|CLOSED|ABORTED)$/u, /./u, "aborted"],
-  [/^UND_ERR_SOCKET$/u, /./u, "reset"],
-  [/^E(?!RR_)/u, /./u, "reset"],
+/** Reasons by the code of an error of the connection; the first matching row applies. */
+const failureRows: readonly (readonly [code: RegExp, reason: FailureReason])[] = [
+  [certificateAlert, "client_certificate"],
+  [/^ERR_(?:SSL|TLS)_/u, "tls"],
+  [/^E(?!RR_)/u, "reset"],
 ];
 
 function failureOf(error: Error): FailureReason {
   if (error instanceof ConnectFault) {
     return error.reason;
   }
-  const code = codeOf(error) ?? error.name;
-  const row = failureRows.find(([codeForm, messageForm]) => codeForm.test(code) && messageForm.test(error.message));
-  return row?.[2] ?? "internal";
+  if (error instanceof ResponseFault) {
+    return "response_invalid";
+  }
+  const code = codeOf(error) ?? "";
+  return failureRows.find(([form]) => form.test(code))?.[1] ?? "internal";
 }

@@ -1,8 +1,6 @@
-import type { AsyncLocalStorage } from "node:async_hooks";
 import { isIP, type Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import type { buildConnector } from "undici";
 import { dial, DialTimeout } from "../../../network/dial.ts";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addressFault, type Guard } from "./address-guard.ts";
@@ -27,14 +25,19 @@ export interface ConnectionTrace {
   tlsMs?: number;
 }
 
+/** Where to connect: parts of a URL. */
+type Target = Pick<URL, "hostname" | "port" | "protocol">;
+
+/** Opens a connection for one attempt and fills its trace. @throws ConnectFault */
+export type Connector = (target: Target, trace: ConnectionTrace) => Promise<Socket>;
+
 interface ConnectorOptions {
-  readonly guard: Guard;
+  /** Undefined allows every address. */
+  readonly guard: Guard | undefined;
   readonly tls: TlsIdentity;
   readonly resolve: Resolver;
   /** Time limit of look-up, TCP and TLS together. */
   readonly timeoutMs: number;
-  /** The trace of the attempt that causes the call of the connector. */
-  readonly traces: AsyncLocalStorage<ConnectionTrace>;
 }
 
 /** Why a connection could not be opened. */
@@ -63,35 +66,26 @@ export const certificateAlert = /^ERR_SSL_.*ALERT_(?:.*CERTIFICATE|UNKNOWN_CA|AC
  * connection then uses only the checked addresses, so that DNS rebinding has no effect. A literal address is checked in
  * the same way.
  */
-export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
+export function guardedConnector(options: ConnectorOptions): Connector {
   const sessions = new BoundedMap<string, Buffer>(sessionsMax);
-  return (target, callback) => void connect(options, sessions, target, callback);
-}
-
-async function connect(
-  options: ConnectorOptions,
-  sessions: BoundedMap<string, Buffer>,
-  target: buildConnector.Options,
-  callback: buildConnector.Callback,
-): Promise<void> {
-  const trace = options.traces.getStore() ?? { isConnecting: false };
-  trace.isConnecting = true;
-  // Any other error comes from a certificate or key that does not parse.
-  const opened = await open(options, sessions, target, trace).catch((error: unknown) =>
-    asFault("tls", target.hostname, error),
-  );
-  trace.isConnecting = false;
-  if (opened instanceof ConnectFault) {
-    callback(opened, null);
-  } else {
-    callback(null, opened);
-  }
+  return async ({ hostname, port, protocol }, trace) => {
+    trace.isConnecting = true;
+    const target = { hostname: hostname.replace(/^\[|\]$/gu, ""), port, protocol };
+    try {
+      return await open(options, sessions, target, trace);
+    } catch (error) {
+      // Any other error comes from a certificate or key that does not parse.
+      throw asFault("tls", target.hostname, error);
+    } finally {
+      trace.isConnecting = false;
+    }
+  };
 }
 
 async function open(
   options: ConnectorOptions,
   sessions: BoundedMap<string, Buffer>,
-  target: buildConnector.Options,
+  target: Target,
   trace: ConnectionTrace,
 ): Promise<Socket> {
   const endsAtMs = performance.now() + options.timeoutMs;
@@ -112,7 +106,9 @@ async function allowedAddresses(
   if (!isLiteral) {
     trace.dnsMs = performance.now() - startedAtMs;
   }
-  const fault = addresses.map((address) => addressFault(guard, address)).find((found) => found !== undefined);
+  const fault = addresses
+    .map((address) => (guard === undefined ? undefined : addressFault(guard, address)))
+    .find((found) => found !== undefined);
   if (fault !== undefined) {
     throw new ConnectFault("guard", isLiteral ? fault : `${host}: ${fault}`);
   }
@@ -138,7 +134,7 @@ async function lookedUp(resolve: Resolver, host: string, timeoutMs: number): Pro
 }
 
 async function openTcp(
-  { hostname, port, protocol }: buildConnector.Options,
+  { hostname, port, protocol }: Target,
   addresses: readonly string[],
   timeoutMs: number,
   trace: ConnectionTrace,
@@ -160,7 +156,7 @@ function portOf(port: string, protocol: string): number {
 async function openTls(
   identity: TlsIdentity,
   sessions: BoundedMap<string, Buffer>,
-  { hostname, port, protocol }: buildConnector.Options,
+  { hostname, port, protocol }: Target,
   tcp: Socket,
   timeoutMs: number,
   trace: ConnectionTrace,

@@ -40,11 +40,13 @@ export function maskOutcome(
   requestHeaders: Readonly<Record<string, string>>,
   url?: Pick<URL, "search" | "searchParams">,
 ): Outcome {
-  if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined)) {
+  const { warnings } = outcome;
+  if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined && !warnings)) {
     return outcome;
   }
   const find = createWordFinder([...secretsOf(requestHeaders), ...querySecrets(url)]);
-  return { ...outcome, headers: maskHeaders(outcome.headers, find), body: mask(outcome.body, find) };
+  const masked = { ...outcome, headers: maskHeaders(outcome.headers, find), body: mask(outcome.body, find) };
+  return warnings === undefined ? masked : { ...masked, warnings: warnings.map((text) => mask(text, find)) };
 }
 
 type FindSecrets = ReturnType<typeof createWordFinder>;

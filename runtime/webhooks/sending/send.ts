@@ -1,12 +1,12 @@
 // Sending: one outbound HTTP request over guarded connections. It knows neither partners nor retries.
 
-import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Agent } from "undici";
 import type { NetworksConfig } from "../../../crds/config.ts";
-import { guardedConnector, type ConnectionTrace, type TlsIdentity } from "./guarded-connect.ts";
-import { Exchange } from "./exchange.ts";
+import { Connections } from "./connections.ts";
+import { guardedConnector, type Connector, type TlsIdentity } from "./guarded-connect.ts";
+import { makeAttempt } from "./attempt.ts";
+import { responseBodyBytesMax } from "./exchange.ts";
 import { createGuard, urlFault, type Guard } from "./address-guard.ts";
 import { maskOutcome } from "./mask.ts";
 import type { Outcome } from "../settlement/outcome.ts";
@@ -54,7 +54,8 @@ export interface SenderOptions {
  * applied before a request begins.
  */
 interface ConnectionPool {
-  readonly agent: Agent;
+  readonly connections: Connections;
+  readonly connect: Connector;
   /** Milliseconds of the monotonic clock. */
   usedAtMs: number;
   /** Returns why this URL must not be requested. */
@@ -66,8 +67,7 @@ interface ConnectionPool {
  * idle. So a pool in use is never dropped, and there are as many as partners used lately.
  */
 const poolIdleMs = 120_000;
-const responseHeadBytesMax = 16_384;
-/** Shorter than the idle timeout of common servers, so that few requests use a connection that the server closes. */
+/** Shorter than the idle timeout of common servers. A server may name its own by `Keep-Alive: timeout=`. */
 const idleMs = 4_000;
 const idleMsMax = 60_000;
 /** Age at which a connection is replaced, so that the addresses of its host are checked again. */
@@ -75,13 +75,12 @@ const connectionAgeMsMax = 300_000;
 
 /** Creates a sender. It keeps connections open until it is closed. */
 export function createSender(options: SenderOptions = {}): Sender {
-  const traces = new AsyncLocalStorage<ConnectionTrace>();
   const pools = new Map<string, ConnectionPool>();
   const resolve = options.resolve ?? createResolver();
   const nowMs = options.monotonicMs ?? (() => performance.now());
   const poolOf = (request: SendRequest): ConnectionPool => {
     const key = poolKey(request);
-    const pool = pools.get(key) ?? createPool(request, traces, { ...options, resolve });
+    const pool = pools.get(key) ?? createPool(request, { ...options, resolve });
     // The order of the map is the order of last use.
     pools.delete(key);
     pools.set(key, pool);
@@ -92,14 +91,15 @@ export function createSender(options: SenderOptions = {}): Sender {
   let isClosed = false;
   return {
     send: async (request) => {
-      const outcome = isClosed ? aborted() : await send(poolOf(request), traces, request);
+      const outcome = isClosed ? aborted() : await send(poolOf(request), request);
       return maskOutcome(outcome, request.headers, request.url);
     },
     close: async () => {
       isClosed = true;
-      const agents = [...pools.values()].map(({ agent }) => agent.destroy());
+      for (const { connections } of pools.values()) {
+        connections.destroy();
+      }
       pools.clear();
-      await Promise.all(agents);
     },
   };
 }
@@ -127,22 +127,15 @@ function newPoolKey({ networks, tls }: SendRequest): string {
 
 function createPool(
   { networks, tls }: SendRequest,
-  traces: AsyncLocalStorage<ConnectionTrace>,
   { resolve, connectTimeoutMs = 5_000 }: SenderOptions & { readonly resolve: Resolver },
 ): ConnectionPool {
   const guard = createGuard(networks);
-  const agent = new Agent({
-    connect: guardedConnector({ guard, tls: tls ?? {}, resolve, timeoutMs: connectTimeoutMs, traces }),
-    clientTtl: connectionAgeMsMax,
-    allowH2: false,
-    keepAliveTimeout: idleMs,
-    keepAliveMaxTimeout: idleMsMax,
-    maxHeaderSize: responseHeadBytesMax,
-    // The timer of the attempt limits head and body together.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
-  return { agent, usedAtMs: 0, faultOf: checkOnce(guard) };
+  return {
+    connections: new Connections({ idleMs, idleMsMax, ageMsMax: connectionAgeMsMax }),
+    connect: guardedConnector({ guard, tls: tls ?? {}, resolve, timeoutMs: connectTimeoutMs }),
+    usedAtMs: 0,
+    faultOf: checkOnce(guard),
+  };
 }
 
 /** Checks each URL object once. URLs belong to their partner and never change. */
@@ -156,20 +149,16 @@ function checkOnce(guard: Guard): ConnectionPool["faultOf"] {
 }
 
 function dropIdle(pools: Map<string, ConnectionPool>, nowMs: number): void {
-  for (const [key, { agent, usedAtMs }] of pools) {
+  for (const [key, { connections, usedAtMs }] of pools) {
     if (nowMs - usedAtMs < poolIdleMs) {
       return;
     }
     pools.delete(key);
-    agent.close().catch(() => undefined);
+    connections.close();
   }
 }
 
-async function send(
-  { agent, faultOf }: ConnectionPool,
-  traces: AsyncLocalStorage<ConnectionTrace>,
-  request: SendRequest,
-): Promise<Outcome> {
+async function send({ connections, connect, faultOf }: ConnectionPool, request: SendRequest): Promise<Outcome> {
   const fault = faultOf(request.url);
   if (fault !== undefined) {
     return { kind: "failure", reason: "guard", detail: fault, timings: { totalMs: 0 } };
@@ -177,38 +166,16 @@ async function send(
   if (request.signal?.aborted === true) {
     return aborted();
   }
-  const outcome = await new Promise<Outcome>((settle) => {
-    const exchange = new Exchange((settled) => {
-      release();
-      settle(settled);
-    }, request.responseBytesMax);
-    const release = limit(exchange, request);
-    traces.run(exchange.connection, () => agent.dispatch(dispatchOptions(request), exchange));
+  const { outcome } = await makeAttempt(connections, connect, {
+    ...request,
+    method: request.method ?? "POST",
+    responseBytesMax: request.responseBytesMax ?? responseBodyBytesMax,
   });
-  // The client frees a connection one turn after its response. A caller that sends at once would open another.
+  // The responses of one turn are all read before the next requests are written, which takes fewer switches of tasks.
   await nextTurn();
   return outcome;
 }
 
 function aborted(): Outcome {
   return { kind: "failure", reason: "aborted", detail: "aborted before it began", timings: { totalMs: 0 } };
-}
-
-function dispatchOptions({ method = "POST", url, headers, body }: SendRequest): Agent.DispatchOptions {
-  const content = method === "POST" ? { body } : {};
-  return { origin: url.origin, path: url.pathname + url.search, method, headers: { ...headers }, ...content };
-}
-
-/**
- * Ends the exchange at its time limit or at the signal of the caller. Returns a function that removes both. A response
- * that arrived while this process was busy is read before the limit applies.
- */
-function limit(exchange: Exchange, { timeoutMs, signal }: SendRequest): () => void {
-  const timer = setTimeout(() => setImmediate(() => exchange.expire()), timeoutMs);
-  const abandon = (): void => exchange.abandon();
-  signal?.addEventListener("abort", abandon, { once: true });
-  return () => {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", abandon);
-  };
 }

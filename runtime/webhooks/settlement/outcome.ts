@@ -65,6 +65,8 @@ export interface ResponseOutcome {
   /** Whether {@link body} lacks a part of the body. */
   readonly bodyTruncated: boolean;
   readonly timings: AttemptTimings;
+  /** Faults that did not decide the outcome, each with the name of its header. @default none */
+  readonly warnings?: readonly string[];
 }
 
 /** The attempt got no response. */
@@ -76,6 +78,8 @@ export interface FailureOutcome {
   readonly timings: AttemptTimings;
   /** `Retry-After` of the response to the request for a token or for consent. @default none */
   readonly retryAfterMs?: number;
+  /** As in {@link ResponseOutcome}. */
+  readonly warnings?: readonly string[];
 }
 
 /** Outcome of one attempt. */

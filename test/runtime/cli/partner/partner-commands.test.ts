@@ -2,12 +2,16 @@ import { spawn, spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { createServer as createTcpServer } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readArguments } from "../../../../runtime/cli/arguments.ts";
 import { runProgram, startProgram, type Program } from "../../../support/heliograph-process.ts";
 import { listenOnLoopback } from "../../../support/loopback.ts";
+import { selfSignedCertificate } from "../../../support/tls/self-signed-certificate.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { run as runTool } from "../../../tools/run.ts";
@@ -38,8 +42,11 @@ const run = (line: string, environment: Record<string, string> = {}) =>
   runProgram(line.split(" "), { cwd: folder.path, environment });
 
 /** Starts `listen` and waits for its URL. */
-async function listen(line: string): Promise<Program & { readonly url: string }> {
-  const program = startProgram(["listen", "--port", "0", ...line.split(" ")], { cwd: folder.path });
+async function listen(
+  line: string,
+  environment: Record<string, string> = {},
+): Promise<Program & { readonly url: string }> {
+  const program = startProgram(["listen", "--port", "0", ...line.split(" ")], { cwd: folder.path, environment });
   programs.push(program);
   const found = () => /http:\/\/127\.0\.0\.1:\d+/u.exec(program.stderr())?.[0];
   return Object.assign(program, { url: await waitFor(found, { timeoutMs, what: "listen to be ready" }) });
@@ -218,6 +225,44 @@ describe("heliograph trigger and listen", () => {
     expect(seen[0]?.headers["x-signature"]).toMatch(/^v1=/u);
     await endpoint.close();
     expect((await run(`trigger a.b --to ${program.url}/v1/a --key-file acme.key`)).stdout).toContain("502");
+  });
+
+  test("forward to the TLS name of the endpoint, and return a compressed body as it came", async () => {
+    const identity = selfSignedCertificate(["localhost"]);
+    await write("ca.pem", identity.cert);
+    const hosts: unknown[] = [];
+    const server = createHttpsServer(identity, (request, response) => {
+      hosts.push(request.headers.host);
+      response.writeHead(200, { "Content-Encoding": "gzip" }).end(gzipSync("compressed ".repeat(100)));
+    }).on("secureConnection", (socket) => hosts.push(socket.servername));
+    const endpoint = await listenOnLoopback(server);
+    onTestFinished(() => endpoint.close());
+    const program = await listen(`--forward https://localhost:${endpoint.port}`, {
+      NODE_EXTRA_CA_CERTS: join(folder.path, "ca.pem"),
+    });
+    const response = await fetch(`${program.url}/v1/a`, { method: "POST", body: bodyText });
+    expect(await response.text()).toBe("compressed ".repeat(100));
+    // The signature may cover the host that the sender names.
+    expect(hosts).toEqual(["localhost", new URL(program.url).host]);
+  });
+
+  test("show what the sender makes of a response that does not follow HTTP", async () => {
+    const text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX-Note: a\r\n b\r\nContent-Length: 2\r\n\r\nok";
+    const server = createTcpServer((socket) => socket.once("data", () => socket.end(text)));
+    const endpoint = await listenOnLoopback(server);
+    onTestFinished(() => endpoint.close());
+    const line = `trigger a.b --to http://127.0.0.1:${endpoint.port}/x --key-file acme.key --event-id evt_7`;
+    const { code, stdout } = await run(line);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^evt_7: 200 in \d+ ms: the event is delivered\nwarning: x-note: folded over several lines .*\nok\n$/u,
+      ),
+    });
+    expect(JSON.parse((await run(`${line} -o json`)).stdout)).toMatchObject({
+      status: 200,
+      warnings: [expect.stringMatching(/^x-note: folded/u)],
+    });
   });
 
   test("sign what curl sends", async (context) => {

@@ -102,7 +102,8 @@ describe("the history of a delivery", () => {
 
   test("shows the outcome of an attempt", () => {
     const timings = { dnsMs: 1, connectMs: 2.31, firstByteMs: 4, totalMs: 12 };
-    const attempts = [record(1, retry, { outcome: refused }), record(2, retry, { timings })];
+    const warnings = ["x-note: folded over several lines"];
+    const attempts = [record(1, retry, { outcome: refused }), record(2, retry, { timings, warnings })];
     const none = { dns: null, connect: null, tls: null, first_byte: null };
     expect(deliveryHistories(attempts, new Map(), unnoted)[0]?.attempts).toEqual([
       {
@@ -126,6 +127,7 @@ describe("the history of a delivery", () => {
         phases_ms: { dns: 1, connect: 2.3, tls: null, first_byte: 4 },
         error: null,
         response: { headers: { "x-trace-id": "t-1" }, body: "text", body_truncated: true },
+        warnings: ["x-note: folded over several lines"],
         replay_id: null,
         settlement: { kind: "retry", at: "2026-01-02T00:00:00.000Z" },
         signed: null,

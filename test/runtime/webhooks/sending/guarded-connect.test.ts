@@ -1,10 +1,8 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import {
   certificateAlert,
   ConnectFault,
   guardedConnector,
-  type ConnectionTrace,
 } from "../../../../runtime/webhooks/sending/guarded-connect.ts";
 import { createGuard } from "../../../../runtime/webhooks/sending/address-guard.ts";
 
@@ -15,11 +13,9 @@ async function connectTo(hostname: string, addresses: readonly string[]): Promis
     tls: {},
     resolve: async () => addresses,
     timeoutMs: 1_000,
-    traces: new AsyncLocalStorage<ConnectionTrace>(),
   });
-  const { promise, resolve } = Promise.withResolvers<unknown>();
-  connect({ hostname, protocol: "http:", port: "80" }, (error, socket) => resolve(error ?? socket));
-  return await promise;
+  const target = { hostname, protocol: "http:", port: "80" };
+  return await connect(target, { isConnecting: false }).catch((error: unknown) => error);
 }
 
 describe("the connector", () => {

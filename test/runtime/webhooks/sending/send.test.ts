@@ -266,13 +266,8 @@ describe("a partner that does not respond", () => {
       "response_invalid",
     ],
     [
-      "answers with a head without end",
-      (socket: Socket) => void socket.write(`HTTP/1.1 200 OK\r\nX: ${"y".repeat(20_000)}`),
-      "response_invalid",
-    ],
-    [
-      "answers with two lengths",
-      (socket: Socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
+      "answers with a status line without end",
+      (socket: Socket) => void socket.write(`HTTP/1.1 200 ${"y".repeat(20_000)}`),
       "response_invalid",
     ],
   ])("but %s is a failure that says so", async (_, answer, reason) => {

@@ -1,0 +1,67 @@
+import type { Outcome } from "../settlement/outcome.ts";
+import type { Connections } from "./connections.ts";
+import { Exchange } from "./exchange.ts";
+import type { Connector } from "./guarded-connect.ts";
+import { requestMessage, type RequestMessage, type RequestParts } from "./request-bytes.ts";
+
+/** One request and its limits. */
+interface AttemptRequest extends RequestParts {
+  /** Time limit of the whole attempt, from look-up to last byte. */
+  readonly timeoutMs: number;
+  /** Aborts the attempt, with outcome `aborted`. */
+  readonly signal?: AbortSignal | undefined;
+  /** Bytes of the response body that are read. */
+  readonly responseBytesMax: number;
+}
+
+/** An outcome with everything of the response that was read. */
+export interface AttemptResult {
+  readonly outcome: Outcome;
+  /** All headers; empty without a response. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body as it came. */
+  readonly body: () => Buffer;
+}
+
+/** Makes one attempt. Never rejects. */
+export async function makeAttempt(
+  connections: Connections,
+  connect: Connector,
+  request: AttemptRequest,
+): Promise<AttemptResult> {
+  let message: RequestMessage;
+  try {
+    message = requestMessage(request);
+  } catch (error) {
+    const detail = (error as Error).message;
+    const outcome = { kind: "failure", reason: "internal", detail, timings: { totalMs: 0 } } as const;
+    return { outcome, headers: {}, body: () => Buffer.alloc(0) };
+  }
+  return await new Promise((settle) => {
+    const exchange = new Exchange({
+      connect: (trace) => connect(request.url, trace),
+      bodyBytesMax: request.responseBytesMax,
+      onSettled: (outcome) => {
+        release();
+        connections.release(exchange);
+        settle({ outcome, headers: exchange.headers, body: () => exchange.bodyBytes });
+      },
+    });
+    const release = limit(exchange, request);
+    connections.send(message, exchange);
+  });
+}
+
+/**
+ * Ends the exchange at its time limit or at the signal of the caller. Returns a function that removes both. A response
+ * that arrived while this process was busy is read before the limit applies.
+ */
+function limit(exchange: Exchange, { timeoutMs, signal }: AttemptRequest): () => void {
+  const timer = setTimeout(() => setImmediate(() => exchange.expire()), timeoutMs);
+  const abandon = (): void => exchange.abandon();
+  signal?.addEventListener("abort", abandon, { once: true });
+  return () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abandon);
+  };
+}
