@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { AuthorizationError, connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
+import { createNextServer } from "./next-server.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
 import { createRequests, type Requests } from "./requests.ts";
 import { createStreamClock, type StreamClock } from "./stream-clock.ts";
@@ -50,7 +51,11 @@ const dialTimeoutMs = 5_000;
 const dialPauseMs = 250;
 const reconnectWaitMs = 200;
 const reconnectJitterMs = 100;
-const pingIntervalMs = 10_000;
+/**
+ * A server that lost its machine or its network closes no connection. The client leaves it after two pings without a
+ * reply and one more interval, while the other servers elect leaders.
+ */
+const pingIntervalMs = 1_500;
 const drainTimeoutMs = 5_000;
 const managerTimeoutMs = 5_000;
 
@@ -116,9 +121,9 @@ function connectionOptions(access: NatsAccess): NodeConnectionOptions {
     servers: [...access.servers],
     name: "heliograph",
     maxReconnectAttempts: -1,
-    reconnectTimeWait: reconnectWaitMs,
-    reconnectJitter: reconnectJitterMs,
-    reconnectJitterTLS: reconnectJitterMs,
+    reconnectToServer: createNextServer({ pauseMs: reconnectWaitMs, jitterMs: reconnectJitterMs }),
+    // The client compares wall clocks, and never pauses with this.
+    reconnectDelayHandler: () => Number.NEGATIVE_INFINITY,
     timeout: dialTimeoutMs,
     pingInterval: pingIntervalMs,
     // A stack trace per request costs more than the request.

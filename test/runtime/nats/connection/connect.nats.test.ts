@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
@@ -62,6 +62,43 @@ describe("a connection", () => {
       reason: "timeout",
     });
     await handle.drain();
+  });
+
+  test("is made again although the wall clock was set back by an hour", async () => {
+    const handle = await connectNats(access());
+    const wallNow = Date.now;
+    vi.spyOn(Date, "now").mockImplementation(() => wallNow() - 3_600_000);
+    try {
+      await server.kill9();
+      await waitFor(() => !handle.isConnected(), { timeoutMs, what: "the end of the connection" });
+      await server.restart();
+      await waitFor(() => handle.isConnected(), { timeoutMs, what: "the connection" });
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect((await handle.requests.request("$JS.API.INFO", "")).length).toBeGreaterThan(0);
+    await handle.drain();
+  });
+
+  test("leaves a server that stops responding without closing the connection", async () => {
+    const other = await startNatsServer({ config: 'authorization { user: "u", password: "secret-of-u" }' });
+    const servers = [server, other];
+    const handle = await connectNats({ ...access(), servers: servers.map(({ url }) => url) });
+    const current = (): NatsServerHandle | undefined =>
+      servers.find(({ port }) => handle.connection.getServer().endsWith(`:${port}`));
+    const first = current();
+    expect(first).toBeDefined();
+    process.kill(first?.pid ?? 0, "SIGSTOP");
+    try {
+      // Well below the half minute of the client's usual pings.
+      const isMoved = (): boolean => handle.isConnected() && current() !== first;
+      await waitFor(isMoved, { timeoutMs, what: "a connection to the other server" });
+    } finally {
+      process.kill(first?.pid ?? 0, "SIGCONT");
+    }
+    expect((await handle.requests.request("$JS.API.INFO", "")).length).toBeGreaterThan(0);
+    await handle.drain();
+    await other.stop();
   });
 
   test("drains within a time limit without the server", async () => {
