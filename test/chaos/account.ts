@@ -6,14 +6,17 @@ import type { ConductedFault } from "./conductor.ts";
 import type { Installation } from "./installation.ts";
 import {
   counterFault,
+  doubled,
   excesses,
   isDelivered,
   isExcused,
   judgeDoubled,
+  needless,
   silenceMs,
   silencesByVerb,
   undelivered,
   underWay,
+  withTails,
   type LastScrape,
 } from "./ledger.ts";
 import type { Partner } from "./partners.ts";
@@ -33,9 +36,10 @@ interface Account {
 
 const shownMax = 5;
 const heldReadMax = 50;
+const doubledReadMax = 200;
 const drainMsMax = 240_000;
-/** After a fault of a server or a pod, a bar holds for deliveries until so long after it. */
-const tailMs = 10_000;
+/** The silence after a fault is looked for until so long after its end. */
+const tailMsMax = 10_000;
 export const barMs = { server: 8_000, pod: 2_000 } as const;
 const deliveriesStream = "HG_DELIVERIES";
 
@@ -77,6 +81,7 @@ export async function account(evidence: Evidence): Promise<Account> {
   const fates = owed.flatMap(({ partner, missing }) =>
     missing.filter((id) => asked.includes(id)).map((id) => fateOf(id, partner, histories.get(id))),
   );
+  const recorded = await recordedAttempts(installation);
   const doubles = installation.partners.map((partner) => ({ partner, ...judgeDoubled(partner.receipts, faults) }));
   return {
     counts: {
@@ -88,6 +93,12 @@ export async function account(evidence: Evidence): Promise<Account> {
       doubled: Object.fromEntries(
         doubles.map(({ partner, count, allowed }) => [partner.profile.name, `${count} of ${allowed}`]),
       ),
+      needless: Object.fromEntries(
+        installation.partners.map(({ profile, receipts }) => {
+          const attempts = recorded.get(profile.name) ?? new Map();
+          return [profile.name, needless(doubled(receipts).slice(-doubledReadMax), receipts, attempts)];
+        }),
+      ),
       silences: silencesByVerb(silencesOf(evidence)),
     },
     problems: [
@@ -97,6 +108,27 @@ export async function account(evidence: Evidence): Promise<Account> {
       ...metricProblems(evidence, fates),
     ],
   };
+}
+
+/** Recorded attempts at each partner, by event id, of the last doubled ones. */
+async function recordedAttempts({
+  partners,
+  pods,
+  token,
+}: Installation): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>> {
+  const asked = partners.flatMap(({ receipts }) => doubled(receipts).slice(-doubledReadMax));
+  const ids = [...new Set(asked.map(({ again }) => again.eventId))];
+  const urls = pods.map(({ url }) => url);
+  const histories = await readHistories(urls, token, ids);
+  return new Map(
+    partners.map(({ profile }) => {
+      const byEvent = [...histories].map(([id, history]): [string, readonly number[]] => {
+        const entry = history.deliveries.find(({ partner }) => partner === `default/${profile.name}`);
+        return [id, (entry?.attempts ?? []).map(({ attempt }) => attempt)];
+      });
+      return [profile.name, new Map(byEvent)];
+    }),
+  );
 }
 
 interface Fate {
@@ -118,8 +150,7 @@ function fateOf(id: string, { profile }: Partner, history: History | undefined):
   return { text, wrong: `event ${id} was not delivered to ${label}, which has it as ${text}` };
 }
 
-function endOf(entry: History["deliveries"][number]): number {
-  const { attempts = [] } = entry as { readonly attempts?: readonly { readonly at: string }[] };
+function endOf({ attempts = [] }: History["deliveries"][number]): number {
   return Date.parse(attempts.at(-1)?.at ?? "");
 }
 
@@ -164,9 +195,9 @@ function partnerProblems(partner: Partner, faults: readonly ConductedFault[]): r
 /** Silences of healthy partners around the loss of servers and pods. */
 export function silencesOf({ installation, faults }: Evidence) {
   const healthy = installation.partners.filter(({ profile }) => profile.isHealthy === true);
-  return faults
-    .filter(({ fault }) => losesServer(fault) || losesPod(fault))
-    .map((past) => ({
+  return withTails(faults, tailMsMax)
+    .filter(({ past: { fault } }) => losesServer(fault) || losesPod(fault))
+    .map(({ past, tailMs }) => ({
       past,
       verb: past.fault.verb,
       ms: Math.max(...healthy.map(({ deliveredMs }) => silenceMs(deliveredMs, past, tailMs))),

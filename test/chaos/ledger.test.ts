@@ -5,11 +5,13 @@ import {
   doubled,
   excesses,
   isExcused,
+  needless,
   judgeDoubled,
   silenceMs,
   silencesByVerb,
   underWay,
   undelivered,
+  withTails,
   type PastFault,
   type Receipt,
 } from "./ledger.ts";
@@ -83,6 +85,18 @@ test("a silence begins before the fault and may end after it", () => {
   expect(silenceMs([900, 1_000, 2_000, 3_000, 4_000, 5_000], fault, 3_000)).toBe(1_000);
   expect(silenceMs([900, 9_000], fault, 3_000)).toBe(8_100);
   expect(silenceMs([], fault, 3_000)).toBe(4_000);
+});
+
+test("a fault has its time alone until the next one begins", () => {
+  const faults = [past("kill_pod", 0, 1_000), past("kill_pod", 3_000, 4_000)];
+  expect(withTails(faults, 5_000).map(({ tailMs }) => tailMs)).toEqual([2_000, 5_000]);
+});
+
+test("a repeat is needless when each request left a record", () => {
+  const receipts = [receipt("a", 0), receipt("a", 1_000)];
+  const count = (recorded: readonly number[]): number =>
+    needless(doubled(receipts), receipts, new Map([["a", recorded]]));
+  expect([count([1, 1]), count([1]), count([1, 2])]).toEqual([1, 0, 0]);
 });
 
 test("silences are summed up by verb", () => {

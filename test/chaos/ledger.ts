@@ -85,6 +85,18 @@ interface DoubledResult {
   readonly unexcused: readonly Doubled[];
 }
 
+/** Repeats of attempts that were all recorded: nobody had to make them again. @param recorded attempts by event id */
+export function needless(
+  found: readonly Doubled[],
+  receipts: readonly Receipt[],
+  recorded: ReadonlyMap<string, readonly number[]>,
+): number {
+  return found.filter(({ again: { eventId, attempt } }) => {
+    const made = receipts.filter((one) => one.eventId === eventId && one.attempt === attempt).length;
+    return (recorded.get(eventId) ?? []).filter((number) => number === attempt).length >= made;
+  }).length;
+}
+
 /** Compares doubled requests with the attempts that were under way at each fault. */
 export function judgeDoubled(receipts: readonly Receipt[], faults: readonly PastFault[]): DoubledResult {
   const found = doubled(receipts);
@@ -147,6 +159,17 @@ export function silenceMs(
   return [...times, after].reduce((longest, atMs, index, all) => {
     return Math.max(longest, index === 0 ? 0 : atMs - (all[index - 1] ?? atMs));
   }, 0);
+}
+
+/** Each fault with the time that belongs to it alone: until `tailMs` after its end, or until the next one begins. */
+export function withTails<T extends PastFault>(
+  faults: readonly T[],
+  tailMs: number,
+): readonly { readonly past: T; readonly tailMs: number }[] {
+  return faults.map((past, index) => {
+    const nextMs = faults[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY;
+    return { past, tailMs: Math.max(0, Math.min(tailMs, nextMs - past.toMs)) };
+  });
 }
 
 /** Longest and median silence by verb. */

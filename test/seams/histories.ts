@@ -14,6 +14,7 @@ interface RoutedBy {
 interface HistoryEntry {
   readonly partner: string;
   readonly routed_by?: RoutedBy | null;
+  readonly attempts?: readonly { readonly attempt: number; readonly at: string }[];
   readonly state: string;
   readonly reason: string | null;
   readonly next_attempt_at: string | null;
