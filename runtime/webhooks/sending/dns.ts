@@ -1,46 +1,105 @@
-import { lookup, Resolver as NameServerResolver } from "node:dns/promises";
+import { Resolver as NameServerResolver } from "node:dns/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ExpiringMap } from "../../bounds/expiring-map.ts";
+import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { openHostsFile, plainName } from "./hosts-file.ts";
 
-/**
- * The addresses of a host, at least one.
- *
- * @throws Error with a `code` when there are none
- */
-export type Resolver = (host: string) => Promise<readonly string[]>;
+/** Looks hosts up. */
+export interface Resolver {
+  /**
+   * The addresses of a host, at least one.
+   *
+   * @throws Error with a `code` when there are none
+   */
+  (host: string): Promise<readonly string[]>;
+  /** Drops the cached addresses of a host, because no connection to them came about. @default nothing is cached */
+  readonly forget?: (host: string) => void;
+}
 
 interface ResolverOptions {
   /** Name servers, as `address` or `address:port`. @default those of the system */
   readonly servers?: readonly string[];
   /** Time limit of the first try of a query. @default 1500 */
   readonly queryTimeoutMs?: number;
+  /** @default "/etc/hosts" */
+  readonly hostsFile?: string;
+}
+
+/** Addresses and the time for which they may be cached. */
+interface Found {
+  readonly addresses: readonly string[];
+  readonly ttlSeconds: number;
 }
 
 const queryTriesMax = 2;
+const cachedMax = 4_096;
+/** A connection is replaced as often, so that no address is used for much longer than this. */
+const ttlSecondsMax = 300;
+const secondMs = 1_000;
+/** Wait for the other family after the first one. Source: RFC 8305 §3, Resolution Delay. */
+const resolutionDelayMs = 50;
+/** Source: RFC 6761 §6.3. */
+const loopbackName = /^(?:.+\.)?localhost$/u;
+const loopback = ["127.0.0.1", "::1"];
+/** Errors that say that a name has no address of a family. */
+const unknownHostCodes: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA"]);
 
 /**
- * Errors after which the operating system looks the host up: it knows `/etc/hosts` and search domains. After a timeout
- * it does not, because its look-up would block one of the few threads of the process as long again.
+ * Looks hosts up in the hosts file, else by the name servers: as they are, without search domains. No look-up of the
+ * operating system is made, because each would occupy one of the few threads of the process. Responses are cached for
+ * their TTL, and concurrent look-ups of a host share one.
  */
-const unknownHostCodes: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA", "ECONNREFUSED"]);
-
-/** Queries the name servers, which blocks no thread; then the operating system for hosts that they do not know. */
-export function createResolver({ servers, queryTimeoutMs = 1_500 }: ResolverOptions = {}): Resolver {
+export function createResolver({
+  servers,
+  queryTimeoutMs = 1_500,
+  hostsFile = "/etc/hosts",
+}: ResolverOptions = {}): Resolver {
   const nameServers = new NameServerResolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
   if (servers !== undefined) {
     nameServers.setServers(servers);
   }
-  return async (host) => {
-    const results = await Promise.allSettled([nameServers.resolve4(host), nameServers.resolve6(host)]);
-    const addresses = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
-    if (addresses.length > 0) {
-      return addresses;
-    }
-    const failures = results.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));
-    const lasting = failures.find((failure) => !unknownHostCodes.has(codeOf(failure)));
-    if (lasting !== undefined) {
-      throw lasting;
-    }
-    const found = await lookup(host, { all: true, order: "ipv4first" });
-    return found.map(({ address }) => address);
+  const fixed = openHostsFile(hostsFile);
+  const cached = new ExpiringMap<string, readonly string[]>(cachedMax);
+  const once = createSingleFlight<readonly string[]>();
+  const resolve = async (host: string): Promise<readonly string[]> => {
+    const name = plainName(host);
+    const known = (await fixed(name)) ?? (loopbackName.test(name) ? loopback : cached.use(name, performance.now()));
+    return (
+      known ??
+      (await once(name, async () => {
+        const { addresses, ttlSeconds } = await query(nameServers, name);
+        cached.set(name, addresses, performance.now() + Math.min(ttlSeconds, ttlSecondsMax) * secondMs);
+        return addresses;
+      }))
+    );
+  };
+  return Object.assign(resolve, { forget: (host: string) => cached.delete(plainName(host)) });
+}
+
+/** Queries both families. The second one has a moment longer than the first one with addresses. */
+async function query(nameServers: NameServerResolver, name: string): Promise<Found> {
+  const families = [nameServers.resolve4(name, { ttl: true }), nameServers.resolve6(name, { ttl: true })] as const;
+  const results = new Map<number, readonly { readonly address: string; readonly ttl: number }[]>();
+  const failures: unknown[] = [];
+  const all = families.map((family, index) =>
+    family.then(
+      (records) => void results.set(index, records),
+      (failure: unknown) => void failures.push(failure),
+    ),
+  );
+  await Promise.any(families).catch(() => undefined);
+  if (results.size > 0) {
+    await Promise.race([Promise.all(all), sleep(resolutionDelayMs, undefined, { ref: false })]);
+  } else {
+    await Promise.all(all);
+  }
+  const records = [0, 1].flatMap((index) => results.get(index) ?? []);
+  if (records.length === 0) {
+    throw failures.find((failure) => !unknownHostCodes.has(codeOf(failure))) ?? failures[0];
+  }
+  return {
+    addresses: records.map(({ address }) => address),
+    ttlSeconds: Math.min(...records.map(({ ttl }) => ttl)),
   };
 }
 

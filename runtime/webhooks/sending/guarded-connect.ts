@@ -91,8 +91,16 @@ async function open(
   const endsAtMs = performance.now() + options.timeoutMs;
   const restMs = (): number => Math.max(1, endsAtMs - performance.now());
   const addresses = await allowedAddresses(options, target.hostname, trace);
-  const socket = await openTcp(target, addresses, restMs(), trace);
-  return target.protocol === "https:" ? openTls(options.tls, sessions, target, socket, restMs(), trace) : socket;
+  try {
+    const socket = await openTcp(target, addresses, restMs(), trace);
+    return target.protocol === "https:"
+      ? await openTls(options.tls, sessions, target, socket, restMs(), trace)
+      : socket;
+  } catch (error) {
+    // The host may have moved.
+    options.resolve.forget?.(target.hostname);
+    throw error;
+  }
 }
 
 async function allowedAddresses(

@@ -40,7 +40,7 @@ export interface Sender {
 }
 
 export interface SenderOptions {
-  /** @default the name servers of the system, then the look-up of the operating system */
+  /** @default `/etc/hosts`, then the name servers of the system */
   readonly resolve?: Resolver;
   /** Time limit of look-up, TCP and TLS together. @default 5000 */
   readonly connectTimeoutMs?: number;
