@@ -42,13 +42,14 @@ export type Endpoints = (request: EndpointRequest) => Promise<RecipientAnswer>;
 const inFlightDefault = 256;
 const retrySeconds = 1;
 const statusPath = /\/webhooks\/status\/(?<eventId>[^/]+)$/u;
+const statusQueryPath = /\/webhooks\/status$/u;
 const ackPath = /\/webhooks\/ack$/u;
 
 /**
  * The endpoints of a recipient without a server. A POST to a path that ends in `/webhooks/ack` is an acknowledgement,
- * any other POST is a delivery. `GET /webhooks/status/:event_id` returns the outcome of an event. An OPTIONS request of
- * a sender that asks for consent gets it.
- * Source: seed "Webhook Event Delivery" §4.1 and §4.3.
+ * any other POST is a delivery. `GET /webhooks/status/:event_id`, or with `?event_id=`, returns the outcome of an
+ * event. An OPTIONS request of a sender that asks for consent gets it. Source: seed "Webhook Event Delivery" §4.1 and
+ * §4.3.
  */
 export function createEndpoints<Transaction>(options: EndpointOptions<Transaction>): Endpoints {
   const { inFlightMax = inFlightDefault } = options;
@@ -120,7 +121,7 @@ async function readStatus<Transaction>(
   request: EndpointRequest,
   { mayReadStatus, store }: EndpointOptions<Transaction>,
 ): Promise<RecipientAnswer> {
-  const eventId = statusPath.exec(pathOf(request.target))?.groups?.["eventId"];
+  const eventId = namedEvent(request.target);
   if (eventId === undefined || mayReadStatus === undefined) {
     throw new DeliveryRefusal(404, "not_found", "No endpoint has this path");
   }
@@ -130,8 +131,21 @@ async function readStatus<Transaction>(
   if (!(await mayReadStatus(request))) {
     throw new DeliveryRefusal(403, "forbidden", "The caller may not read the status of events");
   }
-  const record = await store.find(decoded(eventId));
+  const record = await store.find(eventId());
   return { status: 200, headers: { "X-Trace-Id": traceIdOf(request) }, body: statusBody(record) };
+}
+
+/**
+ * Reads the event id of a status request: a segment of the path, or `?event_id=`. URLs drop the segments `.` and `..`,
+ * also when they are percent-encoded.
+ */
+function namedEvent(target: string): (() => string) | undefined {
+  const path = pathOf(target);
+  const segment = statusPath.exec(path)?.groups?.["eventId"];
+  if (segment !== undefined) return () => decoded(segment);
+  const query = target.includes("?") ? target.slice(target.indexOf("?")) : "";
+  const named = statusQueryPath.test(path) ? new URLSearchParams(query).get("event_id") : null;
+  return named === null || named === "" ? undefined : () => named;
 }
 
 function decoded(eventId: string): string {

@@ -133,9 +133,27 @@ export const hmacRows: readonly Row[] = [
   ],
   [
     "hmac-v1-nine-signatures",
-    "One signature more than a header may have.",
-    refused("signature_malformed"),
+    "A ninth entry is not read.",
+    accepted,
     { headers: withHeaders({ "X-Signature": mixed(9) }) },
+  ],
+  [
+    "hmac-v1-ninth-entry",
+    "The valid signature is the ninth entry, which is not read.",
+    refused("signature_malformed"),
+    { headers: withHeaders({ "X-Signature": `${"v2=abc,".repeat(8)}${signature}` }) },
+  ],
+  [
+    "hmac-v1-unknown-entry",
+    "Entries of later versions and of others are beside a valid one.",
+    accepted,
+    { headers: withHeaders({ "X-Signature": `v2=abc,,t=1, ${signature} ,v1=short` }) },
+  ],
+  [
+    "hmac-v1-unknown-entry-and-another-key",
+    "An unknown entry makes no other entry valid.",
+    refused("signature_mismatch"),
+    { secrets: [oldKey], headers: withHeaders({ "X-Signature": `v2=abc,${signature}` }) },
   ],
   ["hmac-v1-unknown-key", "No known key signed.", refused("signature_mismatch"), { secrets: [oldKey] }],
   [
@@ -197,6 +215,18 @@ export const hmacRows: readonly Row[] = [
     "Unix seconds are no such time.",
     refused("timestamp_malformed"),
     signedAt("1767323045"),
+  ],
+  [
+    "hmac-v1-timestamp-of-no-day",
+    "No year has 30 February.",
+    refused("timestamp_malformed"),
+    { ...signedAt("2026-02-30T03:04:05.678Z"), now: "2026-03-02T03:04:05.678Z" },
+  ],
+  [
+    "hmac-v1-timestamp-of-hour-24",
+    "A day has the hours 00 to 23.",
+    refused("timestamp_malformed"),
+    { ...signedAt("2026-01-01T24:00:00.000Z"), now: "2026-01-02T00:00:01.000Z" },
   ],
   [
     "hmac-v1-no-signature",

@@ -38,6 +38,21 @@ function signed(
   return { ...headers, ...own, ...changes };
 }
 
+/** The signature behind others, and one more behind it. */
+function beside(count: number): Vector["headers"] {
+  const others = (from: number, to: number, text: (label: string) => string): string[] =>
+    Array.from({ length: to - from }, (_, index) => text(`other${from + index}`));
+  const input = (label: string): string => `${label}=("@method");created=${created}`;
+  const bytes = (label: string): string => `${label}=:AAAA:`;
+  const field = (own: string, text: (label: string) => string): string =>
+    [...others(0, count, text), own, ...others(count, count + 1, text)].join(", ");
+  return {
+    ...headers,
+    "Signature-Input": field(headers["Signature-Input"] ?? "", input),
+    Signature: field(headers["Signature"] ?? "", bytes),
+  };
+}
+
 function withoutHeader(name: string): Vector["headers"] {
   return Object.fromEntries(Object.entries(headers).filter(([header]) => header !== name));
 }
@@ -201,6 +216,24 @@ export const messageRows: readonly Row[] = [
     "Signature has no member with the label of Signature-Input.",
     refused("signature_missing"),
     { ...message, headers: { ...headers, Signature: (headers["Signature"] ?? "").replace("sig1", "sig2") } },
+  ],
+  [
+    "http-message-signatures-nine-entries",
+    "Entries of others come first; the eighth is valid, and the ninth is not read.",
+    acceptedByEd,
+    { ...message, headers: beside(7) },
+  ],
+  [
+    "http-message-signatures-ninth-entry",
+    "The valid signature is the ninth entry, which is not read.",
+    refused("components_missing"),
+    { ...message, headers: beside(8) },
+  ],
+  [
+    "http-message-signatures-host-with-port-443",
+    "@authority leaves out a default port, which the Host has.",
+    acceptedByEd,
+    { ...message, headers: { ...headers, Host: "partner.example:443" } },
   ],
   [
     "http-message-signatures-malformed",

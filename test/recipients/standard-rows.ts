@@ -49,6 +49,24 @@ export const standardRows: readonly Row[] = [
     { ...standard, headers: standardHeaders, body: bodyText.replace("1050", "1051") },
   ],
   [
+    "standard-webhooks-unknown-entry",
+    "Entries of later versions and of others are beside a valid one.",
+    accepted,
+    signedBy((valid) => `v2,abc  v1 ${valid} v1,short`),
+  ],
+  [
+    "standard-webhooks-nine-signatures",
+    "A ninth entry is not read.",
+    accepted,
+    signedBy((valid) => `${"v2,abc ".repeat(7)}${valid} ${valid}`),
+  ],
+  [
+    "standard-webhooks-ninth-entry",
+    "The valid signature is the ninth entry, which is not read.",
+    refused("signature_malformed"),
+    signedBy((valid) => `${"v2,abc ".repeat(8)}${valid}`),
+  ],
+  [
     "standard-webhooks-no-signature",
     "webhook-signature is missing.",
     refused("signature_missing"),
@@ -97,6 +115,13 @@ export const standardRows: readonly Row[] = [
     { ...publicOnly, headers: { ...edHeaders, "webhook-signature": unpadded(edHeaders["webhook-signature"]) } },
   ],
 ];
+
+function signedBy(field: (valid: string) => string): Change {
+  return {
+    ...standard,
+    headers: { ...standardHeaders, "webhook-signature": field(standardHeaders["webhook-signature"] ?? "") },
+  };
+}
 
 function dotted(): Change {
   const body = JSON.stringify({ ...event, event_id: "evt.1" });

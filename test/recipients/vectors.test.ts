@@ -6,12 +6,14 @@ import { createMemorySeenStore } from "../../runtime/recipient/memory-seen-store
 import type { DeliveryReport } from "../../runtime/recipient/receive.ts";
 import type { VerificationKey } from "../../runtime/webhooks/signing/keys.ts";
 import { run } from "../tools/run.ts";
+import { httpVectors } from "./http-rows.ts";
 import { goEnvironment, python, pythonWithPublicKeys, recipientsFolder } from "./programs.ts";
 import type { Vector } from "./vector-rows.ts";
 import { vectors, vectorsFile, vectorsText } from "./vectors.ts";
 
 const timeoutMs = 120_000;
 const sharedKeyVectors = vectors.filter(({ public_keys }) => public_keys === undefined);
+const sharedKeyHttpVectors = httpVectors.filter(({ public_keys }) => public_keys === undefined);
 
 describe("the published vectors", () => {
   test("are those that `npm run generate` makes with the product's signing code", async () => {
@@ -35,6 +37,7 @@ describe("the published vectors", () => {
     });
     expect({ code, failed: stdout.match(/--- FAIL.*/gu), stderr }).toEqual({ code: 0, failed: null, stderr: "" });
     expect(stdout).toContain(`${vectors.length} vectors`);
+    expect(stdout).toContain(`${httpVectors.length} HTTP vectors`);
   });
 
   test(
@@ -43,14 +46,16 @@ describe("the published vectors", () => {
     async (context) => {
       context.skip((await python()) === undefined, "there is no Python 3.9 on PATH");
       // Without site packages.
-      expect(await pythonTests("python3", ["-S"])).toEqual(passed(sharedKeyVectors.length));
+      expect(await pythonTests("python3", ["-S"])).toEqual(
+        passed(sharedKeyVectors.length, sharedKeyHttpVectors.length),
+      );
     },
   );
 
   test("have their results in Python, with a package for public keys", { timeout: timeoutMs }, async (context) => {
     const found = await pythonWithPublicKeys();
     if ("missing" in found) return context.skip(found.missing);
-    expect(await pythonTests(found.command)).toEqual(passed(vectors.length));
+    expect(await pythonTests(found.command)).toEqual(passed(vectors.length, httpVectors.length));
   });
 });
 
@@ -62,9 +67,10 @@ async function pythonTests(command: string, flags: readonly string[] = []) {
 }
 
 /** What they print and end with when all is right. */
-function passed(count: number) {
-  const [stdout, stderr] = [`${count} vectors`, "OK"].map((text): unknown => expect.stringContaining(text));
-  return { code: 0, stdout, stderr };
+function passed(count: number, httpCount: number) {
+  const text = new RegExp(`\\b${httpCount} HTTP vectors\n(?:.*\n)*${count} vectors`, "u");
+  const stderr: unknown = expect.stringContaining("OK");
+  return { code: 0, stdout: expect.stringMatching(text) as unknown, stderr };
 }
 
 async function resultOf(vector: Vector): Promise<Vector["expected"]> {

@@ -1,4 +1,5 @@
 import { hmacRows } from "./hmac-rows.ts";
+import { httpVectors, keyVectors } from "./http-rows.ts";
 import { messageRows } from "./message-rows.ts";
 import { standardRows } from "./standard-rows.ts";
 import { vectorOf, type Vector } from "./vector-rows.ts";
@@ -11,5 +12,5 @@ export const vectors: readonly Vector[] = [...hmacRows, ...standardRows, ...mess
 
 /** Text of {@link vectorsFile}. */
 export function vectorsText(): string {
-  return `${JSON.stringify({ format: 1, vectors }, null, 2)}\n`;
+  return `${JSON.stringify({ format: 1, vectors, http: httpVectors, keys: keyVectors }, null, 2)}\n`;
 }

@@ -23,12 +23,17 @@ const bodyBytesMax = 262_208
 // inFlightMax is the number of requests at once; more are answered 429.
 const inFlightMax = 256
 
-const statusPath = "/webhooks/status/"
+const ackPath = "/webhooks/ack"
+
+// statusForm has the event id as a segment. URLs drop the segments . and .., so that ?event_id= is the other way.
+var statusForm = regexp.MustCompile(`/webhooks/status/([^/]+)$`)
+
+const statusQueryPath = "/webhooks/status"
 
 var traceForm = regexp.MustCompile(`^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}`)
 
-// Recipient is an http.Handler: any POST is a delivery, except POST /webhooks/ack. GET /webhooks/status/ID returns the
-// record of an event. Mount it where deliveries arrive, since the signature covers the unchanged path.
+// Recipient is an http.Handler: any POST is a delivery, except POST to a path that ends in /webhooks/ack. GET
+// /webhooks/status/ID, or with ?event_id=ID, returns the record of an event. Mount it where deliveries arrive, since the signature covers the unchanged path.
 type Recipient struct {
 	Scheme Scheme
 	// Keys is called for each delivery, so that a rotation needs no restart.
@@ -41,6 +46,8 @@ type Recipient struct {
 	// MayReadStatus says who may read the status of events. Without it nobody may.
 	MayReadStatus func(request *http.Request) bool
 
+	// now is the clock; nil is that of the machine.
+	now      func() time.Time
 	inFlight atomic.Int64
 }
 
@@ -64,7 +71,8 @@ func (recipient *Recipient) answer(writer http.ResponseWriter, request *http.Req
 	if recipient.inFlight.Add(1) > inFlightMax {
 		return nil, &Refusal{Status: 429, Code: "too_many_requests", Description: "Too many requests are being processed", RetryAfter: 1}
 	}
-	path := request.URL.EscapedPath()
+	path := pathOf(request.RequestURI)
+	eventID, isStatus := namedEvent(request)
 	switch {
 	case request.Method == http.MethodOptions && request.Header.Get("WebHook-Request-Origin") != "":
 		// Every sender may ask: its deliveries need a signature all the same.
@@ -76,17 +84,27 @@ func (recipient *Recipient) answer(writer http.ResponseWriter, request *http.Req
 		if err != nil {
 			return nil, err
 		}
-		if path == "/webhooks/ack" {
+		if strings.HasSuffix(path, ackPath) {
 			return nil, recipient.acknowledge(request, body)
 		}
 		return nil, recipient.deliver(request, body)
-	case !strings.HasPrefix(path, statusPath) || recipient.MayReadStatus == nil || !recipient.MayReadStatus(request):
+	case !isStatus || recipient.MayReadStatus == nil || !recipient.MayReadStatus(request):
 		return nil, &Refusal{Status: 404, Code: "not_found", Description: "No endpoint has this path"}
 	case request.Method != http.MethodGet:
 		return nil, &Refusal{Status: 405, Code: "method_not_allowed", Description: "The status of an event is read with GET"}
 	default:
-		return recipient.status(request.Context(), strings.TrimPrefix(path, statusPath))
+		return recipient.status(request.Context(), eventID)
 	}
+}
+
+// namedEvent returns the escaped id of the event whose status is read.
+func namedEvent(request *http.Request) (string, bool) {
+	path := pathOf(request.RequestURI)
+	if segment := statusForm.FindStringSubmatch(path); segment != nil {
+		return segment[1], true
+	}
+	named := request.URL.Query().Get("event_id")
+	return url.PathEscape(named), named != "" && strings.HasSuffix(path, statusQueryPath)
 }
 
 func readBody(writer http.ResponseWriter, request *http.Request) ([]byte, error) {
@@ -95,7 +113,10 @@ func readBody(writer http.ResponseWriter, request *http.Request) ([]byte, error)
 	if errors.As(err, &tooLarge) {
 		return nil, &Refusal{Status: 413, Code: "body_too_large", Description: "The body of a delivery has at most 262208 bytes"}
 	}
-	return body, err
+	if err != nil {
+		return nil, &Refusal{Status: 400, Code: "invalid_request", Description: "The body of the request is malformed"}
+	}
+	return body, nil
 }
 
 // deliver verifies, looks, then checks again, acts and marks in one transaction, and only then answers 200.
@@ -143,8 +164,15 @@ func (recipient *Recipient) verify(request *http.Request, body []byte) error {
 	// The server takes Host out of the header.
 	header := request.Header.Clone()
 	header.Set("Host", request.Host)
-	_, err := Verify(recipient.Scheme, header, request.Method, request.RequestURI, body, recipient.Keys(), time.Now())
+	_, err := Verify(recipient.Scheme, header, request.Method, request.RequestURI, body, recipient.Keys(), recipient.time())
 	return err
+}
+
+func (recipient *Recipient) time() time.Time {
+	if recipient.now == nil {
+		return time.Now()
+	}
+	return recipient.now()
 }
 
 func refusalOf(outcome Outcome) error {

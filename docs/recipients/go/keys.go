@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"regexp"
 	"strings"
 )
 
@@ -27,13 +28,34 @@ type VerificationKey struct {
 	Public crypto.PublicKey
 }
 
+// prefixForm is a prefix of Standard Webhooks anywhere, and in any case.
+var prefixForm = regexp.MustCompile(`(?i)wh(sec|sk|pk)_`)
+
 // SharedKey returns the bytes of a key: those of a text as they are, or the base64 after whsec_.
 func SharedKey(written []byte) ([]byte, error) {
-	prefixed, isPrefixed := strings.CutPrefix(strings.TrimSpace(string(written)), "whsec_")
-	if !isPrefixed {
-		return written, nil
+	text := strings.TrimSpace(string(written))
+	prefixed, isPrefixed := strings.CutPrefix(text, "whsec_")
+	if isPrefixed {
+		return prefixedKey(prefixed)
 	}
-	return base64.StdEncoding.DecodeString(prefixed)
+	if prefixForm.MatchString(text) || strings.HasPrefix(text, "-----BEGIN ") {
+		return nil, errors.New("the key is no shared key: write whsec_ and base64 alone")
+	}
+	if len(written) < 32 {
+		return nil, errors.New("the key has fewer than 32 bytes")
+	}
+	return written, nil
+}
+
+func prefixedKey(digits string) ([]byte, error) {
+	key, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(digits, "="))
+	if err != nil {
+		return nil, fmt.Errorf("the key is not base64 after whsec_: %w", err)
+	}
+	if len(key) < 24 || len(key) > 64 {
+		return nil, errors.New("the key has fewer than 24 or more than 64 bytes after whsec_")
+	}
+	return key, nil
 }
 
 // PublicKey returns the public key of a PEM text.

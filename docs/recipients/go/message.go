@@ -5,11 +5,14 @@ import (
 	"crypto/sha512"
 	"crypto/subtle"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
+
+var defaultPort = regexp.MustCompile(`:(443|80)?$`)
 
 var requiredComponents = []string{"@method", "@path", "content-digest"}
 
@@ -23,23 +26,38 @@ func verifyMessage(header http.Header, method, target string, body []byte, keys 
 	}
 	inputs, areInputs := signatureInputs(inputField)
 	signatures, areSignatures := byteSequences(signatureField)
-	if !areInputs || !areSignatures || len(inputs) > signaturesMax {
+	if !areInputs || !areSignatures {
 		return "", unsigned("signature_malformed")
 	}
 	if err := checkDigest(values["content-digest"], body); err != nil {
 		return "", err
 	}
 	var first error
-	for _, input := range inputs {
-		key, err := messageKey(input, signatures, values, keys, now)
-		if err == nil {
-			return key, nil
-		}
-		if first == nil {
-			first = err
+	for _, input := range inputs[:min(len(inputs), signaturesMax)] {
+		for _, authority := range authorities(values["host"]) {
+			values["@authority"] = authority
+			if authority == "" {
+				delete(values, "@authority")
+			}
+			key, err := messageKey(input, signatures, values, keys, now)
+			if err == nil {
+				return key, nil
+			}
+			if first == nil {
+				first = err
+			}
 		}
 	}
 	return "", first
+}
+
+// authorities returns the host, and the host without a default port, which a signature leaves out. Source: RFC 9421 §2.2.3.
+func authorities(host string) []string {
+	host = strings.ToLower(host)
+	if bare := defaultPort.ReplaceAllString(host, ""); bare != host {
+		return []string{host, bare}
+	}
+	return []string{host}
 }
 
 // valuesOf returns each component that a signature can cover. Source: RFC 9421 §2.1 and §2.2.
@@ -48,11 +66,8 @@ func valuesOf(header http.Header, method, target string) map[string]string {
 	for name, given := range header {
 		values[strings.ToLower(name)] = strings.TrimSpace(strings.Join(given, ", "))
 	}
-	path, query, _ := strings.Cut(target, "?")
-	values["@method"], values["@path"], values["@query"] = method, path, "?"+query
-	if host, hasHost := values["host"]; hasHost {
-		values["@authority"] = strings.ToLower(host)
-	}
+	_, query, _ := strings.Cut(target, "?")
+	values["@method"], values["@path"], values["@query"] = method, pathOf(target), "?"+query
 	return values
 }
 

@@ -59,6 +59,7 @@ func unreadable(reason string) error {
 
 var (
 	timestampForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$`)
+	originForm    = regexp.MustCompile(`(?i)^https?://[^/]*`)
 	secondsForm   = regexp.MustCompile(`^\d{1,12}$`)
 	hmacV1Form    = regexp.MustCompile(`^v1=[A-Za-z0-9+/]{43}=$`)
 	sharedForm    = regexp.MustCompile(`^v1,[A-Za-z0-9+/]{43}=$`)
@@ -81,7 +82,7 @@ func Verify(scheme Scheme, header http.Header, method, target string, body []byt
 }
 
 func verifyHmacV1(header http.Header, method, target string, body []byte, keys []VerificationKey, now time.Time) (string, error) {
-	signature, timestamp := header.Get("X-Signature"), header.Get("X-Timestamp")
+	signature, timestamp := valueOf(header, "X-Signature"), valueOf(header, "X-Timestamp")
 	if signature == "" {
 		return "", unsigned("signature_missing")
 	}
@@ -95,23 +96,20 @@ func verifyHmacV1(header http.Header, method, target string, body []byte, keys [
 	if isOutside(sentAt, now) {
 		return "", unsigned("timestamp_outside_window")
 	}
-	given := strings.Split(signature, ",")
-	for index := range given {
-		given[index] = strings.TrimSpace(given[index])
-	}
-	if len(given) > signaturesMax || len(matching(given, hmacV1Form)) < len(given) {
+	// Entries of later versions and of others are beside those of v1.
+	given := matching(entries(signature, ","), hmacV1Form)
+	if len(given) == 0 {
 		return "", unsigned("signature_malformed")
 	}
-	// The text of the timestamp is signed as it was received, and the path ends before the query.
-	path, _, _ := strings.Cut(target, "?")
+	// The text of the timestamp is signed as it was received.
 	hash := sha256.Sum256(body)
-	text := strings.Join([]string{timestamp, strings.ToUpper(method), path, hex.EncodeToString(hash[:])}, "\n")
+	text := strings.Join([]string{timestamp, strings.ToUpper(method), pathOf(target), hex.EncodeToString(hash[:])}, "\n")
 	return matchingKey(keys, given, "v1=", []byte(text))
 }
 
 // verifyStandard follows Standard Webhooks 1.0.0.
 func verifyStandard(header http.Header, body []byte, keys []VerificationKey, now time.Time) (string, error) {
-	id, timestamp, signatures := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp"), header.Get("Webhook-Signature")
+	id, timestamp, signatures := valueOf(header, "Webhook-Id"), valueOf(header, "Webhook-Timestamp"), valueOf(header, "Webhook-Signature")
 	if id == "" || signatures == "" {
 		return "", unsigned("signature_missing")
 	}
@@ -125,9 +123,9 @@ func verifyStandard(header http.Header, body []byte, keys []VerificationKey, now
 	if isOutside(time.Unix(seconds, 0), now) {
 		return "", unsigned("timestamp_outside_window")
 	}
-	given := strings.Split(signatures, " ")
+	given := entries(signatures, " ")
 	shared, public := matching(given, sharedForm), matching(given, publicForm)
-	if len(given) > signaturesMax || len(shared)+len(public) == 0 || strings.Contains(id, ".") {
+	if len(shared)+len(public) == 0 || strings.Contains(id, ".") {
 		return "", unsigned("signature_malformed")
 	}
 	signed := append([]byte(id+"."+timestamp+"."), body...)
@@ -135,6 +133,31 @@ func verifyStandard(header http.Header, body []byte, keys []VerificationKey, now
 		return found, nil
 	}
 	return ed25519Key(keys, public, signed)
+}
+
+// valueOf joins the lines of a repeated header. Source: RFC 9110 §5.3.
+func valueOf(header http.Header, name string) string {
+	return strings.Join(header.Values(name), ", ")
+}
+
+// pathOf returns the path of a request target, byte for byte. The absolute form is of RFC 9112 §3.2.2.
+func pathOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	origin := originForm.FindString(path)
+	if origin != "" && origin == path {
+		return "/"
+	}
+	return path[len(origin):]
+}
+
+// entries returns the first entries of a field. A comma ends each line of a repeated header.
+func entries(field, separator string) []string {
+	found := strings.Split(field, separator)
+	found = found[:min(len(found), signaturesMax)]
+	for index := range found {
+		found[index] = strings.TrimSuffix(strings.TrimSpace(found[index]), ",")
+	}
+	return found
 }
 
 func ed25519Key(keys []VerificationKey, given []string, signed []byte) (string, error) {
@@ -231,7 +254,7 @@ func readAcknowledgement(header http.Header, body []byte) (string, error) {
 }
 
 func checkID(header http.Header, id string) error {
-	if named := header.Get("X-Event-Id"); named != "" && named != id {
+	if named := valueOf(header, "X-Event-Id"); named != "" && named != id {
 		return unreadable("event_id_differs")
 	}
 	return nil

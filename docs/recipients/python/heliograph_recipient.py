@@ -23,6 +23,9 @@ _HMAC_V1 = re.compile(r"v1=[A-Za-z0-9+/]{43}=", re.ASCII)
 _STANDARD = re.compile(r"v1,[A-Za-z0-9+/]{43}=|v1a,[A-Za-z0-9+/]{86}==", re.ASCII)
 # The first one that is present is compared. Source: RFC 9530 §5.
 _DIGESTS = {"sha-512": hashlib.sha512, "sha-256": hashlib.sha256}
+_ORIGIN = re.compile(r"https?://[^/?]*", re.IGNORECASE)
+_DEFAULT_PORT = re.compile(r":(?:443|80)?\Z")
+_PREFIX = re.compile(rb"wh(sec|sk|pk)_", re.IGNORECASE)
 _SHARED = (bytes, bytearray)
 _REQUIRED_COMPONENTS = {"@method", "@path", "content-digest"}
 
@@ -52,11 +55,22 @@ def verify(headers, method, path, body, keys, now=None, scheme="HmacV1"):
     id, so that the old and the new key are valid during a rotation: the bytes of a shared key, or a PublicKey of
     heliograph_public_keys.py. `now` is in Unix seconds.
     """
+    return _SCHEMES[scheme](_joined(headers), method, path, body, keys, time.time() if now is None else now)
+
+
+def path_of(target):
+    """The path of a request target, byte for byte. The absolute form is of RFC 9112 §3.2.2."""
+    path = target.split("?", 1)[0]
+    origin = _ORIGIN.match(path)
+    return path[origin.end() :] or "/" if origin else path
+
+
+def _joined(headers):
+    """The lines of a repeated header are one value. Source: RFC 9110 §5.3."""
     values = {}
     for name, value in headers.items():
-        # Source: RFC 9110 §5.3.
         values[name.lower()] = f"{values[name.lower()]}, {value}" if name.lower() in values else value
-    return _SCHEMES[scheme](values, method, path, body, keys, time.time() if now is None else now)
+    return values
 
 
 def _verify_hmac_v1(headers, method, path, body, keys, now):
@@ -66,11 +80,13 @@ def _verify_hmac_v1(headers, method, path, body, keys, now):
     if timestamp is None:
         raise _unsigned("timestamp_missing")
     _check_window(_seconds_of(timestamp), now)
-    given = [one.strip() for one in signature.split(",")]
-    if len(given) > SIGNATURES_MAX or not all(_HMAC_V1.fullmatch(one) for one in given):
+    # Entries of later versions and of others are beside those of v1.
+    given = [one.strip() for one in signature.split(",")[:SIGNATURES_MAX]]
+    given = [one for one in given if _HMAC_V1.fullmatch(one)]
+    if not given:
         raise _unsigned("signature_malformed")
     # The text of the timestamp is signed as it was received, and the path ends before the query.
-    parts = [timestamp, method.upper(), path.split("?", 1)[0], hashlib.sha256(body).hexdigest()]
+    parts = [timestamp, method.upper(), path_of(path), hashlib.sha256(body).hexdigest()]
     return _matching_key(keys, given, "v1=", "\n".join(parts).encode())
 
 
@@ -83,9 +99,10 @@ def _verify_standard(headers, method, path, body, keys, now):
     if timestamp is None:
         raise _unsigned("timestamp_missing")
     _check_window(float(timestamp) if re.fullmatch(r"[0-9]{1,12}", timestamp) else None, now)
-    given = signatures.split(" ")
+    # A comma ends each line of a repeated header.
+    given = [one[:-1] if one.endswith(",") else one for one in signatures.split(" ")[:SIGNATURES_MAX]]
     known = [one for one in given if _STANDARD.fullmatch(one)]
-    if len(given) > SIGNATURES_MAX or not known or "." in identity:
+    if not known or "." in identity:
         raise _unsigned("signature_malformed")
     signed = f"{identity}.{timestamp}.".encode() + body
     try:
@@ -103,20 +120,24 @@ def _verify_message(headers, method, path, body, keys, now):
     if "signature-input" not in headers or "signature" not in headers:
         raise _unsigned("signature_missing")
     inputs, signatures = signature_inputs(headers["signature-input"]), byte_sequences(headers["signature"])
-    if inputs is None or signatures is None or len(inputs) > SIGNATURES_MAX:
+    if inputs is None or signatures is None:
         raise _unsigned("signature_malformed")
     _check_digest(byte_sequences(headers.get("content-digest", "")) or {}, body)
     values = {name: value.strip() for name, value in headers.items()}
-    values.update({"@method": method, "@path": path.split("?", 1)[0], "@query": "?" + path.partition("?")[2]})
-    if "host" in values:
-        values["@authority"] = values["host"].lower()
+    values.update({"@method": method, "@path": path_of(path), "@query": "?" + path.partition("?")[2]})
     refusals = []
-    for label, one in inputs.items():
-        try:
-            return _message_key(one, signatures.get(label), values, keys, now)
-        except Refused as refusal:
-            refusals.append(refusal)
+    for label, one in list(inputs.items())[:SIGNATURES_MAX]:
+        for authority in _authorities(values.get("host", "").lower()):
+            try:
+                return _message_key(one, signatures.get(label), {**values, **authority}, keys, now)
+            except Refused as refusal:
+                refusals.append(refusal)
     raise refusals[0]
+
+
+def _authorities(host):
+    """The host, and the host without a default port, which a signature leaves out. Source: RFC 9421 §2.2.3."""
+    return [{"@authority": one} if one else {} for one in dict.fromkeys([host, _DEFAULT_PORT.sub("", host)])]
 
 
 def _check_digest(digests, body):
@@ -216,7 +237,7 @@ def _read(headers, body, texts, is_whole):
         is_content = False
     if not is_content:
         raise _unreadable("body_malformed")
-    named = {name.lower(): value for name, value in headers.items()}.get("x-event-id")
+    named = _joined(headers).get("x-event-id")
     if named is not None and named != content["event_id"]:
         raise _unreadable("event_id_differs")
     return content
@@ -224,9 +245,21 @@ def _read(headers, body, texts, is_whole):
 
 def shared_key(written):
     """Bytes of a key: those of a text as they are, or the base64 after `whsec_`."""
-    if not written.startswith(b"whsec_"):
-        return written
+    text = written.strip()
+    if text.startswith(b"whsec_"):
+        return _prefixed_key(text[6:])
+    if _PREFIX.search(text) or text.startswith(b"-----BEGIN "):
+        raise ValueError("the key is no shared key: write whsec_ and base64 alone")
+    if len(written) < 32:
+        raise ValueError("the key has fewer than 32 bytes")
+    return written
+
+
+def _prefixed_key(digits):
     try:
-        return base64.b64decode(written.strip()[6:], validate=True)
+        key = base64.b64decode(digits.rstrip(b"=") + b"=" * (-len(digits.rstrip(b"=")) % 4), validate=True)
     except binascii.Error as error:
         raise ValueError("the key is not base64 after whsec_") from error
+    if not 24 <= len(key) <= 64:
+        raise ValueError("the key has fewer than 24 or more than 64 bytes after whsec_")
+    return key

@@ -7,15 +7,20 @@ import threading
 import time
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
-from heliograph_recipient import Refused, read_acknowledgement, read_event, verify
+from heliograph_recipient import Refused, path_of, read_acknowledgement, read_event, verify
 
 # An event of 256 KiB and the attempt that the sender adds.
 BODY_BYTES_MAX = 262_208
 READ_TIMEOUT_SECONDS = 30
 CONNECTIONS_MAX = 256
+# Of a chunk's size, and of a trailer, which are not read.
+LINE_BYTES_MAX = 8_192
+TRAILERS_MAX = 64
 
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?\r\n")
+_STATUS = re.compile(r"/webhooks/status/([^/]+)\Z")
 _TRACE = re.compile(r"[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}", re.ASCII)
 
 
@@ -101,26 +106,78 @@ def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
                 raise Refused(404, "not_found", "No endpoint has this path")
 
         def _post(self):
-            body = self._body()
-            is_acknowledgement = self.path.split("?", 1)[0] == "/webhooks/ack"
+            body, target = self._body(), self._target()
+            is_acknowledgement = path_of(target).endswith("/webhooks/ack")
             take = recipient.acknowledge if is_acknowledgement else recipient.deliver
-            take(self.headers, self.command, self.path, body)
+            take(self.headers, self.command, target, body)
+
+        def _target(self):
+            # `self.path` has one slash where a target begins with two, but the signature covers both.
+            return self.requestline.split()[1]
 
         def _get(self):
-            prefix, event_id = "/webhooks/status/", self.path.split("?", 1)[0]
-            if not event_id.startswith(prefix):
+            return recipient.status(self.headers, self._named_event())
+
+        def _named_event(self):
+            """A segment of the path, or `?event_id=`: URLs drop the segments `.` and `..`."""
+            path, _, query = self._target().partition("?")
+            segment = _STATUS.search(path_of(path))
+            if segment:
+                if re.search(r"%(?![0-9A-Fa-f]{2})", segment[1]):
+                    raise Refused(400, "invalid_event_id", "The event id is not valid percent-encoding")
+                return unquote(segment[1])
+            named = parse_qs(query).get("event_id") if path_of(path).endswith("/webhooks/status") else None
+            if not named:
                 raise Refused(404, "not_found", "No endpoint has this path")
-            return recipient.status(self.headers, unquote(event_id[len(prefix) :]))
+            return named[0]
 
         def _body(self):
+            encoding = self.headers.get("Transfer-Encoding")
+            if encoding is None:
+                return self._sized_body()
+            if encoding.strip().lower() != "chunked" or "Content-Length" in self.headers:
+                raise self._malformed()
+            return self._chunked_body()
+
+        def _chunked_body(self):
+            """Source: RFC 9112 §7.1."""
+            body = b""
+            while True:
+                size = _CHUNK.fullmatch(self.rfile.readline(LINE_BYTES_MAX))
+                if size is None:
+                    raise self._malformed()
+                length = int(size[1], 16)
+                if length == 0:
+                    break
+                self._check_length(len(body) + length)
+                body += self.rfile.read(length)
+                if self.rfile.read(2) != b"\r\n":
+                    raise self._malformed()
+            for _ in range(TRAILERS_MAX):
+                if self.rfile.readline(LINE_BYTES_MAX) in (b"\r\n", b""):
+                    return body
+            raise self._malformed()
+
+        def _malformed(self):
+            self.close_connection = True
+            return Refused(400, "invalid_request", "The body of the request is malformed")
+
+        def _check_length(self, length):
+            if length > BODY_BYTES_MAX:
+                self.close_connection = True
+                raise Refused(413, "body_too_large", f"The body of a delivery has at most {BODY_BYTES_MAX} bytes")
+
+        def _sized_body(self):
             length = self.headers.get("Content-Length", "")
             if not re.fullmatch(r"[0-9]{1,9}", length):
                 self.close_connection = True
                 raise Refused(411, "length_required", "A delivery has a Content-Length")
-            if int(length) > BODY_BYTES_MAX:
-                self.close_connection = True
-                raise Refused(413, "body_too_large", f"The body of a delivery has at most {BODY_BYTES_MAX} bytes")
+            self._check_length(int(length))
             return self.rfile.read(int(length))
+
+        def log_request(self, code="-", size="-"):
+            # The query of an endpoint may be its secret.
+            self.log_message('"%s" %s', self.requestline.split("?", 1)[0], code)
 
         def _answer(self, answer, headers=()):
             trace = _TRACE.match(self.headers.get("traceparent", ""))

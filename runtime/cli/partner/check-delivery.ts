@@ -93,7 +93,7 @@ function requestOf(written: Buffer, body: Buffer, { path, method }: VerifyArgume
   return { method: first?.["method"] ?? method, target, headers, body };
 }
 
-/** A repeated header becomes a list, which counts as absent. */
+/** The lines of a repeated header are joined, as servers do. Source: RFC 9110 §5.3. */
 function headersOf(lines: readonly string[]): IncomingRequest["headers"] {
   const pairs = lines.map((line) => {
     const [, name, value] = headerLine.exec(line) ?? [];
@@ -101,7 +101,5 @@ function headersOf(lines: readonly string[]): IncomingRequest["headers"] {
     throw new CommandError("usage", `the file of headers has the line ${line.slice(0, 60)}; write NAME: VALUE`);
   });
   const values = Map.groupBy(pairs, ([name]) => name);
-  return Object.fromEntries(
-    [...values].map(([name, found]) => [name, found.length > 1 ? found.map(([, value]) => value) : found[0]?.[1]]),
-  );
+  return Object.fromEntries([...values].map(([name, found]) => [name, found.map(([, value]) => value).join(", ")]));
 }

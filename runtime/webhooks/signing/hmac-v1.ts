@@ -27,6 +27,8 @@ export interface ReceivedParts {
 const versionPrefix = "v1=";
 const separator = ",";
 const timestampForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/u;
+/** Characters of a time up to its seconds. */
+const secondCharacters = 19;
 /** 32 bytes in base64 with padding. */
 const signatureForm = /^v1=[A-Za-z0-9+/]{43}=$/u;
 
@@ -51,7 +53,8 @@ export function hmacV1Signatures(keys: readonly SigningKey[], parts: SignedParts
 }
 
 /**
- * Verifies a HmacV1 request with all keys in force. One matching signature is enough. The time window is checked first
+ * Verifies a HmacV1 request with all keys in force. One matching signature among the first eight entries is enough,
+ * whatever the others are. The time window is checked first
  * because that is cheap. The comparison takes the same time for every signature and every key.
  */
 export function verifyHmacV1(
@@ -66,16 +69,26 @@ export function verifyHmacV1(
   if (timestamp === undefined) {
     return fault("timestamp_missing");
   }
-  const late = timeFault(timestampForm.test(timestamp) ? Date.parse(timestamp) : Number.NaN, nowMs);
+  const late = timeFault(timestampMs(timestamp), nowMs);
   if (late !== undefined) {
     return fault(late);
   }
-  const given = signature.split(separator, signaturesMax + 1).map((one) => one.trim());
-  if (given.length > signaturesMax || !given.every((one) => signatureForm.test(one))) {
+  // Entries of later versions and of others are beside those of v1.
+  const entries = signature.split(separator, signaturesMax).map((one) => one.trim());
+  const given = entries.filter((one) => signatureForm.test(one));
+  if (given.length === 0) {
     return fault("signature_malformed");
   }
   const keyId = matchingKey(keys, given, { ...received, timestamp }, nowMs);
   return keyId === undefined ? fault("signature_mismatch") : { ok: true, keyId };
+}
+
+function timestampMs(text: string): number {
+  const atMs = timestampForm.test(text) ? Date.parse(text) : Number.NaN;
+  // Date.parse reads 30 February as 2 March and 24:00 as the next day.
+  const isWritten =
+    !Number.isNaN(atMs) && new Date(atMs).toISOString().slice(0, secondCharacters) === text.slice(0, secondCharacters);
+  return isWritten ? atMs : Number.NaN;
 }
 
 function matchingKey(

@@ -37,6 +37,7 @@ const coveredHeaders = [
 /** Components that a signature must cover to be accepted. */
 const requiredComponents = ["@method", "@path", "content-digest"] as const;
 
+const defaultPort = /:(?:443|80)?$/u;
 const secondMs = 1_000;
 /** Strongest first. The first one that is present is compared. Source: RFC 9530 §5. */
 const digestAlgorithms = [
@@ -143,15 +144,29 @@ export function verifyMessageSignature(
   }
   const inputs = parseSignatureInputs(inputField);
   const signatures = parseByteSequences(signatureField);
-  if (inputs === undefined || signatures === undefined || inputs.length > signaturesMax) {
+  if (inputs === undefined || signatures === undefined) {
     return fault("signature_malformed");
   }
   const digestProblem = digestFault(request);
   if (digestProblem !== undefined) {
     return fault(digestProblem);
   }
-  const results = inputs.map((input) => verifyOne(keys, request, input, signatures.get(input.label), nowMs));
+  const variants = withoutDefaultPort(request);
+  const results = inputs.slice(0, signaturesMax).flatMap((input) => {
+    return variants.map((one) => verifyOne(keys, one, input, signatures.get(input.label), nowMs));
+  });
   return results.find(({ ok }) => ok) ?? results[0] ?? fault("signature_missing");
+}
+
+/**
+ * The request, and the same with a host without a default port. A signature leaves that out, but proxies and clients
+ * send it, and a recipient behind a proxy does not know the scheme. Source: RFC 9421 §2.2.3.
+ */
+function withoutDefaultPort(request: IncomingRequest): readonly IncomingRequest[] {
+  const host = singleHeader(request, "host") ?? singleHeader(request, ":authority") ?? "";
+  const bare = host.replace(defaultPort, "");
+  const named = { ...request, headers: { ...request.headers, host } };
+  return bare === host ? [named] : [named, { ...request, headers: { ...request.headers, host: bare } }];
 }
 
 function digestFault(request: IncomingRequest): SignatureFault | undefined {
@@ -217,7 +232,7 @@ function derivedValue(request: IncomingRequest, name: string): string | undefine
     case "@method":
       return method;
     case "@authority":
-      return singleHeader(request, "host")?.toLowerCase();
+      return singleHeader(request, "host")?.toLowerCase() || undefined;
     case "@path":
       return pathOf(target);
     case "@query":

@@ -29,7 +29,7 @@ export interface IncomingRequest {
 /** Largest difference between the recipient's clock and the time of an attempt, both ways. Source: seed §5 and §8. */
 export const signatureWindowMs = 300_000;
 
-/** Largest number of signatures of a request: one per key that a partner can have. */
+/** Signatures of a request that are read: one per key that a partner can have. Further ones are ignored. */
 export const signaturesMax = 8;
 
 /** The result of a failed verification. */
@@ -51,7 +51,11 @@ export function singleHeader({ headers }: IncomingRequest, name: string): string
   return typeof value === "string" ? value : undefined;
 }
 
-/** The request target without its query. */
+/** Scheme and authority of a target in absolute form, which servers must accept. Source: RFC 9112 §3.2.2. */
+const absoluteForm = /^https?:\/\/[^/?]*/iu;
+
+/** The path of a request target, byte for byte. */
 export function pathOf(target: string): string {
-  return target.split("?", 1)[0] ?? "";
+  const path = target.split("?", 1)[0] ?? "";
+  return absoluteForm.test(path) ? path.replace(absoluteForm, "") || "/" : path;
 }

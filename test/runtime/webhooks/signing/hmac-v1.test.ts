@@ -94,11 +94,12 @@ describe("verifying", () => {
     ["another version", { signature: received.signature?.replace("v1=", "v2=") }, "signature_malformed"],
     ["a hexadecimal signature", { signature: `v1=${"ab".repeat(32)}` }, "signature_malformed"],
     [
-      "nine signatures",
-      { signature: Array.from({ length: 9 }, () => received.signature).join() },
+      "a signature behind eight other entries",
+      { signature: `${"v2=x,".repeat(8)}${received.signature}` },
       "signature_malformed",
     ],
-    ["a signature with more behind it", { signature: `${received.signature},v1=x` }, "signature_malformed"],
+    ["a signature in a longer entry", { signature: `${received.signature}x` }, "signature_malformed"],
+    ["30 February", { timestamp: "2026-02-30T03:04:06.000Z" }, "timestamp_malformed"],
     [
       "the same bytes spelled with other spare bits",
       { signature: "v1=kefLAdAmLJi7/mrPj95NbbhnXB7fJr1J2SnRfpEGarh=" },
