@@ -84,7 +84,7 @@ const endpointVerified = {
 } as const satisfies ReasonTable;
 
 const signingKeysUnambiguous = {
-  UnprefixedBase64: {
+  UnprefixedKey: {
     status: "False",
     meaning: "A key of Standard Webhooks is base64 without whsec_: recipients may decode what signs as it is.",
   },

@@ -187,7 +187,7 @@ function validationDrafts({ validation, generation }: Facts): readonly Condition
 function warningDrafts({ result, generation }: Facts): readonly ConditionDraft[] {
   const sentences = result?.ambiguousKeys ?? [];
   if (sentences.length === 0) return [];
-  const [type, reason] = ["SigningKeysUnambiguous", "UnprefixedBase64"] as const;
+  const [type, reason] = ["SigningKeysUnambiguous", "UnprefixedKey"] as const;
   const { status } = reasons[type][reason];
   return [{ type, status, reason, message: sentences.join("; "), observedGeneration: generation }];
 }

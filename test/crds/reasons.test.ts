@@ -20,3 +20,10 @@ test("docs/resources.md holds every reason and no other", () => {
   );
   expect(written).toEqual(table);
 });
+
+test("every condition and reason is one that the definitions accept", () => {
+  const words = Object.entries(reasons).flatMap(([condition, byReason]) => [condition, ...Object.keys(byReason)]);
+  expect(words.filter((word) => !/^[A-Za-z]+$/u.test(word))).toEqual([]);
+  const definition = readFileSync(fileURLToPath(new URL("../../crds/webhook-partner.yaml", import.meta.url)), "utf8");
+  expect(definition.match(/pattern: \^\[A-Za-z\]\+\$$/gmu)).toHaveLength(2);
+});

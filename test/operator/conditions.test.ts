@@ -59,7 +59,7 @@ const rows: readonly Row[] = [
       "ResolvedRefs=True/ResolvedRefs@4",
       "Programmed=True/Programmed@4",
       "Ready=True/Ready@4",
-      "SigningKeysUnambiguous=False/UnprefixedBase64@4",
+      "SigningKeysUnambiguous=False/UnprefixedKey@4",
     ],
   },
   {

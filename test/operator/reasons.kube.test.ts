@@ -193,7 +193,7 @@ const rows: readonly Row[] = [
   {
     says: "its key of Standard Webhooks is base64 without a prefix",
     kind: "WebhookPartner",
-    reaches: { Ready: "Ready", SigningKeysUnambiguous: "UnprefixedBase64" },
+    reaches: { Ready: "Ready", SigningKeysUnambiguous: "UnprefixedKey" },
     come: async ({ ns, start }) => {
       await start();
       await cluster.secret(ns, "partner", { hmac: Buffer.alloc(32, 1).toString("base64") });
