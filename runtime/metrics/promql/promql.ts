@@ -22,13 +22,13 @@ export type Vector =
   | { readonly kind: "timestamp"; readonly of: Selector }
   | Question;
 
-/** `of`, for each group whose `part` is at least `share` of its `whole`; absent for others. */
+/** `of`, absent for each group whose `part` and `whole` differ by more than a share. */
 export interface Covered {
   readonly kind: "covered";
   readonly of: Vector;
   readonly part: Vector;
   readonly whole: Vector;
-  readonly share: number;
+  readonly tolerance: number;
 }
 
 /** A question to a peer, in place of a query. It prints as JSON and is sent to peers only. */
@@ -97,7 +97,7 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
       return `${vector.fn}(${printVector(vector.of, boundary)})`;
     case "covered": {
       const [of, part, whole] = [vector.of, vector.part, vector.whole].map((own) => printVector(own, boundary));
-      return `${of} and ${part} >= ${vector.share} * ${whole}`;
+      return `${of} unless abs(${part} / ${whole} - 1) > ${vector.tolerance}`;
     }
     case "question":
       return JSON.stringify(vector.of);

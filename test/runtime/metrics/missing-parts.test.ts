@@ -27,8 +27,8 @@ const parts: readonly (readonly [part: string, pattern: RegExp])[] = [
   ["all", /^sum by\([^)]*\)\(increase\(\{__name__="logins_total",tenant/u],
   ["good", /^sum by\([^)]*\)\(increase\(\{__name__="latency_bucket",le=~/u],
   ["bucket", /^sum by\([^)]*le\)\(increase\(\{__name__="latency_bucket",tenant/u],
-  ["count", /increase\(\{__name__="latency_count"/u],
-  ["sum", /increase\(\{__name__="latency_sum"/u],
+  ["count", /^sum by\([^)]*\)\(increase\(\{__name__="latency_count"/u],
+  ["sum", /^sum by\([^)]*\)\(increase\(\{__name__="latency_sum"/u],
 ];
 
 function holding(held: Held): StoreReply {
@@ -129,7 +129,13 @@ describe("a store that lacks a part", () => {
   const rows: readonly (readonly [sentence: string, apac: Held, pairs: string, value: number, lacks: string])[] = [
     ["the denominator of a ratio", { ok: 100 }, "metric=login", 0.5, "denominator"],
     ["the count of a histogram", { ...without("count"), sum: 80 }, "metric=latency&agg=avg", 0.2, "count"],
-    ["the sum of a histogram", { ...without("sum"), count: 300 }, "metric=latency&agg=avg", 0.2, "sum"],
+    [
+      "the sum of a histogram",
+      { ...without("sum"), count: 300 },
+      "metric=latency&agg=avg",
+      0.2,
+      "sum of the same series as its count",
+    ],
     ["the bucket of +Inf", { bucket: { "300": 10, "900": 100 } }, "metric=latency&agg=p50", 150, "bucket of +Inf"],
     ["every finite bucket", { bucket: { "+Inf": 10 } }, "metric=latency&agg=p50", 150, "bucket with a finite bound"],
   ];
@@ -158,7 +164,10 @@ describe("a store that lacks a part", () => {
   test("of one of two metrics is partial for that metric alone", async () => {
     const pairs = "metric=login&metric=latency&agg=avg";
     const { values, lacks } = await ask({ apac: { ...without("sum"), count: 300 }, eu: whole }, pairs);
-    expect([values.toSorted((a, b) => a - b), lacks]).toEqual([[0.2, 0.5], ["apac latency part_missing sum"]]);
+    expect([values.toSorted((a, b) => a - b), lacks]).toEqual([
+      [0.2, 0.5],
+      ["apac latency part_missing sum of the same series as its count"],
+    ]);
   });
 
   test("for one group adds to the other groups", async () => {

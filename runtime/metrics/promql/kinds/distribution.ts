@@ -8,11 +8,13 @@ interface Distribution
   extends Pick<QuantileRecipe, "histogram" | "buckets">, Pick<Recipe, "dated" | "exemplified" | "needs"> {
   /** The sum or the count of the histograms; both add up over stores. */
   readonly part: (name: "sum" | "count") => Statistic;
+  /** The sum for an average: absent where the sum and the count are of other samples. @default the sum */
+  readonly summand?: Statistic;
 }
 
 /** The recipes of both kinds of histogram. A percentile is one quantile of merged buckets; avg is Σ sum / Σ count. */
 export function distributionRecipe(
-  { histogram, buckets, part, ...shared }: Distribution,
+  { histogram, buckets, part, summand = part("sum"), ...shared }: Distribution,
   aggregation: Aggregation,
 ): RecipeOrAdvice {
   switch (aggregation) {
@@ -23,7 +25,7 @@ export function distributionRecipe(
     case "avg":
       return {
         kind: "scalar",
-        statistics: [part("sum"), part("count")],
+        statistics: [summand, part("count")],
         value: "sum / count: the average of all observations of the point",
         finish: quotient,
         ...shared,

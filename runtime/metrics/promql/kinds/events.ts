@@ -3,9 +3,9 @@ import type { MetricConfig, SeriesConfig, SourceConfig } from "../../../../crds/
 import { refuseField } from "../../../errors/refusal.ts";
 import { boundPattern } from "./bound-spellings.ts";
 import { recipeOf } from "./recipe-of.ts";
-import type { Covered, Vector } from "../promql.ts";
+import type { Covered } from "../promql.ts";
 import type { Recipe, ScalarRecipe, Statistic, StoreScope } from "./recipe.ts";
-import { increaseStatistic } from "./statistics.ts";
+import { covered, increaseStatistic, samplesOf } from "./statistics.ts";
 
 /** A recipe whose last statistic is the number of all events. */
 type EventsRecipe = Recipe & ScalarRecipe;
@@ -64,13 +64,6 @@ function averageOf(metric: MetricConfig): EventsRecipe {
   throw new TypeError(`${metric.id} has an average that is no number`);
 }
 
-/**
- * Least share of the samples of a histogram that have the bucket of a threshold. Series without it, or samples from
- * before it was added, would count as observations above the threshold. Below 1, because a store that removes
- * duplicates can lack single samples of one series.
- */
-const coveredShareMin = 0.9999;
-
 type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
 
 function upTo(source: HistogramSource, threshold: number): Statistic {
@@ -81,28 +74,10 @@ function upTo(source: HistogramSource, threshold: number): Statistic {
     suffix: "_bucket",
     merge: "sum",
   });
-  return {
-    ...statistic,
-    expr: (scope) => ({
-      kind: "covered",
-      of: statistic.expr(scope),
-      ...coverage(source, bucket, scope),
-      share: coveredShareMin,
-    }),
-  };
-}
-
-/** The samples with the bucket of a threshold, and all samples of a histogram. */
-function coverage(
-  source: SeriesConfig,
-  bucket: SeriesConfig,
-  { by, rangeMs, select }: StoreScope,
-): Pick<Covered, "part" | "whole"> {
-  const samplesOf = (series: SeriesConfig, suffix: string): Vector => {
-    const of = select(series, suffix);
-    return { kind: "aggregate", op: "sum", by, of: { kind: "over", fn: "count_over_time", of, rangeMs } };
-  };
-  return { part: samplesOf(bucket, "_bucket"), whole: samplesOf(source, "_count") };
+  return covered(statistic, {
+    part: { series: bucket, suffix: "_bucket" },
+    whole: { series: source, suffix: "_count" },
+  });
 }
 
 /**
@@ -114,9 +89,12 @@ export function coverageOf(
   { id, source }: MetricConfig,
   threshold: number,
   scope: StoreScope,
-): ReturnType<typeof coverage> {
+): Pick<Covered, "part" | "whole"> {
   if (source.kind !== "histogram") throw new TypeError(`${id} is no histogram`);
-  return coverage(source, bucketOf(source, threshold), scope);
+  return {
+    part: samplesOf(scope, { series: bucketOf(source, threshold), suffix: "_bucket" }),
+    whole: samplesOf(scope, { series: source, suffix: "_count" }),
+  };
 }
 
 /** The series of the bucket of a threshold, in any spelling. */

@@ -44,6 +44,42 @@ export function increaseStatistic(
   };
 }
 
+/** Series of a source, with a suffix on their name. */
+interface SuffixedSeries {
+  readonly series: SeriesConfig;
+  readonly suffix: string;
+}
+
+/** The number of samples of each group. */
+export function samplesOf({ by, rangeMs, select }: StoreScope, { series, suffix }: SuffixedSeries): Vector {
+  const of = select(series, suffix);
+  return { kind: "aggregate", op: "sum", by, of: { kind: "over", fn: "count_over_time", of, rangeMs } };
+}
+
+/**
+ * Greatest difference of the numbers of samples of two parts of a histogram. A series without one of the parts, or
+ * samples from before it was added, would count against the other part. Above 0, because a store that removes
+ * duplicates can lack single samples of one part.
+ */
+const samplesTolerance = 0.0001;
+
+/** A statistic of the part of a histogram, absent where the part and the whole have other samples. */
+export function covered(
+  statistic: Statistic,
+  { part, whole }: { readonly part: SuffixedSeries; readonly whole: SuffixedSeries },
+): Statistic {
+  return {
+    ...statistic,
+    expr: (scope) => ({
+      kind: "covered",
+      of: statistic.expr(scope),
+      part: samplesOf(scope, part),
+      whole: samplesOf(scope, whole),
+      tolerance: samplesTolerance,
+    }),
+  };
+}
+
 /** Divides the first of two statistics by the second. It reads by index, because destructuring costs more. */
 export function quotient(merged: readonly number[]): number {
   return (merged[0] ?? Number.NaN) / (merged[1] ?? Number.NaN);

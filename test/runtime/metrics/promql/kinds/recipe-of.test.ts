@@ -57,7 +57,9 @@ describe("the query to a store for", () => {
       "histogram",
       "avg",
       [
-        'sum by(service)(increase({__name__="ms_sum"}[60000ms]))',
+        'sum by(service)(increase({__name__="ms_sum"}[60000ms])) unless abs(' +
+          'sum by(service)(count_over_time({__name__="ms_sum"}[60000ms])) / ' +
+          'sum by(service)(count_over_time({__name__="ms_count"}[60000ms])) - 1) > 0.0001',
         'sum by(service)(increase({__name__="ms_count"}[60000ms]))',
       ],
     ],
