@@ -215,6 +215,34 @@ describe("a ratio without its numerator", () => {
   });
 });
 
+describe("an objective over a ratio without its numerator", () => {
+  test("has no good event in an outage, and no bad one before the first error", async () => {
+    const over = await start({ eu: { all: 100 } });
+    const of = async () => (await over.get("/v1/metrics/slo?tenant=brand-a&slo=login")).json();
+    expect(await of()).toMatchObject({ data: [{ sli: 0, status: "critical", regions: [{ state: "ok" }] }] });
+    const catalogs = over.config.catalogs.map((catalog) => ({
+      ...catalog,
+      slos: catalog.slos.map((slo) => ({ ...slo, counts: "Bad" as const })),
+    }));
+    over.apply({ ...over.config, catalogs });
+    expect(await of()).toMatchObject({ data: [{ sli: 1, status: "ok", regions: [{ state: "ok" }] }] });
+  });
+});
+
+describe("a window that is asked for again", () => {
+  test("keeps its reasons and its points when they come from memory", async () => {
+    const over = await start({ apac: { ok: 100 }, eu: whole }, (config) => {
+      const A = { ...config.classDefaults.A, memorySeconds: 60, hotTailSeconds: 60 };
+      return { ...config, classDefaults: { A, B: A, C: A } };
+    });
+    const read = async () => over.get(`/v1/metrics/query?${window}&metric=login`);
+    const [first, again] = [await read(), await read()];
+    expect(again.headers["x-query-cache"]).toMatch(/miss=0;/u);
+    expect([again.status, bodyOf(again)]).toEqual([206, bodyOf(first)]);
+    expect(lacksOf(bodyOf(again).meta.regions)).toEqual(["apac login part_missing denominator"]);
+  });
+});
+
 describe("every route over a store that lacks a part", () => {
   const stores = { apac: { ok: 100, count: 10_000 }, eu: whole };
   const token = { authorization: "Bearer everyone" };

@@ -6,6 +6,7 @@ import { nowMs, simulated } from "../../http/routes/metrics-server.ts";
 import {
   healthyProbe,
   startScriptedStore,
+  success,
   text,
   type ScriptedStore,
   type StoreReply,
@@ -54,6 +55,15 @@ function metricsOf(stores: readonly StoreConfig[]): readonly MetricConfig[] {
       aggregations: ["p95"],
       defaultAggregation: "p95",
     }),
+    metricConfig("login", stores, {
+      source: {
+        kind: "ratio",
+        increase: "Extrapolated",
+        numerator: { name: "ok_total", matchers: [] },
+        denominator: { name: "all_total", matchers: [] },
+      },
+      aggregations: ["avg"],
+    }),
     metricConfig("vault", stores, {
       source: { kind: "gauge", name: "vault", matchers: [] },
       sensitivity: "finance",
@@ -84,6 +94,41 @@ const rangesOf = (stores: readonly ScriptedStore[]): number =>
 const latam: Pairs = [["filter[region]", "latam"]];
 const regionsOf = ({ body }: MetricsResponse): unknown =>
   (body as { readonly meta: { readonly regions: unknown } }).meta.regions;
+
+/** A store with these increases, by the name of the series. */
+function counting(held: Readonly<Record<string, number>>): StoreReply {
+  return (response, request) => {
+    const name = /__name__="(?<name>\w+)"/u.exec(request.form.get("query") ?? "")?.groups?.["name"] ?? "";
+    const value = held[name];
+    if (value === undefined) success({ resultType: "matrix", result: [] })(response, request);
+    else simulated(() => ({ services: ["a"], value: () => value }))(response, request);
+  };
+}
+
+describe("a peer with several stores", () => {
+  const login: Pairs = [["metric", "login"]];
+
+  test("adds nothing of the one that lacks a part, and the region says so, also from memory", async () => {
+    const running = await start([counting({ ok_total: 1_000 }), counting({ ok_total: 5, all_total: 20 })], {
+      limits: { memorySeconds: 60, hotTailSeconds: 5 },
+    });
+    for (const cache of [/hit=0;/u, /miss=0;/u]) {
+      const answer = await ask(running, [...login, ...latam]);
+      expect(answer.headers["X-Query-Cache"]).toMatch(cache);
+      expect(answer.body).toMatchObject({ data: [{ points: expect.arrayContaining([[expect.any(String), 0.25]]) }] });
+      expect(regionsOf(answer)).toMatchObject([
+        { region: "latam", state: "partial", reasons: [{ metric: "login", code: "part_missing" }] },
+      ]);
+    }
+  });
+
+  test("has a numerator of 0 for the one that counts its denominator only", async () => {
+    const running = await start([counting({ all_total: 60 }), counting({ ok_total: 5, all_total: 20 })]);
+    const answer = await ask(running, [...login, ...latam]);
+    expect(answer.body).toMatchObject({ data: [{ points: expect.arrayContaining([[expect.any(String), 0.0625]]) }] });
+    expect(regionsOf(answer)).toEqual([{ region: "latam", state: "ok" }]);
+  });
+});
 
 describe("a query over a peer", () => {
   test("is answered from memory the next time, like one over a store", async () => {
