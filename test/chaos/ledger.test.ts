@@ -42,6 +42,15 @@ test("a retry is no double; a repeated attempt and a request after the delivery 
   expect(doubled([receipt("a", 0), receipt("b", 1_000)])).toEqual([]);
 });
 
+test("a request that was cut off may be sent once more within its attempt", () => {
+  const cutOff = receipt("a", 0, { status: 0 });
+  const again = receipt("a", 110);
+  expect(doubled([cutOff, again])).toEqual([]);
+  expect(doubled([cutOff, { ...again, status: 0 }, receipt("a", 300)])).toHaveLength(1);
+  expect(doubled([cutOff, receipt("a", 5_000)])).toHaveLength(1);
+  expect(doubled([receipt("a", 0, { status: 503 }), again])).toHaveLength(1);
+});
+
 test.each<[what: string, faults: readonly PastFault[], firstMs: number, unexcused: number]>([
   ["without a fault", [], 1_000, 1],
   ["under way when a pod was killed", [past("kill_pod", 1_050, 3_000)], 1_000, 0],

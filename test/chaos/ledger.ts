@@ -27,6 +27,8 @@ export interface Doubled {
 
 /** Time between the end of a request and the record of the attempt, while JetStream works. */
 const recordMsMax = 1_500;
+/** Time in which a request that was cut off is sent again within its attempt. */
+const resentMsMax = 1_000;
 /** Time for which JetStream may not store records after a server is back. */
 const settleMsMax = 10_000;
 /** Until a new owner of a lane may have the full limit again, beyond the time limit of an attempt. */
@@ -43,18 +45,25 @@ export function undelivered(eventIds: readonly string[], receipts: readonly Rece
   return eventIds.filter((id) => !delivered.has(id));
 }
 
-/** Requests that should not have been necessary. */
+/**
+ * Requests that should not have been necessary. A request that was cut off without a response may be sent once more
+ * within its attempt (RFC 9110 §9.2.2).
+ */
 export function doubled(receipts: readonly Receipt[]): readonly Doubled[] {
   return [...Map.groupBy(receipts, ({ eventId }) => eventId).values()].flatMap((all) => {
     const ordered = all.toSorted((one, other) => one.fromMs - other.fromMs);
     return ordered.flatMap((again, index) => {
       const before = ordered.slice(0, index);
-      const first =
-        before.find((one) => isDelivered(one) && one.toMs <= again.fromMs) ??
-        before.find(({ attempt }) => attempt === again.attempt);
-      return first === undefined ? [] : [{ first, again }];
+      const same = before.filter(({ attempt }) => attempt === again.attempt);
+      const first = before.find((one) => isDelivered(one) && one.toMs <= again.fromMs) ?? same[0];
+      return first === undefined || (same.length === 1 && isResent(first, again)) ? [] : [{ first, again }];
     });
   });
+}
+
+function isResent(first: Receipt, again: Receipt): boolean {
+  const waitMs = again.fromMs - first.toMs;
+  return first.status === 0 && first.attempt === again.attempt && waitMs >= 0 && waitMs <= resentMsMax;
 }
 
 /**
