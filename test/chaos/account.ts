@@ -7,6 +7,7 @@ import type { Installation } from "./installation.ts";
 import {
   counterFault,
   doubled,
+  duringPause,
   excesses,
   isDelivered,
   isExcused,
@@ -19,7 +20,7 @@ import {
   withTails,
   type LastScrape,
 } from "./ledger.ts";
-import type { Partner } from "./partners.ts";
+import { retryAfterSeconds, type Partner } from "./partners.ts";
 
 /** What a run leaves behind. */
 export interface Evidence {
@@ -177,11 +178,17 @@ function doubledProblems({
 function partnerProblems(partner: Partner, faults: readonly ConductedFault[]): readonly string[] {
   const { profile, receipts, unverified } = partner;
   const over = excesses(receipts, (atMs) => partner.limitAt(atMs)).filter((one) => !isExcused(one, receipts, faults));
+  const early = duringPause(receipts, retryAfterSeconds * 1_000);
   const worst = over.toSorted((one, other) => other.open - other.limit - (one.open - one.limit))[0];
   return [
     ...(profile.isPaused === true && receipts.length > 0
       ? [`${profile.name} is paused and got ${receipts.length}`]
       : []),
+    ...early
+      .slice(0, 1)
+      .map(
+        ({ fromMs }) => `${profile.name}: ${early.length} requests after a 429, at ${new Date(fromMs).toISOString()}`,
+      ),
     ...[...unverified].map(([fault, count]) => `${profile.name}: ${count} deliveries did not verify (${fault})`),
     ...(worst === undefined
       ? []

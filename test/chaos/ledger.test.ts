@@ -3,6 +3,7 @@ import type { Fault } from "./faults.ts";
 import {
   counterFault,
   doubled,
+  duringPause,
   excesses,
   isExcused,
   needless,
@@ -69,6 +70,13 @@ test.each<[what: string, faults: readonly PastFault[], firstMs: number, unexcuse
 test("attempts are under way while they are open, and until their record may be stored", () => {
   const receipts = [receipt("a", 1_000), receipt("b", 1_000, { toMs: Number.POSITIVE_INFINITY })];
   expect([999, 1_050, 2_000, 9_000].map((atMs) => underWay(receipts, atMs))).toEqual([0, 2, 2, 1]);
+});
+
+test("a 429 asks for no request until its time is over", () => {
+  const limited = receipt("a", 0, { status: 429 });
+  const times = [50, 1_050, 1_200, 2_099, 2_100];
+  const found = duringPause([limited, ...times.map((fromMs) => receipt("b", fromMs))], 2_000);
+  expect(found.map(({ fromMs }) => fromMs)).toEqual([1_200, 2_099]);
 });
 
 test("an excess counts requests that are open at once, not those that follow each other", () => {

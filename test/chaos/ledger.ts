@@ -119,6 +119,17 @@ export function judgeDoubled(receipts: readonly Receipt[], faults: readonly Past
   };
 }
 
+/** Attempts that were under way at a 429, and the time in which a pod applies its pause. */
+const pauseMsMax = 1_000;
+
+/** Requests in the time for which a 429 asked for none. @param retryAfterMs of each 429 */
+export function duringPause(receipts: readonly Receipt[], retryAfterMs: number): readonly Receipt[] {
+  const paused = receipts.filter(({ status }) => status === 429);
+  return receipts.filter(({ fromMs }) =>
+    paused.some(({ toMs }) => fromMs > toMs + pauseMsMax && fromMs < toMs + retryAfterMs),
+  );
+}
+
 /** More requests open at once than the limit of the partner allows. */
 export interface Excess {
   readonly atMs: number;

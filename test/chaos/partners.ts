@@ -41,13 +41,14 @@ export const profiles: readonly Profile[] = [
   { name: "gateway-slow", host: "gateway", types: ["login.*"], tenants: all, maxInFlight: 16, delayMs: 400 },
   { name: "slow", host: "slow", types: ["audit.*"], tenants: all, maxInFlight: 32, delayMs: 1_000 },
   { name: "resetting", host: "resetting", types: ["login.*"], tenants: all, maxInFlight: 16, resetsOneIn: 5 },
-  { name: "limited", host: "limited", types: ["audit.*"], tenants: all, maxInFlight: 16, perSecondMax: 25 },
+  { name: "limited", host: "limited", types: ["audit.*"], tenants: all, maxInFlight: 16, perSecondMax: 60 },
   { name: "paused", host: "paused", types: ["payout.*"], tenants: ["vega"], maxInFlight: 16, isPaused: true },
   { name: "steady", host: "steady", types: ["login.*"], tenants: all, maxInFlight: 8 },
 ];
 
 const timeoutSeconds = 5;
-const retryAfterSeconds = 2;
+/** Of a response of 429. */
+export const retryAfterSeconds = 2;
 /** A key is taken out this long after it was replaced: pods poll the folder. */
 const retiredAfterMs = 10_000;
 /** Pods read an edit within this time; until then both limits are right. */
