@@ -53,6 +53,19 @@ function beside(count: number): Vector["headers"] {
   };
 }
 
+/** The signature behind an entry of another signer. */
+function behind(input: string): Vector["headers"] {
+  return {
+    ...headers,
+    "Signature-Input": `${input}, ${headers["Signature-Input"]}`,
+    Signature: `other=:AAAA:, ${headers["Signature"]}`,
+  };
+}
+
+function replaced(text: string, by: string): Vector["headers"] {
+  return { ...headers, "Signature-Input": (headers["Signature-Input"] ?? "").replace(text, by) };
+}
+
 function withoutHeader(name: string): Vector["headers"] {
   return Object.fromEntries(Object.entries(headers).filter(([header]) => header !== name));
 }
@@ -234,6 +247,27 @@ export const messageRows: readonly Row[] = [
     "@authority leaves out a default port, which the Host has.",
     acceptedByEd,
     { ...message, headers: { ...headers, Host: "partner.example:443" } },
+  ],
+  [
+    "http-message-signatures-entry-of-another-form",
+    "An entry with parameters that are not known here is beside a valid one.",
+    acceptedByEd,
+    { ...message, headers: behind('other=("@query-param";name="a" "@path";req);created=1.5;alg=token;tag=")";flag') },
+  ],
+  [
+    "http-message-signatures-component-with-parameters",
+    "A component with parameters is another one than without.",
+    refused("components_missing"),
+    { ...message, headers: replaced('"@path"', '"@path";req') },
+  ],
+  [
+    "http-message-signatures-expires-of-another-type",
+    "expires is a whole number.",
+    refused("timestamp_outside_window"),
+    {
+      ...message,
+      headers: signed([method, ownPath, ownDigest], `created=${created};expires=${created + 100}.5;${keyId}`),
+    },
   ],
   [
     "http-message-signatures-malformed",

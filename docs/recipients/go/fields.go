@@ -11,9 +11,11 @@ const (
 	fieldBytesMax  = 8_192
 	nameForm       = `[a-z*][a-z0-9_.*-]*`
 	stringForm     = `"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"`
-	valueForm      = `-?[0-9]{1,15}|` + stringForm
-	parametersForm = `(?:;[ ]*` + nameForm + `=(?:` + valueForm + `))*`
-	listForm       = `\([ ]*(?:` + stringForm + `(?:[ ]+` + stringForm + `)*)?[ ]*\)`
+	tokenForm      = "[A-Za-z*][A-Za-z0-9!#$%&'*+.^_`|~:/-]*"
+	valueForm      = `-?[0-9]{1,15}(?:\.[0-9]{1,3})?|` + stringForm + `|\?[01]|:[A-Za-z0-9+/=]*:|` + tokenForm
+	parametersForm = `(?:;[ ]*` + nameForm + `(?:=(?:` + valueForm + `))?)*`
+	componentForm  = stringForm + parametersForm
+	listForm       = `\([ ]*(?:` + componentForm + `(?:[ ]+` + componentForm + `)*)?[ ]*\)`
 )
 
 var (
@@ -21,7 +23,7 @@ var (
 	bytesMember = regexp.MustCompile(`^(` + nameForm + `)=:([A-Za-z0-9+/]*={0,2}):` + parametersForm)
 	commaForm   = regexp.MustCompile(`^[ \t]*,[ \t]*`)
 	stringsIn   = regexp.MustCompile(stringForm)
-	parameterIn = regexp.MustCompile(`;[ ]*(` + nameForm + `)=(` + valueForm + `)`)
+	parameterIn = regexp.MustCompile(`;[ ]*(` + nameForm + `)(?:=(` + valueForm + `))?`)
 	escapedForm = regexp.MustCompile(`\\(.)`)
 	escaping    = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 )
@@ -42,6 +44,10 @@ func signatureInputs(field string) ([]signatureInput, bool) {
 		input := signatureInput{label: member[1], parameters: map[string]string{}, text: member[2]}
 		for _, name := range stringsIn.FindAllString(member[3], -1) {
 			input.components = append(input.components, unquoted(name))
+		}
+		// A component with parameters is none that a request has here, so that its signature does not count.
+		if strings.Contains(stringsIn.ReplaceAllString(member[3], ""), ";") {
+			input.components = append(input.components, ";")
 		}
 		for _, parameter := range parameterIn.FindAllStringSubmatch(member[4], -1) {
 			input.parameters[parameter[1]] = parameter[2]

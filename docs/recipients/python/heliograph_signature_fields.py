@@ -7,10 +7,12 @@ import re
 FIELD_CHARACTERS_MAX = 8_192
 
 _STRING = r'"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"'
-_NAME, _VALUE = r"[a-z*][a-z0-9_.*-]*", rf"-?[0-9]{{1,15}}|{_STRING}"
-_PARAMETER = re.compile(rf";[ ]*({_NAME})=({_VALUE})")
-_PARAMETERS = rf"(?:;[ ]*{_NAME}=(?:{_VALUE}))*"
-_INPUT = re.compile(rf"({_NAME})=((\([ ]*(?:{_STRING}(?:[ ]+{_STRING})*[ ]*)?\))({_PARAMETERS}))")
+_NAME, _TOKEN = r"[a-z*][a-z0-9_.*-]*", r"[A-Za-z*][A-Za-z0-9!#$%&'*+.^_`|~:/-]*"
+_VALUE = rf"-?[0-9]{{1,15}}(?:\.[0-9]{{1,3}})?|{_STRING}|\?[01]|:[A-Za-z0-9+/=]*:|{_TOKEN}"
+_PARAMETER = re.compile(rf";[ ]*({_NAME})(?:=({_VALUE}))?")
+_PARAMETERS = rf"(?:;[ ]*{_NAME}(?:=(?:{_VALUE}))?)*"
+_COMPONENT = rf"{_STRING}{_PARAMETERS}"
+_INPUT = re.compile(rf"({_NAME})=((\((?:[ ]*{_COMPONENT}(?:[ ]+{_COMPONENT})*)?[ ]*\))({_PARAMETERS}))")
 _BYTES = re.compile(rf"({_NAME})=:([A-Za-z0-9+/]*={{0,2}}):{_PARAMETERS}")
 _COMMA = re.compile(r"[ \t]*,[ \t]*")
 
@@ -55,11 +57,16 @@ def _members(field, form):
 
 
 def _strings(text):
-    return [_unquoted(one) for one in re.findall(_STRING, text)]
+    """A component with parameters is none that a request has here, so that its signature does not count."""
+    names = [_unquoted(one) for one in re.findall(_STRING, text)]
+    return [*names, ";"] if ";" in re.sub(_STRING, "", text) else names
 
 
 def _value(text):
-    return _unquoted(text) if text.startswith('"') else int(text)
+    """A value of another type keeps its text behind an equals sign, which no time and no key id has."""
+    if text.startswith('"'):
+        return _unquoted(text)
+    return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else "=" + text
 
 
 def _quoted(text):

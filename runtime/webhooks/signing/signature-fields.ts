@@ -1,6 +1,7 @@
 /**
  * Parses the part of Structured Field Values that signatures use: dictionaries of inner lists of strings and of byte
- * sequences. Any other content makes the whole field malformed. Source: RFC 9651 §4.2, RFC 9421 §4.
+ * sequences, with any parameters. Any other content makes the whole field malformed. Source: RFC 9651 §4.2, RFC 9421
+ * §4.
  */
 
 /** One member of `Signature-Input`. */
@@ -17,21 +18,23 @@ export interface SignatureInput {
 const fieldCharactersMax = 8_192;
 const labelForm = String.raw`(?<label>[a-z*][a-z0-9_.*-]*)=`;
 const stringForm = String.raw`"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"`;
-const parameterForm = String.raw`;[ ]*[a-z*][a-z0-9_.*-]*=(?:-?\d{1,15}|${stringForm})`;
-const inputForm = new RegExp(
-  `${labelForm}(?<text>\\([ ]*(?:${stringForm}(?:[ ]+${stringForm})*[ ]*)?\\)(?:${parameterForm})*)`,
-  "uy",
-);
+const tokenForm = String.raw`[A-Za-z*][A-Za-z0-9!#$%&'*+.^_\x60|~:/-]*`;
+const valueForm = String.raw`-?\d{1,15}(?:\.\d{1,3})?|${stringForm}|\?[01]|:[A-Za-z0-9+/=]*:|${tokenForm}`;
+const parameterForm = String.raw`;[ ]*[a-z*][a-z0-9_.*-]*(?:=(?:${valueForm}))?`;
+const componentForm = `${stringForm}(?:${parameterForm})*`;
+/** Blanks belong to one repetition only, because two in a row take quadratic time. */
+const listForm = String.raw`\((?:[ ]*${componentForm}(?:[ ]+${componentForm})*)?[ ]*\)`;
+const inputForm = new RegExp(`${labelForm}(?<text>(?<list>${listForm})(?<parameters>(?:${parameterForm})*))`, "uy");
 const bytesForm = new RegExp(`${labelForm}:(?<base64>[A-Za-z0-9+/]*={0,2}):(?:${parameterForm})*`, "uy");
 const strings = new RegExp(stringForm, "gu");
-const parameters = /;[ ]*(?<name>[a-z*][a-z0-9_.*-]*)=(?<value>-?\d{1,15}|"(?:[^"\\]|\\["\\])*")/gu;
+const parameter = new RegExp(String.raw`;[ ]*(?<name>[a-z*][a-z0-9_.*-]*)(?:=(?<value>${valueForm}))?`, "gu");
+const integerForm = /^-?\d{1,15}$/u;
 const comma = /[ \t]*,[ \t]*/uy;
 
 /** Parses `Signature-Input`; undefined when the field is malformed or a label is repeated. */
 export function parseSignatureInputs(field: string): readonly SignatureInput[] | undefined {
-  return members(field, inputForm)?.map(({ label = "", text = "" }) => {
-    const end = text.lastIndexOf(")");
-    return { label, components: stringsIn(text.slice(0, end)), parameters: parametersOf(text.slice(end)), text };
+  return members(field, inputForm)?.map(({ label = "", text = "", list = "", parameters = "" }) => {
+    return { label, components: componentsIn(list), parameters: parametersOf(parameters), text };
   });
 }
 
@@ -80,15 +83,19 @@ function matchAt(form: RegExp, text: string, position: number): RegExpExecArray 
   return form.exec(text);
 }
 
-function stringsIn(text: string): readonly string[] {
-  return (text.match(strings) ?? []).map(unquoted);
+/** A component with parameters is none that a request has here, so that its signature does not count. */
+function componentsIn(list: string): readonly string[] {
+  const names = (list.match(strings) ?? []).map(unquoted);
+  return list.replaceAll(strings, "").includes(";") ? [...names, ";"] : names;
 }
 
+/** A value of another type keeps its text behind an equals sign, which no time and no key id has. */
 function parametersOf(text: string): ReadonlyMap<string, string | number> {
   return new Map(
-    [...text.matchAll(parameters)].map(({ groups }) => {
+    [...text.matchAll(parameter)].map(({ groups }) => {
       const { name = "", value = "" } = groups ?? {};
-      return [name, value.startsWith('"') ? unquoted(value) : Number(value)];
+      if (value.startsWith('"')) return [name, unquoted(value)];
+      return [name, integerForm.test(value) ? Number(value) : `=${value}`];
     }),
   );
 }

@@ -118,6 +118,12 @@ describe("the validation of an endpoint (CloudEvents web hooks §4)", () => {
 
   test.each<[string, Answer, string]>([
     ["names no origin", [200], "no WebHook-Allowed-Origin"],
+    [
+      "names an origin that begins with this one",
+      [200, { "webhook-allowed-origin": "events.example.com.attacker.tld" }],
+      "another origin",
+    ],
+    ["does not know the method", [405], "status 405"],
     ["names another origin", [200, { "webhook-allowed-origin": "other.example" }], "another origin"],
     ["knows no OPTIONS", [405, allowed], "status 405"],
     ["redirects", [302, { ...allowed, location: "/elsewhere" }], "status 302"],

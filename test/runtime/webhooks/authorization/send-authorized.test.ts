@@ -194,7 +194,7 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     const issue: Answer = (seen, times) =>
       new URLSearchParams(seen.body).get("client_secret") === "our+secret:1"
         ? granted(seen, times)
-        : { status: 400, body: { error: "invalid_client" } };
+        : { status: 400, body: { errorCode: "invalid_client", errorSummary: "A client_id must be in the request." } };
     const it = await caseOf(issue);
     expect(await it.send()).toMatchObject({ status: 204 });
     expect(it.tokens.map(({ headers }) => headers.authorization !== undefined)).toEqual([true, false]);
