@@ -6,12 +6,10 @@ import type { Settings } from "../config/settings/settings.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { Layout } from "../nats/layout.ts";
 import type { PodMessages } from "../nats/messages/pod-messages.ts";
-import { createAttemptsStream } from "../nats/streams/attempts-stream.ts";
 import { createBucket } from "../nats/streams/buckets.ts";
-import { createDeadLettersStream } from "../nats/streams/dead-letters-stream.ts";
-import { createDeliveriesStream } from "../nats/streams/deliveries-stream.ts";
 import { createEventIndexStream } from "../nats/streams/event-index-stream.ts";
-import { createEventsStream } from "../nats/streams/events-stream.ts";
+import type { StreamWrites } from "../nats/streams/stream-writes.ts";
+import { createWatchedStreams } from "./delivery/watched-streams.ts";
 import { createReplaysStream } from "../nats/streams/replays-stream.ts";
 import type { StreamRecord } from "../nats/streams/stream-identities.ts";
 import type { Tracer } from "../tracing/tracer.ts";
@@ -82,6 +80,8 @@ export interface WebhookEngineDeps {
 
 /** Dependencies of routing, delivery, history and replay. */
 export interface EngineContext extends RouterDeps, ReplayDeps, IndexedDeps, DeadLetterDeps {
+  /** What the writes of this pod show about its streams. */
+  readonly writes: StreamWrites;
   readonly backlogs: Backlogs;
   /** The last counts of this pod. */
   readonly figures: PartnerFigures;
@@ -99,9 +99,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
   const { nats, settings, log, version = "dev" } = deps;
   const { layout, partners, isOwn, ending } = parts;
   const { buckets } = layout;
-  const events = createEventsStream(nats, layout);
-  const attempts = createAttemptsStream(nats, layout);
-  const deliveries = createDeliveriesStream(nats, layout);
+  const { writes, events, attempts, deliveries, deadLetters } = createWatchedStreams(nats, layout);
   const replays = createReplaysStream(nats, layout);
   const now = (): number => nats.clock.now();
   const registry = deps.registry ?? new Registry();
@@ -118,10 +116,11 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     signal: ending,
   });
   return {
+    writes,
     events,
     deliveries,
     attempts,
-    deadLetters: createDeadLettersStream(nats, layout),
+    deadLetters,
     replays,
     index: createEventIndex({
       stream: createEventIndexStream(nats, layout),

@@ -166,6 +166,7 @@ export class WebhookEngine {
       polls: [
         () => this.#context.backlogs.poll(),
         () => this.#backpressure.poll(),
+        () => this.#context.writes.poll(),
         () => this.#followPromotions(),
         createStreamFill({ nats, layout: this.#layout, settings: settings.streams, metrics: this.#context.metrics }),
       ],
@@ -202,17 +203,17 @@ export class WebhookEngine {
     });
   }
 
-  /** Describes lost streams; undefined while all exist. */
+  /** Describes lost streams, and those that store nothing; undefined while all do. */
   get streamsLoss(): string | undefined {
-    return this.#streamWatch.loss;
+    return this.#streamWatch.loss ?? this.#context.writes.fault;
   }
 
   health(): EngineHealth {
     if (!this.#deps.nats.isConnected()) {
       return { ok: false, detail: "no connection to NATS" };
     }
-    if (this.#streamWatch.loss !== undefined) {
-      return { ok: false, detail: this.#streamWatch.loss };
+    if (this.streamsLoss !== undefined) {
+      return { ok: false, detail: this.streamsLoss };
     }
     return this.#ownership.silentMs() > silentMsMax ? { ok: false, detail: "JetStream does not answer" } : { ok: true };
   }

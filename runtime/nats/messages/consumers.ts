@@ -1,6 +1,7 @@
 import { AckPolicy, JetStreamApiError, type ConsumerConfig, type ConsumerInfo } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { readConsumerInfo } from "./stream-info.ts";
 
 /** A durable pull consumer with explicit acknowledgements and without a limit of redeliveries. */
 interface DurableConsumer {
@@ -44,7 +45,7 @@ export function consumerInfo(
   stream: string,
   name: string,
 ): Promise<ConsumerInfo | undefined> {
-  return ifExists(() => handle.manager.consumers.info(stream, name));
+  return ifExists(() => readConsumerInfo(handle, stream, name));
 }
 
 /** Lists the names of all consumers of the stream. */

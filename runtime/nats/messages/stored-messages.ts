@@ -1,5 +1,6 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { readStreamInfo } from "./stream-info.ts";
 import { firstValues, parseHeaders } from "./headers.ts";
 
 /** A message in a stream. */
@@ -141,8 +142,8 @@ export interface StreamSize {
   readonly firstSeq: number;
 }
 
-export async function readSize({ manager }: NatsConnectionHandle, stream: string): Promise<StreamSize> {
-  const { messages, bytes, first_seq: firstSeq } = (await manager.streams.info(stream)).state;
+export async function readSize(handle: NatsConnectionHandle, stream: string): Promise<StreamSize> {
+  const { messages, bytes, first_seq: firstSeq } = (await readStreamInfo(handle, stream)).state;
   return { messages, bytes, firstSeq };
 }
 

@@ -1,4 +1,5 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { readStreamInfo } from "../messages/stream-info.ts";
 import type { Layout } from "../layout.ts";
 import { openHeaderScan, type HeaderScan } from "../messages/header-scan.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
@@ -45,7 +46,7 @@ export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layou
       return publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record), headers });
     },
     read: (tenant, idhash) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
-    lastSeq: async () => (await handle.manager.streams.info(stream)).state.last_seq,
+    lastSeq: async () => (await readStreamInfo(handle, stream)).state.last_seq,
     oldest: async () => {
       const { messages, firstSeq } = await readSize(handle, stream);
       return messages === 0 ? undefined : readAt(handle, stream, firstSeq);

@@ -1,4 +1,5 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { readStreamInfo } from "../messages/stream-info.ts";
 import { publish, publishHeader } from "../messages/publish.ts";
 import { readLast, readLastOfEach, type StoredMessage } from "../messages/stored-messages.ts";
 
@@ -74,7 +75,7 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
       return messages.map(entryOf).filter((entry) => entry !== undefined);
     },
     keys: async () => {
-      const { state } = await handle.manager.streams.info(stream, { subjects_filter: `${prefix}>` });
+      const { state } = await readStreamInfo(handle, stream, { subjects_filter: `${prefix}>` });
       return Object.keys(state.subjects ?? {}).map((subject) => subject.slice(prefix.length));
     },
     drop: async (key) => void (await handle.manager.streams.purge(stream, { filter: prefix + key })),

@@ -1,5 +1,6 @@
 import type { StreamState } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { readStreamInfo } from "../messages/stream-info.ts";
 import type { Layout } from "../layout.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import type { HeaderFields } from "../messages/headers.ts";
@@ -90,15 +91,15 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
       });
     },
     state: async () => {
-      const { created, state } = await handle.manager.streams.info(stream);
+      const { created, state } = await readStreamInfo(handle, stream);
       return { created, ...contentOf(state) };
     },
     removed: async () => {
-      const { state } = await handle.manager.streams.info(stream, { deleted_details: true });
+      const { state } = await readStreamInfo(handle, stream, { deleted_details: true });
       return removedOf(state);
     },
     heads: (fromSeq, onHead) => readHeads(handle, stream, fromSeq, onHead),
-    lastSeq: async () => (await handle.manager.streams.info(stream)).state.last_seq,
+    lastSeq: async () => (await readStreamInfo(handle, stream)).state.last_seq,
     remove: (seq) => removeMessage(handle, stream, seq),
   };
 }

@@ -2,6 +2,7 @@ import type { ConsumerInfo } from "@nats-io/jetstream";
 import { millis } from "@nats-io/transport-node";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { led, readStreamInfo } from "../messages/stream-info.ts";
 import { consumerInfo, consumerNames, deleteConsumer, ensureConsumer } from "../messages/consumers.ts";
 import type { HeaderFields } from "../messages/headers.ts";
 import { laneConsumer, laneQueues, parseDelivery, parseLaneConsumer, type LaneQueue, type Layout } from "../layout.ts";
@@ -237,7 +238,7 @@ async function dueByLane(handle: NatsConnectionHandle, stream: string): Promise<
   const due = new Map<string, number>();
   for await (const info of handle.manager.consumers.list(stream)) {
     const { lane } = parseLaneConsumer(info.name) ?? {};
-    if (lane !== undefined) due.set(lane, (due.get(lane) ?? 0) + laneState(info).messages);
+    if (lane !== undefined) due.set(lane, (due.get(lane) ?? 0) + laneState(led(info.name, info)).messages);
   }
   return due;
 }
@@ -279,7 +280,7 @@ async function countSubjects(handle: NatsConnectionHandle, stream: string, filte
 }
 
 async function subjectsIn(handle: NatsConnectionHandle, stream: string, filter: string): Promise<readonly string[]> {
-  const { state } = await handle.manager.streams.info(stream, { subjects_filter: filter });
+  const { state } = await readStreamInfo(handle, stream, { subjects_filter: filter });
   return Object.keys(state.subjects ?? {});
 }
 

@@ -1,5 +1,6 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { readStreamInfo } from "../messages/stream-info.ts";
 import type { Layout } from "../layout.ts";
 import { openHeaderScan, type HeaderScan } from "../messages/header-scan.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
@@ -41,7 +42,7 @@ export function createEventIndexStream(handle: NatsConnectionHandle, layout: Lay
     open: (seq) => openHeaderScan(handle, stream, { subjects: [subject], from: { seq }, withBodies: true }),
     state: async () => {
       try {
-        const { created, state } = await handle.manager.streams.info(stream);
+        const { created, state } = await readStreamInfo(handle, stream);
         return { created, lastSeq: state.last_seq };
       } catch (error) {
         if (error instanceof JetStreamApiError && error.code === streamNotFound) return undefined;

@@ -1,5 +1,6 @@
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { readConsumerInfo, readStreamInfo } from "../messages/stream-info.ts";
 import { openHeaderScan, type HeaderScan } from "../messages/header-scan.ts";
 import { deleteConsumer, ensureConsumer } from "../messages/consumers.ts";
 import { routerConsumer, type Layout } from "../layout.ts";
@@ -107,7 +108,7 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
     follow: (seq) => openHeaderScan(handle, stream, { subjects: [layout.filters.events], from: { seq } }),
     bounds: () =>
       onceBounds("bounds", async () => {
-        const { first_seq: firstSeq, last_seq: lastSeq } = (await handle.manager.streams.info(stream)).state;
+        const { first_seq: firstSeq, last_seq: lastSeq } = (await readStreamInfo(handle, stream)).state;
         return { firstSeq, lastSeq };
       }),
     scan: (tenant, from, countMax) => {
@@ -121,11 +122,8 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
     forgetRouter: () => deleteConsumer(handle, stream, routerConsumer),
     pull: (options) => startPull(handle, { ...options, stream, consumer: routerConsumer }),
     routedUpTo: () =>
-      onceRouted(
-        "routed",
-        async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
-      ),
-    lastSeq: async () => (await handle.manager.streams.info(stream)).state.last_seq,
+      onceRouted("routed", async () => (await readConsumerInfo(handle, stream, routerConsumer)).ack_floor.stream_seq),
+    lastSeq: async () => (await readStreamInfo(handle, stream)).state.last_seq,
     size: () => once("size", () => readSize(handle, stream)),
     dropBefore: async (seq) => void (await handle.manager.streams.purge(stream, { seq })),
   };

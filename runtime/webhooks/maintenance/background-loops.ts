@@ -62,10 +62,15 @@ export function startBackground(parts: BackgroundParts): () => void {
       lanes.keepAlive();
     }),
     runPeriodically(pollMs, createSizePoll(parts)),
-    runPeriodically(pollMs, createOldestDue({ deliveries, own, metrics, figures, now })),
     runPeriodically(
       pollMs,
-      createDueBacklog({ deliveries, partners, isOwner, direct: () => lanes.direct(), metrics, figures }),
+      orElse(createOldestDue({ deliveries, own, metrics, figures, now }), () => metrics.unknown("oldestDue")),
+    ),
+    runPeriodically(
+      pollMs,
+      orElse(createDueBacklog({ deliveries, partners, isOwner, direct: () => lanes.direct(), metrics, figures }), () =>
+        metrics.unknown("backlog"),
+      ),
     ),
     ...polls.map((poll) => runPeriodically(pollMs, poll)),
     runPeriodically(streamWatchMs, () => streamWatch.poll()),
@@ -73,6 +78,15 @@ export function startBackground(parts: BackgroundParts): () => void {
     ...jobs.map((job) => runPeriodically(job.periodMs, createLeaderRun(job, ownership, context.log))),
   ];
   return () => stops.forEach((stop) => stop());
+}
+
+/** Calls `failed` before a failed run ends. */
+function orElse(run: () => Promise<void>, failed: () => void): () => Promise<void> {
+  return () =>
+    run().catch((error: unknown) => {
+      failed();
+      throw error;
+    });
 }
 
 /** Runs a job while this pod is the leader. Logs when the job begins to fail, and when it succeeds again. */

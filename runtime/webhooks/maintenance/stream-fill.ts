@@ -29,10 +29,18 @@ export function createStreamFill({ nats, layout, settings, metrics }: StreamFill
     ["dead_letters", deadLetters, settings.deadLetters.maxBytes],
   ] as const;
   for (const [stream, , bytesMax] of streams) metrics.streamBytesMax.set({ stream }, bytesMax);
+  const report = async (stream: string, name: string): Promise<void> => {
+    try {
+      metrics.streamBytes.set({ stream }, (await readSize(nats, name)).bytes);
+    } catch {
+      // An old size would look like a stream that takes nothing.
+      metrics.streamBytes.remove({ stream });
+    }
+  };
   let nextAtMs = 0;
   return async () => {
     if (performance.now() < nextAtMs) return;
     nextAtMs = performance.now() + readMs;
-    for (const [stream, name] of streams) metrics.streamBytes.set({ stream }, (await readSize(nats, name)).bytes);
+    await Promise.all(streams.map(([stream, name]) => report(stream, name)));
   };
 }

@@ -16,6 +16,8 @@ export interface PartnerMetrics {
   oldestDue(partner: string | undefined, seconds: number): void;
   /** Deliveries that are due or in flight: all, and by partner. A partner that is not listed has none. */
   backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
+  /** Takes back a gauge whose source does not respond: no value is better than an old one or 0. */
+  unknown(gauge: "backlog" | "oldestDue"): void;
   /** Why deliveries to the partner pause; undefined when its circuit breaker is closed. */
   paused(partner: string, cause: OpenCause | undefined): void;
   /** Counts held partners, and partners whose last good version is applied. */
@@ -34,6 +36,9 @@ const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satis
 export function createPartnerMetrics(registry: Registry): PartnerMetrics {
   const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, pauses, held, lastGood } =
     registerMetrics(registry);
+  // Before the first count, 0 would say that nothing waits.
+  due.remove();
+  oldest.remove();
   const label = boundedLabels(labelledPartnersMax);
   const pausedBy: Readonly<Record<OpenCause, Set<string>>> = { failures: new Set(), rate_limited: new Set() };
   const othersDue = new Map<string, number>();
@@ -55,6 +60,11 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
       due.set(all);
       dueOf.reset();
       byPartner.forEach(([partner, count]) => dueOf.inc({ partner: label(partner) }, count));
+    },
+    unknown: (gauge) => {
+      const [all, byPartner] = gauge === "backlog" ? [due, dueOf] : [oldest, oldestOf];
+      all.remove();
+      byPartner.reset();
     },
     paused: (partner, cause) => {
       for (const one of openCauses) {

@@ -3,10 +3,11 @@ import { connectNats } from "../../../runtime/nats/connection/connect.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import { type StreamRecord, StreamsLost } from "../../../runtime/nats/streams/stream-identities.ts";
 import { freePort } from "../../support/free-port.ts";
+import { startNatsCluster } from "../../support/nats-cluster.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { waitFor } from "../../support/wait.ts";
-import { configOf, eventBytes, startEngine, type TestEngine } from "./engine-fixture.ts";
+import { configOf, eventBytes, startEngine, testSettings, type TestEngine } from "./engine-fixture.ts";
 
 const timeoutMs = 30_000;
 
@@ -140,6 +141,32 @@ describe("streams without the events among them", () => {
     await pod.nats.manager.streams.delete("HG_EVENTS");
     await pod.stop();
     await expect(start(server)).rejects.toThrow(/^StreamsLost: HG_EVENTS is gone, while HG_DELIVERIES, .* are there/u);
+  });
+});
+
+describe("a cluster with two of three copies of its streams lost", () => {
+  /** A loss shows within five seconds, and a little for the machine of the test. */
+  const shownMs = 5_000 + 1_500;
+
+  test("makes an idle pod unready at once, until the pod has stored an event by itself", async () => {
+    const { nodes } = await startNatsCluster();
+    servers.push(...nodes);
+    const [first, ...others] = nodes as [NatsServerHandle, NatsServerHandle, NatsServerHandle];
+    const settings = { ...testSettings, streams: { ...testSettings.streams, replicas: 3 } };
+    const pod = await start(first, { settings });
+    expect(pod.engine.health()).toEqual({ ok: true });
+    await Promise.all(others.map((node) => node.kill9()));
+    const lostAtMs = performance.now();
+    await waitFor(() => !pod.engine.health().ok, { timeoutMs, what: "the loss" });
+    expect(performance.now() - lostAtMs).toBeLessThan(shownMs);
+    expect(pod.engine.health().detail).toMatch(/^HG_[A-Z]+ does not respond$/u);
+    expect(pod.engine.streamsLoss).toBe(pod.engine.health().detail);
+    await Promise.all(others.map((node) => node.restart()));
+    await waitFor(() => pod.engine.health().ok, { timeoutMs, what: "the streams" });
+    // Its event is removed again.
+    const state = async () => (await pod.nats.manager.streams.info("HG_EVENTS")).state;
+    await waitFor(async () => (await state()).messages === 0, { timeoutMs, what: "the removal" });
+    expect((await state()).last_seq).toBeGreaterThan(0);
   });
 });
 

@@ -1,0 +1,107 @@
+import type { Clock } from "../../bounds/clock.ts";
+import { Unanswered } from "../connection/requests.ts";
+import type { PublishResult } from "../messages/publish.ts";
+
+/** A stream that this pod writes, as `/readyz` names it. */
+export interface WrittenStream {
+  readonly name: string;
+  /** Asks the stream to change nothing, which its servers must agree on. @throws Error when they do not */
+  readonly probe: () => Promise<void>;
+  /** Publishes a message that nobody gets. @default a probe takes its place */
+  readonly publish?: () => Promise<PublishResult>;
+}
+
+/** What the writes and probes of the streams of this pod show. */
+export interface StreamWrites {
+  /** Passes on the result of a publish and notes it. @throws what the publish throws */
+  note(stream: string, publish: () => Promise<PublishResult>): Promise<PublishResult>;
+  /** The stream that stores nothing and why; undefined while all do. */
+  readonly fault: string | undefined;
+  /** Probes each stream that stored nothing of late. Never rejects. */
+  poll(): Promise<void>;
+}
+
+/** Age from which a stored message or a probe shows nothing about now. With the limit below: five seconds at most. */
+const freshMs = 1_500;
+/** Time limit of a probe. */
+const probeMs = 1_500;
+const never = Number.NEGATIVE_INFINITY;
+/** The stream is full, or the message is too large: the servers of the stream agreed on that. */
+const fullCodes: ReadonlySet<number> = new Set([10_054, 10_077]);
+
+interface StreamState {
+  storedAtMs: number;
+  probedAtMs: number;
+  fault: string | undefined;
+}
+
+/** Creates the notes of a pod for which all streams are well. */
+export function createStreamWrites(streams: readonly WrittenStream[], clock: Pick<Clock, "nowMs">): StreamWrites {
+  const states = new Map<string, StreamState>(
+    streams.map(({ name }) => [name, { storedAtMs: never, probedAtMs: never, fault: undefined }]),
+  );
+  const note = async (stream: string, publish: () => Promise<PublishResult>): Promise<PublishResult> => {
+    const state = states.get(stream);
+    try {
+      const result = await publish();
+      if (state !== undefined) noteResult(state, stream, result, clock.nowMs());
+      return result;
+    } catch (error) {
+      if (state !== undefined && isLoss(error)) state.fault = `${stream} does not respond`;
+      throw error;
+    }
+  };
+  const look = async ({ name, probe, publish }: WrittenStream): Promise<void> => {
+    const state = states.get(name);
+    if (state === undefined || isFresh(state, clock.nowMs())) return;
+    state.probedAtMs = clock.nowMs();
+    try {
+      await within(probeMs, probe());
+    } catch {
+      state.fault = `${name} does not respond`;
+      return;
+    }
+    if (state.fault === undefined) return;
+    if (publish === undefined) state.fault = undefined;
+    // The result is noted, and a failure is an outcome like any other.
+    else await note(name, publish).catch(() => undefined);
+  };
+  return {
+    note,
+    get fault() {
+      return states.values().find(({ fault }) => fault !== undefined)?.fault;
+    },
+    poll: async () => void (await Promise.all(streams.map(look))),
+  };
+}
+
+/** A fault is looked at in every poll. */
+function isFresh({ storedAtMs, probedAtMs, fault }: StreamState, nowMs: number): boolean {
+  return fault === undefined && nowMs - Math.max(storedAtMs, probedAtMs) < freshMs;
+}
+
+/** A duplicate or an unexpected sequence comes from one server, and a stream that is full still works. */
+function noteResult(state: StreamState, stream: string, result: PublishResult, nowMs: number): void {
+  if (result.kind === "stored") {
+    state.storedAtMs = nowMs;
+    state.fault = undefined;
+  } else if (result.kind === "refused" && !fullCodes.has(result.code)) {
+    state.fault = `${stream} stores nothing: ${result.detail}`;
+  }
+}
+
+/** Without a connection, the part `nats` has the fault. */
+function isLoss(error: unknown): boolean {
+  return error instanceof Unanswered && (error.reason === "timeout" || error.reason === "no_responders");
+}
+
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error("no response in time")), limitMs);
+  try {
+    await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => undefined);
+  }
+}
