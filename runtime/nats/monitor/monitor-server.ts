@@ -7,6 +7,8 @@ import { readMonitor } from "./monitor-client.ts";
 interface MonitorServerOptions {
   /** Monitoring port of nats-server. */
   readonly monitor: string;
+  /** The answer of `/livez`: false when the server should restart. @throws Error when it does not respond */
+  readonly isAlive: () => Promise<boolean>;
   /** The text of `/metrics`. */
   readonly metrics: () => Promise<string>;
   /** 0 picks a free one. */
@@ -21,14 +23,16 @@ interface MonitorServer {
   stop(): Promise<void>;
 }
 
+const okStatus = 200;
+const restartStatus = 503;
 const requestTimeoutMs = 5_000;
 const connectionsMax = 32;
 /** The probes of the chart. The rest of the monitoring port stays closed to other pods. */
 const healthPaths: readonly string[] = ["/healthz", "/healthz?js-enabled-only=true", "/healthz?js-server-only=true"];
 
 /**
- * Opens the port: `/metrics` in Prometheus's text format, and `/healthz` of nats-server for the kubelet. The monitoring
- * port itself listens on the pod's loopback address, which the kubelet does not reach.
+ * Opens the port: `/metrics` in Prometheus's text format, and for the kubelet `/livez` and nats-server's `/healthz`.
+ * The monitoring port itself listens on the pod's loopback address, which the kubelet does not reach.
  * @throws Error of the operating system when the port cannot be opened
  */
 export async function startMonitorServer(options: MonitorServerOptions): Promise<MonitorServer> {
@@ -57,10 +61,11 @@ export async function startMonitorServer(options: MonitorServerOptions): Promise
 async function answered(
   url: string,
   response: ServerResponse,
-  { monitor, metrics }: MonitorServerOptions,
+  { monitor, metrics, isAlive }: MonitorServerOptions,
 ): Promise<void> {
   try {
     if (url === "/metrics") response.writeHead(200, { "content-type": expositionType }).end(await metrics());
+    else if (url === "/livez") response.writeHead((await isAlive()) ? okStatus : restartStatus).end();
     else if (healthPaths.includes(url)) {
       const { status, body } = await readMonitor(monitor, url);
       response.writeHead(status, { "content-type": "application/json" }).end(body);

@@ -5,7 +5,8 @@ import type { Logger } from "pino";
 import { runPeriodically } from "../../bounds/periodic.ts";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import { createCertificateReload } from "./certificate-reload.ts";
-import { readDocument } from "./monitor-client.ts";
+import { createLiveness, readJetStreamOn } from "./liveness.ts";
+import { readDocument, readMonitor } from "./monitor-client.ts";
 import { startMonitorServer } from "./monitor-server.ts";
 import { serverMetrics, type ServerReading } from "./server-metrics.ts";
 
@@ -21,6 +22,8 @@ export interface MonitorOptions {
   /** Port of metrics and probes; 0 picks a free one. */
   readonly port: number;
   readonly host?: string;
+  /** Time for which a server may catch up with the others after the kubelet's limit, in milliseconds. @default 0 */
+  readonly catchUpMs?: number;
   /** Period at which the files are compared, in milliseconds. @default 5000 */
   readonly checkMs?: number;
 }
@@ -36,18 +39,31 @@ const checkMsDefault = 5_000;
 /** Starts the monitor. @throws Error when its port cannot be opened */
 export async function startMonitor(options: MonitorOptions, log: Logger): Promise<Monitor> {
   const reload = createCertificateReload(options, log);
+  const readPath = (path: string) => readMonitor(options.monitor, path);
+  const liveness = createLiveness({
+    read: readPath,
+    volume: () => orAbsent(volumeOf(options.dataFolder)),
+    catchUpMs: options.catchUpMs ?? 0,
+    nowMs: () => performance.now(),
+  });
   const read = async (): Promise<string> => {
-    const [varz, jsz, volume] = await Promise.all([
+    const [varz, jsz, isOn, volume] = await Promise.all([
       orAbsent(readDocument(options.monitor, "/varz")),
       orAbsent(readDocument(options.monitor, "/jsz?streams=true&config=true")),
+      orAbsent(readJetStreamOn(readPath)),
       orAbsent(volumeOf(options.dataFolder)),
     ]);
     const own = { isReloadPending: reload.isPending(), reloadSignals: reload.signals() };
-    return serverMetrics({ ...own, ...(volume === undefined ? {} : { volume }), varz, jsz });
+    const known = { ...(volume && { volume }), ...(isOn !== undefined && { isJetStreamOn: isOn }) };
+    return serverMetrics({ ...own, ...known, varz, jsz });
   };
   // Concurrent scrapes share one read.
   const flight = createSingleFlight<string>();
-  const server = await startMonitorServer({ ...options, metrics: () => flight("metrics", read) });
+  const server = await startMonitorServer({
+    ...options,
+    isAlive: () => liveness.look(),
+    metrics: () => flight("metrics", read),
+  });
   const stopChecks = runPeriodically(options.checkMs ?? checkMsDefault, () => reload.check());
   return {
     port: server.port,

@@ -11,8 +11,10 @@ const { values } = parseArgs({
     "pid-file": { type: "string", default: "/var/run/nats/nats.pid" },
     data: { type: "string", default: "/data" },
     port: { type: "string", default: "7777" },
+    "catch-up-seconds": { type: "string", default: "0" },
   },
 });
+const secondMs = 1_000;
 const { hooks } = limitRepeatedLines();
 const log = pino({ name: "nats-monitor", hooks }, pino.destination({ dest: 2, sync: true }));
 const monitor = await startMonitor(
@@ -22,6 +24,7 @@ const monitor = await startMonitor(
     pidFile: values["pid-file"],
     dataFolder: values.data,
     port: Number(values.port),
+    catchUpMs: Number(values["catch-up-seconds"]) * secondMs,
   },
   log,
 );

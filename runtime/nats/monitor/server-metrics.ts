@@ -8,6 +8,8 @@ export interface ServerReading {
   readonly jsz?: unknown;
   /** The volume of the stored data, in bytes. */
   readonly volume?: { readonly sizeBytes: number; readonly availableBytes: number };
+  /** Whether JetStream runs in the server. */
+  readonly isJetStreamOn?: boolean;
   /** Whether a certificate on disk is newer than the loaded one. */
   readonly isReloadPending: boolean;
   /** Signals sent since the start of this program. */
@@ -60,6 +62,12 @@ export function serverMetrics(reading: ServerReading): string {
         reading.isReloadPending ? 1 : 0,
       ),
       one("reload_signals_total", "counter", "Signals to load certificates again", reading.reloadSignals),
+      one(
+        "jetstream_enabled",
+        "gauge",
+        "Whether JetStream runs; nats-server disables it when it cannot write",
+        reading.isJetStreamOn === undefined ? undefined : Number(reading.isJetStreamOn),
+      ),
       one("volume_bytes", "gauge", "Size of the volume of JetStream", volume?.sizeBytes),
       one("volume_available_bytes", "gauge", "Free bytes of the volume of JetStream", volume?.availableBytes),
       ...varzRows.map(([name, kind, help, path]) => one(name, kind, help, numberAt(varz, path))),

@@ -42,25 +42,27 @@ export function createWatchedStreams(nats: NatsConnectionHandle, layout: Layout)
     ],
     systemClock,
   );
-  const noted =
-    <Args extends readonly unknown[]>(name: string, publish: (...args: Args) => Promise<PublishResult>) =>
-    (...args: Args): Promise<PublishResult> =>
-      writes.note(name, () => publish(...args));
+  const inEvents = (publish: () => Promise<PublishResult>) => writes.note(streams.events, publish);
+  const inDeliveries = (publish: () => Promise<PublishResult>) => writes.note(streams.deliveries, publish);
+  const inAttempts = (publish: () => Promise<PublishResult>) => writes.note(streams.attempts, publish);
   return {
     writes,
-    events: { ...events, store: noted(streams.events, events.store) },
+    events: { ...events, store: (event) => inEvents(() => events.store(event)) },
     deliveries: {
       ...deliveries,
-      publishFirst: noted(streams.deliveries, deliveries.publishFirst),
-      schedule: noted(streams.deliveries, deliveries.schedule),
-      move: noted(streams.deliveries, deliveries.move),
+      publishFirst: (delivery) => inDeliveries(() => deliveries.publishFirst(delivery)),
+      schedule: (...step) => inDeliveries(() => deliveries.schedule(...step)),
+      move: (...step) => inDeliveries(() => deliveries.move(...step)),
     },
     attempts: {
       ...attempts,
-      append: noted(streams.attempts, attempts.append),
-      appendFirst: noted(streams.attempts, attempts.appendFirst),
+      append: (...record) => inAttempts(() => attempts.append(...record)),
+      appendFirst: (...record) => inAttempts(() => attempts.appendFirst(...record)),
     },
-    deadLetters: { ...deadLetters, append: noted(streams.deadLetters, deadLetters.append) },
+    deadLetters: {
+      ...deadLetters,
+      append: (deadLetter) => writes.note(streams.deadLetters, () => deadLetters.append(deadLetter)),
+    },
   };
 }
 

@@ -10,6 +10,10 @@ starts before the server and ends after it. It sends SIGHUP to the server, which
   image: {{ include "heliograph.image" . }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
   command: [node, --max-old-space-size=48, --max-semi-space-size=1, /app/runtime/nats/monitor/nats-monitor.js]
+  {{- if gt (int .Values.nats.replicas) 1 }}
+  # With the kubelet's minute: five minutes, in which a server catches up with the others.
+  args: ["--catch-up-seconds=240"]
+  {{- end }}
   ports:
     - {name: metrics, containerPort: 7777}
   resources:

@@ -126,6 +126,8 @@ test("the port serves metrics and health, and no other page of the server", asyn
   expect(await valueOf("heliograph_nats_volume_available_bytes")).toBeGreaterThan(0);
   for (const path of ["/healthz", "/healthz?js-enabled-only=true", "/healthz?js-server-only=true"])
     expect(await metricsOf(path)).toEqual({ status: 200, body: '{"status":"ok"}' });
+  expect((await metricsOf("/livez")).status).toBe(200);
+  expect(await valueOf("heliograph_nats_jetstream_enabled")).toBe(1);
   for (const path of ["/varz", "/connz", "/healthz?details=true", "/"])
     expect((await metricsOf(path)).status).toBe(404);
 });
@@ -133,6 +135,7 @@ test("the port serves metrics and health, and no other page of the server", asyn
 test("a server that is away is not healthy, and its series are gone but for up", async () => {
   await monitored.server.kill9();
   expect((await metricsOf("/healthz")).status).toBe(503);
+  expect((await metricsOf("/livez")).status).toBe(503);
   const { status, body } = await metricsOf();
   expect(status).toBe(200);
   expect(body).toContain("\nheliograph_nats_up 0\n");

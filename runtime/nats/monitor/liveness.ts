@@ -1,0 +1,65 @@
+import type { readMonitor } from "./monitor-client.ts";
+
+/** What one look at a nats-server and its volume found. */
+export interface ServerState {
+  /** False after the server disabled JetStream, for example because it could not write. */
+  readonly isJetStreamOn: boolean;
+  /** False while a stream or consumer does not work, or catches up with the other servers. */
+  readonly isHealthy: boolean;
+  /** Undefined when the volume cannot be read. */
+  readonly volume: { readonly sizeBytes: number; readonly availableBytes: number } | undefined;
+}
+
+/** Share of the volume below which a start could not write either, so that a restart would only repeat. */
+const fullShare = 0.05;
+
+/**
+ * Whether the server should restart. A restart brings JetStream back and frees streams that refuse writes, but not
+ * while the volume is full. A server that catches up gets `catchUpMs`.
+ *
+ * @param unhealthyMs time since the first look of this series that was not healthy
+ */
+export function needsRestart(
+  { isJetStreamOn: isOn, isHealthy, volume }: ServerState,
+  unhealthyMs: number,
+  catchUpMs: number,
+): boolean {
+  if (volume !== undefined && volume.availableBytes < fullShare * volume.sizeBytes) return false;
+  if (!isOn) return true;
+  return !isHealthy && unhealthyMs >= catchUpMs;
+}
+
+/** Judges a server for the kubelet, look by look. */
+export interface Liveness {
+  /** True unless the server should restart. @throws Error when it does not respond */
+  look(): Promise<boolean>;
+}
+
+interface LivenessDeps {
+  readonly read: (path: string) => ReturnType<typeof readMonitor>;
+  readonly volume: () => Promise<ServerState["volume"]>;
+  readonly catchUpMs: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly nowMs: () => number;
+}
+
+const okStatus = 200;
+
+/** Whether JetStream runs in the server. @throws Error when it does not respond */
+export async function readJetStreamOn(read: LivenessDeps["read"]): Promise<boolean> {
+  return (await read("/healthz?js-enabled-only=true")).status === okStatus;
+}
+
+/** Creates the judge of a server that was healthy so far. */
+export function createLiveness({ read, volume, catchUpMs, nowMs }: LivenessDeps): Liveness {
+  let unhealthySinceMs: number | undefined;
+  return {
+    look: async () => {
+      const [isOn, health, space] = await Promise.all([readJetStreamOn(read), read("/healthz"), volume()]);
+      const isHealthy = health.status === okStatus;
+      unhealthySinceMs = isHealthy ? undefined : (unhealthySinceMs ?? nowMs());
+      const unhealthyMs = nowMs() - (unhealthySinceMs ?? nowMs());
+      return !needsRestart({ isJetStreamOn: isOn, isHealthy, volume: space }, unhealthyMs, catchUpMs);
+    },
+  };
+}
