@@ -39,7 +39,8 @@ const [compress, decompress] = [promisify(gzip), promisify(gunzip)];
 
 /** The keys of the bucket are `job-<id>`, and until the end of the preview `edit-<id>` and `open-<id>`. */
 export function createPreviewStore(bucket: Bucket): PreviewStore {
-  const save = (job: PreviewJob): Promise<void> => bucket.put(prefix.job + job.id, JSON.stringify(job));
+  const save = async (job: PreviewJob): Promise<void> =>
+    void (await bucket.put(prefix.job + job.id, JSON.stringify(job)));
   const get = async (id: string): Promise<PreviewJob | undefined> => {
     const entry = await bucket.get(prefix.job + id);
     return entry === undefined ? undefined : (JSON.parse(entry.value) as PreviewJob);

@@ -107,9 +107,11 @@ export class WebhookEngine {
     this.#ownership = new LaneOwnership({
       bucket: this.#bucket("pods"),
       clock: nats.clock,
+      leases: nats.leases,
       podId,
       log,
       onChange: () => this.#lanes.reconcile(),
+      onLapse: () => this.#lanes.renew(),
     });
     this.pods = { own: podKey(podId), live: () => this.#ownership.livePods() };
     this.#context = createEngineContext(deps, {
@@ -125,7 +127,7 @@ export class WebhookEngine {
       inWorkMax: deps.inWorkMax,
       takeOverMs: deps.takeOverMs,
     });
-    this.#router = createRouter(this.#context, (delivery, body) => this.#lanes.attemptDirectly(delivery, body));
+    this.#router = createRouter(this.#context, (delivery, event) => this.#lanes.attemptDirectly(delivery, event));
     const replayStore = createReplayStore(this.#bucket("replays"));
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);

@@ -79,7 +79,7 @@ const table = `
   runtime/config/folder/ < crds/ config/yaml/ config/config-source.ts
   runtime/config/kubernetes/ < crds/ kube/ config/config-source.ts config/supported-config.ts
   runtime/nats/layout.ts
-  runtime/nats/connection/
+  runtime/nats/connection/ < bounds/
   runtime/nats/messages/ < nats/layout.ts nats/connection/
   runtime/nats/copy/ < nats/layout.ts nats/connection/
   runtime/nats/streams/ < bounds/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/

@@ -4,6 +4,8 @@ import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { AuthorizationError, connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
 import { createNextServer } from "./next-server.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
+import { runPeriodically } from "../../bounds/periodic.ts";
+import { createLeaseClock, type LeaseClock } from "./lease-clock.ts";
 import { createRequests, type Requests } from "./requests.ts";
 import { createStreamClock, type StreamClock } from "./stream-clock.ts";
 
@@ -39,6 +41,8 @@ export interface NatsConnectionHandle {
   /** For this folder only. */
   readonly outbox: Outbox;
   readonly clock: StreamClock;
+  /** Judges the leases of messages and lanes. */
+  readonly leases: LeaseClock;
   isConnected(): boolean;
   /** Calls the listener after every reconnect. Returns a function that removes the listener. */
   onReconnect(listener: () => void): () => void;
@@ -57,11 +61,13 @@ const reconnectJitterMs = 100;
  */
 const pingIntervalMs = 1_500;
 const drainTimeoutMs = 5_000;
+/** A third of the time for which leases are used without a sign of life. */
+const probeMs = 500;
 const managerTimeoutMs = 5_000;
 
 /**
  * Connects and reconnects without end.
- * @param wallNow this machine's wall clock, until JetStream's is known; Unix milliseconds. @default Date.now
+ * @param wallNow this machine's wall clock, Unix milliseconds. @default Date.now
  * @throws Error that names the servers when none responds in time or the credentials are refused
  */
 export async function connectNats(access: NatsAccess, wallNow: () => number = Date.now): Promise<NatsConnectionHandle> {
@@ -73,7 +79,9 @@ export async function connectNats(access: NatsAccess, wallNow: () => number = Da
   const isConnected = (): boolean => state.connected && !connection.isClosed();
   const outbox = createOutbox(connection, isConnected);
   const requests = createRequests(connection, outbox, isConnected);
-  void follow(connection, requests, state, listeners);
+  const leases = createLeaseClock(wallNow);
+  void follow(connection, requests, leases, state, listeners);
+  const stopProbes = runPeriodically(probeMs, () => probe(connection, leases));
   let drained: Promise<void> | undefined;
   return {
     connection,
@@ -81,6 +89,7 @@ export async function connectNats(access: NatsAccess, wallNow: () => number = Da
     requests,
     outbox,
     clock: createStreamClock(wallNow),
+    leases,
     isConnected,
     onReconnect: (listener) => {
       listeners.add(listener);
@@ -88,6 +97,7 @@ export async function connectNats(access: NatsAccess, wallNow: () => number = Da
     },
     drain: () => {
       outbox.flush();
+      stopProbes();
       drained ??= drainBounded(connection);
       return drained;
     },
@@ -141,12 +151,14 @@ function connectionOptions(access: NatsAccess): NodeConnectionOptions {
 async function follow(
   connection: NatsConnection,
   requests: Requests,
+  leases: LeaseClock,
   state: { connected: boolean },
   listeners: ReadonlySet<() => void>,
 ): Promise<void> {
   for await (const { type } of connection.status()) {
     if (type === "disconnect") {
       state.connected = false;
+      leases.disconnect();
       requests.failAll("disconnected");
     } else if (type === "reconnect") {
       state.connected = true;
@@ -155,6 +167,16 @@ async function follow(
   }
   state.connected = false;
   requests.failAll("closed");
+}
+
+/** Asks the server for a sign of life. Never rejects, and has no time limit: the next one does not wait for it. */
+async function probe(connection: NatsConnection, leases: LeaseClock): Promise<void> {
+  if (connection.isClosed() || connection.isDraining()) return;
+  const sentAtMs = leases.nowMs();
+  void connection.flush().then(
+    () => leases.confirm(sentAtMs),
+    () => undefined,
+  );
 }
 
 async function drainBounded(connection: NatsConnection): Promise<void> {

@@ -43,7 +43,11 @@ const wrongSequenceCodes: ReadonlySet<number> = new Set([10071, 10164]);
 export async function publish(handle: NatsConnectionHandle, message: Publication): Promise<PublishResult> {
   const { subject, payload, headers } = message;
   const options = headers === undefined ? {} : { headers: encodeHeaders(headers) };
-  return parsePublishResult(await handle.requests.request(subject, payload, options));
+  const sentAtMs = handle.leases.nowMs();
+  const result = parsePublishResult(await handle.requests.request(subject, payload, options));
+  // The server acknowledges what its stream has stored, so JetStream works and has read all earlier messages.
+  if (result.kind !== "refused") handle.leases.confirmStored(sentAtMs);
+  return result;
 }
 
 interface WireResult {

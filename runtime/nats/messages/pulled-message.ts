@@ -2,6 +2,7 @@ import type { Msg } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { readHeaders } from "./headers.ts";
 import type { StoredMessage } from "./stored-messages.ts";
+import { leaseUseMs, type LeaseClock } from "../connection/lease-clock.ts";
 import type { Outbox } from "../connection/outbox.ts";
 
 /** A message that a consumer delivered. JetStream redelivers it unless it is acknowledged or extended in time. */
@@ -10,11 +11,16 @@ export interface PulledMessage extends StoredMessage {
   readonly deliveryCount: number;
   /** Messages of the consumer that still waited when this one was delivered. */
   readonly waiting: number;
+  /**
+   * False when JetStream may have redelivered the message, because its acknowledgement wait may have passed: this
+   * process or its connection stood still. It stays false.
+   */
+  isHeld(): boolean;
   /** Acknowledges without waiting for JetStream's confirmation. */
   ack(): void;
   /** Restarts the acknowledgement wait. */
   working(): void;
-  /** Returns the message; JetStream may redeliver it at once. */
+  /** Returns the message if it is held; JetStream may redeliver it at once. */
   release(): void;
 }
 
@@ -22,6 +28,9 @@ export interface PulledMessage extends StoredMessage {
 const ack = Buffer.from("+ACK");
 const working = Buffer.from("+WPI");
 const release = Buffer.from("-NAK");
+
+/** Extensions per message whose confirmation is awaited: those of two seconds. */
+const extensionsMax = 4;
 
 /** What the reply subject of a message tells. */
 type Delivery = Pick<PulledMessage, "deliveryCount" | "waiting" | "seq" | "storedAtMs">;
@@ -41,7 +50,7 @@ export function readReply(reply: string): Delivery {
 
 /** The message with its acknowledgements. */
 export function pulledMessage(handle: NatsConnectionHandle, message: Msg): PulledMessage {
-  return new Pulled(handle.outbox, message);
+  return new Pulled(handle, message);
 }
 
 /** A class, since closures would be created anew for each message. */
@@ -54,9 +63,15 @@ class Pulled implements PulledMessage {
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Uint8Array;
   readonly #outbox: Outbox;
+  readonly #leases: LeaseClock;
   readonly #reply: string;
+  /** A time at which the lease ran for certain. */
+  #sinceMs: number;
+  /** Times of the last extensions, which are not confirmed yet. */
+  #extendedMs: readonly number[] = [];
+  #isLost = false;
 
-  constructor(outbox: Outbox, message: Msg) {
+  constructor({ outbox, leases }: Pick<NatsConnectionHandle, "outbox" | "leases">, message: Msg) {
     const reply = message.reply ?? "";
     this.subject = message.subject;
     const { deliveryCount, waiting, seq, storedAtMs } = readReply(reply);
@@ -67,7 +82,22 @@ class Pulled implements PulledMessage {
     this.headers = readHeaders(message);
     this.data = message.data;
     this.#outbox = outbox;
+    this.#leases = leases;
     this.#reply = reply;
+    // The server sent it after the response that this process read last. It may have waited here since.
+    this.#sinceMs = leases.confirmedMs();
+  }
+
+  isHeld(): boolean {
+    if (!this.#isLost) {
+      const confirmed = this.#extendedMs.findLast((sentMs) => this.#leases.isStored(sentMs));
+      if (confirmed !== undefined) {
+        this.#sinceMs = Math.max(this.#sinceMs, confirmed);
+        this.#extendedMs = this.#extendedMs.filter((sentMs) => sentMs > confirmed);
+      }
+      this.#isLost = this.#leases.nowMs() - this.#sinceMs >= leaseUseMs;
+    }
+    return !this.#isLost;
   }
 
   ack(): void {
@@ -75,10 +105,13 @@ class Pulled implements PulledMessage {
   }
 
   working(): void {
+    // An extension counts only before the lease has ended.
+    if (this.isHeld()) this.#extendedMs = [...this.#extendedMs, this.#leases.nowMs()].slice(-extensionsMax);
     this.#outbox.publish(this.#reply, working);
   }
 
   release(): void {
-    this.#outbox.publish(this.#reply, release);
+    // It would return the message of another pod, which may be under way there.
+    if (this.isHeld()) this.#outbox.publish(this.#reply, release);
   }
 }

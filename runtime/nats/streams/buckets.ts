@@ -15,8 +15,8 @@ export interface BucketEntry {
 
 /** A key-value bucket in the layout of the NATS tools. A key is one subject token. Source: NATS ADR-8. */
 export interface Bucket {
-  /** @throws Unanswered, or Error when the bucket refuses */
-  put(key: string, value: string): Promise<void>;
+  /** Resolves with the revision of the value. @throws Unanswered, or Error when the bucket refuses */
+  put(key: string, value: string): Promise<number>;
   /**
    * Writes if the revision of the key is `revision`. 0 means that the key has no value and was never removed.
    *
@@ -42,12 +42,13 @@ const operationHeader = "KV-Operation";
 export function createBucket(handle: NatsConnectionHandle, name: string): Bucket {
   const stream = `KV_${name}`;
   const prefix = `$KV.${name}.`;
-  const store = async (key: string, value: string, operation?: string): Promise<void> => {
+  const store = async (key: string, value: string, operation?: string): Promise<number> => {
     const headers = operation === undefined ? {} : { headers: { [operationHeader]: operation } };
     const answer = await publish(handle, { subject: prefix + key, payload: value, ...headers });
     if (answer.kind !== "stored") {
       throw new Error(`the bucket ${name} refused ${key}: ${answer.kind === "refused" ? answer.detail : answer.kind}`);
     }
+    return answer.seq;
   };
   const storeIf = async (key: string, value: string, revision: number): Promise<boolean> => {
     const headers = { [publishHeader.expectedSubjectSequence]: String(revision) };
@@ -65,7 +66,7 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
   return {
     put: (key, value) => store(key, value),
     putIf: storeIf,
-    remove: (key) => store(key, "", "DEL"),
+    remove: async (key) => void (await store(key, "", "DEL")),
     get: async (key) => {
       const message = await readLast(handle, stream, prefix + key);
       return message === undefined ? undefined : entryOf(message);

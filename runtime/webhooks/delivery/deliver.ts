@@ -6,6 +6,7 @@ import { attemptRecord, type MadeAttempt } from "../records/attempt-records.ts";
 import { healthOf, type Effect } from "../settlement/circuit-breaker.ts";
 import { sendAuthorized } from "../authorization/send-authorized.ts";
 import { applySettlement } from "./apply-settlement.ts";
+import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryHeaders } from "../signing/delivery-headers.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
@@ -38,6 +39,7 @@ export async function deliver(
   partner: Partner,
   lane: LaneControl,
 ): Promise<"done" | "held"> {
+  const { message } = work;
   const decision = await decisionOf(context, work, partner);
   switch (decision.kind) {
     case "superseded":
@@ -50,7 +52,7 @@ export async function deliver(
       await conclude(context, work, lane, poisoned(context, work, partner));
       return "done";
     case "send":
-      return attempt(context, work, lane);
+      return attempt(context, work, lane, message);
     default:
       throw new Error(`unknown redelivery decision ${String(decision satisfies never)}`);
   }
@@ -100,13 +102,42 @@ async function readyPartner(
   }
 }
 
-async function attempt(context: DeliveryContext, work: Work, lane: LaneControl): Promise<"done" | "held"> {
+/** @param decidedFor the message of the decision to send */
+async function attempt(
+  context: DeliveryContext,
+  work: Work,
+  lane: LaneControl,
+  decidedFor: PulledMessage,
+): Promise<"done" | "held"> {
   const { delivery } = work;
   const ready = await readyPartner(context, work, lane);
   if (ready === "held" || ready === "done") {
     return ready;
   }
-  const { partner, failure } = ready;
+  const { partner } = ready;
+  if (work.message !== decidedFor) {
+    // JetStream redelivered the message meanwhile, maybe to another pod before.
+    return deliver(context, work, partner, lane);
+  }
+  if (!decidedFor.isHeld()) {
+    // This process stood still. Whoever receives the message looks for the record of an attempt first.
+    context.log.warn({ eventId: delivery.eventId, partner: partner.label }, "delivery left to its next owner");
+    return "done";
+  }
+  return (await make(context, work, lane, ready)) ? "done" : attempt(context, work, lane, decidedFor);
+}
+
+/**
+ * Makes an attempt and applies what follows. Returns false when nothing was sent, because the partner changed or paused
+ * or the message was lost while the access token was fetched.
+ */
+async function make(
+  context: DeliveryContext,
+  work: Work,
+  lane: LaneControl,
+  { partner, failure }: { readonly partner: Partner; readonly failure: FailureOutcome | undefined },
+): Promise<boolean> {
+  const { delivery } = work;
   context.onStage("loaded", delivery.eventId);
   const span = context.spans.attempt(delivery, partner.label);
   const startedAtMs = context.now();
@@ -114,35 +145,17 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
     failure === undefined
       ? await send(context, work, partner, lane, startedAtMs, span)
       : { outcome: failure, signed: undefined };
-  if (context.ending.aborted) {
-    // The sender was closed during the attempt. The next worker of the message repeats it.
-    return "done";
-  }
-  if (outcome === undefined) {
-    // The partner changed or paused while the access token was fetched.
-    return attempt(context, work, lane);
-  }
+  // The sender was closed during the attempt. The next worker of the message repeats it.
+  if (context.ending.aborted) return true;
+  if (outcome === undefined) return false;
   context.onStage("sent", delivery.eventId);
   const { settlement, effect } = settledBy(context, outcome, partner, delivery);
   lane.observe(effect, outcome.timings.totalMs, work);
-  await conclude(
-    context,
-    work,
-    lane,
-    {
-      delivery,
-      partner,
-      startedAtMs,
-      outcome,
-      settlement,
-      pod: context.podId,
-      ...(signed && { signed }),
-      ...(work.isDirect && { direct: work.isDirect }),
-    },
-    span,
-  );
+  const made = { delivery, partner, startedAtMs, outcome, settlement, pod: context.podId };
+  const extra = { ...(signed && { signed }), ...(work.isDirect && { direct: work.isDirect }) };
+  await conclude(context, work, lane, { ...made, ...extra }, span);
   span.end(settlement);
-  return "done";
+  return true;
 }
 
 function settledBy(
@@ -194,7 +207,8 @@ async function send(
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
   });
   const request = { url, headers, body, timeoutMs: endpoint.timeoutMs, networks };
-  const outcome = await sendAuthorized(context, partner, request, () => lane.current(work) === partner);
+  const mayBegin = (): boolean => lane.current(work) === partner && work.message === message && message.isHeld();
+  const outcome = await sendAuthorized(context, partner, request, mayBegin);
   if (outcome !== undefined) span.sent(url, outcome);
   return { outcome, signed: keepSignature(signing.scheme, keys, url, headers) };
 }

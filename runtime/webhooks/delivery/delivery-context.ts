@@ -87,7 +87,14 @@ export interface Work {
  * Makes the first attempt of a delivery that is not stored. Undefined when it must be stored first. Resolves with
  * whether the attempt has delivered the event; otherwise the delivery must be stored with the next hop.
  */
-export type AttemptDirectly = (delivery: DeliveryRecord, body: Uint8Array) => Promise<boolean> | undefined;
+export type AttemptDirectly = (delivery: DeliveryRecord, event: DirectSource) => Promise<boolean> | undefined;
+
+/** The event of a delivery that is not stored. */
+export interface DirectSource {
+  readonly data: Uint8Array;
+  /** As in {@link PulledMessage}, of the event's message. */
+  readonly isHeld: () => boolean;
+}
 
 /** Control of the pulls of a partner's messages. */
 export interface LaneControl {

@@ -86,10 +86,12 @@ export function createRouter(deps: RouterDeps, attemptDirectly: AttemptDirectly 
       return;
     }
     const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: deps.clock.nowMs() });
-    inFlight.take(message, start, (work) => {
-      return event.acceptedAtMs < consumerMadeAtMs
+    inFlight.take(message, start, async (work) => {
+      // This process stood still: another router has the event by now.
+      if (!message.isHeld()) return;
+      await (event.acceptedAtMs < consumerMadeAtMs
         ? recover(deps, event, routeOf(table, event)).then(() => work.message.ack())
-        : route(routeDeps, work, routeOf(table, event), redeliveryCheck);
+        : route(routeDeps, work, routeOf(table, event), redeliveryCheck));
     });
   };
   const repair = async (): Promise<void> => {
@@ -139,53 +141,82 @@ function withRoutedBy(
     : { ...step, routedBy: routedByText(configuration, generation) };
 }
 
-async function route(
-  deps: RouterDeps & { readonly attemptDirectly: AttemptDirectly },
-  work: RoutingWork,
-  to: Route,
-  redeliveryCheck: RedeliveryCheck,
-): Promise<void> {
-  const { event, message } = work;
-  const { partners } = to;
+type RouteDeps = RouterDeps & { readonly attemptDirectly: AttemptDirectly };
+
+async function route(deps: RouteDeps, work: RoutingWork, to: Route, redeliveryCheck: RedeliveryCheck): Promise<void> {
+  const { event } = work;
   deps.onStage("routing", event.eventId);
   const span = deps.spans.route(event);
-  // An earlier worker may have stored some of the deliveries, and some of those may have ended.
-  const isFirstTime = message.deliveryCount === 1;
-  const isKnown = isFirstTime && !redeliveryCheck.isRequired;
-  if (!isKnown && (await readRouted(deps, event)) !== undefined) {
-    // The note is the last write of a routing.
-    if (isFirstTime) redeliveryCheck.report(true);
+  const found = await stepsOf(deps, work, to, redeliveryCheck);
+  if (found === undefined) {
     work.message.ack();
     return;
   }
-  const found: readonly MissingStep[] = isKnown
-    ? partners.map((partner) => ({ partner, step: firstDelivery(event, partner) }))
-    : await missingSteps(deps, event, partners);
   const missing = found.map(({ partner, step }) => ({ partner, step: withRoutedBy(to, partner, step) }));
-  if (isFirstTime && !isKnown) {
-    redeliveryCheck.report(missing.filter(({ step }) => step.hop === 0).length < partners.length);
-  }
+  const isHeld = (): boolean => work.message.isHeld();
   const isMissing = async ({ did }: DeliveryRecord): Promise<boolean> =>
-    (await missingSteps(deps, event, partners)).some(({ step }) => step.did === did);
-  const ensure = ({ partner, step }: MissingStep): Promise<boolean> =>
-    ensureDelivery(deps, event, partner, step, () => isMissing(step));
-  // A note would end the recovery of a direct attempt.
-  const isDirect = isFirstTime && to.refused.length === 0 && event.only === undefined;
-  const direct = missing.map(({ partner, step }) =>
-    isDirect && step.hop === 0 && !deps.backlogs.isFull(partner) ? deps.attemptDirectly(step, event.body) : undefined,
-  );
-  await Promise.all(missing.filter((_, index) => direct[index] === undefined).map(ensure));
-  await keepRouted(deps, event, to);
+    (await missingSteps(deps, event, to.partners)).some(({ step }) => step.did === did);
+  const ensure = async ({ partner, step }: MissingStep): Promise<boolean> =>
+    (await ensureDelivery(deps, { event, partner, step, isMissing: () => isMissing(step), isHeld })) !== "lost";
+  const direct = attemptsOfRoute(deps, work, to, missing);
+  const areEnsured = await Promise.all(missing.filter((_, index) => direct[index] === undefined).map(ensure));
+  const isKept = isHeld();
+  if (isKept) await keepRouted(deps, event, to);
   span.end(missing.length);
-  await Promise.all(missing.map(({ partner, step }, index) => ended(direct[index], { partner, step })));
-  work.message.ack();
+  const haveEnded = await Promise.all(
+    missing.map(({ partner, step }, index) => ended(direct[index], { partner, step })),
+  );
+  // Otherwise the next router finds what is missing.
+  if (isKept && [...areEnsured, ...haveEnded].every(Boolean)) work.message.ack();
 
   /** Stores the delivery of a direct attempt that was no success. Its worker finds the record. */
-  async function ended(attempt: Promise<boolean> | undefined, { partner, step }: MissingStep): Promise<void> {
-    if (attempt === undefined) return;
-    if (await attempt) deps.metrics.routed.inc();
-    else await ensure({ partner, step: { ...step, hop: 1 } });
+  async function ended(attempt: Promise<boolean> | undefined, { partner, step }: MissingStep): Promise<boolean> {
+    if (attempt === undefined) return true;
+    if (!(await attempt)) return ensure({ partner, step: { ...step, hop: 1 } });
+    deps.metrics.routed.inc();
+    return true;
   }
+}
+
+/**
+ * The deliveries that are to be made; undefined when the event is routed. An earlier worker may have stored some of
+ * them, and some of those may have ended.
+ */
+async function stepsOf(
+  deps: RouterDeps,
+  { event, message }: RoutingWork,
+  { partners }: Route,
+  redeliveryCheck: RedeliveryCheck,
+): Promise<readonly MissingStep[] | undefined> {
+  const isFirstTime = message.deliveryCount === 1;
+  if (isFirstTime && !redeliveryCheck.isRequired) {
+    return partners.map((partner) => ({ partner, step: firstDelivery(event, partner) }));
+  }
+  if ((await readRouted(deps, event)) !== undefined) {
+    // The note is the last write of a routing.
+    if (isFirstTime) redeliveryCheck.report(true);
+    return undefined;
+  }
+  const missing = await missingSteps(deps, event, partners);
+  if (isFirstTime) redeliveryCheck.report(missing.filter(({ step }) => step.hop === 0).length < partners.length);
+  return missing;
+}
+
+/** The attempts that are made straight from the event, by the index of their steps. */
+function attemptsOfRoute(
+  deps: RouteDeps,
+  work: RoutingWork,
+  to: Route,
+  missing: readonly MissingStep[],
+): readonly (Promise<boolean> | undefined)[] {
+  const { event, message } = work;
+  // A note would end the recovery of a direct attempt.
+  const isDirect = message.deliveryCount === 1 && to.refused.length === 0 && event.only === undefined;
+  // After a redelivery, an attempt that has not begun is stored, so that its worker looks for a record first.
+  const source = { data: event.body, isHeld: () => work.message === message && message.isHeld() };
+  return missing.map(({ partner, step }) =>
+    isDirect && step.hop === 0 && !deps.backlogs.isFull(partner) ? deps.attemptDirectly(step, source) : undefined,
+  );
 }
 
 /**
@@ -201,13 +232,14 @@ async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise
   const stored = await Promise.all(
     recipients.map(async (partner) => {
       const step = await lostDelivery(deps, event, partner);
-      if (step === undefined) return false;
+      if (step === undefined) return "gone_on";
       const isMissing = async (): Promise<boolean> => (await lostDelivery(deps, event, partner)) !== undefined;
-      return ensureDelivery(deps, event, partner, withRoutedBy(to, partner, step), isMissing);
+      const next = withRoutedBy(to, partner, step);
+      return ensureDelivery(deps, { event, partner, step: next, isMissing, isHeld: () => true });
     }),
   );
   if (note === undefined) await keepRouted(deps, event, to);
-  return stored.filter(Boolean).length;
+  return stored.filter((result) => result === "stored").length;
 }
 
 const backlogFull: UnsentReason = {
@@ -215,20 +247,25 @@ const backlogFull: UnsentReason = {
   detail: "the backlog of the partner has reached its limit, nothing was sent",
 };
 
-/** Returns whether this call stored the delivery. */
+interface DeliveryToEnsure extends MissingStep {
+  readonly event: StoredEvent;
+  readonly isMissing: () => Promise<boolean>;
+  /** False when another router may have the event. */
+  readonly isHeld: () => boolean;
+}
+
+/** Stores a delivery unless it has gone on, or the event is lost to another router. */
 async function ensureDelivery(
   deps: RouterDeps,
-  event: StoredEvent,
-  partner: Recipient,
-  step: DeliveryRecord,
-  isMissing: () => Promise<boolean>,
-): Promise<boolean> {
+  { event, partner, step, isMissing, isHeld }: DeliveryToEnsure,
+): Promise<"stored" | "gone_on" | "lost"> {
   await deps.listPartner(partner);
+  if (!isHeld()) return "lost";
   // A delivery that has begun goes on.
   if (step.hop === 0 && deps.backlogs.isFull(partner)) {
     const unsent = { delivery: step, partner, body: event.body, before: [] };
     // A delivery whose dead letter is refused waits in the backlog.
-    if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return false;
+    if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return "gone_on";
   }
   const isStored = await storeStep(deps, {
     step,
@@ -237,9 +274,8 @@ async function ensureDelivery(
     partner: partner.label,
     refusal: "delivery not stored yet",
   });
-  if (isStored) {
-    if (event.only === undefined) deps.metrics.routed.inc();
-    deps.onStage("routed_one", event.eventId);
-  }
-  return isStored;
+  if (!isStored) return "gone_on";
+  if (event.only === undefined) deps.metrics.routed.inc();
+  deps.onStage("routed_one", event.eventId);
+  return "stored";
 }

@@ -55,8 +55,8 @@ export function createIdempotencyKeys(bucket: Bucket, now: () => number): Idempo
   };
   return {
     claim: (key, body) => claim(key, digestOf(body)),
-    keep: (key, body, answer) =>
-      bucket.put(entryKey(key), JSON.stringify({ digest: digestOf(body), answer } satisfies Entry)),
+    keep: async (key, body, answer) =>
+      void (await bucket.put(entryKey(key), JSON.stringify({ digest: digestOf(body), answer } satisfies Entry))),
     release: (key) => bucket.drop(entryKey(key)),
   };
 }

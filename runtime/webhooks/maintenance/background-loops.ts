@@ -94,7 +94,7 @@ function createLeaderRun({ name, begin }: MaintenanceJob, ownership: LaneOwnersh
   let run: (() => Promise<void>) | undefined;
   let isFailing = false;
   return async () => {
-    run = ownership.isOwner(leaderKey) ? (run ?? begin()) : undefined;
+    run = ownership.isCurrent() && ownership.isOwner(leaderKey) ? (run ?? begin()) : undefined;
     try {
       await run?.();
       if (isFailing) {

@@ -21,12 +21,12 @@ const cancelPrefix = "cancel-";
 /** The keys of the bucket are `job-<id>` and `cancel-<id>`. */
 export function createReplayStore(bucket: Bucket): ReplayStore {
   return {
-    save: (job) => bucket.put(jobPrefix + job.id, JSON.stringify(job)),
+    save: async (job) => void (await bucket.put(jobPrefix + job.id, JSON.stringify(job))),
     get: async (id) => {
       const entry = await bucket.get(jobPrefix + id);
       return entry === undefined ? undefined : (JSON.parse(entry.value) as ReplayJob);
     },
-    cancel: (id) => bucket.put(cancelPrefix + id, ""),
+    cancel: async (id) => void (await bucket.put(cancelPrefix + id, "")),
     isCancelled: async (id) => (await bucket.get(cancelPrefix + id)) !== undefined,
     drop: async (id) => {
       await Promise.all([jobPrefix, cancelPrefix].map((prefix) => bucket.drop(prefix + id)));

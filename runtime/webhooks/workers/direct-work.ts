@@ -1,5 +1,5 @@
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
-import type { Work } from "../delivery/delivery-context.ts";
+import type { DirectSource, Work } from "../delivery/delivery-context.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 
 /** An attempt straight from an event. */
@@ -13,8 +13,14 @@ const noCheck = { isRequired: false, require: () => undefined, report: () => und
 /** Below all sequences of the stream. */
 let lastSeq = 0;
 
-/** Creates the work of a delivery that is not stored. Nothing holds its message, so only the acknowledgement counts. */
-export function createDirectWork(delivery: DeliveryRecord, data: Uint8Array, sinceMs: number): DirectWork {
+/**
+ * Creates the work of a delivery that is not stored. Its message is that of the event, which the router acknowledges.
+ */
+export function createDirectWork(
+  delivery: DeliveryRecord,
+  { data, isHeld }: DirectSource,
+  sinceMs: number,
+): DirectWork {
   lastSeq -= 1;
   const message: PulledMessage = {
     subject: "",
@@ -24,6 +30,7 @@ export function createDirectWork(delivery: DeliveryRecord, data: Uint8Array, sin
     storedAtMs: delivery.acceptedAtMs,
     headers: {},
     data,
+    isHeld,
     ack: () => {
       work.isDelivered = true;
     },

@@ -2,24 +2,25 @@ import type { Bucket, BucketEntry } from "../../nats/streams/buckets.ts";
 import { ownerOf } from "../../pods/owner-of.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
+import { leaseMs as goneAfterMs, leaseUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";
 import { msToNextRun } from "../../bounds/periodic.ts";
 
 export interface LaneOwnershipDeps {
   readonly bucket: Bucket;
   readonly clock: StreamClock;
+  readonly leases: LeaseClock;
   readonly podId: string;
   readonly log: Log;
   /** Called after the set of live pods changed. */
   readonly onChange: () => void;
+  /** Called when other pods may have taken this one for gone, before {@link onChange}. */
+  readonly onLapse: () => void;
 }
 
 const beatMs = 500;
-/**
- * Age of the last heartbeat at which a pod counts as gone. Together with one heartbeat period and the start of the
- * consumers, lanes get a new owner within three seconds.
- */
-const goneAfterMs = 2_000;
+/** JetStream measured so much more between two heartbeats that the clocks of this pod stood still. */
+const skippedMsMin = 1_000;
 /**
  * Value of a heartbeat: the pod recovers attempts that were made straight from events, and leaves half of the places
  * to them in a take-over. Earlier versions send another value or none, so no pod makes such attempts beside them.
@@ -38,6 +39,9 @@ export class LaneOwnership {
   #live: readonly string[];
   #knowDirect = false;
   #lastBeatMs = performance.now();
+  /** The last heartbeat: when it was sent, by the lease clock, and when JetStream stored it. */
+  #next = Promise.withResolvers<void>();
+  #lease: { readonly sentMs: number; readonly storedAtMs: number } | undefined;
   #graceUntilMs = 0;
   #isSilent = false;
   #timer: NodeJS.Timeout | undefined;
@@ -75,6 +79,23 @@ export class LaneOwnership {
     return this.#knowDirect;
   }
 
+  /**
+   * True while every other pod counts this one as live, by the age of its last heartbeat at this moment. Unlike {@link
+   * isOwner}, it is right after this process stood still.
+   */
+  isCurrent(): boolean {
+    return this.#lease !== undefined && this.#deps.leases.nowMs() - this.#lease.sentMs < leaseUseMs;
+  }
+
+  /**
+   * Undefined while this process has not stood still since its last heartbeat. Otherwise resolves with the next one:
+   * other pods may own its lanes.
+   */
+  confirmed(): Promise<void> | undefined {
+    const isUnbroken = this.#lease !== undefined && this.#deps.leases.isUnbrokenSince(this.#lease.sentMs);
+    return isUnbroken ? undefined : this.#next.promise;
+  }
+
   /** Milliseconds since JetStream last stored a heartbeat of this pod. */
   silentMs(): number {
     return performance.now() - this.#lastBeatMs;
@@ -89,7 +110,8 @@ export class LaneOwnership {
   }
 
   async #update(): Promise<void> {
-    const entries = await beat(this.#deps, this.#key);
+    const { entries, ...lease } = await beat(this.#deps, this.#key);
+    this.#renew(lease);
     const found = livePods(entries, this.#key, this.#deps.clock.now());
     const knowDirect = entries.every(({ key, value }) => value === beatValue || !found.includes(key));
     if (this.silentMs() > goneAfterMs) {
@@ -99,11 +121,32 @@ export class LaneOwnership {
     this.#lastBeatMs = performance.now();
     const isGrace = this.#lastBeatMs < this.#graceUntilMs;
     const next = isGrace ? [...new Set([...this.#live, ...found])].sort() : found;
+    this.#endWaits();
     if ((next.join() !== this.#live.join() || knowDirect !== this.#knowDirect) && !this.#hasLeft) {
       this.#live = next;
       this.#knowDirect = knowDirect;
       this.#deps.onChange();
     }
+  }
+
+  /** Takes a stored heartbeat. JetStream's times count too: both clocks of a suspended machine may stand still. */
+  #renew(next: { readonly sentMs: number; readonly storedAtMs: number }): void {
+    const { leases, onLapse } = this.#deps;
+    const before = this.#lease ?? next;
+    const passedMs = next.sentMs - before.sentMs;
+    const skippedMs = next.storedAtMs - before.storedAtMs - passedMs;
+    const isSkipped = skippedMs >= skippedMsMin;
+    const isUnbroken = leases.isUnbrokenSince(before.sentMs);
+    if (isSkipped) leases.skip(skippedMs);
+    const sentMs = next.sentMs + (isSkipped ? skippedMs : 0);
+    leases.confirm(sentMs);
+    this.#lease = { ...next, sentMs };
+    if (!isUnbroken || isSkipped || passedMs >= leaseUseMs) onLapse();
+  }
+
+  #endWaits(): void {
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
   }
 
   #schedule(): void {
@@ -129,17 +172,26 @@ export class LaneOwnership {
   }
 }
 
+interface Beat {
+  readonly entries: readonly BucketEntry[];
+  /** By the lease clock. */
+  readonly sentMs: number;
+  readonly storedAtMs: number;
+}
+
 /** Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream. */
-async function beat({ bucket, clock }: LaneOwnershipDeps, key: string): Promise<readonly BucketEntry[]> {
+async function beat({ bucket, clock, leases }: LaneOwnershipDeps, key: string): Promise<Beat> {
+  const sentMs = leases.nowMs();
   const sentAtMs = clock.localMs();
-  await bucket.put(key, beatValue);
+  const revision = await bucket.put(key, beatValue);
   const answeredAtMs = clock.localMs();
   const entries = await bucket.list();
-  const own = entries.find((entry) => entry.key === key);
+  // A replica that lags behind returns an earlier heartbeat.
+  const own = entries.find((entry) => entry.key === key && entry.revision === revision);
   if (own !== undefined) {
     clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, answeredAtMs });
   }
-  return entries;
+  return { entries, sentMs, storedAtMs: own?.storedAtMs ?? clock.now() };
 }
 
 /** Sorted keys of the pods whose last heartbeat is recent, and of this pod. */

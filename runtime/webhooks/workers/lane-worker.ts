@@ -23,6 +23,8 @@ export interface SharedByWorkers {
   readonly inWork: Map<number, Work>;
   /** Places of the attempts straight from events in this pod, shared by the partners. */
   readonly directPlaces: FairPlaces;
+  /** As in {@link LaneOwnership.confirmed}. */
+  readonly confirmed: () => Promise<void> | undefined;
   /** Time for which a new owner of a lane makes none. @default the longest attempt of the partner and five seconds */
   readonly takeOverMs?: number | undefined;
 }
@@ -143,6 +145,11 @@ export class LaneWorker {
   /** Requests more messages, because credit rose. */
   topUp(): void {
     this.#pulls.forEach((pull) => pull.topUp());
+  }
+
+  /** Resolves when this pod has heard since it stood still which lanes it owns; undefined when it has. */
+  confirmed(): Promise<void> | undefined {
+    return this.#shared.confirmed()?.then(() => this.confirmed() ?? this.#reconciled);
   }
 
   /** Makes one attempt; false when the partner may not be sent to any more. */

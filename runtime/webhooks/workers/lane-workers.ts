@@ -1,6 +1,6 @@
 // Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
 import { FairPlaces } from "../../bounds/fair-places.ts";
-import type { DeliveryContext } from "../delivery/delivery-context.ts";
+import type { DeliveryContext, DirectSource } from "../delivery/delivery-context.ts";
 import { routingMax } from "../delivery/router.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
@@ -15,7 +15,7 @@ import { createSharedLane } from "./shared-lane.ts";
 
 interface LanesDeps {
   readonly context: DeliveryContext;
-  readonly ownership: Pick<LaneOwnership, "isOwner" | "livePods" | "knowDirect">;
+  readonly ownership: Pick<LaneOwnership, "isOwner" | "isCurrent" | "confirmed" | "livePods" | "knowDirect">;
   readonly promotions: Pick<Promotions, "promote">;
   /** Messages in work in this pod, shared fairly by its lanes. @default 4096: 8 MiB with bodies of 2 KiB */
   readonly inWorkMax?: number | undefined;
@@ -59,6 +59,7 @@ export class Lanes {
       budget: new FairPlaces(deps.inWorkMax ?? inWorkMaxDefault),
       inWork: new Map(),
       directPlaces: new FairPlaces(0),
+      confirmed: () => deps.ownership.confirmed(),
       takeOverMs: deps.takeOverMs,
     };
   }
@@ -82,8 +83,9 @@ export class Lanes {
   }
 
   /** Makes a first attempt straight from its event; undefined when the delivery must be stored first. */
-  attemptDirectly(delivery: DeliveryRecord, body: Uint8Array): Promise<boolean> | undefined {
-    return this.#own.get(delivery.partner)?.attemptDirectly(delivery, body);
+  attemptDirectly(delivery: DeliveryRecord, event: DirectSource): Promise<boolean> | undefined {
+    const { ownership } = this.#deps;
+    return ownership.isCurrent() ? this.#own.get(delivery.partner)?.attemptDirectly(delivery, event) : undefined;
   }
 
   /** Starts and stops pulls after the ownership of lanes changed. */
@@ -100,6 +102,12 @@ export class Lanes {
       }
     }
     this.#reconcileShared(new Set([...lanes, ...this.#leftovers]));
+  }
+
+  /** Starts over as the owner of its lanes, because other pods may have owned them while this one stood still. */
+  renew(): void {
+    this.#own.forEach((own) => own.renew());
+    this.reconcile();
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { LaneQueue } from "../../nats/layout.ts";
-import type { DeliveryContext, LaneControl, Work } from "../delivery/delivery-context.ts";
+import type { DeliveryContext, DirectSource, LaneControl, Work } from "../delivery/delivery-context.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import { causeOf, type BreakerState, type Effect, type OpenCause } from "../settlement/circuit-breaker.ts";
@@ -35,6 +35,8 @@ export class OwnLane implements LanePolicy, LaneControl {
   /** Specification that answered 410 here; other pods read the stored mark. */
   #disabledDigest: string | undefined;
   #waitsForTokens = false;
+  /** Resolves when JetStream knows the places of this owner; undefined when it does. */
+  #renewal: Promise<void> | undefined;
   /** Identifies the ownership of the lane by this pod; undefined while another pod owns it. */
   #ownership: object | undefined;
   /** The ownership for which the pause of the previous owner was read. */
@@ -93,6 +95,19 @@ export class OwnLane implements LanePolicy, LaneControl {
     this.worker.setPulling(isPulling);
   }
 
+  /** Forgets what only the owner of the lane knows: another pod may have owned it since. */
+  renew(): void {
+    this.#direct.set(this.#partner, false);
+    this.#consumers.discard(false);
+    // The pause of the previous owner is read again.
+    if (this.#ownership !== undefined) this.#ownership = {};
+    this.worker.reconcile();
+    const renewal = this.worker.reconciled.then(() => {
+      if (this.#renewal === renewal) this.#renewal = undefined;
+    });
+    this.#renewal = renewal;
+  }
+
   /** Reads the consumer of retries again, because one exists now. */
   findRetries(): void {
     if (this.#consumers.discardAbsence()) {
@@ -113,8 +128,8 @@ export class OwnLane implements LanePolicy, LaneControl {
    * Makes a first attempt straight from its event. Undefined when the delivery must be stored first: something limits
    * attempts, stored deliveries wait, or the partner is slow, failing, or was another pod's a moment ago.
    */
-  attemptDirectly(delivery: DeliveryRecord, body: Uint8Array): Promise<boolean> | undefined {
-    return this.#mayAttemptDirectly() && this.#enterDirectly() ? this.#attemptDirectly(delivery, body) : undefined;
+  attemptDirectly(delivery: DeliveryRecord, event: DirectSource): Promise<boolean> | undefined {
+    return this.#mayAttemptDirectly() && this.#enterDirectly() ? this.#attemptDirectly(delivery, event) : undefined;
   }
 
   current(work: object): Partner | undefined {
@@ -194,6 +209,8 @@ export class OwnLane implements LanePolicy, LaneControl {
   /** False when nothing may be sent any more: the partner is held or paused, or another pod owns its lane. */
   async #attempt(work: Work): Promise<boolean> {
     try {
+      const confirmed = this.worker.confirmed() ?? this.#renewal;
+      if (confirmed !== undefined) await confirmed;
       if (this.worker.isPulling && (await this.worker.attempt(work, this.#partner, this))) {
         return true;
       }
@@ -224,9 +241,9 @@ export class OwnLane implements LanePolicy, LaneControl {
     return isEntered;
   }
 
-  async #attemptDirectly(delivery: DeliveryRecord, body: Uint8Array): Promise<boolean> {
+  async #attemptDirectly(delivery: DeliveryRecord, event: DirectSource): Promise<boolean> {
     const { clock, ending, log } = this.#context;
-    const work = createDirectWork(delivery, body, clock.nowMs());
+    const work = createDirectWork(delivery, event, clock.nowMs());
     try {
       return await this.#direct.run(work, () => this.worker.attempt(work, this.#partner, this));
     } catch (error) {

@@ -129,6 +129,8 @@ class SharedLane implements LanePolicy {
   /** False when nothing may be sent now. A message of a lane that another pod owns is released. */
   async #attempt(work: Work, session: PartnerSession): Promise<boolean> {
     try {
+      const confirmed = this.worker.confirmed();
+      if (confirmed !== undefined) await confirmed;
       if (this.worker.isPulling) {
         return await this.worker.attempt(work, session.partner, session);
       }

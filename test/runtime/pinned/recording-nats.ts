@@ -1,3 +1,4 @@
+import { createLeaseClock } from "../../../runtime/nats/connection/lease-clock.ts";
 import type { NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import type { HeaderFields } from "../../../runtime/nats/messages/headers.ts";
 
@@ -40,6 +41,7 @@ export function recordingNats(): RecordingNats {
     requests: { request: ask },
     outbox: { publish: note },
     clock: { observe: () => undefined, localMs: () => 0, now: () => nowMs, errorMs: () => 0, offsetMs: () => 0 },
+    leases: createLeaseClock(),
     isConnected: () => true,
   };
   return {

@@ -106,9 +106,11 @@ async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
   const ownership = new LaneOwnership({
     bucket: bucketWith(buckets.pods),
     clock: nats.handle.clock,
+    leases: nats.handle.leases,
     podId: "node-1.example/pod a",
     log,
     onChange: () => undefined,
+    onLapse: () => undefined,
   });
   await ownership.start();
   const beat = nats.take();
@@ -215,7 +217,7 @@ test("one pod runs the maintenance jobs: the owner of this key", async () => {
     context: { log, deliveries: { size: async () => ({ messages: 0, bytes: 0 }) } },
     router: idle,
     lanes: idle,
-    ownership: { isOwner },
+    ownership: { isOwner, isCurrent: () => true },
     heldBytes: async () => 0,
     deliveriesBytesMax: 1,
     polls: [],

@@ -136,6 +136,7 @@ export function pulled(
     waiting: 0,
     storedAtMs: 0,
     data,
+    isHeld: () => true,
     ack: say("ack"),
     working: say("working"),
     release: say("release"),

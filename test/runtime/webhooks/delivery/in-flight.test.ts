@@ -9,6 +9,7 @@ function message(seq: number, said: string[]): PulledMessage {
     ...identity,
     headers: {},
     data: new Uint8Array(),
+    isHeld: () => true,
     ack: say("ack"),
     working: say("working"),
     release: say("release"),

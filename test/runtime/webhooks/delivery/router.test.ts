@@ -62,6 +62,19 @@ describe("an event", () => {
     expect(memory.done).toEqual([`first ${idOf(one)}:0:1:0: stored`, `first ${idOf(two)}:0:1:0: stored`, "ack 5"]);
   });
 
+  test("that may be another router's is left alone, at its start and after each wait", async () => {
+    const memory = memoryContext();
+    await started(memory, [one]);
+    const left: boolean[] = [];
+    const isHeld = (): boolean => left.shift() ?? false;
+    for (const held of [[], [true]]) {
+      left.push(...held);
+      memory.pulls[0]?.onMessage({ ...pulled(memory.done, event), isHeld });
+      await quiet();
+      expect(memory.done).toEqual([]);
+    }
+  });
+
   test("without a subscriber leaves a note and no delivery", async () => {
     const memory = memoryContext();
     await started(memory, []);

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { waitFor } from "../../../support/wait.ts";
 import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import {
@@ -8,6 +9,7 @@ import {
   podKey,
   type LaneOwnershipDeps,
 } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
+import { createLeaseClock } from "../../../../runtime/nats/connection/lease-clock.ts";
 import { memoryLog } from "../engine-fixture.ts";
 
 const pods = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/u), { minLength: 1, maxLength: 8 });
@@ -71,7 +73,15 @@ test.each([
     const bucket = { put: async () => undefined, list, remove: async () => undefined };
     const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0, errorMs: () => 0 };
     const { log } = memoryLog();
-    const deps = { bucket, clock, podId: "own", log, onChange: () => (changes += 1) };
+    const deps = {
+      bucket,
+      clock,
+      podId: "own",
+      log,
+      onChange: () => (changes += 1),
+      leases: createLeaseClock(),
+      onLapse: () => undefined,
+    };
     const ownership = new LaneOwnership(deps as unknown as LaneOwnershipDeps);
     expect(ownership.knowDirect()).toBe(false);
     await ownership.start();
@@ -89,9 +99,93 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
   const bucket = { put, list: async () => [{ key: "other", storedAtMs: 8_500 }], remove: async () => undefined };
   const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0, errorMs: () => 0 };
   const { log } = memoryLog();
-  const deps = { bucket, clock, podId: "own", log, onChange: () => undefined };
+  const deps = {
+    bucket,
+    clock,
+    podId: "own",
+    log,
+    onChange: () => undefined,
+    onLapse: () => undefined,
+    leases: createLeaseClock(),
+  };
   const ownership = new LaneOwnership(deps as unknown as LaneOwnershipDeps);
   await ownership.start();
   expect([silent, ownership.livePods()]).toEqual([-1, ["other", "own"]]);
   await ownership.leave();
+});
+
+describe("a pod that stood still", () => {
+  const deps = () => {
+    const time = { wallMs: 1_800_000_000_000, localMs: 50, jetStreamMs: 1_700_000_000_000 };
+    const pass = (ms: number, { wall = ms, local = ms } = {}): void => {
+      time.wallMs += wall;
+      time.localMs += local;
+      time.jetStreamMs += ms;
+    };
+    const leases = createLeaseClock(
+      () => time.wallMs,
+      () => time.localMs,
+    );
+    let revision = 0;
+    let lapses = 0;
+    const bucket = {
+      put: async () => {
+        leases.confirmStored(leases.nowMs());
+        return (revision += 1);
+      },
+      list: async () => [{ key: "own", value: "direct-half", storedAtMs: time.jetStreamMs, revision }],
+      remove: async () => undefined,
+    };
+    const clock = { observe: () => undefined, now: () => time.jetStreamMs, localMs: () => time.localMs };
+    const { log } = memoryLog();
+    const given = { bucket, clock, leases, podId: "own", log, onChange: () => undefined, onLapse: () => (lapses += 1) };
+    const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
+    onTestFinished(() => ownership.leave());
+    const state = (): readonly [boolean, boolean, number] => [
+      ownership.isCurrent(),
+      ownership.confirmed() === undefined,
+      lapses,
+    ];
+    return { ownership, pass, state, leases, beats: () => revision };
+  };
+
+  test.each<[string, number, { wall?: number; local?: number }]>([
+    ["by both clocks", 4_000, {}],
+    ["by its wall clock alone, because the monotonic one stood still with the machine", 60_000, { local: 0 }],
+    ["by its monotonic clock, while the wall clock was set back an hour", 4_000, { wall: -3_600_000 }],
+  ])("does not count as an owner, at once and %s, until its next heartbeat", async (_sentence, ms, clocks) => {
+    const it = deps();
+    await it.ownership.start();
+    expect(it.state()).toEqual([true, true, 0]);
+    it.pass(700);
+    it.leases.confirm(it.leases.nowMs());
+    expect(it.state()).toEqual([true, true, 0]);
+    it.pass(ms, clocks);
+    expect(it.state()).toEqual([false, false, 0]);
+    // A sign of life of the server says nothing about the owners of lanes.
+    it.leases.confirm(it.leases.nowMs());
+    expect(it.state()).toEqual([false, false, 0]);
+    await waitFor(() => it.state()[0], { timeoutMs: 5_000, what: "the next heartbeat" });
+    expect(it.state()).toEqual([true, true, 1]);
+  });
+
+  test("finds out by the time of JetStream, though both clocks stood still", async () => {
+    const it = deps();
+    await it.ownership.start();
+    it.pass(60_000, { wall: 0, local: 0 });
+    await waitFor(() => it.state()[2] === 1, { timeoutMs: 5_000, what: "the next heartbeat" });
+    expect(it.state()).toEqual([true, true, 1]);
+  });
+
+  test("is none after heartbeats that arrive in time", async () => {
+    const it = deps();
+    await it.ownership.start();
+    for (let count = 1; count <= 2; count += 1) {
+      it.pass(700);
+      it.leases.confirm(it.leases.nowMs());
+      expect(it.state()).toEqual([true, true, 0]);
+      await waitFor(() => it.beats() > count, { timeoutMs: 5_000, what: "the next heartbeat" });
+    }
+    expect(it.state()).toEqual([true, true, 0]);
+  });
 });

@@ -21,6 +21,8 @@ import {
 const allShare: LaneRules = { ownLanesMax: 0, sharedLanes: 1 };
 const shared = "shared-0";
 
+const eventOf = (text: string) => ({ data: Buffer.from(text), isHeld: () => true });
+
 interface Case extends MemoryContext {
   readonly keeper: Lanes;
   /** Lanes that another pod owns. */
@@ -44,6 +46,8 @@ function caseOf(): Case {
     context: memory.context,
     ownership: {
       isOwner: (lane) => !foreign.has(lane),
+      isCurrent: () => true,
+      confirmed: () => undefined,
       livePods: () => pods.live,
       knowDirect: () => pods.knowDirect,
     },
@@ -140,7 +144,7 @@ describe("lanes of a pod", () => {
     it.keeper.apply([a]);
     it.keeper.start();
     await quiet();
-    const direct = it.keeper.attemptDirectly(firstAttempt(a.key, "did"), Buffer.from("{}"));
+    const direct = it.keeper.attemptDirectly(firstAttempt(a.key, "did"), eventOf("{}"));
     await quiet();
     it.keeper.apply([]);
     expect([it.keeper.isBusyWith(a.key), it.keeper.stateOf(a).inFlight]).toEqual([true, 1]);
@@ -164,7 +168,7 @@ describe("lanes of a pod", () => {
     await quiet();
     const tries = partners.flatMap((partner) =>
       Array.from({ length: 12 }, (_, seq) =>
-        it.keeper.attemptDirectly(firstAttempt(partner.key, `${seq}`), Buffer.from("{}")),
+        it.keeper.attemptDirectly(firstAttempt(partner.key, `${seq}`), eventOf("{}")),
       ),
     );
     expect(tries.filter((made) => made !== undefined)).toHaveLength(expected);
@@ -179,7 +183,7 @@ describe("lanes of a pod", () => {
     await quiet();
     const made = partners.map(({ key }) => {
       const tries = Array.from({ length: 192 }, (_, seq) =>
-        it.keeper.attemptDirectly(firstAttempt(key, `${seq}`), Buffer.from("{}")),
+        it.keeper.attemptDirectly(firstAttempt(key, `${seq}`), eventOf("{}")),
       );
       return tries.filter((attempt) => attempt !== undefined).length;
     });
@@ -200,7 +204,13 @@ describe("lanes of a pod", () => {
     };
     const keeper = new Lanes({
       context: { ...it.context, deliveries },
-      ownership: { isOwner: () => true, livePods: () => ["pod-1"], knowDirect: () => true },
+      ownership: {
+        isOwner: () => true,
+        isCurrent: () => true,
+        confirmed: () => undefined,
+        livePods: () => ["pod-1"],
+        knowDirect: () => true,
+      },
       promotions: { promote: async () => false },
       takeOverMs: 0,
     });
@@ -227,7 +237,7 @@ describe("lanes of a pod", () => {
     it.keeper.start();
     await quiet();
     const attempt = (partner: Partner | undefined) =>
-      it.keeper.attemptDirectly(firstAttempt(partner?.key ?? "", "did"), Buffer.from("{}"));
+      it.keeper.attemptDirectly(firstAttempt(partner?.key ?? "", "did"), eventOf("{}"));
     await expect(attempt(own[0])).resolves.toBe(true);
     expect([attempt(others[0]), attempt(undefined)]).toEqual([undefined, undefined]);
     it.foreign.add(own[0]?.lane ?? "");

@@ -24,6 +24,8 @@ interface Case extends MemoryContext {
   readonly own: OwnLane;
   /** Delivers a message of a first attempt. */
   hand(seq: number, queue?: LaneQueue): Promise<void>;
+  /** Lets the pod wait for its next heartbeat. */
+  wait(heartbeat: Promise<void> | undefined): void;
   /** The actions since the previous call. */
   news(): readonly string[];
 }
@@ -36,11 +38,13 @@ async function caseOf(
   const memory = memoryContext();
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
+  let confirmed: Promise<void> | undefined;
   const shared = {
     consumerChanges: new Semaphore(16),
     budget: new FairPlaces(4_096),
     inWork: new Map(),
     directPlaces: new FairPlaces(64),
+    confirmed: () => confirmed,
     ...(takeOverMs !== null && { takeOverMs }),
   };
   const own = new OwnLane(memory.context, partner, shared);
@@ -54,7 +58,14 @@ async function caseOf(
     );
     await quiet();
   };
-  return { ...memory, one: partner, own, hand, news: () => memory.done.splice(0) };
+  return {
+    ...memory,
+    one: partner,
+    own,
+    hand,
+    wait: (next) => void (confirmed = next),
+    news: () => memory.done.splice(0),
+  };
 }
 
 const itemOf = ({ key: token }: Partner, seq: number): DeliveryRecord => ({
@@ -151,6 +162,50 @@ describe("a worker", () => {
     it.pulls[0]?.onMessage(pulled(it.done, { subject: "t.dlv.x.y.z", headers: {} }));
     await quiet();
     expect(it.news()).toEqual(["letter: stored", "ack 5"]);
+  });
+});
+
+describe("a worker whose pod stood still", () => {
+  const handOne = async (it: Case, isHeld: () => boolean): Promise<void> => {
+    const stored = storedAs(deliveryMessage(itemOf(it.one, 5), it.one.lane, Buffer.from("")));
+    it.pulls[0]?.onMessage({ ...pulled(it.done, stored), isHeld });
+    await quiet();
+  };
+
+  test("leaves a message that may be another pod's: no request, no acknowledgement, no return", async () => {
+    const it = await caseOf();
+    it.news();
+    await handOne(it, () => false);
+    expect([it.news(), it.own.worker.inFlight]).toEqual([[], 0]);
+  });
+
+  test("leaves one that was lost while it waited for a place", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 1 } });
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    let isHeld = true;
+    await it.hand(4);
+    await handOne(it, () => isHeld);
+    it.news();
+    isHeld = false;
+    resolve(answered(200));
+    await quiet();
+    expect(it.news()).toEqual(["record delivered", "ack 4"]);
+  });
+
+  test("asks JetStream again for its consumers, and sends after that", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 8 } });
+    const heartbeat = Promise.withResolvers<void>();
+    it.wait(heartbeat.promise);
+    it.news();
+    await it.hand(5);
+    expect(it.news()).toEqual([]);
+    it.wait(undefined);
+    it.own.renew();
+    it.own.set(it.one, true);
+    heartbeat.resolve();
+    await quiet();
+    expect(it.news()).toEqual(["consumer first 8", "POST", "record delivered", "ack 5"]);
   });
 });
 
@@ -259,7 +314,7 @@ describe("a worker of a partner that responds 429 with a Retry-After", () => {
       expect.arrayContaining(["pause first 15000", "schedule did-5:0:2:0 after 5 in 600000: stored"]),
     );
     await it.hand(6);
-    expect(it.own.attemptDirectly(itemOf(it.one, 7), Buffer.from("{}"))).toBeUndefined();
+    expect(it.own.attemptDirectly(itemOf(it.one, 7), { data: Buffer.from("{}"), isHeld: () => true })).toBeUndefined();
     await advance(it.clock, 14_999);
     expect([it.news(), queuesOf(it)]).toEqual([["release 6"], []]);
     await advance(it.clock, 1);
@@ -319,7 +374,9 @@ describe("a worker of a partner that responds 429 with a Retry-After", () => {
   test("is paused by a first attempt straight from its event", async () => {
     const it = await caseOf(overrides);
     it.partner.answer = () => limited(15);
-    await expect(it.own.attemptDirectly(itemOf(it.one, 5), Buffer.from("{}"))).resolves.toBe(false);
+    await expect(
+      it.own.attemptDirectly(itemOf(it.one, 5), { data: Buffer.from("{}"), isHeld: () => true }),
+    ).resolves.toBe(false);
     await quiet();
     expect(it.news()).toContain("pause first 15000");
     expect(queuesOf(it)).toEqual([]);
@@ -350,8 +407,8 @@ describe("a worker of a partner that responds 429 with a Retry-After", () => {
 });
 
 describe("a first attempt straight from its event", () => {
-  const body = Buffer.from('{"event_id":"e-1"}');
-  const attempt = (it: Case, seq = 5) => it.own.attemptDirectly(itemOf(it.one, seq), body);
+  const event = { data: Buffer.from('{"event_id":"e-1"}'), isHeld: () => true };
+  const attempt = (it: Case, seq = 5) => it.own.attemptDirectly(itemOf(it.one, seq), event);
   const failing = { retry: { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 } };
 
   test("is recorded and leaves nothing stored", async () => {

@@ -1,0 +1,75 @@
+/**
+ * Judges leases of messages and lanes at their use: how long JetStream may have waited for this process. Its time
+ * passes as fast as the faster of two clocks, because a monotonic clock stands still while a machine is suspended.
+ */
+export interface LeaseClock {
+  /** Milliseconds; only differences have a meaning. */
+  nowMs(): number;
+  /** Notes that the server answered what was sent at this time. What is read from now on was sent later. */
+  confirm(sentAtMs: number): void;
+  /** Notes that JetStream stored what was sent at this time. It has read all that was sent before. */
+  confirmStored(sentAtMs: number): void;
+  /** Greatest time of either confirmation. */
+  confirmedMs(): number;
+  /** True when JetStream has read what was sent at this time. */
+  isStored(sentAtMs: number): boolean;
+  /** True when this process never stood still, and never was without the server, for the time of a lease since then. */
+  isUnbrokenSince(sinceMs: number): boolean;
+  /** Notes that the connection broke. What was sent since the last confirmation may be lost. */
+  disconnect(): void;
+  /** Lets time pass that both clocks missed: JetStream measured more. */
+  skip(ms: number): void;
+}
+
+/** Shortest acknowledgement wait, and age of a heartbeat at which a pod counts as gone. */
+export const leaseMs = 2_000;
+/** Age at which this process stops to use a lease: its last use still has to reach a partner. */
+export const leaseUseMs = 1_750;
+/** The clocks may drift by this before it counts: both are read in whole milliseconds, and NTP slews one of them. */
+const driftMsMax = 50;
+
+const never = Number.NEGATIVE_INFINITY;
+
+/**
+ * @param wallNow Unix milliseconds, with steps
+ * @param localNow monotonic milliseconds
+ */
+export function createLeaseClock(wallNow = Date.now, localNow = () => performance.now()): LeaseClock {
+  let apartMs = wallNow() - localNow();
+  let addedMs = 0;
+  let [confirmedMs, storedMs, brokenMs] = [never, never, never];
+  // `brokenMs`: when the last break had lasted too long.
+  let lost = { fromMs: never, toMs: never };
+  const nowMs = (): number => {
+    const local = localNow();
+    const movedMs = wallNow() - local - apartMs;
+    if (Math.abs(movedMs) > driftMsMax) {
+      // A wall clock that was set back hides how long the machine was suspended before.
+      addedMs += movedMs > 0 ? movedMs : leaseMs;
+      apartMs += movedMs;
+    }
+    return local + addedMs;
+  };
+  const isBroken = (): boolean => nowMs() - confirmedMs >= leaseUseMs;
+  const confirm = (sentAtMs: number): void => {
+    if (isBroken()) brokenMs = confirmedMs + leaseUseMs;
+    confirmedMs = Math.max(confirmedMs, sentAtMs);
+  };
+  return {
+    nowMs,
+    confirm,
+    confirmStored: (sentAtMs) => {
+      confirm(sentAtMs);
+      storedMs = Math.max(storedMs, sentAtMs);
+    },
+    confirmedMs: () => confirmedMs,
+    isStored: (sentAtMs) => sentAtMs <= storedMs && !(sentAtMs > lost.fromMs && sentAtMs <= lost.toMs),
+    isUnbrokenSince: (sinceMs) => !isBroken() && sinceMs >= brokenMs,
+    disconnect: () => {
+      lost = { fromMs: storedMs, toMs: nowMs() };
+    },
+    skip: (ms) => {
+      addedMs += ms;
+    },
+  };
+}
