@@ -87,7 +87,16 @@ function open(
   for (const [name, value] of Object.entries(query))
     for (const text of [value ?? []].flat()) target.searchParams.append(name, String(text));
   const agent = agentOf(connection, target.protocol);
-  const options = { method, headers, agent, ...(serverName === undefined ? {} : { servername: serverName }) };
+  // A URL drops the segments `.` and `..`, which ids may be.
+  const { pathname } = new URL(url);
+  const wholePath = `${pathname === "/" ? "" : pathname}${path}${target.search}`;
+  const options = {
+    method,
+    headers,
+    agent,
+    path: wholePath,
+    ...(serverName === undefined ? {} : { servername: serverName }),
+  };
   // An import would read each export, and so load a client of WebSockets.
   if (target.protocol === "https:") return process.getBuiltinModule("node:https").request(target, options);
   return process.getBuiltinModule("node:http").request(target, options);

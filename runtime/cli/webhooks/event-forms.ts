@@ -54,9 +54,9 @@ export function stateTone(state: string): Tone | undefined {
   return tones[state];
 }
 
-/** The path of one event. */
+/** The path of one event. Full stops are encoded, so that no proxy takes an id for a relative segment. */
 export function eventPath(eventId: string): string {
-  return `/webhooks/events/${encodeURIComponent(eventId)}`;
+  return `/webhooks/events/${encodeURIComponent(eventId).replaceAll(".", "%2E")}`;
 }
 
 export const eventColumns: readonly Column<EventSummary>[] = [

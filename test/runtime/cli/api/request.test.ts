@@ -8,6 +8,7 @@ import { Given, parseFlags } from "../../../../command-line/given.ts";
 import { connectionFlags, connectionOf, type ApiConnection } from "../../../../runtime/cli/api/connection.ts";
 import { pagesOf } from "../../../../runtime/cli/api/pages.ts";
 import { send, sendForJson } from "../../../../runtime/cli/api/request.ts";
+import { eventPath } from "../../../../runtime/cli/webhooks/event-forms.ts";
 import { temporaryFolder } from "../../../support/temp-folder.ts";
 
 const connect = (argv: readonly string[], environment: Record<string, string> = {}) => {
@@ -64,6 +65,18 @@ describe("the token", () => {
 
 test.each([["ftp://a"], ["http://a?b=c"], ["nowhere"], ["http://user@a"]])("the URL %s is refused", async (url) => {
   await expect(async () => connect(["--url", url])).rejects.toThrow(/^--url /u);
+});
+
+test.each(["..", ".", "a.b", "a/b"])("a request for the event %s names it in its path", async (eventId) => {
+  const connection = await serve((request, response) => {
+    response.end(JSON.stringify({ url: request.url }));
+  });
+  const { url } = await sendForJson<{ readonly url: string }>(connection, {
+    path: eventPath(eventId),
+    query: { a: 1 },
+  });
+  const [, segment = ""] = /^\/base\/webhooks\/events\/([^/]+)\?a=1$/u.exec(url) ?? [];
+  expect(decodeURIComponent(segment)).toBe(eventId);
 });
 
 test("a request has the path below the URL, its parameters and its body", async () => {

@@ -79,10 +79,12 @@ describe("heliograph sign", () => {
     const rows = [
       ["StandardWebhooks", "acme.key", "acme.key", path],
       ["HttpMessageSignatures", "private.pem", "public.pem", `https://partner.example${path}`],
+      ["HttpMessageSignatures", "private.pem", "public.pem", `https://partner.example${path}?code=a/b%3D`],
     ];
-    for (const [scheme, key, verifies, where] of rows) {
+    for (const [scheme, key, verifies, where = ""] of rows) {
       const { stdout } = await run(`sign event.json --scheme ${scheme} --key-file ${key} --path ${where}`);
-      await write("headers.txt", `POST ${path} HTTP/1.1\r\nHost: partner.example\r\n${stdout}`);
+      const target = where.replace("https://partner.example", "");
+      await write("headers.txt", `POST ${target} HTTP/1.1\r\nHost: partner.example:443\r\n${stdout}`);
       const result = await run(`verify event.json --scheme ${scheme} --key-file ${verifies} --headers headers.txt`);
       expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/^valid: event evt_1, key /u) });
     }
@@ -103,6 +105,13 @@ describe("heliograph verify", () => {
     ],
     ["another method", " --method PUT", {}, "signature_mismatch", "valid for the method POST"],
   ] as const;
+
+  test("reads a header in two lines as servers do", async () => {
+    const lines = Object.entries({ "x-signature": "v2=abc", ...signed }).map(([name, value]) => `${name}: ${value}`);
+    await write("headers.txt", lines.join("\n"));
+    const line = `verify event.json --headers headers.txt --path ${path} --key-file acme.key --now 2026-01-02T03:04:06.000Z`;
+    expect(await run(line)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^valid: event evt_1/u) });
+  });
 
   test.each(rows)("says of %s which check failed, and ends with 1", async (_, flags, change, fault, sentence) => {
     const { now = "2026-01-02T03:04:06.000Z", key, body } = change as { now?: string; key?: string; body?: string };

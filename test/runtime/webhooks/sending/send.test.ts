@@ -555,6 +555,16 @@ describe("the guard", () => {
     expect(outcome).toMatchObject({ ...failure("guard"), timings: { totalMs: 0 } });
   });
 
+  test.each(["http://127.0.0.2/v1?code=s3cr3t-code", "http://partner.test/v1?code=s3cr3t-code"])(
+    "names no query when it refuses %s",
+    async (url) => {
+      const sender = newSender({ resolve: async () => ["127.0.0.2"] });
+      const outcome = await sender.send(requestTo(url, { networks: onlyFirst }));
+      expect(outcome).toMatchObject(failure("guard"));
+      expect(JSON.stringify(outcome)).not.toContain("s3cr3t");
+    },
+  );
+
   test("refuses plain http where the partner does not allow it", async () => {
     const server = await serve(ok);
     const outcome = await newSender().send(requestTo(at(server), { networks: { ...networks, allowPlaintext: false } }));
