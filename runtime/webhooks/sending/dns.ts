@@ -63,7 +63,7 @@ export function createResolver({
   const once = createSingleFlight<readonly string[]>();
   const resolve = async (host: string): Promise<readonly string[]> => {
     const name = plainName(host);
-    const known = (await fixed(name)) ?? (loopbackName.test(name) ? loopback : cached.use(name, performance.now()));
+    const known = fixed(name) ?? (loopbackName.test(name) ? loopback : cached.use(name, performance.now()));
     return (
       known ??
       (await once(name, async () => {

@@ -1,41 +1,47 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFileSync, statSync } from "node:fs";
 import { isIP, isIPv4 } from "node:net";
 
 /** Addresses by name, lowercase and without a dot at the end; IPv4 first. */
 type Hosts = ReadonlyMap<string, readonly string[]>;
 
-/** Returns the addresses that the file has for a name; undefined for none. Never rejects. */
-export type HostsFile = (name: string) => Promise<readonly string[] | undefined>;
+/** Returns the addresses that the file has for a name; undefined for none. */
+export type HostsFile = (name: string) => readonly string[] | undefined;
 
 const checkMs = 1_000;
 const fileBytesMax = 1_048_576;
 
-/** Reads a hosts file again after a change of it, which is looked for at most once a second. */
+/**
+ * Reads a hosts file again after a change of it, which is looked for at most once a second. The calls are synchronous:
+ * they take microseconds, and an asynchronous one would wait for a free thread of the process.
+ */
 export function openHostsFile(path: string): HostsFile {
   let hosts: Hosts = new Map();
   let version = "";
   let checkedAtMs = -Infinity;
-  let checking = Promise.resolve();
-  const check = async (): Promise<void> => {
-    const next = await versionOf(path);
-    if (next === version) return;
-    version = next;
-    hosts = parseHosts(await readFile(path, "utf8").catch(() => ""));
-  };
-  return async (name) => {
+  return (name) => {
     const nowMs = performance.now();
     if (nowMs - checkedAtMs >= checkMs) {
       checkedAtMs = nowMs;
-      checking = check();
+      const next = versionOf(path);
+      hosts = next === version ? hosts : parseHosts(textOf(path));
+      version = next;
     }
-    await checking;
     return hosts.get(name);
   };
 }
 
-async function versionOf(path: string): Promise<string> {
-  const found = await stat(path).catch(() => undefined);
+function versionOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false });
   return found === undefined || found.size > fileBytesMax ? "" : `${found.mtimeMs} ${found.ino} ${found.size}`;
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    // The file was removed, or may not be read.
+    return "";
+  }
 }
 
 /** Parses the lines `address name name…`. Addresses with a zone and other text are left out. */

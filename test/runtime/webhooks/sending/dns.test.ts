@@ -1,8 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { closeSync, constants, openSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { createResolver, type Resolver } from "../../../../runtime/webhooks/sending/dns.ts";
 import { parseHosts } from "../../../../runtime/webhooks/sending/hosts-file.ts";
@@ -202,6 +205,22 @@ describe("the hosts file", () => {
   test("that is absent has no names", async () => {
     const server = await nameServer({ [typeA]: address });
     expect(await resolverOf(server, { hostsFile: "/nonexistent/hosts" })("partner.example")).toEqual(["192.0.2.7"]);
+  });
+
+  test("and the name servers are read while every thread of the process is busy", async () => {
+    const server = await nameServer({ [typeA]: address });
+    const file = await hostsFile("127.0.0.5 fixed.example\n");
+    const pipe = `${file}.pipe`;
+    execFileSync("mkfifo", [pipe]);
+    // To open a pipe for reading takes until another program writes to it.
+    const busy = Array.from({ length: 64 }, () => readFile(pipe));
+    const resolve = resolverOf(server, { hostsFile: file });
+    const found = Promise.all([resolve("fixed.example"), resolve("partner.example")]);
+    const first = await Promise.race([found, sleep(5_000, "nothing while the threads are busy")]);
+    const timer = setInterval(() => closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)), 5);
+    await Promise.all(busy);
+    clearInterval(timer);
+    expect(first).toEqual([["127.0.0.5"], ["192.0.2.7"]]);
   });
 
   test("may have several addresses of a name, comments, tabs and CRLF, but no zones", () => {
