@@ -17,6 +17,7 @@ import {
   type DeliveryRecord,
 } from "../../../runtime/webhooks/records/delivery-record.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { endUnsent } from "../../../runtime/webhooks/delivery/end-unsent.ts";
 import { EventIdTaken } from "../../../runtime/webhooks/ingest/event-ids.ts";
 import { historyBytes, standingsOf } from "../../../runtime/webhooks/history/history.ts";
@@ -91,6 +92,7 @@ const deadLetters = createDeadLettersStream(nats.handle, layout);
 const deliveries = createDeliveriesStream(nats.handle, layout);
 const events = createEventsStream(nats.handle, layout);
 const { log } = memoryLog();
+const registry = new Registry();
 const context = {
   attempts,
   deadLetters,
@@ -98,7 +100,8 @@ const context = {
   log,
   now: () => nowMs,
   ending: new AbortController().signal,
-  metrics: createDeliveryMetrics(new Registry()),
+  metrics: createDeliveryMetrics(registry),
+  partnerMetrics: createPartnerMetrics(registry),
 } as unknown as DeliveryContext;
 
 async function attemptOf(
