@@ -54,6 +54,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
           "the threshold; its region is partial",
       },
       {
+        kind: "changed",
+        surface: "metrics",
+        what: "text cells of text/csv that begin with =, +, -, @, tab or CR begin with ' unless csv=raw is sent",
+      },
+      {
         kind: "added",
         surface: "metrics",
         what: "reasons of a partial region: the metric and the part that a store lacks",

@@ -120,6 +120,12 @@ export function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Op
 
 const tables = ["text/csv", "application/x-ndjson"];
 
+const csvForm = parameter(
+  "csv",
+  "`raw`: text cells of `text/csv` that begin like a formula stay as they are. Default: they begin with `'`",
+  words(["raw"]),
+);
+
 /** Parameters of a query of a window. */
 export const queryParameters: readonly OperationParameter[] = [
   ...selection,
@@ -133,7 +139,7 @@ export const queryOperation: Operation = {
   id: "queryMetrics",
   tag: "metrics",
   summary: "Time series of one or more metrics",
-  parameters: queryParameters,
+  parameters: [...queryParameters, csvForm],
   answers: wholeOrPartial({
     schema: "QueryAnswer",
     alsoAs: tables,
@@ -146,7 +152,7 @@ export const instantOperation: Operation = {
   id: "instantMetrics",
   tag: "metrics",
   summary: "The value of metrics at one time",
-  parameters: [...selection, parameter("ts", "Time of the value. Default: now", askedTime)],
+  parameters: [...selection, parameter("ts", "Time of the value. Default: now", askedTime), csvForm],
   answers: wholeOrPartial({
     schema: "InstantAnswer",
     alsoAs: tables,

@@ -3,9 +3,9 @@ import { refuseField } from "../../errors/refusal.ts";
 import { bulkBytesMax } from "../../metrics/bulk/bulk-request.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
 import type { MetricsResponse, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
-import { refuseUnknown } from "../../metrics/request/parameters.ts";
+import { readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
 import { expressionOf } from "../../prometheus/expression-of.ts";
-import { csvMediaType, csvOf } from "../representation/csv.ts";
+import { csvMediaType, csvOf, type CsvForm } from "../representation/csv.ts";
 import { ndjsonMediaType, ndjsonOf } from "../representation/ndjson.ts";
 import type { QueryBody } from "../representation/query-body.ts";
 import {
@@ -143,7 +143,9 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
     answer: async (request) => {
       const format = chooseMediaType(request.accept, seriesFormats);
       if (format === csvMediaType) refuseInTables(request);
-      const { status, headers, body, json: bytesOf, again } = await answer(request);
+      const csv = readWord(request.query, "csv", ["raw"]) ?? "neutral";
+      const query = new Map([...request.query].filter(([own]) => own !== "csv"));
+      const { status, headers, body, json: bytesOf, again } = await answer({ ...request, query });
       const links = [headers["Link"], nextPageLink(request.query, body)].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
       const allHeaders = {
@@ -157,7 +159,9 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
         bytes,
         etag,
         coding: used,
-      } = await representations.of(body, format, coding, () => written(format, body as QueryBody, bytesOf));
+      } = await representations.of(body, format === csvMediaType ? `${format} ${csv}` : format, coding, () =>
+        written(format, body as QueryBody, { bytesOf, csv }),
+      );
       const coded = used === "identity" ? {} : { "Content-Encoding": used };
       const tagged = { ...allHeaders, ETag: etag, ...coded, "Content-Type": contentTypes[format] };
       return { status, headers: tagged, body: bytes, ...(again === undefined ? {} : { again }) };
@@ -181,13 +185,13 @@ function tableHeaders(format: string, { meta, errors }: QueryBody): Readonly<Rec
 function written(
   format: (typeof seriesFormats)[number],
   body: QueryBody,
-  bytesOf: MetricsResponse["json"],
+  { bytesOf, csv }: { readonly bytesOf: MetricsResponse["json"]; readonly csv: CsvForm },
 ): Uint8Array | Promise<Uint8Array> {
   switch (format) {
     case json:
       return bytesOf?.() ?? Buffer.from(JSON.stringify(body));
     case csvMediaType:
-      return Buffer.from(csvOf(body));
+      return Buffer.from(csvOf(body, csv));
     case ndjsonMediaType:
       return Buffer.from(ndjsonOf({ ...body }, "data"));
     default:

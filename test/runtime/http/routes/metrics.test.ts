@@ -142,6 +142,22 @@ describe("a format is chosen by Accept", () => {
     expect(JSON.parse(answer.headers["x-query-meta"] ?? "")).toMatchObject({ step: "5m", total_series: 3 });
   });
 
+  test("CSV has no label value that a spreadsheet takes for a formula, unless it is to be raw", async () => {
+    const services = ["=1+1", "+1", "-1", "@a", "\ta", "\ra", "a=1"];
+    const own = await start({ eu: simulated(() => ({ services, value: () => -5 })) });
+    const cells = async (more: string): Promise<readonly string[]> => {
+      const url = `${lag}&agg=max&group_by=service&step=5m${more}`;
+      const { text } = await own.get(url, authorized("everyone", { accept: "text/csv" }));
+      return text.split("\r\n").filter((line) => line.includes("T12:00:00"));
+    };
+    const row = (cell: string): string => `lag,${cell},2026-01-01T12:00:00.000Z,-5`;
+    const raw = ["\ta", '"\ra"', "+1", "-1", "=1+1", "@a", "a=1"];
+    const neutral = ["'\ta", '"\'\ra"', "'+1", "'-1", "'=1+1", "'@a", "a=1"];
+    expect(await cells("")).toEqual(neutral.map(row));
+    expect(await cells("&csv=raw")).toEqual(raw.map(row));
+    expect(codeOf(await own.get(`${lag}&csv=other`))).toBe("invalid_request");
+  });
+
   test("NDJSON has a line for each series, and the metadata last", async () => {
     const answer = await server.get(
       `${lag}&group_by=service&step=5m`,
