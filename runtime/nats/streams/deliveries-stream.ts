@@ -41,6 +41,8 @@ export interface LaneState {
   readonly messages: number;
   /** Sequence up to which all messages are acknowledged. */
   readonly settledSeq: number;
+  /** Messages handed out so far, repetitions included. */
+  readonly handedOut: number;
   /** Remaining time of a pause, in milliseconds; 0 without one. */
   readonly pausedMs: number;
 }
@@ -284,9 +286,13 @@ async function subjectsIn(handle: NatsConnectionHandle, stream: string, filter: 
   return Object.keys(state.subjects ?? {});
 }
 
-function laneState({ num_pending, num_ack_pending, ack_floor, paused, pause_remaining }: ConsumerInfo): LaneState {
-  const pausedMs = paused === true ? millis(pause_remaining) : 0;
-  return { messages: num_pending + num_ack_pending, settledSeq: ack_floor.stream_seq, pausedMs };
+function laneState(info: ConsumerInfo): LaneState {
+  return {
+    messages: info.num_pending + info.num_ack_pending,
+    settledSeq: info.ack_floor.stream_seq,
+    handedOut: info.delivered.consumer_seq,
+    pausedMs: info.paused === true ? millis(info.pause_remaining) : 0,
+  };
 }
 
 /** Headers that store the message only while the held message exists. */

@@ -22,7 +22,13 @@ const types = {
   items: text("^[A-Za-z0-9_*-]+(?:[.][A-Za-z0-9_*-]+)*$"),
   maxItems: filterMax,
 };
-const pace = { dry_run: flag, rate_per_second: { type: "integer", minimum: 1, maximum: ratePerSecondMax } };
+const rate = {
+  type: "integer",
+  minimum: 1,
+  maximum: ratePerSecondMax,
+  description: "deliveries published per second at most. Defaults to 100. New events of a partner go first",
+};
+const pace = { dry_run: flag, rate_per_second: rate };
 
 type Properties = Readonly<Record<string, object>>;
 

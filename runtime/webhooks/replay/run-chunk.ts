@@ -8,10 +8,12 @@ import type { RouterDeps } from "../delivery/router.ts";
 import { readStoredMessages } from "../delivery/stored-state.ts";
 import { decideReplay, type DeliveryState, type ReplayCandidate, type ReplayDecision } from "./decide-replay.ts";
 import { parseDeadLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
+import type { ReplayPace } from "../delivery/replay-pace.ts";
 import { ReplayFault } from "./replay-fault.ts";
 import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 
-export interface ReplayDeps extends ReadDeps, Pick<RouterDeps, "deliveries" | "attempts" | "now" | "log" | "ending"> {
+export interface ReplayDeps
+  extends ReadDeps, Pick<RouterDeps, "deliveries" | "attempts" | "now" | "clock" | "log" | "ending"> {
   readonly replays: ReplaysStream;
 }
 
@@ -28,7 +30,7 @@ const tooLargeCode = 10054;
  * @throws Error when a delivery cannot be stored now; the chunk must be repeated
  */
 export async function runChunk(
-  deps: ReplayDeps,
+  deps: ReplayDeps & { readonly pace: ReplayPace },
   job: ReplayJob,
   { units, missing }: ReplayChunk,
 ): Promise<{ readonly tally: ReplayTally; readonly published: number }> {
@@ -117,10 +119,15 @@ async function readDeliveryState(deps: ReplayDeps, unit: ReplayUnit): Promise<De
   };
 }
 
-async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<ReplayDecision["kind"]> {
+async function replayOne(
+  deps: ReplayDeps & { readonly pace: ReplayPace },
+  job: ReplayJob,
+  unit: ReplayUnit,
+): Promise<ReplayDecision["kind"]> {
   for (let hop = 0; hop < hopsMax; hop += 1) {
     const decision = await decide(deps, job, unit);
     if (decision.kind === "publish") {
+      await deps.pace.turn(unit.partner);
       const delivery = recordOf(deps, job, unit, decision, hop);
       const result = await untilAnswered(
         () => deps.deliveries.publishFirst(deliveryMessage(delivery, unit.partner.lane, unit.body)),

@@ -1,5 +1,6 @@
 import { refilled, spent, type Bucket } from "../../bounds/token-bucket.ts";
 import type { ReplayStore } from "./replay-store.ts";
+import { createReplayPace, paceMsMax, type ReplayPace } from "../delivery/replay-pace.ts";
 import { readChunk, type ReplayChunk } from "./read-chunk.ts";
 import { afterFailure, pauseAfterFailures } from "./replay-fault.ts";
 import { isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
@@ -11,6 +12,8 @@ const chunkEventsMax = 32;
 const runMsMax = 1_000;
 
 interface Allowance {
+  /** Events of the next chunk: fewer while partners are slow, so that other replays do not wait for this one. */
+  eventsMax: number;
   /** Deliveries that may be published now; negative after a chunk with more. */
   bucket: Bucket;
   /** Failed chunks in a row. */
@@ -23,16 +26,20 @@ interface Allowance {
  * Creates the job of the leader pod that runs replays. Each call is one run: every open replay continues by some
  * chunks. After a crash, the next run continues from the last stored chunk.
  */
-export function createReplayRunner(deps: ReplayDeps, store: ReplayStore): () => Promise<void> {
+export function createReplayRunner(context: ReplayDeps, store: ReplayStore): () => Promise<void> {
+  const deps = { ...context, pace: createReplayPace(context) };
   const allowances = new Map<string, Allowance>();
   return async () => {
     const endMs = performance.now() + runMsMax;
-    let jobs = await openJobs(store);
+    const jobs = await openJobs(store);
     removeEnded(allowances, jobs);
-    while (jobs.length > 0 && performance.now() < endMs && !deps.ending.aborted) {
-      const next = await Promise.all(jobs.map((job) => runNext(deps, store, job, allowanceOf(allowances, job))));
-      jobs = next.filter((job) => job !== undefined);
-    }
+    const run = async (job: ReplayJob): Promise<void> => {
+      let next: ReplayJob | undefined = job;
+      while (next !== undefined && performance.now() < endMs && !deps.ending.aborted) {
+        next = await runNext(deps, store, next, allowanceOf(allowances, job));
+      }
+    };
+    await Promise.all(jobs.map(run));
   };
 }
 
@@ -47,7 +54,7 @@ async function openJobs(store: ReplayStore): Promise<readonly ReplayJob[]> {
 
 /** Runs one chunk; resolves with undefined when the replay has nothing more to do in this run. */
 async function runNext(
-  deps: ReplayDeps,
+  deps: ReplayDeps & { readonly pace: ReplayPace },
   store: ReplayStore,
   job: ReplayJob,
   allowance: Allowance,
@@ -60,8 +67,12 @@ async function runNext(
     return undefined;
   }
   try {
-    const chunk = await readChunk(deps, job, Math.min(chunkEventsMax, Math.floor(tokens)));
+    const chunk = await readChunk(deps, job, Math.min(allowance.eventsMax, Math.floor(tokens)));
     const { tally, published } = await runChunk(deps, job, chunk);
+    const isSlow = performance.now() - nowMs >= paceMsMax;
+    allowance.eventsMax = isSlow
+      ? Math.ceil(allowance.eventsMax / 2)
+      : Math.min(chunkEventsMax, 2 * allowance.eventsMax);
     allowance.bucket = spent(allowance.bucket, published);
     allowance.failures = 0;
     const next = afterChunk(job, chunk, tally);
@@ -99,7 +110,7 @@ async function pauseAfter(
 
 function allowanceOf(allowances: Map<string, Allowance>, { id }: ReplayJob): Allowance {
   const bucket = { tokens: 1, atMs: performance.now() };
-  const known = allowances.get(id) ?? { bucket, failures: 0, pausedUntilMs: 0 };
+  const known = allowances.get(id) ?? { eventsMax: chunkEventsMax, bucket, failures: 0, pausedUntilMs: 0 };
   allowances.set(id, known);
   return known;
 }

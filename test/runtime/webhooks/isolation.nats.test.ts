@@ -359,3 +359,30 @@ describe("partners at the same origin", () => {
     expect(failuresOf(engine)).toEqual([]);
   });
 });
+
+describe("a replay", () => {
+  test("lets new events of its partner go first, and goes on meanwhile", async (context) => {
+    const partner = await partnerServer(context, () => ({ delayMs: 50 }));
+    const delivery = { maxInFlight: 8 };
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { delivery })), { takeOverMs: 0 });
+    const ids = idsOf(300);
+    await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
+    await untilEmpty(engine, timeoutMs);
+    const request = { event_ids: ids, rate_per_second: 10_000 };
+    await engine.engine.replays.replay(Buffer.from(JSON.stringify(request)), { client: "support", tenants: ["*"] });
+    await waitFor(() => partner.received.length >= 360, { timeoutMs, what: "the replay" });
+    const before = partner.received.length;
+    const startedAtMs = Date.now();
+    const fresh = idsOf(10).map((id) => `fresh-${id}`);
+    for (const id of fresh) await engine.ingest(eventBytes(id));
+    await waitFor(() => fresh.every((id) => partner.of(id).length === 1), { timeoutMs, what: "the new events" });
+    const times = fresh.map((id) => (partner.of(id)[0]?.atMs ?? 0) - startedAtMs);
+    // Behind the replay, they would wait for 240 attempts of 50 ms, eight at once: 1.5 s.
+    expect(Math.max(...times)).toBeLessThan(700);
+    await waitFor(() => partner.received.length >= before + 10 + 50, {
+      timeoutMs: 5_000,
+      what: "the rest of the replay",
+    });
+    expect(partner.received.filter(({ headers }) => "x-webhook-replay" in headers).length).toBeGreaterThan(50);
+  });
+});

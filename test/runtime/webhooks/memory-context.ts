@@ -257,11 +257,11 @@ function deliveriesIn(parts: Parts): Partial<DeliveriesStream> {
       const error = parts.consumerErrors.shift();
       if (error !== undefined) throw error;
       if (queue === "retry" && !parts.retries.has(lane))
-        parts.retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 0 });
+        parts.retries.set(lane, { messages: 0, settledSeq: 0, handedOut: 0, pausedMs: 0 });
       parts.done.push(`consumer ${queue} ${maxAckPending}`);
     },
     laneState: async (queue, lane) =>
-      queue === "retry" ? parts.retries.get(lane) : { messages: 0, settledSeq: 0, pausedMs: 0 },
+      queue === "retry" ? parts.retries.get(lane) : { messages: 0, settledSeq: 0, handedOut: 0, pausedMs: 0 },
     pause: async (queue, _lane, untilMs) =>
       void parts.done.push(`pause ${queue} ${Math.max(0, untilMs - parts.clock.wallMs())}`),
     pull: (queue, lane, options) => pullOf(parts, `${queue}-${lane}`, options),

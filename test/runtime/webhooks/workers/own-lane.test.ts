@@ -277,7 +277,7 @@ describe("a worker of a partner that fails", () => {
   test("probes with a waiting retry, checked every two seconds", async () => {
     const it = await failing();
     await advance(it.clock, 10_000);
-    it.retries.set(it.one.lane, { messages: 1, settledSeq: 0, pausedMs: 0 });
+    it.retries.set(it.one.lane, { messages: 1, settledSeq: 0, handedOut: 0, pausedMs: 0 });
     await advance(it.clock, 1_999);
     expect(queuesOf(it)).toEqual(["first"]);
     await advance(it.clock, 1);
@@ -286,7 +286,7 @@ describe("a worker of a partner that fails", () => {
 
   test("inherits the pause of the previous owner", async () => {
     const it = await caseOf({ circuitBreaker }, ({ retries }, lane) =>
-      retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 3_000 }),
+      retries.set(lane, { messages: 0, settledSeq: 0, handedOut: 0, pausedMs: 3_000 }),
     );
     expect([it.news(), queuesOf(it)]).toEqual([
       ["consumer first 1", "consumer retry 1", "pause first 3000", "pause retry 3000"],
