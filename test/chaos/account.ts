@@ -41,7 +41,13 @@ const doubledReadMax = 200;
 const drainMsMax = 240_000;
 /** The silence after a fault is looked for until so long after its end. */
 const tailMsMax = 10_000;
-export const barMs = { server: 8_000, pod: 2_000 } as const;
+/**
+ * Longest silence of healthy partners after the loss of a server or a pod. A pod counts as gone two seconds after its
+ * last heartbeat, and its lanes have an owner within three (`lane-ownership.ts`).
+ */
+export const barMs = { server: 8_000, pod: 3_000 } as const;
+/** Silences above these are printed. */
+export const aimMs = { server: 8_000, pod: 2_000 } as const;
 const deliveriesStream = "HG_DELIVERIES";
 
 /** Deliveries that are stored and wait. */
@@ -94,12 +100,7 @@ export async function account(evidence: Evidence): Promise<Account> {
       doubled: Object.fromEntries(
         doubles.map(({ partner, count, allowed }) => [partner.profile.name, `${count} of ${allowed}`]),
       ),
-      needless: Object.fromEntries(
-        installation.partners.map(({ profile, receipts }) => {
-          const attempts = recorded.get(profile.name) ?? new Map();
-          return [profile.name, needless(doubled(receipts).slice(-doubledReadMax), receipts, attempts)];
-        }),
-      ),
+      needless: needlessTexts(evidence, recorded),
       silences: silencesByVerb(silencesOf(evidence)),
     },
     problems: [
@@ -109,6 +110,23 @@ export async function account(evidence: Evidence): Promise<Account> {
       ...metricProblems(evidence, fates),
     ],
   };
+}
+
+/** Repeats of attempts that were recorded each time, with their times since the first fault. */
+function needlessTexts(
+  { installation: { partners }, faults }: Evidence,
+  recorded: Awaited<ReturnType<typeof recordedAttempts>>,
+): Readonly<Record<string, readonly string[]>> {
+  const startedMs = faults[0]?.fromMs ?? 0;
+  const second = (atMs: number): string => `${((atMs - startedMs) / 1_000).toFixed(1)} s`;
+  const texts = partners.map(({ profile, receipts }): [string, readonly string[]] => {
+    const found = needless(doubled(receipts).slice(-doubledReadMax), receipts, recorded.get(profile.name) ?? new Map());
+    const shown = found.slice(0, shownMax).map(({ first, again }) => {
+      return `${first.eventId}: attempt ${again.attempt} at ${second(first.fromMs)} and ${second(again.fromMs)}`;
+    });
+    return [profile.name, found.length > shownMax ? [...shown, `${found.length} in all`] : shown];
+  });
+  return Object.fromEntries(texts.filter(([, found]) => found.length > 0));
 }
 
 /** Recorded attempts at each partner, by event id, of the last doubled ones. */

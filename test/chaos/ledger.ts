@@ -99,11 +99,11 @@ export function needless(
   found: readonly Doubled[],
   receipts: readonly Receipt[],
   recorded: ReadonlyMap<string, readonly number[]>,
-): number {
+): readonly Doubled[] {
   return found.filter(({ again: { eventId, attempt } }) => {
     const made = receipts.filter((one) => one.eventId === eventId && one.attempt === attempt).length;
     return (recorded.get(eventId) ?? []).filter((number) => number === attempt).length >= made;
-  }).length;
+  });
 }
 
 /** Compares doubled requests with the attempts that were under way at each fault. */
