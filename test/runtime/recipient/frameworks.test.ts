@@ -170,6 +170,11 @@ describe.each(Object.entries(servers))("a recipient on %s", (_, start) => {
       body: { seen: true, handler_version: "v1" },
     });
     expect(await send(`${url}${prefix}/status/other`, "GET", known)).toMatchObject({ body: { seen: false } });
+    const path = `${prefix}/v1/payout`;
+    const dots = signedDelivery({ ...event, event_id: ".." }, { "x-event-id": ".." }, path);
+    await send(url + path, "POST", dots.headers, dots.body);
+    const byParameter = `${url}${prefix}/status?event_id=..`;
+    expect(await send(byParameter, "GET", known)).toMatchObject({ status: 200, body: { seen: true } });
     expect(await send(status, "GET")).toMatchObject({ status: 403, body: { error: "forbidden" } });
     expect(await send(status, "DELETE", known)).toMatchObject({ status: 405, headers: { allow: "GET" } });
   });
