@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { RequestMessage } from "./request-bytes.ts";
-import { ResponseReader, type ResponseEvents } from "./response-reader.ts";
+import { ResponseFault, ResponseReader, type ResponseEvents } from "./response-reader.ts";
 
 /** The user of one request on a connection. */
 export interface ResponseHandler extends ResponseEvents {
@@ -133,6 +133,7 @@ export class HttpConnection {
   #fail(error: Error): void {
     const handler = this.#handler;
     this.destroy();
+    if (handler !== undefined && !(error instanceof ResponseFault)) this.#reader?.cutHead();
     handler?.onFailure(error, this.#responses > 0 && !this.#hasBytes);
   }
 }

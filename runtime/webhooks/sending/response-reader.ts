@@ -44,6 +44,7 @@ export class ResponseReader {
   #excess = "";
   #isWhole = false;
   #isFaulty = false;
+  #hasHead = false;
   #keepAliveMs: number | undefined;
 
   constructor(events: ResponseEvents) {
@@ -90,6 +91,19 @@ export class ResponseReader {
     if (this.#endsWithConnection) this.#end(true);
   }
 
+  /** The connection has ended within the head: a final status counts with the lines that are complete. */
+  cutHead(): void {
+    const bytes = this.#pending;
+    const start = blankBytes(bytes);
+    const lineEnd = bytes.indexOf(lineFeed, start);
+    if (this.#hasHead || lineEnd === -1 || !isProtocol(bytes, start)) return;
+    const status = statusAt(bytes, start, lineEnd);
+    if (status === undefined || status.status < 200) return;
+    const text = bytes.toString("latin1", lineEnd + 1, bytes.lastIndexOf(lineFeed) + 1);
+    const fault = `${lastName(text)}: the connection ended within the head (RFC 9112 §8)`;
+    this.#begin({ ...status, ...parseHeaders(linesOf(text)) }, fault);
+  }
+
   #readHead(bytes: Buffer): number | undefined {
     const start = blankBytes(bytes);
     if (this.#interimBytes > 0 && !isProtocol(bytes, start)) return this.#skipBody(bytes);
@@ -103,7 +117,7 @@ export class ResponseReader {
     const text = bytes.toString("latin1", lineEnd + 1, isTooLarge ? start + headBytesMax : end);
     const head = { ...status, ...parseHeaders(linesOf(text)) };
     if (head.status < 200) this.#skip(head.status, end);
-    else this.#begin(head, isTooLarge ? lastName(text) : undefined);
+    else this.#begin(head, isTooLarge ? `${lastName(text)}: the head has more than ${headBytesMax} bytes` : undefined);
     return end;
   }
 
@@ -123,14 +137,15 @@ export class ResponseReader {
     if (this.#interimBytes > interimBytesMax) throw new ResponseFault("too many interim responses");
   }
 
-  /** @param cutAt name of the header at which a too large head is cut */
-  #begin(head: ParsedHead, cutAt: string | undefined): void {
+  /** @param cut warning about a head that is cut */
+  #begin(head: ParsedHead, cut: string | undefined): void {
+    this.#hasHead = true;
     const { status, headers, warnings } = head;
     this.#keepAliveMs = this.#isFaulty ? undefined : keepAliveMsOf(head);
     this.#events.onHead({ status, headers });
     for (const warning of warnings) this.#warn(warning);
-    if (cutAt !== undefined) {
-      this.#warn(`${cutAt}: the head has more than ${headBytesMax} bytes`);
+    if (cut !== undefined) {
+      this.#warn(cut);
       this.#end(false);
       return;
     }

@@ -62,6 +62,19 @@ describe("a response that does not follow HTTP", () => {
     expect(outcome.warnings?.map((text) => text.slice(0, warning?.length))).toEqual(warning && [warning]);
   });
 
+  test.each([
+    ["closes", (socket: Socket) => void socket.end(`${status}Content-`)],
+    [
+      "resets",
+      (socket: Socket) => void socket.write(`${status}Content-`, () => setTimeout(() => socket.resetAndDestroy(), 50)),
+    ],
+  ])("counts by its status when the server %s the connection within the head", async (_, end) => {
+    const server = await serveRaw(end);
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ kind: "response", status: 200, bodyTruncated: true });
+    expect(outcome.warnings).toEqual(["header: the connection ended within the head (RFC 9112 §8)"]);
+  });
+
   test("closes its connection", async () => {
     const server = await start(
       createTcpServer((socket) =>

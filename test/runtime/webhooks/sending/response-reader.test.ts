@@ -28,6 +28,7 @@ function readAll(chunks: readonly Buffer[]): Found {
   try {
     for (const chunk of chunks) if (!reader.isEnded) reader.read(chunk);
     reader.close();
+    reader.cutHead();
   } catch (error) {
     if (!(error instanceof ResponseFault)) throw error;
     fault = error.message;
@@ -203,6 +204,16 @@ describe("a fault behind the status never hides it:", () => {
     expect(complete).toMatchObject({ status: 410, isWhole: false, closes: true });
   });
 
+  test.each([
+    ["behind the status line", "", {}, "header"],
+    ["inside a line", "Retry-After: 7\r\nX-Tra", { "retry-after": "7" }, "retry-after"],
+    ["before the empty line", "Retry-After: 7\r\n", { "retry-after": "7" }, "retry-after"],
+  ])("a head that ends with its connection %s", (_, lines, headers, name) => {
+    const found = read(`HTTP/1.1 503 X\r\n${lines}`);
+    expect(found).toMatchObject({ status: 503, headers, body: "", isWhole: false, closes: true });
+    expect(found.warnings).toEqual([`${name}: the connection ended within the head (RFC 9112 §8)`]);
+  });
+
   test("the body of an interim response", () => {
     const found = read(`HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhello${ok}Content-Length: 2\r\n\r\nok`);
     expect(found).toMatchObject({ status: 200, body: "ok", isWhole: true, closes: true });
@@ -239,7 +250,8 @@ describe("bytes without a final status are a fault:", () => {
   });
 
   test.each([
-    ["a head that is cut", "HTTP/1.1 200 OK\r\nContent-"],
+    ["a status line that is cut", "HTTP/1.1 200 OK"],
+    ["an interim response that is cut", "HTTP/1.1 103 Early Hints\r\nLink: x\r\n"],
     ["an interim response alone", "HTTP/1.1 103 Early Hints\r\n\r\n"],
     ["nothing", ""],
   ])("%s is only the end of the connection", (_, text) => {

@@ -257,7 +257,7 @@ describe("a partner that does not respond", () => {
   test.each([
     ["resets the connection", (socket: Socket) => void socket.resetAndDestroy(), "reset"],
     ["closes the connection", (socket: Socket) => void socket.end(), "reset"],
-    ["closes it inside the head", (socket: Socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-"), "reset"],
+    ["closes it inside the status line", (socket: Socket) => void socket.end("HTTP/1.1 200 OK"), "reset"],
     ["answers with garbage", (socket: Socket) => void socket.end("\u0000\u0001 garbage\r\n\r\n"), "response_invalid"],
     ["answers with another protocol", (socket: Socket) => void socket.end("SSH-2.0-x\r\n"), "response_invalid"],
     [
