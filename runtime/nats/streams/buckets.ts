@@ -30,6 +30,8 @@ export interface Bucket {
   get(key: string): Promise<BucketEntry | undefined>;
   /** Lists all entries, from any replica; at most 1,024. */
   list(): Promise<readonly BucketEntry[]>;
+  /** Times of all entries, and of removals until their marker expires, from any replica; at most 1,024. */
+  times(): Promise<readonly Pick<BucketEntry, "key" | "storedAtMs">[]>;
   /** Lists all keys without a limit, including removed keys until their marker expires. */
   keys(): Promise<readonly string[]>;
   /** Removes an entry without a marker. */
@@ -74,6 +76,10 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
     list: async () => {
       const messages = await readLastOfEach(handle, stream, [`${prefix}>`]);
       return messages.map(entryOf).filter((entry) => entry !== undefined);
+    },
+    times: async () => {
+      const messages = await readLastOfEach(handle, stream, [`${prefix}>`]);
+      return messages.map(({ subject, storedAtMs }) => ({ key: subject.slice(prefix.length), storedAtMs }));
     },
     keys: async () => {
       const { state } = await readStreamInfo(handle, stream, { subjects_filter: `${prefix}>` });

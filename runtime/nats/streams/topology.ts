@@ -36,8 +36,8 @@ const replayMarksMax = 2_000_000;
 const idempotencyAgeMs = 86_400_000;
 const idempotencyBytesMax = 32 * 1024 * 1024;
 const previewsAgeMs = 86_400_000;
-/** Well above the age at which a pod counts as stopped. */
-const podHeartbeatAgeMs = 10_000;
+/** Above the time limit of the longest attempt: a pod that starts finds those whose attempts may be under way. */
+const podHeartbeatAgeMs = 90_000;
 const secondMs = 1_000;
 
 /** Error codes of the JetStream API. Source: nats-server `errors.json`. */

@@ -12,15 +12,15 @@ const takeOverMarginMs = 5_000;
 
 interface DirectAttemptsDeps {
   readonly clock: Clock;
-  readonly shared: Pick<SharedByWorkers, "directPlaces" | "inWork" | "takeOverMs">;
+  readonly shared: Pick<SharedByWorkers, "directPlaces" | "inWork" | "othersEndMs" | "takeOverMs">;
   /** Called when the attempts of the previous owner have ended. */
   readonly onTakenOver: () => void;
 }
 
 /**
  * The attempts of one partner that are made straight from events. After a pod takes the lane, those of the previous
- * owner may still be under way, and JetStream does not count them. Until they have ended, the new owner makes none and
- * leaves their places free.
+ * owner may still be under way, and JetStream does not count them. Until they have ended, by the last heartbeats of
+ * other pods, the new owner makes none and leaves their places free. A pod that was always alone waits for nobody.
  */
 export class DirectAttempts {
   readonly #deps: DirectAttemptsDeps;
@@ -48,9 +48,10 @@ export class DirectAttempts {
     }
     this.#isOwner = isOwner;
     this.#endTakeOver();
-    this.#isAlone = isOwner && this.#takeOverMs === 0;
+    const waitMs = isOwner ? shared.othersEndMs(this.#takeOverMs) : this.#takeOverMs;
+    this.#isAlone = isOwner && waitMs === 0;
     if (isOwner && !this.#isAlone) {
-      this.#endTakeOver = clock.after(this.#takeOverMs, () => {
+      this.#endTakeOver = clock.after(waitMs, () => {
         this.#isAlone = true;
         onTakenOver();
       });

@@ -26,6 +26,8 @@ const skippedMsMin = 1_000;
  * to them in a take-over. Earlier versions send another value or none, so no pod makes such attempts beside them.
  */
 const beatValue = "direct-half";
+/** Age of a heartbeat below which its pod may still begin attempts: twice that of a pod that counts as gone. */
+const livelyMs = 2 * goneAfterMs;
 /** Time limit of the first heartbeat. */
 const startMsMax = 30_000;
 
@@ -39,8 +41,11 @@ export class LaneOwnership {
   #live: readonly string[];
   #knowDirect = false;
   #lastBeatMs = performance.now();
-  /** The last heartbeat: when it was sent, by the lease clock, and when JetStream stored it. */
+  /** Resolves with the next heartbeat. */
   #next = Promise.withResolvers<void>();
+  /** Time of the last heartbeat of any other process, or of its removal, by JetStream's clock. */
+  #othersMs = Number.NEGATIVE_INFINITY;
+  /** The last heartbeat: when it was sent, by the lease clock, and when JetStream stored it. */
   #lease: { readonly sentMs: number; readonly storedAtMs: number } | undefined;
   #graceUntilMs = 0;
   #isSilent = false;
@@ -60,6 +65,8 @@ export class LaneOwnership {
    * @throws Unanswered when JetStream does not answer for half a minute
    */
   async start(): Promise<void> {
+    // An earlier process may have had the name of this pod.
+    this.#meet(await untilAnswered(() => this.#deps.bucket.times(), { giveUpAfterMs: startMsMax }));
     await untilAnswered(() => this.#update(), { giveUpAfterMs: startMsMax });
     this.#schedule();
   }
@@ -96,6 +103,18 @@ export class LaneOwnership {
     return isUnbroken ? undefined : this.#next.promise;
   }
 
+  /**
+   * Milliseconds until the attempts of previous owners have ended that a pod begins by its last heartbeat; 0 when there
+   * was no other pod.
+   *
+   * @param endMs time after its last heartbeat at which all attempts of a pod have ended
+   */
+  othersEndMs(endMs: number): number {
+    const ageMs = this.#deps.clock.now() - this.#othersMs;
+    // A live pod learns of this one with its next heartbeat.
+    return ageMs < livelyMs ? endMs : Math.max(0, endMs - ageMs);
+  }
+
   /** Milliseconds since JetStream last stored a heartbeat of this pod. */
   silentMs(): number {
     return performance.now() - this.#lastBeatMs;
@@ -113,6 +132,7 @@ export class LaneOwnership {
     const { entries, ...lease } = await beat(this.#deps, this.#key);
     this.#renew(lease);
     const found = livePods(entries, this.#key, this.#deps.clock.now());
+    this.#meet(entries.filter(({ key }) => key !== this.#key));
     const knowDirect = entries.every(({ key, value }) => value === beatValue || !found.includes(key));
     if (this.silentMs() > goneAfterMs) {
       // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
@@ -142,6 +162,10 @@ export class LaneOwnership {
     leases.confirm(sentMs);
     this.#lease = { ...next, sentMs };
     if (!isUnbroken || isSkipped || passedMs >= leaseUseMs) onLapse();
+  }
+
+  #meet(others: readonly Pick<BucketEntry, "storedAtMs">[]): void {
+    this.#othersMs = Math.max(this.#othersMs, ...others.map(({ storedAtMs }) => storedAtMs));
   }
 
   #endWaits(): void {

@@ -23,7 +23,9 @@ export interface SharedByWorkers {
   readonly inWork: Map<number, Work>;
   /** Places of the attempts straight from events in this pod, shared by the partners. */
   readonly directPlaces: FairPlaces;
-  /** As in {@link LaneOwnership.confirmed}. */
+  /** As in {@link LaneOwnership}. */
+  readonly othersEndMs: (endMs: number) => number;
+  /** As in {@link LaneOwnership}. */
   readonly confirmed: () => Promise<void> | undefined;
   /** Time for which a new owner of a lane makes none. @default the longest attempt of the partner and five seconds */
   readonly takeOverMs?: number | undefined;

@@ -15,7 +15,10 @@ import { createSharedLane } from "./shared-lane.ts";
 
 interface LanesDeps {
   readonly context: DeliveryContext;
-  readonly ownership: Pick<LaneOwnership, "isOwner" | "isCurrent" | "confirmed" | "livePods" | "knowDirect">;
+  readonly ownership: Pick<
+    LaneOwnership,
+    "isOwner" | "isCurrent" | "confirmed" | "othersEndMs" | "livePods" | "knowDirect"
+  >;
   readonly promotions: Pick<Promotions, "promote">;
   /** Messages in work in this pod, shared fairly by its lanes. @default 4096: 8 MiB with bodies of 2 KiB */
   readonly inWorkMax?: number | undefined;
@@ -59,6 +62,7 @@ export class Lanes {
       budget: new FairPlaces(deps.inWorkMax ?? inWorkMaxDefault),
       inWork: new Map(),
       directPlaces: new FairPlaces(0),
+      othersEndMs: (endMs) => deps.ownership.othersEndMs(endMs),
       confirmed: () => deps.ownership.confirmed(),
       takeOverMs: deps.takeOverMs,
     };

@@ -49,6 +49,7 @@ function bucketWith(name: string, values: Readonly<Record<string, string>> = {})
     ...createBucket(nats.handle, name),
     get: async (key) => entries.find((entry) => entry.key === key),
     list: async () => entries,
+    times: async () => entries,
     keys: async () => Object.keys(values),
     drop: async () => undefined,
   };

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Registry } from "prom-client";
+import { laneConsumer } from "../../../runtime/nats/layout.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import type { PartnerAnswer, ReceivedDelivery, WebhookPartnerServer } from "../../support/webhook-partner.ts";
@@ -117,4 +119,20 @@ describe("an attempt straight from an event", () => {
     await untilEmpty(it, timeoutMs);
     expect(it.partner.of(it.slow)).toHaveLength(1);
   });
+});
+
+test("a lone pod has all places of a partner at once, also of one that is added later", async () => {
+  const [first, later] = [
+    partnerConfig("one", "https://partner.test/a"),
+    partnerConfig("two", "https://partner.test/b"),
+  ];
+  const it = await engineCase(server.url, context, configOf(first));
+  const places = async (uid: string): Promise<number | undefined> => {
+    const name = laneConsumer("first", partnerKey(uid));
+    return (await it.nats.manager.consumers.info(it.layout.streams.deliveries, name)).config.max_ack_pending;
+  };
+  const one = await waitFor(() => places(first.uid), { timeoutMs, what: "the consumer of the first partner" });
+  it.engine.apply(configOf(first, later));
+  const two = await waitFor(() => places(later.uid), { timeoutMs, what: "the consumer of the later partner" });
+  expect([one, two]).toEqual([first, later].map(({ delivery }) => delivery.maxInFlight));
 });

@@ -70,7 +70,7 @@ test.each([
     let changes = 0;
     const own = { key: "own", value: "direct-half", storedAtMs: 9_999 };
     const list = async () => [own, { key: "other", value, storedAtMs }];
-    const bucket = { put: async () => undefined, list, remove: async () => undefined };
+    const bucket = { put: async () => undefined, list, times: async () => [], remove: async () => undefined };
     const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0, errorMs: () => 0 };
     const { log } = memoryLog();
     const deps = {
@@ -96,7 +96,12 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
     silent -= 1;
     if (silent >= 0) throw new Unanswered("$KV.pods", "timeout");
   };
-  const bucket = { put, list: async () => [{ key: "other", storedAtMs: 8_500 }], remove: async () => undefined };
+  const bucket = {
+    put,
+    list: async () => [{ key: "other", storedAtMs: 8_500 }],
+    times: async () => [],
+    remove: async () => undefined,
+  };
   const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0, errorMs: () => 0 };
   const { log } = memoryLog();
   const deps = {
@@ -134,6 +139,7 @@ describe("a pod that stood still", () => {
         return (revision += 1);
       },
       list: async () => [{ key: "own", value: "direct-half", storedAtMs: time.jetStreamMs, revision }],
+      times: async () => [],
       remove: async () => undefined,
     };
     const clock = { observe: () => undefined, now: () => time.jetStreamMs, localMs: () => time.localMs };
@@ -187,5 +193,41 @@ describe("a pod that stood still", () => {
       await waitFor(() => it.beats() > count, { timeoutMs: 5_000, what: "the next heartbeat" });
     }
     expect(it.state()).toEqual([true, true, 0]);
+  });
+});
+
+describe("attempts of previous owners", () => {
+  const endMs = 15_000;
+
+  async function started(
+    before: readonly { readonly key: string; readonly storedAtMs: number }[],
+    others: readonly { readonly key: string; readonly storedAtMs: number }[] = [],
+  ): Promise<number> {
+    const own = { key: "own", value: "direct-half", storedAtMs: 100_000 };
+    const bucket = {
+      put: async () => undefined,
+      list: async () => [own, ...others],
+      times: async () => before,
+      remove: async () => undefined,
+    };
+    const clock = { observe: () => undefined, now: () => 100_000, localMs: () => 0, errorMs: () => 0 };
+    const { log } = memoryLog();
+    const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log };
+    const calls = { onChange: () => undefined, onLapse: () => undefined };
+    const ownership = new LaneOwnership({ ...given, ...calls } as unknown as LaneOwnershipDeps);
+    await ownership.start();
+    await ownership.leave();
+    return ownership.othersEndMs(endMs);
+  }
+
+  test.each<[string, Parameters<typeof started>, number]>([
+    ["do not exist for a pod that was always alone", [[]], 0],
+    ["may begin while another pod is live", [[], [{ key: "other", storedAtMs: 99_500 }]], endMs],
+    ["end so long after the last heartbeat of a pod", [[], [{ key: "other", storedAtMs: 94_000 }]], 9_000],
+    ["end so long after the last heartbeat of an earlier process", [[{ key: "own", storedAtMs: 94_000 }]], 9_000],
+    ["end so long after another pod left", [[{ key: "other", storedAtMs: 90_000 }]], 5_000],
+    ["of a pod that ended long ago have ended", [[{ key: "other", storedAtMs: 85_000 }]], 0],
+  ])("%s", async (_sentence, given, expected) => {
+    expect(await started(...given)).toBe(expected);
   });
 });

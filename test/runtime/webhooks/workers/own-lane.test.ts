@@ -34,6 +34,7 @@ async function caseOf(
   overrides: PartnerOverrides = {},
   prepare: (memory: MemoryContext, lane: string) => void = () => undefined,
   takeOverMs: number | null = 0,
+  headStartMs = 0,
 ): Promise<Case> {
   const memory = memoryContext();
   const partner = compiled("one", overrides);
@@ -44,6 +45,7 @@ async function caseOf(
     budget: new FairPlaces(4_096),
     inWork: new Map(),
     directPlaces: new FairPlaces(64),
+    othersEndMs: (endMs: number) => endMs - headStartMs,
     confirmed: () => confirmed,
     ...(takeOverMs !== null && { takeOverMs }),
   };
@@ -441,6 +443,19 @@ describe("a first attempt straight from its event", () => {
     it.own.set(it.one, false, false);
     it.own.set(it.one, true, true);
     expect(attempt(it)).toBeUndefined();
+  });
+
+  test.each([
+    ["at once in a pod that was always alone", 7_000, 0],
+    ["once attempts of a pod that was gone for a while have ended", 3_000, 4_000],
+  ])("is made %s", async (_sentence, headStartMs, leftMs) => {
+    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 7_000, headStartMs);
+    await advance(it.clock, Math.max(0, leftMs - 1));
+    const early = leftMs > 0 ? attempt(it) : undefined;
+    expect(early).toBeUndefined();
+    await advance(it.clock, 1);
+    expect(it.news().at(-1)).toBe("consumer first 8");
+    await expect(attempt(it)).resolves.toBe(true);
   });
 
   test("waits for the longest attempt of the previous owner and five seconds by itself", async () => {
