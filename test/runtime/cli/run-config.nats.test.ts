@@ -109,6 +109,35 @@ describe("an edit", () => {
     expect(appliedMs).toBeLessThan(1000);
   });
 
+  test("shows in the history of events which configuration routed them, by a delivery and without one", async () => {
+    await installation.write("partner.yaml", partnerText("acme", first.url));
+    const program = await installation.start();
+    const token = await installation.token();
+    const bring = async (id: string) => {
+      await postEvent(program.line.url, token, eventText(id));
+      const read = async () => (await get(`${program.line.url}/webhooks/events/${id}`, token)).body;
+      type Read = Readonly<Record<string, unknown>> & {
+        readonly deliveries: readonly Readonly<Record<string, unknown>>[];
+      };
+      const isRouted = async (): Promise<Read | undefined> => {
+        const found = (await read()) as Read;
+        return found["routed_at"] !== null || found.deliveries[0]?.["state"] === "delivered" ? found : undefined;
+      };
+      return waitFor(isRouted, { timeoutMs, what: `the routing of ${id}` });
+    };
+    const digits = async () => String(await hashOf(program)).slice(0, 16);
+    const before = await digits();
+    const delivered = await bring("evt-before");
+    expect([delivered["routed_by"], delivered.deliveries[0]?.["routed_by"]]).toEqual([
+      null,
+      { configuration: before, generation: 1 },
+    ]);
+    await installation.write("partner.yaml", partnerText("acme", first.url, { "subscriptions[0].types": ["other.*"] }));
+    await waitFor(async () => (await digits()) !== before, { timeoutMs, what: "the edit" });
+    const nowhere = await bring("evt-after");
+    expect([nowhere["routed_by"], nowhere.deliveries]).toEqual([{ configuration: await digits() }, []]);
+  });
+
   test("that breaks a partner leaves the partner as it was, and is logged", async () => {
     await installation.write("partner.yaml", partnerText("acme", first.url));
     const program = await installation.start();
