@@ -8,11 +8,14 @@ export class FairPlaces {
   readonly #held = new Map<string, number>();
   /** Callbacks of keys that want more than their share, the longest waiting first. */
   readonly #wanting = new Map<string, () => void>();
+  readonly #keyMax: number;
   #size: number;
   #taken = 0;
 
-  constructor(size: number) {
+  /** @param keyMax places of one key at most. @default no limit but its share */
+  constructor(size: number, keyMax = Number.POSITIVE_INFINITY) {
     this.#size = size;
+    this.#keyMax = keyMax;
   }
 
   /** Places that the key may {@link take} now: at least one for a key without any, even above the size. */
@@ -22,7 +25,7 @@ export class FairPlaces {
     const free = this.#size - this.#taken;
     // Each place that the key takes is one more that it holds and one less that is free. All keys may ask at once.
     const share = Math.min(Math.ceil((free - held) / 2), Math.ceil(free / Math.max(1, this.#held.size)));
-    return Math.max(least, share);
+    return Math.max(least, Math.min(share, this.#keyMax - held));
   }
 
   /** Takes a place; the caller must {@link release} it. */

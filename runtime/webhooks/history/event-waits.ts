@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { pause, type Clock } from "../../bounds/clock.ts";
+import { FairPlaces } from "../../bounds/fair-places.ts";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { EventPage } from "./event-list.ts";
@@ -37,7 +38,7 @@ export interface EventWaits {
 
 /** Time between two looks. It also bounds how often one caller is answered. */
 const lookMs = 500;
-/** Requests that wait in this pod at most, and of one client. */
+/** Requests that wait in this pod at most, shared fairly by the clients, and of one client. */
 const waitingMax = 256;
 const waitingOfClientMax = 64;
 const retryAfterSeconds = 1;
@@ -53,7 +54,7 @@ export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }):
   const once = createSingleFlight<Look>();
   const ending = new AbortController();
   setMaxListeners(0, ending.signal);
-  const waiting = new Map<string, number>();
+  const places = new FairPlaces(waitingMax, waitingOfClientMax);
   const look = async (signal: AbortSignal): Promise<Look> => {
     await pause(deps.clock, lookMs, signal);
     return { view: await readListView(deps), read: sharedReads(createCandidateReads(deps)) };
@@ -74,11 +75,14 @@ export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }):
   };
   return {
     next: async (query, wait) => {
-      const leave = enter(waiting, wait.client);
+      if (!places.tryTake(wait.client)) {
+        const detail = "Too many requests wait for events; repeat without wait, or wait in fewer of them.";
+        throw new Refusal("too_many_requests", detail, { retryAfterSeconds });
+      }
       try {
         return await follow(query, wait);
       } finally {
-        leave();
+        places.release(wait.client);
       }
     },
     end: () => ending.abort(),
@@ -90,22 +94,6 @@ function ignoreAbort(ended: AbortSignal): (error: unknown) => undefined {
   return (error) => {
     if (!ended.aborted) throw error;
     return undefined;
-  };
-}
-
-/** Counts one request. @returns a function that ends it @throws Refusal `too_many_requests` */
-function enter(waiting: Map<string, number>, client: string): () => void {
-  const own = waiting.get(client) ?? 0;
-  const all = waiting.values().reduce((sum, one) => sum + one, 0);
-  if (own >= waitingOfClientMax || all >= waitingMax) {
-    const detail = "Too many requests wait for events; repeat without wait, or wait in fewer of them.";
-    throw new Refusal("too_many_requests", detail, { retryAfterSeconds });
-  }
-  waiting.set(client, own + 1);
-  return () => {
-    const left = (waiting.get(client) ?? 1) - 1;
-    if (left === 0) waiting.delete(client);
-    else waiting.set(client, left);
   };
 }
 

@@ -16,6 +16,12 @@ describe("places", () => {
     expect(places.available("a")).toBe(0);
   });
 
+  test("of one key have a limit of their own", () => {
+    const places = new FairPlaces(100, 20);
+    expect(places.available("a")).toBe(20);
+    expect(takeAll(places, "a")).toBe(20);
+  });
+
   test("become equal for keys that always want more, and as many stay free for the next key", () => {
     const places = new FairPlaces(4_096);
     const keys = Array.from({ length: 8 }, (_, place) => `busy-${place}`);

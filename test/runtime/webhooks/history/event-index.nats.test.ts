@@ -196,6 +196,20 @@ describe("a request that waits", () => {
     for (const page of await Promise.all(many)) expect(page).toEqual({ items: [], nextSeq: 1 });
     expect(await reads.nextEvents(query, soon)).toEqual({ items: [], nextSeq: 1 });
   });
+
+  test("has a place although four other clients wait as often as they may", async (context) => {
+    const [reads] = (await filled(context, 1)).pods;
+    const query = { ...everything, afterSeq: 1 };
+    const isRefused: boolean[] = [];
+    const many = ["a", "b", "c", "d"].flatMap((client) =>
+      Array.from({ length: 64 }, () => reads.nextEvents(query, { ...soon, client }).catch(() => isRefused.push(true))),
+    );
+    const other = reads.nextEvents(query, { ...soon, client: "e" });
+    reads.endWaits();
+    expect(await other).toEqual({ items: [], nextSeq: 1 });
+    await Promise.all(many);
+    expect(isRefused).toHaveLength(32);
+  });
 });
 
 test("figures of a partner are those of its attempts, within the tenants of the caller", async (context) => {
