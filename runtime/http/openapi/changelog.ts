@@ -59,6 +59,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         what: "text cells of text/csv that begin with =, +, -, @, tab or CR begin with ' unless csv=raw is sent",
       },
       {
+        kind: "changed",
+        surface: "metrics",
+        what: "error_bounds of the lowest bucket have no lower bound, and those of a bucket around zero are its own",
+      },
+      {
         kind: "added",
         surface: "metrics",
         what: "reasons of a partial region: the metric and the part that a store lacks",

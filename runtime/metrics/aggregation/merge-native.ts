@@ -20,10 +20,11 @@ export function nativeQuantile({ histograms, isExponential }: NativePoint, quant
   const buckets = isExponential ? exponentialBuckets(histograms) : customBuckets(histograms);
   const hit = findRank(buckets, { quantile, count, hasNaN: Number.isNaN(total(histograms.map(({ sum }) => sum))) });
   if (hit === undefined) return noQuantile;
-  const { lower: low, upper: high } = isExponential ? naturalZero(hit.bucket, buckets) : hit.bucket;
-  return isExponential
-    ? { value: between(low, high, hit.fraction), low, high }
-    : customQuantile(low, high, hit.fraction);
+  // The bounds are those of the bucket itself: observations of both signs can be in a bucket around zero.
+  const { lower: low, upper: high } = hit.bucket;
+  if (!isExponential) return { value: customValue(hit), low, high };
+  const zero = naturalZero(hit.bucket, buckets);
+  return { value: between(zero.lower, zero.upper, hit.fraction), low, high };
 }
 
 interface Hit {
@@ -80,11 +81,11 @@ function between(low: number, high: number, fraction: number): number {
   return -(2 ** (logHigh + (logLow - logHigh) * (1 - fraction)));
 }
 
-function customQuantile(lower: number, high: number, fraction: number): Quantile {
-  if (lower === -Infinity && high <= 0) return { value: high, low: lower, high };
+/** Linear inside a custom bucket. The lowest one begins at 0 unless it ends at or below 0. */
+function customValue({ bucket: { lower, upper }, fraction }: Hit): number {
+  if (lower === -Infinity && upper <= 0) return upper;
   const low = lower === -Infinity ? 0 : lower;
-  if (high === Infinity) return { value: low, low, high };
-  return { value: low + (high - low) * fraction, low, high };
+  return upper === Infinity ? low : low + (upper - low) * fraction;
 }
 
 /**

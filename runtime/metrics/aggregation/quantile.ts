@@ -31,10 +31,8 @@ export function bucketQuantile(quantile: number, bounds: readonly number[], coun
   const hit = cumulative.findIndex((count) => count >= rank);
   if (hit < 0) return noQuantile;
   const high = at(bounds, hit);
-  if (hit === 0)
-    return high <= 0
-      ? { value: high, low: -Infinity, high }
-      : { value: high * (rank / at(cumulative, 0)), low: 0, high };
+  // The value begins at 0. An observation can be below 0 all the same, so that nothing bounds the bucket below.
+  if (hit === 0) return { value: high <= 0 ? high : high * (rank / at(cumulative, 0)), low: -Infinity, high };
   const low = at(bounds, hit - 1);
   if (hit === last) return { value: low, low, high };
   const below = at(cumulative, hit - 1);

@@ -26,8 +26,8 @@ describe("a quantile of exponential histograms", () => {
   });
 
   test("is linear around zero, from zero on where all observations are positive", () => {
-    expect(exponential([histogram([-0.5, 0.5, 8], [1, 2, 2])], 0.4)).toEqual({ value: 0.25, low: 0, high: 0.5 });
-    expect(exponential([histogram([-2, -1, 2], [-0.5, 0.5, 8])], 0.6)).toEqual({ value: -0.25, low: -0.5, high: 0 });
+    expect(exponential([histogram([-0.5, 0.5, 8], [1, 2, 2])], 0.4)).toEqual({ value: 0.25, low: -0.5, high: 0.5 });
+    expect(exponential([histogram([-2, -1, 2], [-0.5, 0.5, 8])], 0.6)).toEqual({ value: -0.25, low: -0.5, high: 0.5 });
     expect(exponential([histogram([-2, -1, 1], [-0.5, 0.5, 8], [1, 2, 1])], 0.5)).toEqual({
       value: 0,
       low: -0.5,
@@ -53,7 +53,7 @@ describe("a quantile of exponential histograms", () => {
       [histogram([-1.5, 1.5, 2]), histogram([-0.1, 0.1, 1], [0.5, 1, 1], [1, 2, 2], [4, 8, 1])],
       0.5,
     );
-    expect([merged.low, merged.high]).toEqual([0, 2]);
+    expect([merged.low, merged.high]).toEqual([-2, 2]);
     expect(merged.value).toBeCloseTo((2 * 3.5) / 6, 12);
   });
 
@@ -71,7 +71,7 @@ describe("a quantile of exponential histograms", () => {
 describe("a quantile of custom histograms", () => {
   test("is linear in its bucket, as in a classic one", () => {
     expect(custom([histogram([-Infinity, 10, 2], [10, 20, 4])])).toEqual({ value: 12.5, low: 10, high: 20 });
-    expect(custom([histogram([-Infinity, 10, 8])])).toEqual({ value: 5, low: 0, high: 10 });
+    expect(custom([histogram([-Infinity, 10, 8])])).toEqual({ value: 5, low: -Infinity, high: 10 });
     expect(custom([histogram([-Infinity, -5, 8])])).toEqual({ value: -5, low: -Infinity, high: -5 });
     expect(custom([histogram([10, 20, 1], [20, Infinity, 9])])).toEqual({ value: 20, low: 20, high: Infinity });
   });

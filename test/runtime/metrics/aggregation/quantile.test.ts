@@ -62,10 +62,10 @@ describe("a quantile of buckets", () => {
   const edges: readonly (Omit<Row, "value"> & { readonly low: number; readonly high: number })[] = [
     { sentence: "its bucket", bounds: [10, 20, Infinity], counts: [2, 6, 6], low: 10, high: 20 },
     {
-      sentence: "zero and the first bound, where observations are positive",
+      sentence: "the first bound and nothing below, where observations may be negative",
       bounds: [10, 20, Infinity],
       counts: [8, 8, 8],
-      low: 0,
+      low: -Infinity,
       high: 10,
     },
     {
