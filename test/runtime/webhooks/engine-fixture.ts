@@ -76,8 +76,12 @@ export const testSettings: Settings = {
 };
 
 /** Test settings whose streams have names of their own. */
-export function streamsOf(prefix: string, delivery = testSettings.delivery): Settings {
-  return { ...testSettings, delivery, streams: { ...testSettings.streams, prefix } };
+export function streamsOf(
+  prefix: string,
+  delivery = testSettings.delivery,
+  replicas = testSettings.streams.replicas,
+): Settings {
+  return { ...testSettings, delivery, streams: { ...testSettings.streams, prefix, replicas } };
 }
 
 /** Bytes of a valid event. */

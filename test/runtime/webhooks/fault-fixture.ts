@@ -44,8 +44,9 @@ export async function killWorker(worker: ChildProcess): Promise<void> {
 export async function producer(
   prefix: string,
   handle: NatsConnectionHandle,
+  replicas?: number,
 ): Promise<(id: string) => Promise<unknown>> {
-  const layout = await ensureTopology(handle, streamsOf(prefix).streams);
+  const layout = await ensureTopology(handle, streamsOf(prefix, undefined, replicas).streams);
   let count = 0;
   const ingest = createIngest({
     events: createEventsStream(handle, layout),

@@ -16,6 +16,8 @@ export interface WorkerOrder {
   readonly config: RuntimeConfig;
   /** True when it answers the requests of other pods. @default false */
   readonly hasPeers?: boolean;
+  /** Copies of each stream. @default 1 */
+  readonly replicas?: number;
   /** As in the dependencies of the engine. */
   readonly takeOverMs?: number;
   /**
@@ -26,7 +28,7 @@ export interface WorkerOrder {
 }
 
 /** An engine in a process of its own, for tests that kill it. It says `ready` to its parent. */
-const { url, prefix, podId, config, hasPeers, takeOverMs, fault } = JSON.parse(
+const { url, prefix, podId, config, hasPeers, replicas, takeOverMs, fault } = JSON.parse(
   orderText(process.argv[2] ?? ""),
 ) as WorkerOrder;
 let left = fault?.count ?? 0;
@@ -45,7 +47,13 @@ const peers =
     ? { peers: createPodMessages(await connectNats({ servers: [url] }), createLayout(prefix), podId) }
     : {};
 const takeOver = takeOverMs === undefined ? {} : { takeOverMs };
-await startEngine(url, config, { settings: streamsOf(prefix), podId, onStage, ...peers, ...takeOver });
+await startEngine(url, config, {
+  settings: streamsOf(prefix, undefined, replicas),
+  podId,
+  onStage,
+  ...peers,
+  ...takeOver,
+});
 process.send?.("ready");
 
 /** An order for thousands of partners is longer than an argument may be. */
