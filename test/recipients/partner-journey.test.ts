@@ -37,9 +37,15 @@ describe("a partner who types docs/receive-webhooks.md", () => {
   });
 
   test("sends events that are delivered, and one that is not", () => {
-    expect(count(journey.outputs.join(""), delivered)).toBe(hasPython ? 6 : 5);
+    expect(count(journey.outputs.join(""), delivered)).toBe(hasPython ? 10 : 8);
     expect(count(output("evt-twice") ?? "", delivered)).toBe(2);
     expect(output(": 422 in ")).toMatch(/does not try again.*\n\{"error":"invalid_state".*\nended with 1\n$/u);
+  });
+
+  test("gets 200 for test events and for a type that no endpoint knows, which books nothing", () => {
+    const tested = journey.outputs.map((text) => count(text, delivered));
+    expect(Math.max(...tested)).toBe(hasPython ? 4 : 3);
+    expect(count(journey.logOf("node endpoint.js"), "booked undefined")).toBe(0);
   });
 
   test("sees deliveries pass through listen", async () => {

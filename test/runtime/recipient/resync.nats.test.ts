@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { EndpointOptions } from "../../../runtime/recipient/endpoints.ts";
 import { sharedKey } from "../../../runtime/recipient/keys.ts";
 import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
@@ -91,6 +91,16 @@ async function publish(...ids: readonly string[]): Promise<void> {
   }
 }
 
+const exampleEnv = (since: string) => ({
+  HELIOGRAPH_URL: program.line.url,
+  HELIOGRAPH_TOKEN: token,
+  PARTNER: "default/acme",
+  SINCE: since,
+});
+
+const resyncExample = (kit: InstalledKit, env: Readonly<Record<string, string>>) =>
+  run(process.execPath, ["resync.js"], { cwd: kit.path, env, timeoutMs });
+
 describe("a recipient that resynchronizes with the product", () => {
   let kit: InstalledKit;
   beforeAll(async () => {
@@ -103,8 +113,10 @@ describe("a recipient that resynchronizes with the product", () => {
     const since = new Date().toISOString();
     await publish("evt-1", "evt-2", "evt-3");
     partner.loseState();
-    const env = { HELIOGRAPH_URL: program.line.url, HELIOGRAPH_TOKEN: token, SINCE: since };
-    const example = await run(process.execPath, ["resync.js"], { cwd: kit.path, env, timeoutMs });
+    const env = exampleEnv(since);
+    expect(await resyncExample(kit, env)).toMatchObject({ code: 0, stdout: "completed 0\n" });
+    expect(partner.handled).toEqual([]);
+    const example = await resyncExample(kit, { ...env, ALL: "1" });
     expect(example).toMatchObject({ code: 0, stdout: "completed 3\n" });
     expect(example.stderr).toContain("completed: 3 of 3");
     expect(partner.handled.toSorted()).toEqual(["evt-1", "evt-2", "evt-3"]);
@@ -116,8 +128,26 @@ describe("a recipient that resynchronizes with the product", () => {
     expect(partner.reports.filter(({ outcome }) => outcome === "duplicate")).toHaveLength(4);
   });
 
-  test("marks an event that an operator handled by hand (Webhook Event Delivery §4.3)", async () => {
+  test("learns by the example which of its own failures failed again", async () => {
+    const since = new Date().toISOString();
+    const elsewhere = createPartner();
+    const other = await listenOnLoopback(createServer(elsewhere.listener));
+    onTestFinished(() => other.close());
+    await installation.write("other.yaml", partnerText("other", `http://127.0.0.1:${other.port}/webhooks/v1/{domain}`));
     await publish("evt-refused");
+    const again = await waitFor(
+      async () => {
+        const ended = await resyncExample(kit, exampleEnv(since));
+        return ended.stdout === "completed 0\n" && ended.stderr.includes("failed:") ? ended : undefined;
+      },
+      { timeoutMs, what: "the dead letter" },
+    );
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("failed: evt-refused status_422\n") });
+    expect(elsewhere.reports.filter(({ outcome }) => outcome === "duplicate")).toEqual([]);
+    expect(await resyncExample(kit, { ...exampleEnv(since), PARTNER: "" })).toMatchObject({ code: 1, stdout: "" });
+  });
+
+  test("marks an event that an operator handled by hand (Webhook Event Delivery §4.3)", async () => {
     const body = JSON.stringify({ event_id: "evt-refused", partner: "default/acme", note: "booked by hand" });
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     await waitFor(
