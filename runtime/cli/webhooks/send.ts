@@ -7,6 +7,8 @@ import { CommandError } from "../command-error.ts";
 import type { Flag } from "../../../command-line/flag.ts";
 import type { Command } from "../command.ts";
 import type { ApiConnection } from "../api/connection.ts";
+import { ApiRefusal } from "../api/api-error.ts";
+import { isCalendarTime } from "../../webhooks/events/envelope.ts";
 import { createOutput, type Output } from "../api/output.ts";
 import { send } from "../api/request.ts";
 import { createProgress, say } from "../api/terminal.ts";
@@ -22,12 +24,18 @@ interface SendArguments extends ApiArguments {
   /** `-` is the standard input. */
   readonly file?: string;
   readonly eventId: string;
+  /** ISO 8601 UTC. */
+  readonly ts: string;
+  /** False when `ts` is the time of this run, so that a repeat sends other bytes. */
+  readonly isTsGiven: boolean;
   readonly version: string;
   readonly tenant?: string;
   /** Undefined: not at all. */
   readonly waitMs?: number;
 }
 
+const tsForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/u;
+const dayChars = "2026-01-02".length;
 const waitSecondsMax = 86_400;
 
 /** Bounds a wait for deliveries. */
@@ -48,14 +56,19 @@ export const sendCommand: Command<SendArguments> = {
     {
       name: "id",
       value: "ID",
-      help: "Id of the event; without it a new one. A repetition with the same id is one event.",
+      help: "Id of the event; without it a new one. A repetition with the same `--id` and `--ts` is one event.",
+    },
+    {
+      name: "ts",
+      value: "TIME",
+      help: "Time of the event, ISO 8601 UTC; without it now, and a repetition with the same id is refused with 409.",
     },
     {
       name: "tenant",
       value: "TENANT",
       help: "Tenant of the event; without it the event has none, for which the token needs the tenant `-` or `*`.",
     },
-    { name: "event-version", value: "DATE", help: "Version of the event's form; without it today's date." },
+    { name: "event-version", value: "DATE", help: "Version of the event's form; without it the date of the event." },
     { name: "wait", help: "Waits until every delivery has ended." },
     timeoutFlag,
     ...apiFlags,
@@ -65,8 +78,11 @@ export const sendCommand: Command<SendArguments> = {
     withApi(args.connect, async (connection) => {
       const body = await eventOf(args);
       const accepted = await send(connection, { method: "POST", path: "/events", body }).catch((error: unknown) => {
+        const repeat = `--id ${args.eventId} --ts ${args.ts}`;
         const isUnknown = error instanceof CommandError && error.exit === "unreachable";
-        if (isUnknown) say(`The event may be accepted; repeat with --id ${args.eventId}, so that it is one event.`);
+        if (isUnknown) say(`The event may be accepted; repeat with ${repeat}, so that it is one event.`);
+        if (isOtherTime(error, args))
+          say("Without --ts, each run sends another time; repeat with the --id and the --ts of the first run.");
         throw error;
       });
       const output = createOutput(args.format, environment);
@@ -80,16 +96,30 @@ function sendArguments(given: Given, [type = ""]: readonly string[]): SendArgume
   const [json, file, tenant] = ["body", "file", "tenant"].map((flag) => given.optional(flag));
   if ((json === undefined) === (file === undefined)) throw new UsageError("send needs --body or --file, and only one.");
   const waitMs = waitMsOf(given);
+  const ts = tsOf(given);
   return {
     ...apiArguments(given),
     type,
     eventId: given.optional("id") ?? `evt-${randomUUID()}`,
-    version: given.optional("event-version") ?? new Date().toISOString().slice(0, 10),
+    ts,
+    isTsGiven: given.optional("ts") !== undefined,
+    version: given.optional("event-version") ?? ts.slice(0, dayChars),
     ...(json === undefined ? {} : { json }),
     ...(file === undefined ? {} : { file }),
     ...(tenant === undefined ? {} : { tenant }),
     ...(given.isSet("wait") ? { waitMs } : {}),
   };
+}
+
+/** @throws UsageError */
+function tsOf(given: Given): string {
+  const ts = given.optional("ts") ?? new Date().toISOString();
+  if (isCalendarTime(ts, tsForm)) return new Date(ts).toISOString();
+  throw new UsageError("--ts is a time in ISO 8601 UTC, such as 2026-01-02T03:04:05Z.");
+}
+
+function isOtherTime(error: unknown, { isTsGiven }: SendArguments): boolean {
+  return !isTsGiven && error instanceof ApiRefusal && error.code === "event_id_reused";
 }
 
 /** The value of {@link timeoutFlag} in milliseconds. @throws UsageError */
@@ -100,7 +130,7 @@ export function waitMsOf(given: Given): number {
 }
 
 /** The bytes of the envelope. The text of the data stays as written, so that long numbers keep their digits. */
-async function eventOf({ type, json, file, eventId, version, tenant }: SendArguments): Promise<Uint8Array> {
+async function eventOf({ type, json, file, eventId, ts, version, tenant }: SendArguments): Promise<Uint8Array> {
   const data = (json ?? (await readData(file ?? "-"))).trim();
   const name = file === undefined ? "--body" : "the file of --file";
   try {
@@ -113,7 +143,7 @@ async function eventOf({ type, json, file, eventId, version, tenant }: SendArgum
     event_id: eventId,
     type,
     version,
-    ts: new Date().toISOString(),
+    ts,
     ...(tenant === undefined ? {} : { tenant }),
   };
   return Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"data":${data}}`);
@@ -129,8 +159,9 @@ async function readData(file: string): Promise<string> {
 
 function acceptedText(body: Buffer): string {
   const { event_id: id, tenant, duplicate } = JSON.parse(body.toString()) as Readonly<Record<string, unknown>>;
-  const note = duplicate === true ? "was accepted before" : "accepted";
-  return `${String(id)} ${note}, tenant ${String(tenant)}`;
+  // The standard output has the id alone, for scripts.
+  say(`${duplicate === true ? "accepted before" : "accepted"}, tenant ${String(tenant)}`);
+  return String(id);
 }
 
 /** Waits for the deliveries of an event and prints them. */

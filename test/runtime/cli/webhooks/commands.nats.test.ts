@@ -91,8 +91,24 @@ async function inTerminal(args: readonly string[], answer: string): Promise<{ co
 
 describe("heliograph send", () => {
   test("prints the id of the accepted event", async () => {
-    const { code, stdout } = await command("send", "cli.sent", "-d", data, "--id", "evt-sent", "--tenant", "lumen");
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "evt-sent accepted, tenant lumen\n" });
+    const result = await command("send", "cli.sent", "-d", data, "--id", "evt-sent", "--tenant", "lumen");
+    expect(result).toMatchObject({ code: 0, stdout: "evt-sent\n", stderr: "accepted, tenant lumen\n" });
+  });
+
+  test("is one event when it is repeated with its id and its time, and names --ts otherwise", async () => {
+    const sent = ["send", "cli.repeated", "-d", data, "--id", "evt-repeated", "--tenant", "lumen"];
+    const timed = [...sent, "--ts", "2026-01-02T03:04:05Z"];
+    expect(await command(...timed)).toMatchObject({ code: 0, stderr: "accepted, tenant lumen\n" });
+    const again = { code: 0, stdout: "evt-repeated\n", stderr: "accepted before, tenant lumen\n" };
+    expect(await command(...timed)).toMatchObject(again);
+    const other = await command(...sent);
+    expect(other.code).toBe(11);
+    expect(other.stderr).toContain("409 event_id_reused");
+    expect(other.stderr).toContain("Without --ts, each run sends another time");
+    // With a time of its own, the bytes differ for another reason.
+    const later = await command(...sent, "--ts", "2026-01-02T03:04:06Z");
+    expect(later).toMatchObject({ code: 11, stderr: expect.not.stringContaining("--ts") });
+    expect(await command(...sent, "--ts", "2026-02-30T00:00:00Z")).toMatchObject({ code: 2 });
   });
 
   test("waits until every delivery has ended, and prints their states", async () => {
