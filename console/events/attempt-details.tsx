@@ -109,6 +109,15 @@ function AnswerPart({ attempt, of }: AnswerPartProps): JSX.Element {
   );
 }
 
+const hiddenWhy =
+  "In the text below, the address of the endpoint is replaced, since only the partner may see it. Put it back before " +
+  "you sign the text.";
+const withoutTextWhy: Readonly<Record<string, string>> = {
+  too_long: "The text under the signature is longer than 16 KiB.",
+  older_attempt: "The text under the signature is shown for the newest 64 attempts only.",
+  unknown_scheme: "A later version made the attempt, with a scheme that this one does not know.",
+};
+
 interface SignedPartProps {
   readonly signed: Signed | null | undefined;
   readonly of: string;
@@ -118,16 +127,17 @@ function SignedPart({ signed, of }: SignedPartProps): JSX.Element {
   if (signed === null || signed === undefined) {
     return <p class="quiet">Nothing was signed, or an earlier version made the attempt and did not keep it.</p>;
   }
-  const { scheme, key_ids: keys, canonical, headers } = signed;
+  const { scheme, key_ids: keys, canonical, canonical_reason: reason, headers } = signed;
+  const isHidden = reason === "url_hidden";
   return (
     <>
       <p>
-        Scheme <code>{scheme}</code>, {keys.length === 1 ? "key" : "keys"} <code>{keys.join(", ")}</code>. Sign the text
-        below with your key and compare the result with the header.
+        Scheme <code>{scheme}</code>, {keys.length === 1 ? "key" : "keys"} <code>{keys.join(", ")}</code>.{" "}
+        {isHidden ? hiddenWhy : "Sign the text below with your key and compare the result with the header."}
       </p>
       <HeaderLines headers={headers} what={`Signed headers, ${of}`} hasCopy />
       {canonical === null ? (
-        <p class="quiet">The text under the signature is too long to show, or holds an address that you may not see.</p>
+        <p class="quiet">{withoutTextWhy[reason ?? ""] ?? "The text under the signature is not known."}</p>
       ) : (
         <div class="copied">
           <TextBlock text={canonical} what={`The text under the signature, ${of}`} />

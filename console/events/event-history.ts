@@ -59,5 +59,6 @@ export interface Signed {
   readonly scheme: string;
   readonly key_ids: readonly string[];
   readonly canonical: string | null;
+  readonly canonical_reason: "url_hidden" | "too_long" | "older_attempt" | "unknown_scheme" | null;
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -29,6 +29,13 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         kind: "changed",
         surface: "webhooks",
         what:
+          "history of an event: canonical has the signed text with the URL replaced for tokens that may not see it, " +
+          "and canonical_reason says why",
+      },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what:
           "GET /webhooks/partners/:namespace/:name: live shows nothing but hidden to a token without some of the " +
           "tenants whose events the partner gets",
       },

@@ -3,6 +3,7 @@ import { settlementTable } from "../../webhooks/settlement/settlement-table.ts";
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { answerClasses } from "../../webhooks/history/partner-stats.ts";
 import { partnerStates } from "../../webhooks/history/partner-list.ts";
+import { canonicalReasons } from "../../webhooks/history/signature-history.ts";
 import { breakerNames } from "../../webhooks/live/live-state.ts";
 import { requestForms } from "../../webhooks/replay/request-forms.ts";
 import { ownDomain } from "../../webhooks/events/reserved-types.ts";
@@ -130,11 +131,15 @@ export const eventSchemas: SchemaSet = {
     canonical: nullable(
       text({
         description:
-          "The text under the signature of the newest key, with ?*** for the query of the endpoint's URL. Null when " +
-          "it is longer than 16 KiB. One with the endpoint's URL is for tokens of the partner and for the scope " +
-          "admin:debug",
+          "The text under the signature of the newest key, with ?*** for the query of the endpoint's URL. Tokens " +
+          "that are not narrowed to the partner, without the scope admin:debug, see /*** for its path and " +
+          "hidden.invalid for its host. Null when it is longer than 16 KiB",
       }),
     ),
+    canonical_reason: {
+      ...nullable(words(canonicalReasons)),
+      description: "Why canonical is not the text that was signed; null when it is",
+    },
     headers: { type: "object", additionalProperties: text() },
   }),
   EventIdUse: object({

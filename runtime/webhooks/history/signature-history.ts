@@ -11,13 +11,25 @@ export interface SignatureHistory {
   /** Ids of the keys that signed, the newest first. */
   readonly key_ids: readonly string[];
   /**
-   * The text under the signature of the newest key. Null when it is too long, covers a URL that the caller may not see,
-   * or belongs to an attempt before the newest {@link rebuiltMax}.
+   * The text under the signature of the newest key. A URL that the caller may not see is replaced in it. Null when it
+   * is too long or cannot be built again.
    */
   readonly canonical: string | null;
+  /** Why {@link canonical} is not the text that was signed; null when it is. */
+  readonly canonical_reason: CanonicalReason | null;
   /** The headers that the recipient needs, by names as sent. */
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/**
+ * - `url_hidden`: the path, and the host if it is signed, are replaced. They are for tokens of the partner and for
+ *   `admin:debug`.
+ * - `too_long`: it has more than {@link canonicalBytesMax} bytes.
+ * - `older_attempt`: it belongs to an attempt before the newest {@link rebuiltMax}.
+ * - `unknown_scheme`: a later version made the attempt.
+ */
+export const canonicalReasons = ["url_hidden", "too_long", "older_attempt", "unknown_scheme"] as const;
+type CanonicalReason = (typeof canonicalReasons)[number];
 
 /** Returns the signature of an attempt; null when nothing was signed or nothing is known of it. */
 export type SignatureOf = (record: AttemptRecord) => SignatureHistory | null;
@@ -48,13 +60,21 @@ export function signaturesOf(
     if (signed === undefined) return null;
     const { scheme, keys, url, headers } = signed;
     const known = { scheme, key_ids: keys };
-    if (!rebuilt.has(record)) return { ...known, canonical: null, headers };
+    const without = (reason: CanonicalReason) => ({ ...known, canonical: null, canonical_reason: reason });
+    if (!rebuilt.has(record)) return { ...without("older_attempt"), headers };
     const body = spliceAttempt(event.body, number);
     const request = { eventId, number, at, body, ...(replayId === undefined ? {} : { replayId }) };
-    const found = signedTextOf(signed, request);
-    if (found === undefined) return { ...known, canonical: null, headers };
-    const isShown = (url === undefined || showsUrl) && found.text.length <= canonicalBytesMax;
-    const canonical = isShown ? Buffer.from(found.text).toString() : null;
-    return { ...known, canonical, headers: found.headers };
+    const isHidden = url !== undefined && !showsUrl;
+    const found = signedTextOf(isHidden ? { ...signed, url: hiddenUrl(url) } : signed, request);
+    if (found === undefined) return { ...without("unknown_scheme"), headers };
+    if (found.text.length > canonicalBytesMax) return { ...without("too_long"), headers: found.headers };
+    const canonical = Buffer.from(found.text).toString();
+    return { ...known, canonical, canonical_reason: isHidden ? "url_hidden" : null, headers: found.headers };
   };
+}
+
+/** Takes the place of a signed URL, or of its path alone. No host has this name (RFC 2606). */
+function hiddenUrl(url: string): string {
+  const path = "/***";
+  return url.startsWith("/") ? path : `https://hidden.invalid${path}${url.includes("?") ? "?***" : ""}`;
 }

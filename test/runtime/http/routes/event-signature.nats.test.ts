@@ -78,6 +78,7 @@ interface Signed {
   readonly scheme: string;
   readonly key_ids: readonly string[];
   readonly canonical: string | null;
+  readonly canonical_reason: string | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -165,7 +166,10 @@ describe("the history of an event", () => {
 
   test("shows a token of a tenant no URL of a partner", async () => {
     const history = await shown("evt.1", tenant);
-    expect(["hmac", "message"].map((name) => signedFor(history, name).canonical)).toEqual([null, null]);
+    const texts = ["hmac", "message", "standard"].map((name) => signedFor(history, name));
+    expect(texts.map(({ canonical_reason: reason }) => reason)).toEqual(["url_hidden", "url_hidden", null]);
+    expect(texts[0]?.canonical?.split("\n").slice(1, 3)).toEqual(["POST", "/***"]);
+    expect(texts[1]?.canonical).toContain('"@authority": hidden.invalid\n"@path": /***\n"@query": ?***\n');
     expect(JSON.stringify(history)).not.toMatch(/\/hook|127\.0\.0\.1/u);
     expect(signedFor(history, "hmac").headers["X-Signature"]).toMatch(/^v1=/u);
   });

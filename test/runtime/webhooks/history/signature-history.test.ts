@@ -39,9 +39,25 @@ describe("the signature of an attempt", () => {
     ["without a URL to a token of a tenant", standard, {}, true],
   ])("shows its text %s: %#", (_, signed, view, isShown) => {
     const shown = shownOf(record(1, signed), view);
-    expect(shown?.canonical !== null).toBe(isShown);
+    expect(shown?.canonical_reason).toBe(isShown ? null : "url_hidden");
+    expect(shown?.canonical?.includes("\nPOST\n/***\n")).toBe(!isShown);
     expect(shown?.key_ids).toEqual(signed.keys);
     expect(JSON.stringify(shown).includes("secret-path")).toBe(isShown && signed.url !== undefined);
+  });
+
+  test("hides host and path of a message signature, and keeps its other lines", () => {
+    const input = '("@method" "@authority" "@path" "@query" "content-digest");created=1767225601;keyid="k3"';
+    const headers = { "Signature-Input": `sig1=${input}`, Signature: "sig1=:AA==:" };
+    const url = "https://secret.example/secret-path?***";
+    const message: KeptSignature = { scheme: "HttpMessageSignatures", keys: ["k3"], url, headers };
+    const hidden = shownOf(record(1, message), {});
+    const known = shownOf(record(1, message), { showsInternals: true });
+    expect(JSON.stringify(hidden)).not.toContain("secret");
+    expect([hidden?.canonical_reason, known?.canonical_reason]).toEqual(["url_hidden", null]);
+    expect(known?.canonical).toContain("secret.example");
+    expect(hidden?.canonical).toBe(
+      known?.canonical?.replace("secret.example", "hidden.invalid").replace("/secret-path", "/***"),
+    );
   });
 
   test("is null for a record without one", () => {
@@ -55,13 +71,17 @@ describe("the signature of an attempt", () => {
       return { body: Buffer.from(`{"a":"${"x".repeat(bytes - prefix - rest)}"}`) };
     };
     expect(shownOf(record(1, standard), {}, bodyOf(16_384))?.canonical).toHaveLength(16_384);
-    expect(shownOf(record(1, standard), {}, bodyOf(16_385))?.canonical).toBeNull();
+    expect(shownOf(record(1, standard), {}, bodyOf(16_385))).toMatchObject({
+      canonical: null,
+      canonical_reason: "too_long",
+    });
   });
 
   test("has its text for the newest 64 attempts alone, and its keys for all", () => {
     const records = Array.from({ length: 100 }, (_, index) => record(index + 1, standard));
     const shown = records.map(signaturesOf(event, records, {}));
     expect(shown.map((one) => one?.canonical === null)).toEqual(records.map(({ number }) => number <= 36));
+    expect(shown[0]?.canonical_reason).toBe("older_attempt");
     expect(shown.every((one) => one?.key_ids[0] === "k2")).toBe(true);
   });
 
@@ -71,6 +91,7 @@ describe("the signature of an attempt", () => {
       scheme: "Later",
       key_ids: ["k2"],
       canonical: null,
+      canonical_reason: "unknown_scheme",
       headers: { "webhook-signature": "v1,s" },
     });
   });
