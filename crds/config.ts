@@ -52,6 +52,8 @@ export interface PartnerConfig extends ResourceOrigin {
    * `Paused`, which pods of an older version apply.
    */
   readonly held?: HeldReason;
+  /** What is missing while it is `unresolved`: `SecretNotFound: namespace/name`. */
+  readonly heldBy?: string;
   /** Present when a reference cannot be read and this is the last good version: Unix milliseconds since then. */
   readonly lastGoodSinceMs?: number;
   /**

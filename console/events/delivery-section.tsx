@@ -2,13 +2,14 @@ import type { JSX } from "preact";
 import { Badge } from "../parts/badge.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { formatNumber, formatWord } from "../parts/format.ts";
-import { Countdown } from "../parts/moment.tsx";
+import { Countdown, Moment } from "../parts/moment.tsx";
 import { Section } from "../parts/page.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
 import { Link } from "../router/router.tsx";
 import { AttemptDetails } from "./attempt-details.tsx";
 import type { DeliveryHistory } from "./event-history.ts";
 import { scaleOf } from "./phases.ts";
+import { waitWhy } from "./wait-why.ts";
 
 /** Attempts that are shown at once; a replayed event may have many. */
 const attemptsShownMax = 50;
@@ -27,7 +28,7 @@ export function DeliverySection({ delivery }: { readonly delivery: DeliveryHisto
   return (
     <Section title={`To ${partner}`} actions={<Link to={partnerPath(partner)}>Partner</Link>}>
       <p class="delivery-line">
-        <Badge state={state} /> {why.join(", ")} <NextAttempt delivery={delivery} />
+        <Badge state={state} /> {why.join(", ")} <NextAttempt delivery={delivery} /> <Waits delivery={delivery} />
       </p>
       {shown.length === 0 ? (
         <Empty title="No attempt yet" why={noAttemptWhy(delivery)} />
@@ -65,7 +66,27 @@ function NextAttempt({ delivery: { state, next_attempt_at: at, attempts } }: { r
   );
 }
 
-function noAttemptWhy({ state, reason }: DeliveryHistory): string {
+/** What keeps the partner of a delivery waiting, and since when. */
+function Waits({ delivery: { waiting } }: { readonly delivery: DeliveryHistory }): JSX.Element | null {
+  const text = waitWhy(waiting);
+  if (text === undefined) return null;
+  const since = waiting?.since ?? null;
+  return (
+    <span>
+      {text}
+      {since === null ? null : (
+        <>
+          {" "}
+          since <Moment at={since} />
+        </>
+      )}
+    </span>
+  );
+}
+
+function noAttemptWhy({ state, reason, waiting }: DeliveryHistory): string {
+  const why = waitWhy(waiting);
+  if (why !== undefined) return `${why}.`;
   if (state === "not_routed") return "The permission to get this event was withdrawn before it was routed.";
   if (state === "held") return `The partner is held${reason === null ? "" : `: ${formatWord(reason)}`}.`;
   return "It waits for its turn at the partner.";

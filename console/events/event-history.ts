@@ -21,6 +21,8 @@ export interface DeliveryHistory {
   readonly reason: string | null;
   readonly next_attempt_at: Time | null;
   readonly handled: "manual" | null;
+  /** Why it waits. Servers of earlier versions do not say it. */
+  readonly waiting?: { readonly kind: string; readonly reason: string | null; readonly since: Time | null } | null;
   readonly attempts: readonly Attempt[];
 }
 

@@ -50,6 +50,13 @@ export function findEntry({ secret: name, entry, fields }: EntryReference, secre
   return { bytes: Buffer.from(base64, "base64") };
 }
 
+const secretForm = /^the Secret (?<secret>\S+)/u;
+
+/** Names what a reference lacks: `SecretNotFound: namespace/name`, or the field. */
+export function missingPart({ reason, message, field }: ReferenceProblem): string {
+  return `${reason}: ${secretForm.exec(message)?.groups?.["secret"] ?? field}`;
+}
+
 /** Secret bytes with their material id. */
 export interface Material {
   /**

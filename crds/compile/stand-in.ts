@@ -1,3 +1,4 @@
+import { missingPart } from "../checks/secret-entry.ts";
 import { partPermissionProblems } from "../checks/permissions.ts";
 import { resolveReferences, type References } from "../checks/references.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
@@ -145,8 +146,10 @@ function lastGoodPartner(
 }
 
 /** A partner without a good version so far, with those of its keys that can be read. */
-function heldFromSpec(resource: WebhookPartner, { keys }: References): PartnerPart {
-  const config = held(compilePartner(resource, keys, []), "unresolved");
+function heldFromSpec(resource: WebhookPartner, { keys, problems }: References): PartnerPart {
+  const [problem] = problems;
+  const missing = problem === undefined ? {} : { heldBy: missingPart(problem) };
+  const config = { ...held(compilePartner(resource, keys, []), "unresolved"), ...missing };
   return partOf(
     withoutEndpointMaterial(config),
     Object.fromEntries(keys.map(({ material, base64 }) => [material, base64])),

@@ -20,6 +20,7 @@ import type { Stage } from "./delivery/delivery-context.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
 import { createPartnerHolds } from "./delivery/partner-holds.ts";
 import type { RouterDeps } from "./delivery/router.ts";
+import { createFindBlock } from "./history/delivery-wait.ts";
 import { createEventIndex } from "./event-index/event-index.ts";
 import type { IndexedDeps } from "./history/indexed-list.ts";
 import { createPartnerFigures, type PartnerFigures } from "./live/partner-figures.ts";
@@ -128,6 +129,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
       clock: systemClock,
       rowsMax: deps.indexRowsMax,
     }),
+    ...createBlocks(deps, parts, now),
     partners: partners.all,
     table: partners.table,
     removed: createRemovedPartners(createBucket(nats, buckets.partners), partners.has),
@@ -139,8 +141,6 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
       log,
     }),
     listPartner: createListPartner(createBucket(nats, buckets.partners), ending),
-    disabled: createDisabledPartners(createBucket(nats, buckets.disabledPartners)),
-    holds: createPartnerHolds({ bucket: createBucket(nats, buckets.pausedPartners), log, signal: ending }),
     sender,
     tokens,
     validations: createEndpointValidations({ sender, tokens, origin: settings.name, version, now }),
@@ -162,6 +162,13 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     onBreakerOpen: (partner, restMs) => operational.breakerOpened(partner, restMs),
     ending,
   };
+}
+
+/** What keeps partners waiting: marks of a 410, and pauses. */
+function createBlocks({ nats, log }: WebhookEngineDeps, { layout, ending: signal }: ContextParts, now: () => number) {
+  const disabled = createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners));
+  const holds = createPartnerHolds({ bucket: createBucket(nats, layout.buckets.pausedPartners), log, signal });
+  return { disabled, holds, findBlock: createFindBlock({ disabled, holds, now }) };
 }
 
 const nonceBytes = 9;

@@ -28,6 +28,8 @@ export interface DeliveryHistory extends DeliverySummary {
   readonly next_attempt_at: string | null;
   readonly attempts: readonly Attempt[];
   /** Absent in responses of earlier versions. */
+  readonly waiting?: { readonly kind: string; readonly reason: string | null; readonly since: string | null } | null;
+  /** Absent in responses of earlier versions. */
   readonly routed_by?: { readonly configuration: string; readonly generation?: number } | null;
 }
 
@@ -82,10 +84,19 @@ export const deliveryColumns: readonly Column<DeliveryHistory>[] = [
   { title: "ATTEMPTS", cell: ({ attempts }) => attempts.length },
   { title: "STATUS", cell: ({ attempts }) => attempts.at(-1)?.status },
   { title: "REASON", cell: ({ reason }) => reason },
+  { title: "WAITING", cell: ({ waiting }) => waitText(waiting) },
   { title: "NEXT", cell: ({ next_attempt_at: at }) => at },
   { title: "CONFIGURATION", cell: ({ routed_by: by }) => by?.configuration, isWide: true },
   { title: "GENERATION", cell: ({ routed_by: by }) => by?.generation, isWide: true },
 ];
+
+/** `held: unresolved: SecretNotFound: shop/key` */
+function waitText(waiting: DeliveryHistory["waiting"]): string | undefined {
+  if (waiting === undefined || waiting === null) return undefined;
+  const { kind, reason, since } = waiting;
+  const facts = [...(reason === null ? [] : [reason]), ...(since === null ? [] : [`since ${since}`])];
+  return facts.length === 0 ? kind : `${kind} (${facts.join(", ")})`;
+}
 
 /** `2 delivered, 1 dead` */
 function countsOf(deliveries: readonly DeliverySummary[]): string {

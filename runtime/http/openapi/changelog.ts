@@ -90,6 +90,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         surface: "webhooks",
         what: "history of an event: warnings of an attempt, such as a fault of a response whose status counts",
       },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "history of an event: waiting, why a delivery waits, with its kind, its reason and since when",
+      },
     ],
   },
   {

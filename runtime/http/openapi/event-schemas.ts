@@ -4,6 +4,7 @@ import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { answerClasses } from "../../webhooks/history/partner-stats.ts";
 import { partnerStates } from "../../webhooks/history/partner-list.ts";
 import { canonicalReasons } from "../../webhooks/history/signature-history.ts";
+import { waitKinds } from "../../webhooks/history/delivery-wait.ts";
 import { breakerNames } from "../../webhooks/live/live-state.ts";
 import { requestForms } from "../../webhooks/replay/request-forms.ts";
 import { ownDomain } from "../../webhooks/events/reserved-types.ts";
@@ -80,6 +81,11 @@ export const eventSchemas: SchemaSet = {
     },
     { generation: { ...count, description: "metadata.generation of the partner in that configuration" } },
   ),
+  DeliveryWait: object({
+    kind: { ...words(waitKinds), description: "Why the delivery waits; turn: for a place, or it is in work" },
+    reason: nullable(text({ description: "What is missing, or the code of the last failure" })),
+    since: nullable(ref("Time")),
+  }),
   DeliveryHistory: object({
     partner: text(),
     state: words(deliveryStates),
@@ -87,6 +93,7 @@ export const eventSchemas: SchemaSet = {
     reason: nullable(text()),
     next_attempt_at: nullable(ref("Time")),
     handled: nullable(words(["manual"])),
+    waiting: nullable(ref("DeliveryWait")),
     routed_by: nullable(ref("RoutedBy")),
     attempts: list(ref("AttemptHistory")),
   }),

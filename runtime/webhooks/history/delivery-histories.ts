@@ -6,6 +6,7 @@ import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
 import { parseRoutedBy, type RoutedBy } from "../records/routed-by.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
+import { waitOf, type DeliveryWait } from "./delivery-wait.ts";
 import { noSignatures, type SignatureHistory, type SignatureOf } from "./signature-history.ts";
 
 /**
@@ -28,6 +29,8 @@ export interface DeliveryHistory {
   readonly next_attempt_at: string | null;
   /** `manual`: the event was handled by hand and acknowledged. */
   readonly handled: "manual" | null;
+  /** Why it waits; null when it has ended or was not routed. */
+  readonly waiting: DeliveryWait | null;
   /** The configuration that routed the event to the partner; null in records of earlier versions. */
   readonly routed_by: RoutedBy | null;
   readonly attempts: readonly AttemptHistory[];
@@ -84,6 +87,8 @@ export interface WaitingDelivery {
   readonly generation: number;
   /** Why its partner is held; absent otherwise. */
   readonly held?: HeldReason | "partner_removed";
+  /** What keeps all deliveries of its partner waiting; absent for nothing, or when nobody asked. */
+  readonly block?: DeliveryWait;
   /** As in its message. */
   readonly routedBy?: string;
 }
@@ -118,9 +123,11 @@ export function deliveryHistories(
   return labels.map((partner) => {
     const ordered = (byPartner.get(partner) ?? []).toSorted((a, b) => compareAttempts(a, b));
     const live = waiting.get(partner);
+    const now = standing(partner, ordered, live, notes);
     return {
       partner,
-      ...standing(partner, ordered, live, notes),
+      ...now,
+      waiting: waitOf(now, live, { at: ordered.at(-1)?.at, settlement: lastSettlement(ordered) }),
       generation: Math.max(live?.generation ?? 0, ordered.at(-1)?.generation ?? 0),
       routed_by: parseRoutedBy((ordered.find(({ routedBy }) => routedBy !== undefined) ?? live)?.routedBy) ?? null,
       attempts: ordered.map((record) => attemptHistory(record, signatureOf)),

@@ -17,6 +17,7 @@ import { parseRoutedBy, type RoutedBy } from "../records/routed-by.ts";
 import { parseRouted } from "../records/routed-note.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
+import type { FindBlock } from "./delivery-wait.ts";
 import { deliveryHistories, type DeliveryHistory, type Waiting, type WaitingDelivery } from "./delivery-histories.ts";
 
 /** The response to `GET /webhooks/events/:id`: the original event and its deliveries by partner. */
@@ -41,6 +42,8 @@ export interface HistoryDeps {
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
   readonly table: () => RoutingTable;
+  /** @default nothing is looked up */
+  readonly findBlock?: FindBlock;
   /** Removed partners that may still have waiting deliveries. */
   readonly removed: () => Promise<readonly Pick<RegisteredPartner, "token" | "uid" | "label">[]>;
 }
@@ -60,7 +63,8 @@ export async function readHistory(
   if (event === undefined) {
     return undefined;
   }
-  const waiting = new Map([...(await waitingRemoved(deps, event)), ...(await waitingPartners(deps, event))]);
+  const partners = await waitingPartners(deps, event, deps.findBlock);
+  const waiting = new Map([...(await waitingRemoved(deps, event)), ...partners]);
   // Attempts are read last: a delivery that is not live any more by then has stored its attempt.
   const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
   const standings = standingsOf(stored, waiting, deps.now(), view, event);
@@ -119,8 +123,10 @@ export function standingsOf(
 /**
  * Live deliveries to partners that want the event, or wanted it until the permission was withdrawn. Before the event is
  * routed, the deliveries to come are included.
+ *
+ * @param findBlock finds what keeps a partner waiting. @default nothing is looked up
  */
-export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
+export async function waitingPartners(deps: HistoryDeps, event: StoredEvent, findBlock?: FindBlock): Promise<Waiting> {
   const wanting = deps.table().partnersFor(event);
   const refused = deps.table().refusedFor(event);
   if (wanting.length + refused.length === 0) {
@@ -134,7 +140,10 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Pr
     const { label, config } = partner;
     const { held, uid } = config;
     const live = (await liveDelivery(deps, event, partner, uid)) ?? defaultDelivery;
-    return live === undefined ? [] : [[label, { ...live, ...(held === undefined ? {} : { held }) }]];
+    if (live === undefined) return [];
+    const block = await findBlock?.(partner);
+    const why = { ...(held === undefined ? {} : { held }), ...(block === undefined ? {} : { block }) };
+    return [[label, { ...live, ...why }]];
   };
   const unrouted = isRouted ? undefined : { generation: 0 };
   const reads = [

@@ -4,7 +4,7 @@ import type { Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 
 interface DueBacklogDeps {
-  readonly deliveries: Pick<DeliveriesStream, "dueByLane" | "dueByPartner" | "size">;
+  readonly deliveries: Pick<DeliveriesStream, "dueByLane" | "dueByPartner" | "size" | "waitingFor">;
   readonly partners: () => readonly Partner[];
   /** True when this pod owns the lane. */
   readonly isOwner: (lane: string) => boolean;
@@ -18,13 +18,17 @@ type Due = readonly [partner: string, count: number];
 
 /** Time between two counts: a little less than five polls of one second. */
 const countMs = 4_500;
+/** About how many subjects the server counts in a second. */
+const subjectsPerSecond = 20_000;
+const secondMs = 1_000;
 /** A count by partner in a shared lane reads every waiting message. Above this number it is left out. */
 const splitMax = 10_000;
 
 /**
  * Reports how many deliveries are due or in flight in the lanes of this pod. The sum over all pods is the total. It
  * reports the total and the number of each partner, but no partners of a shared lane with more than ten thousand. A
- * retry is not due before its time. While the stream is empty, no consumer is read.
+ * retry is not due before its time. Of a paused or held partner, all deliveries that wait count, because its lane may
+ * have no consumer. While the stream is empty, no consumer is read.
  *
  * @returns a function for one poll, to be called often
  */
@@ -37,6 +41,7 @@ export function createDueBacklog({
   figures,
 }: DueBacklogDeps): () => Promise<void> {
   let nextAtMs = 0;
+  const countPaused = createPausedCounts(deliveries);
   return async () => {
     if (performance.now() < nextAtMs) {
       return;
@@ -45,6 +50,8 @@ export function createDueBacklog({
     const isEmpty = (await deliveries.size()).messages === 0;
     const dueByLane = new Map(isEmpty ? [] : await deliveries.dueByLane());
     for (const [lane, count] of direct()) dueByLane.set(lane, (dueByLane.get(lane) ?? 0) + count);
+    const paused = await countPaused(isEmpty ? [] : partners().filter((one) => isPaused(one) && isOwner(one.lane)));
+    for (const { lane, key, count } of paused) if (lane === key) dueByLane.set(lane, count);
     const lanes = [...dueByLane].filter(([lane, due]) => due > 0 && isOwner(lane));
     const labels = new Map(partners().map(({ key, label }) => [key, label]));
     const dueIn = async (lane: string, due: number): Promise<Iterable<Due>> => {
@@ -58,14 +65,52 @@ export function createDueBacklog({
         const label = labels.get(key);
         return label === undefined ? [] : [[label, due]];
       });
+    const { byPartner, moreThanDue } = withPaused(named, paused);
     metrics.backlog(
-      lanes.reduce((sum, [, due]) => sum + due, 0),
-      named,
+      lanes.reduce((total, [, due]) => total + due, moreThanDue),
+      [...byPartner],
     );
-    const byPartner = new Map<string, number>();
-    for (const [label, due] of named) byPartner.set(label, (byPartner.get(label) ?? 0) + due);
     const uncounted = new Set(lanes.flatMap(([lane, due]) => (labels.has(lane) || due <= splitMax ? [] : [lane])));
     const owned = partners().flatMap(({ lane }) => (isOwner(lane) && !uncounted.has(lane) ? [lane] : []));
     figures.counted(new Set(owned), byPartner);
+  };
+}
+
+/** Counts by label. Messages of a paused partner may wait outside the queues of its lane. */
+function withPaused(named: readonly Due[], paused: readonly { readonly label: string; readonly count: number }[]) {
+  const byPartner = new Map<string, number>();
+  for (const [label, due] of named) byPartner.set(label, (byPartner.get(label) ?? 0) + due);
+  let moreThanDue = 0;
+  for (const { label, count } of paused) {
+    moreThanDue += Math.max(0, count - (byPartner.get(label) ?? 0));
+    byPartner.set(label, count);
+  }
+  return { byPartner, moreThanDue };
+}
+
+function isPaused({ config }: Partner): boolean {
+  return config.state === "Paused" || config.held !== undefined;
+}
+
+/** Deliveries of paused partners that wait. A long count is repeated less often. */
+function createPausedCounts({ waitingFor }: DueBacklogDeps["deliveries"]) {
+  const known = new Map<string, { readonly count: number; readonly nextAtMs: number }>();
+  const countOf = async ({ lane, key }: Partner): Promise<number> => {
+    const last = known.get(key);
+    if (last !== undefined && performance.now() < last.nextAtMs) return last.count;
+    const count = await waitingFor(lane, key);
+    known.set(key, { count, nextAtMs: performance.now() + (count / subjectsPerSecond) * secondMs });
+    return count;
+  };
+  return async (paused: readonly Partner[]) => {
+    const keys = new Set(paused.map(({ key }) => key));
+    for (const key of [...known.keys()].filter((one) => !keys.has(one))) known.delete(key);
+    const counts: { readonly label: string; readonly lane: string; readonly key: string; readonly count: number }[] =
+      [];
+    for (const partner of paused) {
+      const { label, lane, key } = partner;
+      counts.push({ label, lane, key, count: await countOf(partner) });
+    }
+    return counts;
   };
 }

@@ -15,6 +15,8 @@ interface PendingEnd extends UnsentReason {
   readonly partner: NamedPartner;
   /** Only deliveries accepted at or before this time end. Unix milliseconds by JetStream's clock. */
   readonly acceptedUpToMs: number;
+  /** Only deliveries accepted after this time end. @default all */
+  readonly acceptedAfterMs?: number;
   /** True when the reason still applies; checked before each batch. */
   readonly isValid: () => boolean;
 }
@@ -110,15 +112,18 @@ function logBlocked({ log }: DeliveryContext, { partner, reason }: PendingEnd, w
   }
 }
 
-/** Ends one delivery. Resolves with the acceptance time of a delivery that stays, in Unix milliseconds. */
+/** Ends one delivery. Resolves with the acceptance time of one that is too young to end, in Unix milliseconds. */
 async function endOne(
   context: DeliveryContext,
   end: PendingEnd,
   message: StoredMessage,
-): Promise<number | "ended" | "refused"> {
+): Promise<number | "ended" | "kept" | "refused"> {
   const delivery = parseDeliveryRecord(message);
   if (delivery !== undefined && delivery.acceptedAtMs > end.acceptedUpToMs) {
     return delivery.acceptedAtMs;
+  }
+  if (delivery !== undefined && delivery.acceptedAtMs <= (end.acceptedAfterMs ?? Number.NEGATIVE_INFINITY)) {
+    return "kept";
   }
   const isStored =
     delivery === undefined

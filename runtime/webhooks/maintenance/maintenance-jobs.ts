@@ -108,8 +108,8 @@ function indexJob({ context, nats, layout }: MaintenanceDeps): () => Promise<voi
 }
 
 function heldJob({ context }: MaintenanceDeps): () => Promise<void> {
-  const { partners, now } = context;
-  return createHeldExpiry({ partners, now, ender: createPendingEnder(context) });
+  const { partners, disabled, holds, now } = context;
+  return createHeldExpiry({ partners, disabled, holds, now, ender: createPendingEnder(context) });
 }
 
 function partnersJob({ context, nats, layout, running, settings }: MaintenanceDeps): () => Promise<void> {

@@ -19,6 +19,10 @@ export interface DisabledPartners {
   mark(partner: Partner, nowMs: number, signal: AbortSignal): Promise<void>;
   /** Whether the partner, as specified now, is disabled. @throws Unanswered */
   isDisabled(partner: Partner): Promise<boolean>;
+  /** The mark of the partner as specified now; undefined when it is not disabled. @throws Unanswered */
+  find(partner: Partner): Promise<DisabledMark | undefined>;
+  /** Keys of the marks, including those that an edit has made invalid. @throws Unanswered */
+  keys(): Promise<readonly string[]>;
   /** Lists all marks, including those that an edit has made invalid. */
   list(): Promise<readonly DisabledMark[]>;
   /** Calls the listener after each mark that this pod stored. Returns a function that removes the listener. */
@@ -28,6 +32,11 @@ export interface DisabledPartners {
 /** @param bucket marks by partner key */
 export function createDisabledPartners(bucket: Bucket): DisabledPartners {
   const listeners = new Set<() => void>();
+  const find: DisabledPartners["find"] = async ({ config, key }) => {
+    const entry = await bucket.get(key);
+    const mark = entry === undefined ? undefined : parseMark(entry.value);
+    return mark?.specDigest === config.specDigest ? mark : undefined;
+  };
   return {
     mark: async ({ config, key }, nowMs, signal) => {
       const { uid, namespace, name, generation, specDigest } = config;
@@ -35,10 +44,9 @@ export function createDisabledPartners(bucket: Bucket): DisabledPartners {
       await untilAnswered(() => bucket.put(key, JSON.stringify(mark)), { signal });
       listeners.forEach((listener) => listener());
     },
-    isDisabled: async ({ config, key }) => {
-      const entry = await bucket.get(key);
-      return entry !== undefined && parseMark(entry.value).specDigest === config.specDigest;
-    },
+    isDisabled: async (partner) => (await find(partner)) !== undefined,
+    find,
+    keys: () => bucket.keys(),
     list: async () => (await bucket.list()).map(({ value }) => parseMark(value)),
     onMark: (listener) => {
       listeners.add(listener);

@@ -15,7 +15,8 @@
  * - `consent`: the validation of the endpoint failed; no delivery was sent.
  * - `internal`: this side could not build the request, for example because HTTP does not allow a header.
  * - `backlog_full`: the backlog of the partner has reached its limit; nothing was sent.
- * - `held_expired`: the partner was held until the delivery exceeded its maximum age; nothing was sent.
+ * - `held_expired`: the partner was held, disabled or paused by its circuit breaker until the delivery exceeded its
+ *   maximum age; nothing was sent.
  * - `partner_removed`: the partner is no longer configured; nothing was sent.
  * - `aborted`: this side aborted, for example because the pod stops; the partner may have received the request.
  */

@@ -134,7 +134,7 @@ function registerMetrics(registry: Registry) {
   });
   const due = new Gauge(named("backlog", "Deliveries that are due or in flight."));
   const dueOf = new Gauge({
-    ...named("partner_backlog", "Deliveries that are due or in flight."),
+    ...named("partner_backlog", "Deliveries that are due or in flight; of a paused or held partner, all that wait."),
     labelNames: ["partner"] as const,
   });
   const openBreakers = new Gauge({

@@ -238,6 +238,52 @@ describe.concurrent("a delivery to a partner that is held", () => {
   });
 });
 
+describe.concurrent("a delivery to a partner that gets nothing now", () => {
+  test("says why it waits, and ends at the age of its partner unless that is Paused", async (context) => {
+    const answers = { open: 500, gone: 410 } as const;
+    const partner = await partnerServer(context, ({ path }) => ({
+      status: path.includes("gone") ? answers.gone : answers.open,
+    }));
+    const retry = { scheduleSeconds: [2], maxAgeSeconds: 8, jitterPercent: 0 };
+    const circuitBreaker = { failures: 1, openMs: 60_000, maxOpenMs: 60_000 };
+    const subscriptions = [{ name: "payouts", types: ["payout.*"], tenants: ["acme"], producers: [] }];
+    const configFor = (name: string, overrides: PartnerOverrides = {}) =>
+      partnerConfig(name, new URL(name, partner.url).href, {
+        subscriptions,
+        retry,
+        circuitBreaker,
+        timeoutMs: 500,
+        ...overrides,
+      });
+    const config = configOf(configFor("gone"), configFor("open"), configFor("paused", { state: "Paused" }));
+    const engine = await caseOf(context, config);
+    await engine.ingest(eventBytes("e-1"));
+    const kindsOf = ({ deliveries }: EventHistory): string => deliveries.map(({ waiting }) => waiting?.kind).join();
+    await untilHistory(engine, "e-1", (history) => kindsOf(history) === ",circuit_open,paused");
+    await engine.ingest(eventBytes("e-2"));
+    const { deliveries } = await untilHistory(
+      engine,
+      "e-2",
+      (history) => kindsOf(history) === "disabled,circuit_open,paused",
+    );
+    const since = expect.stringMatching(/^\d{4}-/u);
+    expect(deliveries.map(({ state, waiting }) => ({ state, waiting }))).toEqual([
+      { state: "in_delivery", waiting: { kind: "disabled", reason: "status_410", since } },
+      { state: "in_delivery", waiting: { kind: "circuit_open", reason: "1 failures in a row", since } },
+      { state: "in_delivery", waiting: { kind: "paused", reason: null, since: null } },
+    ]);
+    const states = ({ deliveries: all }: EventHistory): string => all.map(({ state }) => state).join();
+    await untilHistory(engine, "e-2", (history) => states(history) === "dead,dead,in_delivery");
+    await untilHistory(engine, "e-1", (history) => states(history) === "rejected,dead,in_delivery");
+    const letters = await deadLettersOf(engine, "default/open");
+    expect(letters.items.map(({ reason }) => reason)).toEqual(["held_expired", "held_expired"]);
+    const backlogOf = async () =>
+      (await engine.engine.partnerDetails.read("default/paused", { tenants: ["*"] })).live.backlog;
+    await waitFor(async () => (await backlogOf()) === 2, { timeoutMs, what: "the backlog of the paused partner" });
+    expect(partner.received).toHaveLength(2);
+  });
+});
+
 /** Two pods of a NATS server of their own; `questions` counts those of the leader to the other one. */
 async function twoPods(context: Cleanup, configFor: (partnerUrl: string) => RuntimeConfig) {
   const own = await startNatsServer();

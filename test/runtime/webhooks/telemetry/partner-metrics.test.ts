@@ -166,6 +166,7 @@ describe("the backlog", () => {
   ) =>
     createDueBacklog({
       deliveries: {
+        waitingFor: async () => 0,
         size: async () => ({ messages, bytes: 0 }),
         dueByLane: async () => new Map(Object.entries(due)),
         dueByPartner,
@@ -211,6 +212,36 @@ describe("the backlog", () => {
     expect(lines.filter((line) => line.startsWith("partner_backlog"))).toEqual([]);
   });
 
+  test("of paused and held partners is everything that waits for them, in shared lanes too", async () => {
+    const registry = new Registry();
+    const remembered = createPartnerFigures();
+    const [first, second] = partners;
+    if (first === undefined || second === undefined) throw new Error("two partners");
+    const paused = { ...first, config: { ...first.config, state: "Paused" as const } };
+    const held = { ...second, lane: "shared", config: { ...second.config, held: "unresolved" as const } };
+    await createDueBacklog({
+      deliveries: {
+        waitingFor: async (_lane, key) => (key === first.key ? 876 : 897),
+        size: async () => ({ messages: 1_773, bytes: 0 }),
+        dueByLane: async () => new Map([["shared", 2]]),
+        dueByPartner,
+      },
+      partners: () => [paused, held],
+      isOwner: () => true,
+      direct: () => new Map(),
+      metrics: createPartnerMetrics(registry),
+      figures: remembered,
+    })();
+    expect([paused, held].map((each) => remembered.of(each).backlog)).toEqual([876, 897]);
+    expect(await figures(registry)).toEqual(
+      expect.arrayContaining([
+        "backlog 1773",
+        'partner_backlog{partner="default/one"} 876',
+        'partner_backlog{partner="default/two"} 897',
+      ]),
+    );
+  });
+
   test("is zero for an empty stream, without a request for consumers", async () => {
     const registry = new Registry();
     const metrics = createPartnerMetrics(registry);
@@ -218,7 +249,7 @@ describe("the backlog", () => {
     const dueByLane = () => Promise.reject(new Error("a look"));
     const size = async () => ({ messages: 0, bytes: 0 });
     await createDueBacklog({
-      deliveries: { size, dueByLane, dueByPartner },
+      deliveries: { size, dueByLane, dueByPartner, waitingFor: async () => 0 },
       partners: () => partners,
       direct: () => new Map(),
       isOwner: () => true,
