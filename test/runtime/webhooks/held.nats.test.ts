@@ -50,6 +50,7 @@ const waits = {
   generation: 0,
   next_attempt_at: null,
   handled: null,
+  waiting: null,
   attempts: [],
 } as const;
 
@@ -107,7 +108,8 @@ describe.concurrent("a delivery to a partner that is held", () => {
     const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, keyless)), { registry });
     await engine.ingest(eventBytes("e-1"));
     const { deliveries, routed_at: routedAt } = await untilHistory(engine, "e-1", inState("held"));
-    expect(deliveries).toEqual([{ partner: "default/one", ...waits, state: "held", reason: "unresolved" }]);
+    const waiting = { kind: "held", reason: "unresolved", since: null };
+    expect(deliveries).toEqual([{ partner: "default/one", ...waits, state: "held", reason: "unresolved", waiting }]);
     expect(routedAt).toBeNull();
     const query = { tenants: ["acme"], fromMs: 0, toMs: Number.POSITIVE_INFINITY, state: "held", limit: 10 } as const;
     const { items } = await engine.engine.history.events(query);

@@ -102,6 +102,8 @@ describe.concurrent("a breaker", () => {
     const partner = await partnerServer(context, () => ({ status: 500 }));
     const config = partnerConfig("one", partner.url, {
       circuitBreaker: { failures: 3, openMs: 60_000, maxOpenMs: 60_000 },
+      // With a rate, all deliveries are stored before their first attempt.
+      delivery: { maxInFlight: 64, rate: { perSecond: 1_000, burst: 1_000 } },
     });
     const engine = await caseOf(context, configOf(config));
     await Promise.all(idsOf(10).map((id) => engine.ingest(eventBytes(id))));
