@@ -12,6 +12,7 @@ import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
 import type { Semaphore } from "./semaphore.ts";
+import { TurnStarts } from "./turn-starts.ts";
 
 /** State that all workers of a pod share. */
 export interface SharedByWorkers {
@@ -60,6 +61,7 @@ export class LaneWorker {
   readonly #policy: LanePolicy;
   readonly #inFlight: InFlight<Work>;
   readonly #pulls = new Map<LaneQueue, Pull>();
+  readonly #starts = new TurnStarts();
   #isPulling = false;
   #waiting = 0;
   #reconciled: Promise<void> = Promise.resolve();
@@ -208,21 +210,20 @@ export class LaneWorker {
 
   async #run(work: Work): Promise<void> {
     const { budget } = this.#shared;
-    const { lane } = this.#policy;
-    budget.take(lane);
+    budget.take(this.#policy.lane);
     try {
+      await this.#starts.next();
       await this.#policy.handle(work);
     } finally {
-      budget.release(lane);
+      budget.release(this.#policy.lane);
     }
   }
 
   /** Messages that the budget of the pod allows this lane besides those in work. */
   #budgetCredit(): number {
-    const { budget } = this.#shared;
     const { lane } = this.#policy;
-    const available = budget.available(lane);
-    if (available === 0) budget.want(lane, () => this.topUp());
+    const available = this.#shared.budget.available(lane);
+    if (available === 0) this.#shared.budget.want(lane, () => this.topUp());
     return available;
   }
 
