@@ -210,8 +210,9 @@ export class OwnLane implements LanePolicy, LaneControl {
   async #attempt(work: Work): Promise<boolean> {
     try {
       const confirmed = this.worker.confirmed() ?? this.#renewal;
+      // JetStream counted this message among the places of the previous owner, beside its direct attempts.
       if (confirmed !== undefined) await confirmed;
-      if (this.worker.isPulling && (await this.worker.attempt(work, this.#partner, this))) {
+      else if (this.worker.isPulling && (await this.worker.attempt(work, this.#partner, this))) {
         return true;
       }
       this.worker.reconcile();
