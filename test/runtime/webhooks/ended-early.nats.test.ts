@@ -260,6 +260,8 @@ describe.concurrent("a delivery to a partner that gets nothing now", () => {
     await engine.ingest(eventBytes("e-1"));
     const kindsOf = ({ deliveries }: EventHistory): string => deliveries.map(({ waiting }) => waiting?.kind).join();
     await untilHistory(engine, "e-1", (history) => kindsOf(history) === ",circuit_open,paused");
+    const isMarked = async (): Promise<boolean> => (await engine.engine.disabledPartners.list()).length === 1;
+    await waitFor(isMarked, { timeoutMs, what: "the mark of the 410" });
     await engine.ingest(eventBytes("e-2"));
     const { deliveries } = await untilHistory(
       engine,
