@@ -38,6 +38,8 @@ export interface MaintenanceContext extends RouterDeps {
 export interface MaintenanceJob {
   readonly name: string;
   readonly periodMs: number;
+  /** True for a job that restores what heartbeats need. It runs without a current one, perhaps in two pods at once. */
+  readonly isRepair?: boolean;
   /** Called when this pod becomes the leader, and after a failure; returns a function that does one run. */
   readonly begin: () => () => Promise<void>;
 }
@@ -90,11 +92,15 @@ function orElse(run: () => Promise<void>, failed: () => void): () => Promise<voi
 }
 
 /** Runs a job while this pod is the leader. Logs when the job begins to fail, and when it succeeds again. */
-function createLeaderRun({ name, begin }: MaintenanceJob, ownership: LaneOwnership, log: Log): () => Promise<void> {
+function createLeaderRun(
+  { name, begin, isRepair = false }: MaintenanceJob,
+  ownership: LaneOwnership,
+  log: Log,
+): () => Promise<void> {
   let run: (() => Promise<void>) | undefined;
   let isFailing = false;
   return async () => {
-    run = ownership.isCurrent() && ownership.isOwner(leaderKey) ? (run ?? begin()) : undefined;
+    run = (isRepair || ownership.isCurrent()) && ownership.isOwner(leaderKey) ? (run ?? begin()) : undefined;
     try {
       await run?.();
       if (isFailing) {

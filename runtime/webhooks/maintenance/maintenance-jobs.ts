@@ -54,7 +54,7 @@ export function createMaintenanceJobs(deps: MaintenanceDeps): readonly Maintenan
       periodMs: trimMs,
       begin: () => () => trimEvents(context.events, settings.streams.events.maxBytes, context.log),
     },
-    { name: "topology", periodMs: topologyMs, begin: () => topologyJob(deps) },
+    { name: "topology", periodMs: topologyMs, isRepair: true, begin: () => topologyJob(deps) },
     { name: "replays", periodMs: replaysMs, begin: deps.replays },
     { name: "partners", periodMs: partnersMs, begin: () => partnersJob(deps) },
     { name: "held", periodMs: partnersMs, begin: () => heldJob(deps) },
