@@ -22,7 +22,9 @@ test("a partner that asks for a week is asked again within its schedule, in the 
   );
   onTestFinished(() => partner.close());
   const retry = { scheduleSeconds: [1, 600], maxAgeSeconds: 2, jitterPercent: 0 };
-  const it = await startEngine(server.url, configOf(partnerConfig("one", partner.url, { retry })), {
+  // The pause of the partner ends before the event does.
+  const circuitBreaker = { failures: 20, openMs: 500, maxOpenMs: 500 };
+  const it = await startEngine(server.url, configOf(partnerConfig("one", partner.url, { retry, circuitBreaker })), {
     settings: streamsOf("week"),
   });
   onTestFinished(it.stop);
