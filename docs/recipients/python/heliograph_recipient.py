@@ -21,6 +21,8 @@ SIGNATURES_MAX = 8
 _TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z", re.ASCII)
 _HMAC_V1 = re.compile(r"v1=[A-Za-z0-9+/]{43}=", re.ASCII)
 _STANDARD = re.compile(r"v1,[A-Za-z0-9+/]{43}=|v1a,[A-Za-z0-9+/]{86}==", re.ASCII)
+# A comma ends each line of a repeated header. Gunicorn and others put no space behind it.
+_ENTRY_END = re.compile(r",? |,(?=v[0-9]+[a-z]?,)")
 # The first one that is present is compared. Source: RFC 9530 §5.
 _DIGESTS = {"sha-512": hashlib.sha512, "sha-256": hashlib.sha256}
 _ORIGIN = re.compile(r"https?://[^/?]*", re.IGNORECASE)
@@ -99,9 +101,7 @@ def _verify_standard(headers, method, path, body, keys, now):
     if timestamp is None:
         raise _unsigned("timestamp_missing")
     _check_window(float(timestamp) if re.fullmatch(r"[0-9]{1,12}", timestamp) else None, now)
-    # A comma ends each line of a repeated header.
-    given = [one[:-1] if one.endswith(",") else one for one in signatures.split(" ")[:SIGNATURES_MAX]]
-    known = [one for one in given if _STANDARD.fullmatch(one)]
+    known = [one for one in _ENTRY_END.split(signatures)[:SIGNATURES_MAX] if _STANDARD.fullmatch(one)]
     if not known or "." in identity:
         raise _unsigned("signature_malformed")
     signed = f"{identity}.{timestamp}.".encode() + body

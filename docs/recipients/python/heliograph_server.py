@@ -1,13 +1,16 @@
 """The HTTP endpoint of a recipient: deliveries, GET /webhooks/status/ID and POST /webhooks/ack."""
 
+import hmac
 import json
+import logging
 import re
 import secrets as randomness
 import threading
 import time
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote
+from typing import NamedTuple
+from urllib.parse import parse_qs, quote, unquote
 
 from heliograph_recipient import Refused, path_of, read_acknowledgement, read_event, verify
 
@@ -22,6 +25,15 @@ TRAILERS_MAX = 64
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?\r\n")
 _STATUS = re.compile(r"/webhooks/status/([^/]+)\Z")
 _TRACE = re.compile(r"[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}", re.ASCII)
+_log = logging.getLogger("heliograph")
+
+
+class Response(NamedTuple):
+    """In the order in which Flask and FastAPI take the parts."""
+
+    body: bytes
+    status: int
+    headers: dict
 
 
 class Recipient:
@@ -39,6 +51,43 @@ class Recipient:
         self._keys, self._store, self._handle, self._version = keys, store, handle, version
         self._may_read_status = may_read_status or (lambda headers: False)
         self._scheme, self._now, self._report = scheme, now, report or (lambda outcome: None)
+
+    def respond(self, method, target, headers, read):
+        """The response to a request, for a server or a framework; it may wait for the store.
+
+        `target` is the request target as it was received, since the signature covers these bytes. `headers` is a
+        mapping that ignores case. `read()` returns the received bytes of the body, of which BODY_BYTES_MAX + 1 are enough.
+        """
+        trace = _TRACE.match(headers.get("traceparent", ""))
+        trace_id = trace[1] if trace else randomness.token_hex(16)
+        traced = {"X-Trace-Id": trace_id}
+        try:
+            content, more = self._routed(method, target, headers, read)
+            return _response(200, content, {**traced, **more})
+        except Refused as refusal:
+            _log.warning("%s trace_id=%s", refusal.reason, trace_id)
+            content = {"error": refusal.error, "error_description": refusal.description, "trace_id": trace_id}
+            retry = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+            return _response(refusal.status, content, {**traced, **retry})
+        except Exception:  # The sender repeats a delivery after a 500.
+            _log.exception("internal_error trace_id=%s", trace_id)
+            content = {"error": "internal_error", "error_description": "Failed", "trace_id": trace_id}
+            return _response(500, content, traced)
+
+    def _routed(self, method, target, headers, read):
+        if method == "OPTIONS" and "WebHook-Request-Origin" in headers:
+            # Every sender may ask for consent: its deliveries need a signature all the same.
+            return None, {"WebHook-Allowed-Origin": "*", "WebHook-Allowed-Rate": "*"}
+        if method == "GET":
+            return self.status(headers, _named_event(target)), {}
+        if method != "POST":
+            raise _not_found()
+        body = read()
+        if len(body) > BODY_BYTES_MAX:
+            raise too_large()
+        take = self.acknowledge if path_of(target).endswith("/webhooks/ack") else self.deliver
+        take(headers, method, target, body)
+        return None, {}
 
     def deliver(self, headers, method, path, body):
         """Verifies, looks, then checks again, acts and marks in one transaction, and only then returns."""
@@ -63,7 +112,7 @@ class Recipient:
 
     def status(self, headers, event_id):
         if not self._may_read_status(headers):
-            raise Refused(404, "not_found", "No endpoint has this path")
+            raise _not_found()
         record = self._store.find(event_id)
         if record is None:
             return {"seen": False}
@@ -76,6 +125,68 @@ class Recipient:
 
     def _verify(self, headers, method, path, body):
         verify(headers, method, path, body, self._keys(), self._now(), self._scheme)
+
+
+def _response(status, content, headers):
+    body = b"" if content is None else json.dumps(content).encode()
+    # Django adds no length, so that its server answers in chunks.
+    known = {**headers, "Content-Length": str(len(body))}
+    return Response(body, status, known if content is None else {**known, "Content-Type": "application/json"})
+
+
+def _not_found():
+    return Refused(404, "not_found", "No endpoint has this path")
+
+
+def too_large():
+    """What `read` raises if a framework refuses a body by its length."""
+    return Refused(413, "body_too_large", f"The body of a delivery has at most {BODY_BYTES_MAX} bytes")
+
+
+def _named_event(target):
+    """A segment of the path, or `?event_id=`: URLs drop the segments `.` and `..`."""
+    path, _, query = target.partition("?")
+    segment = _STATUS.search(path_of(path))
+    if segment:
+        if re.search(r"%(?![0-9A-Fa-f]{2})", segment[1]):
+            raise Refused(400, "invalid_event_id", "The event id is not valid percent-encoding")
+        return unquote(segment[1])
+    named = parse_qs(query).get("event_id") if path_of(path).endswith("/webhooks/status") else None
+    if not named:
+        raise _not_found()
+    return named[0]
+
+
+def bearer_callers(*tokens):
+    """For `may_read_status`: callers whose `Authorization` has one of the tokens. An empty token is none."""
+    known = [f"Bearer {token}".encode() for token in tokens if token]
+
+    def may_read_status(headers):
+        given = headers.get("Authorization", "").encode()
+        return any([hmac.compare_digest(given, one) for one in known])
+
+    return may_read_status
+
+
+def wsgi_target(environ):
+    """The request target of a WSGI request. WSGI has the decoded path only, and servers add what they received:
+    Gunicorn as RAW_URI, and Waitress, uWSGI and mod_wsgi as REQUEST_URI.
+    """
+    received = environ.get("RAW_URI") or environ.get("REQUEST_URI")
+    if received:
+        return received
+    path = quote((environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1"), "/:@!$&'()*+,;=~")
+    return _target(path, environ.get("QUERY_STRING"))
+
+
+def asgi_target(scope):
+    """The request target of an ASGI request."""
+    path = scope.get("raw_path") or quote(scope["path"], "/:@!$&'()*+,;=~").encode()
+    return _target(path.decode("latin-1"), scope["query_string"].decode("latin-1"))
+
+
+def _target(path, query):
+    return f"{path}?{query}" if query else path
 
 
 def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
@@ -92,44 +203,11 @@ def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
         server_version, sys_version = "heliograph-recipient", ""
 
         def do_POST(self):
-            self._answer(self._post)
-
-        def do_GET(self):
-            self._answer(self._get)
-
-        def do_OPTIONS(self):
-            self._answer(self._consent, {"WebHook-Allowed-Origin": "*", "WebHook-Allowed-Rate": "*"})
-
-        def _consent(self):
-            # Every sender may ask: its deliveries need a signature all the same.
-            if "WebHook-Request-Origin" not in self.headers:
-                raise Refused(404, "not_found", "No endpoint has this path")
-
-        def _post(self):
-            body, target = self._body(), self._target()
-            is_acknowledgement = path_of(target).endswith("/webhooks/ack")
-            take = recipient.acknowledge if is_acknowledgement else recipient.deliver
-            take(self.headers, self.command, target, body)
-
-        def _target(self):
             # `self.path` has one slash where a target begins with two, but the signature covers both.
-            return self.requestline.split()[1]
+            target = self.requestline.split()[1]
+            self._write(recipient.respond(self.command, target, self.headers, self._body))
 
-        def _get(self):
-            return recipient.status(self.headers, self._named_event())
-
-        def _named_event(self):
-            """A segment of the path, or `?event_id=`: URLs drop the segments `.` and `..`."""
-            path, _, query = self._target().partition("?")
-            segment = _STATUS.search(path_of(path))
-            if segment:
-                if re.search(r"%(?![0-9A-Fa-f]{2})", segment[1]):
-                    raise Refused(400, "invalid_event_id", "The event id is not valid percent-encoding")
-                return unquote(segment[1])
-            named = parse_qs(query).get("event_id") if path_of(path).endswith("/webhooks/status") else None
-            if not named:
-                raise Refused(404, "not_found", "No endpoint has this path")
-            return named[0]
+        do_GET = do_OPTIONS = do_POST
 
         def _body(self):
             encoding = self.headers.get("Transfer-Encoding")
@@ -165,7 +243,7 @@ def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
         def _check_length(self, length):
             if length > BODY_BYTES_MAX:
                 self.close_connection = True
-                raise Refused(413, "body_too_large", f"The body of a delivery has at most {BODY_BYTES_MAX} bytes")
+                raise too_large()
 
         def _sized_body(self):
             length = self.headers.get("Content-Length", "")
@@ -179,34 +257,14 @@ def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
             # The query of an endpoint may be its secret.
             self.log_message('"%s" %s', self.requestline.split("?", 1)[0], code)
 
-        def _answer(self, answer, headers=()):
-            trace = _TRACE.match(self.headers.get("traceparent", ""))
-            trace_id = trace[1] if trace else randomness.token_hex(16)
-            traced = {"X-Trace-Id": trace_id}
-            try:
-                self._write(200, answer(), {**traced, **dict(headers)})
-            except Refused as refusal:
-                self.log_message("%s", refusal.reason)
-                body = {"error": refusal.error, "error_description": refusal.description, "trace_id": trace_id}
-                retry = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
-                self._write(refusal.status, body, {**traced, **retry})
-            except Exception as error:  # The sender repeats a delivery after a 500.
-                self.log_message("%r", error)
-                body = {"error": "internal_error", "error_description": "Failed", "trace_id": trace_id}
-                self._write(500, body, traced)
-
-        def _write(self, status, body, headers):
-            text = b"" if body is None else json.dumps(body).encode()
-            self.send_response(status)
-            for name, value in headers.items():
+        def _write(self, response):
+            self.send_response(response.status)
+            for name, value in response.headers.items():
                 self.send_header(name, value)
-            if body is not None:
-                self.send_header("Content-Type", "application/json")
             if self.close_connection:
                 self.send_header("Connection", "close")
-            self.send_header("Content-Length", str(len(text)))
             self.end_headers()
-            self.wfile.write(text)
+            self.wfile.write(response.body)
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True

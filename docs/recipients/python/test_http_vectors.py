@@ -2,19 +2,32 @@
 
 import base64
 import json
+import logging
 import socket
 import threading
 import unittest
-from datetime import datetime
 
 from heliograph_public_keys import HAS_CRYPTOGRAPHY
 from heliograph_recipient import shared_key
 from heliograph_server import Recipient, serve
 from heliograph_stores import MemoryStore
-from test_vectors import FILE, keys_of
+from test_vectors import FILE, keys_of, seconds_of
 
 CONTENT = json.loads(FILE.read_text("utf-8"))
 DEADLINE_SECONDS = 30
+logging.getLogger("heliograph").addHandler(logging.NullHandler())
+logging.getLogger("heliograph").propagate = False
+
+
+def exchange(port, request):
+    """The response to bytes on a connection of their own: status, headers and the members of its JSON."""
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as connection:
+        connection.sendall(request.encode() if isinstance(request, str) else request)
+        response = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
+    head, _, content = response.partition("\r\n\r\n")
+    line, *lines = head.split("\r\n")
+    headers = {name.lower(): value for name, _, value in (one.partition(": ") for one in lines)}
+    return int(line.split()[1]), headers, json.loads(content) if content.startswith("{") else {}
 
 
 class HttpVectors(unittest.TestCase):
@@ -27,7 +40,7 @@ class HttpVectors(unittest.TestCase):
 
     def run_exchanges(self, vector):
         effects, keys = [], keys_of(vector)
-        now = datetime.fromisoformat(vector["now"].replace("Z", "+00:00")).timestamp()
+        now = seconds_of(vector)
         recipient = Recipient(
             lambda: keys,
             MemoryStore(),
@@ -43,7 +56,7 @@ class HttpVectors(unittest.TestCase):
         thread.start()
         try:
             for step in vector["exchanges"]:
-                status, headers, body = self.exchange(server.server_port, step["request"])
+                status, headers, body = exchange(server.server_port, step["request"])
                 self.assertEqual(status, step["status"])
                 self.assertEqual({**headers, **step.get("headers", {})}, headers)
                 self.assertEqual({**body, **step.get("body", {})}, body)
@@ -51,15 +64,6 @@ class HttpVectors(unittest.TestCase):
             server.shutdown()
             server.server_close()
         self.assertEqual(effects, vector["effects"])
-
-    def exchange(self, port, request):
-        with socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS) as connection:
-            connection.sendall(request.encode())
-            response = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
-        head, _, content = response.partition("\r\n\r\n")
-        line, *lines = head.split("\r\n")
-        headers = {name.lower(): value for name, _, value in (one.partition(": ") for one in lines)}
-        return int(line.split()[1]), headers, json.loads(content) if content.startswith("{") else {}
 
 
 class KeyVectors(unittest.TestCase):

@@ -5,12 +5,14 @@ import hashlib
 import hmac
 import http.client
 import json
+import logging
 import threading
 import time
 import unittest
 from contextlib import closing
 
-from heliograph_server import BODY_BYTES_MAX, Recipient, serve
+from heliograph_recipient import verify
+from heliograph_server import BODY_BYTES_MAX, Recipient, asgi_target, bearer_callers, serve, wsgi_target
 from heliograph_stores import MemoryStore
 
 KEY = b"k" * 32
@@ -18,6 +20,8 @@ DEADLINE_SECONDS = 30
 TIME = "2026-01-01T00:00:00.000Z"
 EVENT = {"event_id": "evt_1", "type": "payout.processed", "version": "1", "ts": TIME, "attempt": 1}
 PATH = "/webhooks/v1/payout"
+logging.getLogger("heliograph").addHandler(logging.NullHandler())
+logging.getLogger("heliograph").propagate = False
 
 
 def standard_headers(body):
@@ -103,6 +107,34 @@ class Endpoint(unittest.TestCase):
             except (http.client.RemoteDisconnected, ConnectionError):
                 if time.monotonic() > end:
                     raise
+
+
+class Frameworks(unittest.TestCase):
+    def test_the_target_of_wsgi_is_the_received_one(self):
+        decoded = {"SCRIPT_NAME": "/a b", "PATH_INFO": "/caf\u00c3\u00a9", "QUERY_STRING": "x=%20"}
+        self.assertEqual(wsgi_target({**decoded, "RAW_URI": "//a%20b"}), "//a%20b")
+        self.assertEqual(wsgi_target({**decoded, "REQUEST_URI": "//a%20b?"}), "//a%20b?")
+        self.assertEqual(wsgi_target(decoded), "/a%20b/caf%C3%A9?x=%20")
+        self.assertEqual(wsgi_target({"PATH_INFO": "/evt:1"}), "/evt:1")
+
+    def test_the_target_of_asgi_is_the_received_one(self):
+        self.assertEqual(asgi_target({"path": "/é", "raw_path": b"//%C3%a9", "query_string": b"a=b"}), "//%C3%a9?a=b")
+        self.assertEqual(asgi_target({"path": "/a b", "query_string": b""}), "/a%20b")
+
+    def test_a_caller_has_one_of_the_tokens(self):
+        may_read = bearer_callers("old", "new")
+        given = ["Bearer old", "Bearer new", "Bearer ol", "old", "Bearer é"]
+        self.assertEqual([may_read({"Authorization": one}) for one in given], [True, True, False, False, False])
+        self.assertFalse(may_read({}))
+        self.assertFalse(bearer_callers(None, "")({"Authorization": "Bearer "}))
+
+    def test_lines_that_a_server_joins_without_a_space_are_entries(self):
+        body = json.dumps(EVENT).encode()
+        headers = standard_headers(body)
+        own, other = headers["webhook-signature"], "v1," + base64.b64encode(b"x" * 32).decode()
+        for joined in (f"{own},{other}", f"{other},{own}", f"{other}, {own}", f"{other} {own}"):
+            joined = {**headers, "webhook-signature": joined}
+            self.assertEqual(verify(joined, "POST", PATH, body, {"one": KEY}, scheme="StandardWebhooks"), "one")
 
 
 if __name__ == "__main__":

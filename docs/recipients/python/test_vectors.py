@@ -27,11 +27,15 @@ def keys_of(vector):
     return keys
 
 
+def seconds_of(vector):
+    return datetime.fromisoformat(vector["now"].replace("Z", "+00:00")).timestamp()
+
+
 def result_of(vector):
     """The result of one vector, as its member `expected` says it."""
     body, path = base64.b64decode(vector["body"]), vector["path"]
     keys = keys_of(vector)
-    now = datetime.fromisoformat(vector["now"].replace("Z", "+00:00")).timestamp()
+    now = seconds_of(vector)
     headers, effects = vector["headers"], []
     store = MemoryStore()
     for event_id in vector.get("seen", []):
