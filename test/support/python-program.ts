@@ -9,6 +9,7 @@ import { run } from "../tools/run.ts";
 
 const installMsMax = 300_000;
 const lockWaitMs = 300_000;
+const errorCharactersMax = 500;
 
 /** The command, or why there is none. */
 type PythonProgram = { readonly command: string } | { readonly missing: string };
@@ -19,7 +20,7 @@ type PythonProgram = { readonly command: string } | { readonly missing: string }
  * command of a package without a program is the interpreter that has it.
  */
 export async function findPythonProgram(
-  name: "checkov" | "cryptography" | "prometheus-api-client" | "schemathesis" | "zizmor",
+  name: "checkov" | "cryptography" | "frameworks" | "prometheus-api-client" | "schemathesis" | "zizmor",
 ): Promise<PythonProgram> {
   const requirements = fileURLToPath(new URL(`../tools/${name}/requirements.txt`, import.meta.url));
   const digest = createHash("sha256").update(readFileSync(requirements)).digest("hex").slice(0, 12);
@@ -34,17 +35,41 @@ export async function findPythonProgram(
 
 /** A virtual environment knows its own path, so that it is made in place and removed when it is not whole. */
 async function install(name: string, folder: string, requirements: string): Promise<PythonProgram> {
-  const steps = [
-    ["python3", ["-m", "venv", folder]],
-    [join(folder, "bin", "pip"), ["install", "--quiet", "--disable-pip-version-check", "--requirement", requirements]],
-  ] as const;
-  for (const [program, args] of steps) {
-    const { code, stderr } = await run(program, args, { timeoutMs: installMsMax });
-    if (code === 0) continue;
+  process.stderr.write(`heliograph tools: installing ${name} from the Python package index\n`);
+  const problem = await makeEnvironment(folder, requirements);
+  if (problem !== undefined) {
     await rm(folder, { recursive: true, force: true });
-    return { missing: `${name} cannot be installed: ${program} ended with ${code}: ${stderr.trim().slice(-500)}` };
+    const missing = `${name} cannot be installed: ${problem}`;
+    process.stderr.write(`heliograph tools: ${missing}\n`);
+    return { missing };
   }
   const command = join(folder, "bin", name);
   if (!existsSync(command)) await symlink("python", command);
   return { command };
+}
+
+/** Why there is no environment with these packages; undefined when there is one. */
+async function makeEnvironment(folder: string, requirements: string): Promise<string | undefined> {
+  const packages = ["install", "--quiet", "--disable-pip-version-check", "--requirement", requirements];
+  const problem = await problemOf("python3", ["-m", "venv", folder]);
+  if (problem === undefined) return explained(await problemOf(join(folder, "bin", "pip"), packages));
+  // Debian has the pip of environments in a package of its own. The pip of the machine can take its place.
+  const [command, pip] = [join(folder, "bin", "python"), ["-m", "pip", "--python"]] as const;
+  if ((await problemOf("python3", ["-m", "pip", "--version"])) !== undefined) {
+    return `${problem}. Install Python 3 with its venv module (on Debian python3-venv), or with pip 22.3 or newer.`;
+  }
+  const bare = await problemOf("python3", ["-m", "venv", "--clear", "--without-pip", folder]);
+  return bare ?? explained(await problemOf("python3", [...pip, command, ...packages]));
+}
+
+function explained(problem: string | undefined): string | undefined {
+  const advice = "Let pip reach its index (PIP_INDEX_URL), with a Python that requirements.txt has hashes for.";
+  return problem === undefined ? undefined : `${problem}. ${advice}`;
+}
+
+async function problemOf(program: string, args: readonly string[]): Promise<string | undefined> {
+  const { code, stdout, stderr } = await run(program, args, { timeoutMs: installMsMax });
+  if (code === 0) return undefined;
+  const text = `${stdout.trim()} ${stderr.trim()}`.trim().slice(-errorCharactersMax);
+  return `${program} ${args.slice(0, 2).join(" ")} ended with ${code}: ${text}`;
 }
