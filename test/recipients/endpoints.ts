@@ -25,10 +25,27 @@ export interface EndpointKeys {
   readonly key: string | PublicKeySet;
 }
 
+/** Programs in `docs/recipients/python`, by the name of a framework. */
+const frameworkPrograms = { django: "django_app.py", fastapi: "fastapi_app.py", flask: "flask_app.py" } as const;
+type Framework = keyof typeof frameworkPrograms;
+
+/** The frameworks that there is an example for. */
+export const frameworks = Object.keys(frameworkPrograms) as readonly Framework[];
+
 /** Starts `docs/recipients/python/endpoint.py` with the database `NAME.db` in a folder. */
 export async function startPythonEndpoint(command: string, folder: string, keys: EndpointKeys): Promise<Endpoint> {
   const program = join(recipientsFolder("python"), "endpoint.py");
   return started(command, ["-B", program, "0", join(folder, `${keys.name}.db`)], folder, keys);
+}
+
+/** The same for the example of a framework, with a shared key and the scheme HmacV1. */
+export async function startFrameworkEndpoint(
+  command: string,
+  folder: string,
+  keys: EndpointKeys & { readonly name: Framework },
+): Promise<Endpoint> {
+  const program = join(recipientsFolder("python"), frameworkPrograms[keys.name]);
+  return started(command, ["-B", program], folder, keys, { PORT: "0", DATABASE: join(folder, `${keys.name}.db`) });
 }
 
 /** Builds `docs/recipients/go/endpoint` in a folder; answers the program's file. */
@@ -49,12 +66,13 @@ async function started(
   args: readonly string[],
   folder: string,
   { name, scheme, key }: EndpointKeys,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Endpoint> {
   const file = join(folder, typeof key === "string" ? `${name}.key` : `${name}.json`);
   await writeFile(file, typeof key === "string" ? key : JSON.stringify(key));
-  const env = { HELIOGRAPH_KEY_FILE: file, HELIOGRAPH_SCHEME: scheme };
+  const env = { HELIOGRAPH_KEY_FILE: file, HELIOGRAPH_SCHEME: scheme, ...more };
   const process = await startServerProcess({ name, command, args, env, ready: async () => true });
-  const urlOf = () => /listening on (?<url>\S+)/u.exec(process.log())?.groups?.["url"];
+  const urlOf = () => /(?:listening|[Rr]unning|Serving) on (?<url>http\S+)/u.exec(process.log())?.groups?.["url"];
   const url = await waitFor(urlOf, { timeoutMs: startMsMax, what: `the ${name} endpoint` });
   return { ...process, url };
 }

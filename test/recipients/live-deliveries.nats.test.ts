@@ -16,12 +16,14 @@ import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts
 import { waitFor } from "../support/wait.ts";
 import {
   buildGoEndpoint,
+  frameworks,
+  startFrameworkEndpoint,
   startGoEndpoint,
   startPythonEndpoint,
   type Endpoint,
   type EndpointKeys,
 } from "./endpoints.ts";
-import { python, pythonWithPublicKeys } from "./programs.ts";
+import { python, pythonWithFrameworks, pythonWithPublicKeys } from "./programs.ts";
 
 const timeoutMs = 30_000;
 const limitMs = 180_000;
@@ -50,12 +52,16 @@ interface Pair extends EndpointKeys {
 }
 
 function pairsOf(language: string): readonly Pair[] {
-  const shared = `${language}-`.padEnd(40, "k");
   return [
-    { name: language, scheme: "HmacV1", key: shared, signing: shared },
+    sharedPair(language),
     { name: `${language}-standard`, scheme: "StandardWebhooks", ...newKey() },
     { name: `${language}-message`, scheme: "HttpMessageSignatures", ...newKey() },
   ];
+}
+
+function sharedPair(name: string): Pair {
+  const shared = `${name}-`.padEnd(40, "k");
+  return { name, scheme: "HmacV1", key: shared, signing: shared };
 }
 
 /** A new private key in PEM, and the set of its public half. */
@@ -129,21 +135,36 @@ const rejected = { state: "rejected", attempts: [{ status: 422 }] };
 const payouts = Array.from({ length: eventsCount }, (_, index) => `payout-of-evt-${index}`).toSorted();
 
 test("live deliveries to the published endpoints have their effects once", { timeout: limitMs }, async (context) => {
-  const [command, withPublicKeys] = [await python(), await pythonWithPublicKeys()];
   const program = await buildGoEndpoint(folder.path);
   const inGo = pairsOf("go");
   for (const keys of inGo) endpoints.set(keys.name, await startGoEndpoint(program, folder.path, keys));
-  const inPython = pairsOf("python").filter(({ key }) => typeof key === "string" || "command" in withPublicKeys);
-  const interpreter = "command" in withPublicKeys ? withPublicKeys.command : command;
-  for (const keys of interpreter === undefined ? [] : inPython)
-    endpoints.set(keys.name, await startPythonEndpoint(interpreter ?? "", folder.path, keys));
-  const partners = [...inGo, ...inPython].filter(({ name }) => endpoints.has(name));
+  const { pairs: inPython, untested } = await startPython();
+  const partners = [...inGo, ...inPython];
   expect(await deliverTwice(partners)).toMatchObject(partners.map(() => rejected));
   for (const { name } of inGo) expect(bookedInGo(endpoints.get(name))).toEqual(payouts);
-  context.skip(interpreter === undefined, "Go alone was tested: there is no Python 3.9 on PATH");
   for (const { name } of inPython) expect(bookedInPython(name)).toEqual(payouts);
-  if ("missing" in withPublicKeys) context.skip(`Python was tested without public keys: ${withPublicKeys.missing}`);
+  context.skip(untested.length > 0, `the rest was tested: ${untested.join("; ")}`);
 });
+
+/** Starts the endpoints in Python that this machine can run, and tells why it cannot run the others. */
+async function startPython() {
+  const command = await python();
+  if (command === undefined) return { pairs: [], untested: ["there is no Python 3.9 on PATH"] };
+  const [withPublicKeys, withFrameworks] = [await pythonWithPublicKeys(), await pythonWithFrameworks()];
+  const pairs = pairsOf("python").filter(({ key }) => typeof key === "string" || "command" in withPublicKeys);
+  const interpreter = "command" in withPublicKeys ? withPublicKeys.command : command;
+  for (const keys of pairs) endpoints.set(keys.name, await startPythonEndpoint(interpreter, folder.path, keys));
+  const inFrameworks = "command" in withFrameworks ? await startFrameworks(withFrameworks.command) : [];
+  const untested = [withPublicKeys, withFrameworks].flatMap((one) => ("missing" in one ? [one.missing] : []));
+  return { pairs: [...pairs, ...inFrameworks], untested };
+}
+
+/** Starts the endpoint of each framework with a Python that has them. */
+async function startFrameworks(command: string): Promise<readonly Pair[]> {
+  const pairs = frameworks.map((name) => ({ ...sharedPair(name), name }));
+  for (const pair of pairs) endpoints.set(pair.name, await startFrameworkEndpoint(command, folder.path, pair));
+  return pairs;
+}
 
 /** Payouts that an endpoint in Go has logged. */
 function bookedInGo(endpoint: Endpoint | undefined): readonly string[] {

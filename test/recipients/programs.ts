@@ -23,3 +23,8 @@ export async function python(): Promise<string | undefined> {
 export async function pythonWithPublicKeys(): ReturnType<typeof findPythonProgram> {
   return findPythonProgram("cryptography");
 }
+
+/** The same with Flask, FastAPI, Django and their servers too. */
+export async function pythonWithFrameworks(): ReturnType<typeof findPythonProgram> {
+  return findPythonProgram("frameworks");
+}

@@ -7,11 +7,13 @@ import type { DeliveryReport } from "../../runtime/recipient/receive.ts";
 import type { VerificationKey } from "../../runtime/webhooks/signing/keys.ts";
 import { run } from "../tools/run.ts";
 import { httpVectors } from "./http-rows.ts";
-import { goEnvironment, python, pythonWithPublicKeys, recipientsFolder } from "./programs.ts";
+import { goEnvironment, python, pythonWithFrameworks, pythonWithPublicKeys, recipientsFolder } from "./programs.ts";
 import type { Vector } from "./vector-rows.ts";
 import { vectors, vectorsFile, vectorsText } from "./vectors.ts";
 
 const timeoutMs = 120_000;
+/** With the installation of what is tested. */
+const installMsMax = 600_000;
 const sharedKeyVectors = vectors.filter(({ public_keys }) => public_keys === undefined);
 const sharedKeyHttpVectors = httpVectors.filter(({ public_keys }) => public_keys === undefined);
 
@@ -57,11 +59,23 @@ describe("the published vectors", () => {
     if ("missing" in found) return context.skip(found.missing);
     expect(await pythonTests(found.command)).toEqual(passed(vectors.length, httpVectors.length));
   });
+
+  test("have their results in Flask, FastAPI and Django", { timeout: installMsMax }, async (context) => {
+    const found = await pythonWithFrameworks();
+    if ("missing" in found) return context.skip(found.missing);
+    const { code, stdout, stderr } = await pythonTests(found.command, [], ["test_frameworks"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/\nOK\n$/u) as unknown });
+    const count = vectors.filter(({ method }) => method === "POST").length;
+    for (const name of ["django_app", "fastapi_app", "flask_app"]) {
+      expect(stdout).toContain(`${httpVectors.length} HTTP vectors: ${name}\n`);
+      expect(stdout).toContain(`${count} vectors: ${name}\n`);
+    }
+  });
 });
 
 /** What the tests of the modules in Python print and end with. */
-async function pythonTests(command: string, flags: readonly string[] = []) {
-  const args = [...flags, "-B", "-m", "unittest"];
+async function pythonTests(command: string, flags: readonly string[] = [], modules: readonly string[] = []) {
+  const args = [...flags, "-B", "-m", "unittest", ...modules];
   const { code, stdout, stderr } = await run(command, args, { cwd: recipientsFolder("python"), timeoutMs });
   return { code, stdout, stderr };
 }
