@@ -142,10 +142,10 @@ describe(`${eventCount} events and a worker killed`, () => {
     async () => {
       const partners = await Promise.all(idsOf(5).map(() => partnerServer()));
       const some = idsOf(eventCount / 5);
+      // With a rate, deliveries are stored before their first attempt.
+      const delivery = { maxInFlight, rate: { perSecond: 10_000, burst: 10_000 } };
       const config = configOf(
-        ...partners.map(({ url }, index) =>
-          partnerConfig(`p${index}`, url, { delivery: { maxInFlight }, timeoutMs: 30_000 }),
-        ),
+        ...partners.map(({ url }, index) => partnerConfig(`p${index}`, url, { delivery, timeoutMs: 30_000 })),
       );
       const order = { url: server.url, prefix: "fan", config };
       const fault = { stage: "routed_one", count: Math.floor(eventCount / 2) } as const;

@@ -138,7 +138,9 @@ describe("a worker killed", () => {
 
   test("in the middle of routing leaves each partner every event, once", async () => {
     const partners = await Promise.all(idsOf(5).map(() => partnerServer()));
-    const config = configOf(...partners.map(({ url }, index) => partnerConfig(`p${index}`, url)));
+    // With a rate, deliveries are stored before their first attempt.
+    const delivery = { maxInFlight: 64, rate: { perSecond: 1_000, burst: 1_000 } };
+    const config = configOf(...partners.map(({ url }, index) => partnerConfig(`p${index}`, url, { delivery })));
     const order = { url: server.url, prefix: "fan", podId: "pod-1", config };
     const first = await startWorker(
       { ...order, fault: { stage: "routed_one", eventId: "e-7", count: 3 } },
