@@ -57,7 +57,7 @@ const machine: LineClock = {
 
 /**
  * Creates the limit for the warnings and errors of a program. The first line of a cause is written at once, then one
- * line an interval. Its field `repeated` counts the lines that it stands for. Lines of lower levels pass.
+ * line an interval. Its field `repeated` counts the lines that it replaces. Lines of lower levels pass.
  */
 export function limitRepeatedLines(clock: LineClock = machine): RepeatedLines {
   const causes = new Map<string, Cause>();
@@ -91,7 +91,7 @@ export function limitRepeatedLines(clock: LineClock = machine): RepeatedLines {
       logMethod(args, method, level) {
         if (level < warnLevel) return method.apply(this, args);
         const [fields, text] = partsOf(args);
-        // Each line of the audit log stands for one caller; it has its own bound.
+        // Each line of the audit log is about one caller and has a separate bound.
         if (isAudit(fields)) return method.apply(this, args);
         const key = keyFor(text, fields);
         const repeat = repeatOf(this, method, fields, text);

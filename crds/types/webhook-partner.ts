@@ -52,7 +52,7 @@ export interface WebhookPartnerEndpoint {
   readonly clientCertificateRef?: WebhookPartnerEndpointClientCertificateRef;
   /**
    * OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery.
-   * One that the endpoint answers 401 to is fetched anew, once in an attempt. The client's credentials go into the
+   * One that the endpoint rejects with 401 is fetched anew, once in an attempt. The client's credentials go into the
    * header, and into the form for a server that refuses them there.
    */
   readonly oauth2?: WebhookPartnerEndpointOauth2;
@@ -104,7 +104,7 @@ export interface WebhookPartnerEndpointClientCertificateRef {
 
 /**
  * OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery. One
- * that the endpoint answers 401 to is fetched anew, once in an attempt. The client's credentials go into the header,
+ * that the endpoint rejects with 401 is fetched anew, once in an attempt. The client's credentials go into the header,
  * and into the form for a server that refuses them there.
  */
 export interface WebhookPartnerEndpointOauth2 {
