@@ -1,21 +1,27 @@
 /**
  * A limited number of places that keys share. A key may hold at most as many places as are free, but always one. So one
  * busy key gets half of the places, and each of n busy keys gets `size / (n + 1)`. As many stay free: the next key gets
- * half of them at once, and its share as the others release theirs. Source: dynamic thresholds with factor 1, Choudhury
- * and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches" (1998).
+ * half of them at once, and its share as the others release theirs. With a reserve of r, a key may hold 1/r of the free
+ * places, so that more stay free. Source: dynamic thresholds, Choudhury and Hahne, "Dynamic Queue Length Thresholds for
+ * Shared-Memory Packet Switches" (1998).
  */
 export class FairPlaces {
   readonly #held = new Map<string, number>();
   /** Callbacks of keys that want more than their share, the longest waiting first. */
   readonly #wanting = new Map<string, () => void>();
   readonly #keyMax: number;
+  readonly #reserve: number;
   #size: number;
   #taken = 0;
 
-  /** @param keyMax places of one key at most. @default no limit but its share */
-  constructor(size: number, keyMax = Number.POSITIVE_INFINITY) {
+  /**
+   * @param keyMax places of one key at most. @default no limit but its share
+   * @param reserve free places for each place of a key
+   */
+  constructor(size: number, keyMax = Number.POSITIVE_INFINITY, reserve = 1) {
     this.#size = size;
     this.#keyMax = keyMax;
+    this.#reserve = reserve;
   }
 
   /** Places that the key may {@link take} now: at least one for a key without any, even above the size. */
@@ -23,8 +29,9 @@ export class FairPlaces {
     const held = this.#held.get(key) ?? 0;
     const least = held === 0 && this.#size > 0 ? 1 : 0;
     const free = this.#size - this.#taken;
-    // Each place that the key takes is one more that it holds and one less that is free. All keys may ask at once.
-    const share = Math.min(Math.ceil((free - held) / 2), Math.ceil(free / Math.max(1, this.#held.size)));
+    // Each place that the key takes is one more that it holds and one less that is free. All keys may request at once.
+    const ofKey = Math.ceil((free - this.#reserve * held) / (this.#reserve + 1));
+    const share = Math.min(ofKey, Math.ceil(free / Math.max(1, this.#held.size)));
     return Math.max(least, Math.min(share, this.#keyMax - held));
   }
 

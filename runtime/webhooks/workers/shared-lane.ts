@@ -19,6 +19,8 @@ interface SharedLaneDeps {
 /** Messages of a shared lane in flight at once, over all its partners. */
 const ackPendingMax: Readonly<Record<LaneQueue, number>> = { first: 256, retry: 64 };
 const creditMax = 64;
+/** One busy partner gets a quarter of the messages in flight. Six of them leave 46 of 256 for others. */
+const reserve = 3;
 /** How long a message is deferred whose partner is unknown here, or may not be sent to. */
 const deferMs = 30_000;
 const deferMsMin = 1_000;
@@ -39,8 +41,8 @@ class SharedLane implements LanePolicy {
   readonly #sessions = new Map<string, PartnerSession>();
   /** Busy partners share the messages in flight of each queue, so that slow ones leave places for the others. */
   readonly #places: Readonly<Record<LaneQueue, FairPlaces>> = {
-    first: new FairPlaces(ackPendingMax.first),
-    retry: new FairPlaces(ackPendingMax.retry),
+    first: new FairPlaces(ackPendingMax.first, undefined, reserve),
+    retry: new FairPlaces(ackPendingMax.retry, undefined, reserve),
   };
 
   constructor(deps: SharedLaneDeps, shared: SharedByWorkers) {

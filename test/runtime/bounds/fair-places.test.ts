@@ -22,6 +22,12 @@ describe("places", () => {
     expect(takeAll(places, "a")).toBe(20);
   });
 
+  test("are left free by busy keys that come one after another, with a reserve", () => {
+    const places = new FairPlaces(256, undefined, 3);
+    const keys = Array.from({ length: 7 }, (_, place) => `busy-${place}`);
+    expect(keys.map((key) => takeAll(places, key))).toEqual([64, 48, 36, 27, 21, 15, 12]);
+  });
+
   test("become equal for keys that always want more, and as many stay free for the next key", () => {
     const places = new FairPlaces(4_096);
     const keys = Array.from({ length: 8 }, (_, place) => `busy-${place}`);

@@ -47,7 +47,8 @@ describe.concurrent("a partner with a rate", () => {
     });
     expect(tooMany).toEqual([]);
     const tookMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
-    expect(tookMs).toBeGreaterThan(((100 - 10) / 40) * 1_000 - 50);
+    // The first requests open connections, so they may arrive later after their start than the last ones.
+    expect(tookMs).toBeGreaterThan(((100 - 10) / 40) * 1_000 - 150);
     expect(tookMs).toBeLessThan(6_000 + stallMsMax);
   });
 
