@@ -114,7 +114,9 @@ function expectedStatus(
   const reason = accepted.status && lastGood !== undefined ? "UsingLastGood" : fault;
   const ready = ["Ready", fault === undefined, reason ?? goodReason(spec), generation] as const;
   const stalled = reason === undefined ? [] : [["Stalled", true, reason, generation] as const];
-  const texts = [...conditions, ready, ...stalled].map(
+  const isAmbiguous = result.ambiguousKeys.length > 0;
+  const warning = isAmbiguous ? [["SigningKeysUnambiguous", false, "UnprefixedKey", generation] as const] : [];
+  const texts = [...conditions, ready, ...stalled, ...warning].map(
     ([type, status, why, of]) => `${type}=${status ? "True" : "False"}/${why}@${of}`,
   );
   return [generation, ...texts].join(" ");
