@@ -1,5 +1,6 @@
 import { stringify } from "yaml";
 import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
+import type { PartnerConfig } from "../../../crds/config.ts";
 import { version } from "../../version.ts";
 import type { ExitName } from "../exit-codes.ts";
 import { problemReport } from "./problem-report.ts";
@@ -26,8 +27,20 @@ export async function printCompiled({ place, output }: CompileArguments): Promis
 /** Equal resources give equal bytes: members are sorted, and no time is in it. */
 export function compiledText({ config, hash }: Configuration, output: CompileArguments["output"]): string {
   const material = Object.fromEntries(Object.entries(config.material).map(([id, base64]) => [id, hidden(base64)]));
-  const shown: unknown = JSON.parse(canonicalJson({ hash, config: { ...config, material } }));
+  const partners = config.partners.map(withoutQueries);
+  const shown: unknown = JSON.parse(canonicalJson({ hash, config: { ...config, material, partners } }));
   return output === "json" ? `${JSON.stringify(shown, undefined, 2)}\n` : stringify(shown, { lineWidth: 0 });
+}
+
+/** The query of an endpoint's URL may be a credential. Digests tell its versions apart. */
+function withoutQueries(partner: PartnerConfig): PartnerConfig {
+  const { url, ackUrl, ...endpoint } = partner.endpoint;
+  const ack = ackUrl === undefined ? {} : { ackUrl: withoutQuery(ackUrl) };
+  return { ...partner, endpoint: { ...endpoint, url: withoutQuery(url), ...ack } };
+}
+
+function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/su, "?***");
 }
 
 /** The ids of secrets, which the partners and stores name, tell their versions apart. */

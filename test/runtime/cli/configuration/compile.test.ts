@@ -35,6 +35,22 @@ test("compile prints equal bytes for equal resources in other files", async () =
   expect(other?.stdout).toBe(one?.stdout);
 });
 
+test("compile hides the query of an endpoint's URL", async () => {
+  const folder = await temporaryFolder("compile");
+  onTestFinished(() => folder.remove());
+  const text = await readFile("docs/examples/webhook-partner.yaml", "utf8");
+  const place = join(folder.path, "partners.yaml");
+  const url = /url: (?<url>http:\S+19101)/u;
+  const edited = text
+    .replace(url, "url: $<url>/webhooks/v1/payout?code=hunter2")
+    .replace("  signing:\n", "  signing:\n    scheme: StandardWebhooks\n");
+  await writeFile(place, edited);
+  const { stdout, stderr } = await runProgram(["compile", place]);
+  expect(stderr).toBe("");
+  expect(stdout).toContain("?***");
+  expect(stdout).not.toContain("hunter2");
+});
+
 test("compile leaves an object with a problem out, says why and ends with 1", async () => {
   const { code, stdout, stderr } = await runProgram(["compile", "docs/examples/webhook-partner.yaml", "-o", "json"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
