@@ -200,11 +200,18 @@ export function addedValues(): Readonly<Record<string, unknown>> {
   return { image: imageValues, nats: { monitor: nodeValues().nats.monitor } };
 }
 
-/** The values of every installation as the release before this one takes them. */
-export function olderValues(namespace: string): Readonly<Record<string, unknown>> {
-  const { nats, ...values } = suiteValues(namespace) as { readonly nats: NodeValues["nats"] };
+/**
+ * The values of every installation as the release before this one takes them.
+ *
+ * @param issuer of the cluster's tokens, which that release does not read from the token of a pod
+ */
+export function olderValues(namespace: string, issuer: string): Readonly<Record<string, unknown>> {
+  const { nats, clusterIssuer, ...values } = suiteValues(namespace) as {
+    readonly nats: NodeValues["nats"];
+    readonly clusterIssuer: object;
+  };
   const { monitor: _added, ...older } = nats;
-  return { ...values, nats: older };
+  return { ...values, nats: older, clusterIssuer: { ...clusterIssuer, issuer } };
 }
 
 function nodeValues(): NodeValues {

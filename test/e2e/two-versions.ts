@@ -75,7 +75,9 @@ async function installOlder({ installation, user, release }: Setting, folder: Te
   await installation.cluster.loadImage(archive);
   const { namespace } = user;
   const [repository, tag] = olderTag.split(":");
-  const values = { ...olderValues(namespace), image: { repository, tag, pullPolicy: "Never" } };
+  const discovered = await installation.kubectl(["get", "--raw", "/.well-known/openid-configuration"]);
+  const { issuer } = JSON.parse(discovered) as { readonly issuer: string };
+  const values = { ...olderValues(namespace, issuer), image: { repository, tag, pullPolicy: "Never" } };
   const where = ["--namespace", namespace, "--wait", "--timeout=3m"];
   await installation.helm(["install", release, chart, ...where, ...setJson(values)]);
 }
