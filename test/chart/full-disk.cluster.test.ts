@@ -6,6 +6,8 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { nodeMissing } from "../cluster/describe-on-cluster.ts";
+import { pino } from "pino";
+import { startMonitor } from "../../runtime/nats/monitor/monitor.ts";
 import { freePort } from "../support/free-port.ts";
 import { type NatsServerHandle, startNatsServer } from "../support/nats-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
@@ -22,6 +24,8 @@ let disk: string;
 let server: NatsServerHandle;
 let monitorPort: number;
 let connection: NatsConnection;
+/** The monitor beside the server, whose probes the kubelet uses. */
+let monitor: Awaited<ReturnType<typeof startMonitor>>;
 
 beforeEach(async () => {
   folder = await temporaryFolder("full-disk");
@@ -34,9 +38,16 @@ beforeEach(async () => {
   // As the chart does; without a bound of its own the server never takes all of a disk.
   const config = `http_port: ${monitorPort}\njetstream { store_dir: ${JSON.stringify(storeDir)}, max_file_store: 1G }`;
   server = await startNatsServer({ storeDir, config });
+  const place = {
+    monitor: `http://127.0.0.1:${monitorPort}`,
+    tlsFolder: folder.path,
+    pidFile: join(folder.path, "pid"),
+  };
+  monitor = await startMonitor({ ...place, dataFolder: disk, port: 0, host: "127.0.0.1" }, pino({ level: "silent" }));
 });
 afterEach(async () => {
   await connection?.close();
+  await monitor?.stop();
   await server?.stop();
   execFileSync("umount", [disk]);
   await folder.remove();
@@ -72,14 +83,14 @@ interface Manifest {
 }
 
 const statusOf = async (path: string): Promise<number> =>
-  (await fetch(`http://127.0.0.1:${monitorPort}${path}`)).status;
+  (await fetch(`http://127.0.0.1:${monitor.port}${path}`)).status;
 
-/** Publishes until the server is unwell. Answers how many were acknowledged. */
-async function fill(js: JetStreamClient, subject: string, liveness: string): Promise<number> {
+/** Publishes until the server is unhealthy. Returns how many were acknowledged. */
+async function fill(js: JetStreamClient, subject: string): Promise<number> {
   let acknowledged = 0;
   for (let sent = 0; sent < messagesMax; sent += 1) {
     if (await isStored(js, subject, messageBytes)) acknowledged += 1;
-    else if ((await statusOf(liveness)) === 503) return acknowledged;
+    else if ((await statusOf("/healthz")) === 503) return acknowledged;
   }
   throw new Error("the disk took more than it holds");
 }
@@ -92,12 +103,14 @@ async function isStored(js: JetStreamClient, subject: string, bytes = 1): Promis
 }
 
 describe.skipIf(nodeMissing.length > 0)("a NATS whose disk is full", () => {
-  test("keeps what it acknowledged, is found unwell by the liveness probe alone, and works again after the restart that this brings", async () => {
+  test("keeps what it acknowledged, is not restarted while its disk is full, and works again after a restart once there is space", async () => {
     const [liveness, readiness] = [await probed("livenessProbe"), await probed("readinessProbe")];
     const before = await opened();
     await before.jsm.streams.add({ name: "FULL", subjects: ["full.>"] });
     await before.jsm.streams.add({ name: "OTHER", subjects: ["other.>"] });
-    const acknowledged = await fill(before.js, "full.a", liveness);
+    const acknowledged = await fill(before.js, "full.a");
+    // A start could not write either.
+    expect(await statusOf(liveness)).toBe(200);
     expect(await statusOf(readiness)).toBe(200);
 
     await rm(ballast());
