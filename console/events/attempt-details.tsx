@@ -93,7 +93,7 @@ function AnswerPart({ attempt, of }: AnswerPartProps): JSX.Element {
   if (response === null) {
     return (
       <>
-        <p>{error === null ? "There was no answer." : error.detail}</p>
+        <p>{error === null ? "No response." : error.detail}</p>
         {lines}
       </>
     );

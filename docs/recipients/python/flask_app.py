@@ -44,7 +44,7 @@ app = Flask(__name__)
 
 
 def read():
-    # A byte more than the limit, since Flask cuts a body in chunks at its own limit and tells nobody.
+    # A byte more than the limit, since Flask silently cuts a chunked body at its own limit.
     request.max_content_length = BODY_BYTES_MAX + 1
     try:
         # The bytes as they arrived: JSON that is parsed and written again has another signature.

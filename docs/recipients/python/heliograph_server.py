@@ -129,7 +129,7 @@ class Recipient:
 
 def _response(status, content, headers):
     body = b"" if content is None else json.dumps(content).encode()
-    # Django adds no length, so that its server answers in chunks.
+    # Django adds no length, so its server would send the response in chunks.
     known = {**headers, "Content-Length": str(len(body))}
     return Response(body, status, known if content is None else {**known, "Content-Type": "application/json"})
 
@@ -158,7 +158,7 @@ def _named_event(target):
 
 
 def bearer_callers(*tokens):
-    """For `may_read_status`: callers whose `Authorization` has one of the tokens. An empty token is none."""
+    """For `may_read_status`: callers whose `Authorization` has one of the tokens. Empty tokens are ignored."""
     known = [f"Bearer {token}".encode() for token in tokens if token]
 
     def may_read_status(headers):
