@@ -37,6 +37,7 @@ export function QueryResult({ entry, answer, headers }: QueryResultProps): JSX.E
       <Facts
         facts={[
           ["Points", `${formatNumber(pointCountOf(answer))} of ${formatNumber(answer.data.length)} series`],
+          ["Infinite points left out", meta.infinite_points?.toString()],
           ["Step", meta.step],
           ["From", formatTime(meta.from)],
           ["To", formatTime(meta.to)],

@@ -46,6 +46,7 @@ export interface QueryAnswer {
     readonly limit: number;
     readonly total_series: number;
     readonly has_more: boolean;
+    readonly infinite_points?: number;
     readonly partial: boolean;
     readonly regions: readonly RegionState[];
   };

@@ -14,6 +14,7 @@ import { findResponse, newResponseHeaders, storeResponse } from "./response/cach
 import { explainResponse, takeExplain } from "./response/explain.ts";
 import { instantResponse, pageOf, queryResponse } from "./response/query-response.ts";
 import { cacheHeader } from "./response/response-headers.ts";
+import { withoutInfinite } from "./response/finite-points.ts";
 import { createServerTiming, type ServerTiming } from "./response/server-timing.ts";
 import { findSnapshot, readTimeOf, takeSnapshot } from "./response/snapshot-page.ts";
 
@@ -125,7 +126,8 @@ async function read({ plan, caller, signal, context, admitted, explain, sources,
   };
   const showsRefusals = caller.scopes.includes(explainScope);
   const options = { ...context, deadlineMs, slices, finished, signal, showsRefusals, observe };
-  const data = takeSnapshot(await runPlan(plan, stores.stores, options), plan.query, context.nowMs, snapshots);
+  const result = withoutInfinite(await runPlan(plan, stores.stores, options));
+  const data = takeSnapshot(result, plan.query, context.nowMs, snapshots);
   sources.countPoints(stores.counts());
   return { ...data, stores };
 }

@@ -26,6 +26,7 @@ interface QueryBody {
     readonly total_series: number;
     readonly from: string;
     readonly to: string;
+    readonly infinite_points?: number;
     readonly regions: readonly { readonly region: string; readonly state: string }[];
   };
   readonly errors?: readonly { readonly metric: string; readonly detail: string }[];
@@ -51,7 +52,7 @@ export async function printQuery(args: QueryArguments, environment: Environment)
 }
 
 function printBody(body: QueryBody, output: "table" | "chart", environment: Environment): void {
-  const { data, meta, errors = [] } = body;
+  const { data, meta } = body;
   const window = { fromMs: Date.parse(meta.from), toMs: Date.parse(meta.to) };
   const width = process.stdout.columns || widthDefault;
   process.stdout.write(
@@ -59,10 +60,16 @@ function printBody(body: QueryBody, output: "table" | "chart", environment: Envi
       ? data.map((series) => chartOf(series, window, width)).join("\n")
       : createOutput("table", environment).table(columns, data),
   );
+  sayNotes(body);
+}
+
+/** What a table or a chart cannot show. */
+function sayNotes({ data, meta, errors = [] }: QueryBody): void {
   for (const { metric, detail } of errors) say(`${metric}: ${detail}`);
   if (data.length === 0 && errors.length === 0) say("no series has points in this time");
   const missing = meta.regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
   if (meta.partial) say(`partial: ${missing.length === 0 ? "some data is missing" : missing.join(", ")}`);
+  if (meta.infinite_points !== undefined) say(`${meta.infinite_points} infinite points are left out`);
   if (meta.has_more) say(`${data.length} of ${meta.total_series} series; narrow the query with --filter`);
 }
 

@@ -73,6 +73,13 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "added",
         surface: "metrics",
+        what:
+          "infinite_points: how many points of gauges are +Inf or -Inf, which JSON cannot represent; the Prometheus " +
+          "API returns them",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
         what: "reasons of a partial region: the metric and the part that a store lacks",
       },
       {

@@ -50,6 +50,10 @@ const sometimesOfPage = {
     count,
     "Exemplars that are not shown: their `trace_id` is not 16 or 32 hexadecimal digits",
   ),
+  infinite_points: described(
+    count,
+    "Points of all pages with the value +Inf or -Inf, which JSON cannot represent; they are left out",
+  ),
   deprecated: list(
     object({ metric: text(), deprecated_at: ref("Time"), sunset_at: ref("Time") }, { replaced_by: text() }),
   ),

@@ -34,7 +34,7 @@ export interface PartSeries {
   readonly layout: NativeLayout | undefined;
 }
 
-/** A finished series. A gap is NaN; every other value is finite. */
+/** A finished series. A gap is NaN; a value can be infinite. */
 export interface MergedSeries {
   readonly labels: Labels;
   /** Equal for equal labels only. */
@@ -84,7 +84,7 @@ export function* mergeMetric(
   const groups = groupRows(results, plan);
   for (const { labels, key, rows } of groups) {
     const finished = finish(rows);
-    const values = finite(finished.values);
+    const values = withOneNaN(finished.values);
     if (hasNumber(values)) yield { labels, key, ...finished, values };
   }
   return { groups: groups.length, missing: missing.all() };
@@ -241,10 +241,10 @@ function weightsOf(results: readonly PartSeries[]): Weights {
   return results.map(({ part }) => part.store.intervalSeconds / shortest);
 }
 
-/** Replaces every value that is not finite with one NaN, so that equal responses have equal bytes. */
-function finite(values: Float64Array): Float64Array {
+/** Replaces every NaN with the same one, because the bytes of NaN differ and equal responses have equal bytes. */
+function withOneNaN(values: Float64Array): Float64Array {
   for (let index = 0; index < values.length; index += 1) {
-    if (!Number.isFinite(values[index])) return values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
+    if (Number.isNaN(values[index])) return values.map((value) => (Number.isNaN(value) ? Number.NaN : value));
   }
   return values;
 }

@@ -29,6 +29,8 @@ export interface Result {
   readonly series: readonly ResultSeries[];
   /** Number of exemplars that are hidden, since they have no trace id. */
   readonly exemplarsHidden: number;
+  /** Number of infinite points that `series` lacks. @default 0 */
+  readonly infinitePoints?: number;
   /** Metrics whose stores cannot be merged. The other metrics have series. */
   readonly failures: readonly MetricFailure[];
   readonly regions: readonly RegionReport[];

@@ -105,6 +105,7 @@ function responseOf(
     partial: result.partial,
     regions: result.regions,
     ...(result.exemplarsHidden === 0 ? {} : { exemplars_hidden: result.exemplarsHidden }),
+    ...(result.infinitePoints === undefined ? {} : { infinite_points: result.infinitePoints }),
     ...(deprecated.length === 0 ? {} : { deprecated }),
   };
   const errors = errorsOf(result);

@@ -5,7 +5,7 @@ import { boundPattern } from "./bound-spellings.ts";
 import { recipeOf } from "./recipe-of.ts";
 import type { Covered } from "../promql.ts";
 import type { Recipe, ScalarRecipe, Statistic, StoreScope } from "./recipe.ts";
-import { covered, increaseStatistic, samplesOf } from "./statistics.ts";
+import { covered, eventShare, increaseStatistic, samplesOf } from "./statistics.ts";
 
 /** A recipe whose last statistic is the number of all events. */
 type EventsRecipe = Recipe & ScalarRecipe;
@@ -48,6 +48,7 @@ export function fractionRecipe(metric: MetricConfig, threshold: number): EventsR
     ...average,
     statistics: [upTo(source, threshold), ...average.statistics.slice(-1)],
     value: "observations up to the threshold / all observations; where nothing happened there is no point",
+    finish: eventShare,
   };
 }
 

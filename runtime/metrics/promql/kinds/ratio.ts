@@ -1,6 +1,6 @@
 import type { Aggregation, SourceConfig } from "../../../../crds/config.ts";
 import type { RecipeOrAdvice } from "./recipe.ts";
-import { increaseNeeds, increaseStatistic, quotient } from "./statistics.ts";
+import { eventShare, increaseNeeds, increaseStatistic } from "./statistics.ts";
 
 type RatioSource = Extract<SourceConfig, { readonly kind: "ratio" }>;
 
@@ -16,7 +16,7 @@ export function ratioRecipe(source: RatioSource, aggregation: Aggregation): Reci
       increaseStatistic(source.denominator, source.increase, { name: "denominator", merge: "sum" }),
     ],
     value: "numerator / denominator; where nothing happened there is no point",
-    finish: quotient,
+    finish: eventShare,
     dated: (scope) => scope.select(source.denominator),
     exemplified: (scope) => scope.select(source.denominator),
     needs: increaseNeeds(source.increase),

@@ -41,7 +41,7 @@ export interface ScalarRecipe {
   readonly statistics: readonly Statistic[];
   /** Describes {@link finish} by the names of the statistics. */
   readonly value: string;
-  /** Computes the value of a point from its merged statistics, in their order. A value that is not finite is a gap. */
+  /** Computes the value of a point from its merged statistics, in their order. It can be infinite; NaN is a gap. */
   readonly finish: (merged: readonly number[], windowSeconds: number) => number;
 }
 

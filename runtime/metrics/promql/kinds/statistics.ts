@@ -80,9 +80,18 @@ export function covered(
   };
 }
 
-/** Divides the first of two statistics by the second. It reads by index, because destructuring costs more. */
+/**
+ * Divides the first of two statistics by the second; NaN if the second is 0. It reads by index, because destructuring
+ * costs more.
+ */
 export function quotient(merged: readonly number[]): number {
-  return (merged[0] ?? Number.NaN) / (merged[1] ?? Number.NaN);
+  return merged[1] === 0 ? Number.NaN : (merged[0] ?? Number.NaN) / (merged[1] ?? Number.NaN);
+}
+
+/** Divides the first of two numbers of events by the second; NaN unless the share is finite. */
+export function eventShare(merged: readonly number[]): number {
+  const share = quotient(merged);
+  return Number.isFinite(share) ? share : Number.NaN;
 }
 
 /** `increase(m[w])`. */
