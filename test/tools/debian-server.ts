@@ -15,6 +15,7 @@ export const debianServers = {
   vmalert: { package: "victoria-metrics", program: "usr/bin/vmalert", variable: "HELIOGRAPH_VMALERT" },
   /** The browser of the console's tests; no server, but unpacked in the same way. */
   chromium: { package: "chromium", program: "usr/lib/chromium/chromium", variable: "HELIOGRAPH_CHROMIUM" },
+  nginx: { package: "nginx", program: "usr/sbin/nginx", variable: "HELIOGRAPH_NGINX" },
   "redis-server": { package: "redis-server", program: "usr/bin/redis-server", variable: "HELIOGRAPH_REDIS" },
 } as const;
 

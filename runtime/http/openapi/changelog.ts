@@ -88,6 +88,13 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         what: "warnings of a store in GET /v1/metrics/health: objectives that its series lack a bucket for",
       },
       {
+        kind: "changed",
+        surface: "metrics",
+        what:
+          "response headers take less than 4 KB: X-Query-Plan, RateLimit, Link and X-Query-Meta are shortened for " +
+          "many metrics, and explain has the points, stores and ranges of each metric",
+      },
+      {
         kind: "added",
         surface: "webhooks",
         what: "live breaker of a partner: rate_limited, while a Retry-After of the partner pauses its deliveries",

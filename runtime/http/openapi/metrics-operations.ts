@@ -62,8 +62,11 @@ export const quotas: Readonly<Record<string, OperationHeader>> = {
   "X-RateLimit-Limit": header("Burst of requests after a pause", { type: "integer", minimum: 0 }),
   "X-RateLimit-Remaining": header("Remaining requests", { type: "integer", minimum: 0 }),
   "X-RateLimit-Reset": header("Seconds until all requests are available again", { type: "integer", minimum: 0 }),
-  "RateLimit-Policy": header("Quotas of the caller (IETF draft)", text()),
-  RateLimit: header("Remaining quotas", text()),
+  "RateLimit-Policy": header(
+    "Quotas of the caller (IETF draft), of single metrics as many as fit",
+    text({ maxLength: 384 }),
+  ),
+  RateLimit: header("Remaining quotas", text({ maxLength: 384 })),
 };
 
 /** Source: seed "Operational Metrics API" §6. */
@@ -80,7 +83,10 @@ export const diagnostics: Readonly<Record<string, OperationHeader>> = {
     minimum: 0,
   }),
   "X-Query-Cost": header("Points that the stores computed", { type: "number", minimum: 0 }, false),
-  "X-Query-Plan": header("Class, points, and the plan of each metric", text()),
+  "X-Query-Plan": header(
+    "Class, points, and the plan of each metric; of many metrics their number, with the stores and reads",
+    text({ maxLength: 384 }),
+  ),
   "X-Query-Cache": header(
     "Where the data is from: `off`, `snapshot`, `answer;age=<seconds>` for a whole answer, `hit` or `miss` of " +
       "SLO views, `mixed` for a bulk whose queries differ, or `memory` with the points of all range queries that " +
@@ -107,7 +113,11 @@ const deprecation: Readonly<Record<string, OperationHeader>> = {
     false,
   ),
   Sunset: header("Time of its removal (RFC 8594)", text(), false),
-  Link: header("The next page, and the replacement of a deprecated metric", text(), false),
+  Link: header(
+    "The next page, and the replacements of deprecated metrics, as far as they fit into 4 KB of headers",
+    text(),
+    false,
+  ),
 };
 
 /** The two successful responses of a route whose data can be incomplete. */

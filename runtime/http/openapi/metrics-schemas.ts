@@ -113,6 +113,7 @@ export const metricsSchemas: SchemaSet = {
   Explanation: described(
     object({
       class: words(["A", "B", "C"]),
+      points: described(count, "Points of each series"),
       tenant: text(),
       environments: { anyOf: [{ const: "every" }, list(text())] },
       regions: list(text()),
@@ -122,6 +123,8 @@ export const metricsSchemas: SchemaSet = {
           metric: text(),
           aggregation: ref("Aggregation"),
           kind: text(),
+          stores: described(count, "Stores that hold the metric"),
+          ranges: described(count, "Range queries that one store gets for the metric"),
           partials: list(object({ name: text(), merge: words(["sum", "min", "max"]) })),
         }),
       ),

@@ -27,6 +27,7 @@ import { chooseCoding } from "../representation/content-coding.ts";
 import { chooseMediaType } from "../representation/media-type.ts";
 import { nextPageLink } from "../representation/next-page.ts";
 import { type Representations, createRepresentations } from "../representation/representations.ts";
+import { tableMeta } from "../representation/table-meta.ts";
 import type { ApiResponse, ApiRequest, Route } from "../server/route.ts";
 import { bulkBody, bulkJson } from "./bulk-body.ts";
 import { labelValues } from "./label-values.ts";
@@ -146,7 +147,7 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
       const csv = readWord(request.query, "csv", ["raw"]) ?? "neutral";
       const query = new Map([...request.query].filter(([own]) => own !== "csv"));
       const { status, headers, body, json: bytesOf, again } = await answer({ ...request, query });
-      const links = [headers["Link"], nextPageLink(request.query, body)].filter((link) => link !== undefined);
+      const links = [nextPageLink(request.query, body), headers["Link"]].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
       const allHeaders = {
         ...headers,
@@ -176,10 +177,8 @@ const contentTypes: Readonly<Record<(typeof seriesFormats)[number], string>> = {
 };
 
 /** The header that carries `meta` and errors of a table. */
-function tableHeaders(format: string, { meta, errors }: QueryBody): Readonly<Record<string, string>> {
-  return format === csvMediaType
-    ? { "X-Query-Meta": JSON.stringify(errors === undefined ? meta : { ...meta, errors }) }
-    : {};
+function tableHeaders(format: string, body: QueryBody): Readonly<Record<string, string>> {
+  return format === csvMediaType ? { "X-Query-Meta": tableMeta(body) } : {};
 }
 
 function written(

@@ -10,6 +10,7 @@ import { correlationHeader, correlationId } from "./correlation.ts";
 import { httpLimits } from "./limits.ts";
 import { formMediaType, formParameters, isForm, queryParameters } from "./query-string.ts";
 import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
+import { fitHeaders } from "../representation/fit-headers.ts";
 import { hasBytes } from "../representation/representations.ts";
 import { anonymous, type ApiResponse, type ApiRequest, type Route } from "./route.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
@@ -107,7 +108,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
         );
       const answer = await abortOnClose(reply, responseTimeoutMs, work);
       if (answer.refused !== undefined) request.refusedItems = answer.refused;
-      reply.code(answer.status).headers(answer.headers ?? {});
+      reply.code(answer.status).headers(fitHeaders(answer.headers ?? {}));
       if (isForAll(reply)) setOwnId(request, reply, ownId);
       keepRepeatable(repeatRequests, route, request, { answer, headers: reply.getHeaders() });
       return isKnown(request, reply) ? notModified(reply) : reply.send(answer.body);

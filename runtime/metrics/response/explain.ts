@@ -44,11 +44,12 @@ function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Expl
   const byStore = Map.groupBy(plan.parts, ({ store }) => store.key);
   return {
     class: query.quota.queryClass,
+    points: plan.grid.count,
     tenant: query.tenant,
     environments: query.environments === "every" ? "every" : [...query.environments].sort(),
     regions: query.regions,
     cost_estimate: costEstimate,
-    metrics: query.metrics.map(explainMetric),
+    metrics: query.metrics.map((metric) => explainMetric(metric, plan)),
     stores: [...byStore].map(([key, parts]) => ({
       ...explainStore(parts, plan, context),
       ...explainCapabilities(key, stores.stores),
@@ -57,11 +58,15 @@ function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Expl
   };
 }
 
-function explainMetric({ entry, aggregation, recipe }: QueriedMetric): object {
+function explainMetric(metric: QueriedMetric, { parts }: Plan): object {
+  const { entry, aggregation, recipe } = metric;
+  const own = parts.filter((part) => part.metric === metric);
   return {
     metric: entry.metric.id,
     aggregation,
     kind: entry.metric.source.kind,
+    stores: own.length,
+    ranges: own[0]?.ranges.length ?? 0,
     partials:
       "statistics" in recipe
         ? recipe.statistics.map(({ name, merge }) => ({ name, merge }))

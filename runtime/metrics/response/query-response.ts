@@ -181,14 +181,26 @@ export function recoveryHints(regions: readonly RegionReport[], query: Query): R
   };
 }
 
-/** `class=A, points=720, <metric>;agg=avg;stores=2;ranges=2`. Source: RFC 8941 §3.2, dictionaries. */
+/** Longest `X-Query-Plan`, in characters: default proxies take 4 KB of headers in all. */
+const planCharactersMax = 384;
+
+/**
+ * `class=A, points=720, <metric>;agg=avg;stores=2;ranges=2`. A longer plan is summarized as
+ * `class=A, points=720, metrics=28, stores=2, reads=112`; `explain` lists its metrics. Source: RFC 8941 §3.2,
+ * dictionaries.
+ */
 export function describePlan({ query, parts, grid }: Plan): string {
+  const head = `class=${query.quota.queryClass}, points=${grid.count}`;
   const members = query.metrics.map((metric) => {
     const own = parts.filter((part) => part.metric === metric);
     const { entry, aggregation } = metric;
     return `${entry.metric.id};agg=${aggregation};stores=${own.length};ranges=${own[0]?.ranges.length ?? 0}`;
   });
-  return [`class=${query.quota.queryClass}`, `points=${grid.count}`, ...members].join(", ");
+  const whole = [head, ...members].join(", ");
+  if (whole.length <= planCharactersMax) return whole;
+  const stores = new Set(parts.map(({ store }) => store.key)).size;
+  const reads = parts.reduce((sum, { ranges }) => sum + ranges.length, 0);
+  return `${head}, metrics=${members.length}, stores=${stores}, reads=${reads}`;
 }
 
 /** The bounds of the present points, in their order. */
