@@ -11,7 +11,7 @@ import type { ConfigState } from "./config/config-source.ts";
 import { FolderSource } from "./config/folder/folder-source.ts";
 import type { FolderState } from "./config/folder/folder-state.ts";
 import { KubernetesSource } from "./config/kubernetes/kubernetes-source.ts";
-import { type ConfigMapRecord, createStreamRecord } from "./config/kubernetes/stream-record.ts";
+import { type ConfigMapRecord, createStreamRecord, streamRecordName } from "./config/kubernetes/stream-record.ts";
 import { ShardCopies } from "./config/kubernetes/shard-copies.ts";
 import type { Settings } from "./config/settings/settings.ts";
 import { holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
@@ -45,6 +45,8 @@ interface KubernetesPlace {
   readonly namespace?: string;
   /** First part of the Secrets' names. */
   readonly prefix: string;
+  /** Name of the ConfigMap with the record of the streams. @default by the prefix */
+  readonly streamRecord?: string;
   readonly counts: ShardCounts;
   /** @default the pod's service account */
   readonly kubeconfig?: string;
@@ -105,7 +107,7 @@ async function prepareKubernetes(
   shutdown: Shutdown,
 ): Promise<Prepared<ConfigState>> {
   const { log } = options;
-  const { prefix, counts, kubeconfig, cacheFolder } = place;
+  const { prefix, counts, kubeconfig, cacheFolder, streamRecord: recordName = streamRecordName(prefix) } = place;
   const access = await startStep("kubernetes", "the API server cannot be used", () => {
     return openClusterAccess(kubeconfig === undefined ? {} : { path: kubeconfig }, { environment: process.env });
   });
@@ -120,7 +122,7 @@ async function prepareKubernetes(
   const common = { access, namespace, prefix, counts, log, userAgent, ...copies };
   return {
     ...(await prepareCommon(options, shutdown)),
-    streamRecord: openRecord(access, { namespace, prefix, userAgent }, shutdown),
+    streamRecord: openRecord(access, { namespace, name: recordName, userAgent }, shutdown),
     openConfig: ({ registry, onWaiting, stopping }) =>
       KubernetesSource.open({ ...common, registry, onWaiting }, stopping),
     logState: shardLog(log, streams),
@@ -129,20 +131,21 @@ async function prepareKubernetes(
 
 interface RecordPlace {
   readonly namespace: string;
-  readonly prefix: string;
+  /** Name of the ConfigMap. */
+  readonly name: string;
   readonly userAgent: string;
 }
 
 function openRecord(
   access: ClusterAccess,
-  { namespace, prefix, userAgent }: RecordPlace,
+  { namespace, name, userAgent }: RecordPlace,
   shutdown: Shutdown,
 ): ConfigMapRecord {
   // One request at the start and one write per installation are not worth a metric.
   const metrics = { requests: { inc: () => undefined } };
   const client = createKubeClient({ access, userAgent, metrics, retry: singleTry(recordTimeoutMs) });
   shutdown.add("record of the streams", () => client.close());
-  return createStreamRecord(client, namespace, prefix);
+  return createStreamRecord(client, namespace, name);
 }
 
 function openCopies(folder: string, prefix: string, writer = 0): Promise<ShardCopies> {

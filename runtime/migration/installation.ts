@@ -1,5 +1,6 @@
 import type { KubeClient } from "../../kube/client/client.ts";
 import { type KubeObject, podType, type ResourceType, serviceType } from "../../kube/client/resource.ts";
+import { streamRecordName } from "../config/kubernetes/stream-record.ts";
 
 /** NATS servers of one store. */
 export interface Servers {
@@ -17,6 +18,8 @@ export interface Servers {
 export interface MigratedInstallation {
   /** First part of the names of the objects. */
   readonly prefix: string;
+  /** Name of the ConfigMap with the record of the streams. */
+  readonly streamRecord: string;
   /** Pods of the runtime, ending ones included. */
   readonly runtimePods: readonly string[];
   /** The servers that the runtime's Service leads to. */
@@ -39,8 +42,13 @@ interface StatefulSet extends KubeObject {
   readonly status?: { readonly readyReplicas?: number };
 }
 
+interface Deployment extends KubeObject {
+  readonly spec: { readonly template: { readonly spec: PodSpec } };
+}
+
 interface PodSpec {
   readonly containers: readonly {
+    readonly args?: readonly string[];
     readonly env?: readonly { readonly name: string; readonly valueFrom?: { readonly secretKeyRef?: SecretKey } }[];
   }[];
   readonly volumes?: readonly { readonly name: string; readonly secret?: { readonly secretName: string } }[];
@@ -61,6 +69,7 @@ const statefulSets: ResourceType = { ...apps, kind: "StatefulSet", plural: "stat
 
 const componentLabel = "app.kubernetes.io/component";
 const runtimeSuffix = "-runtime";
+const recordFlag = "--stream-record=";
 const tlsVolume = "tls";
 const passwordVariable = "NATS_BACKUP_PASSWORD";
 
@@ -72,7 +81,7 @@ export async function readInstallation(
 ): Promise<MigratedInstallation> {
   const labelled = `app.kubernetes.io/part-of=heliograph,app.kubernetes.io/instance=${release}`;
   const runtime = { namespace, labelSelector: `${labelled},${componentLabel}=runtime` };
-  const [deployment] = (await client.list(deployments, runtime)).items;
+  const [deployment] = (await client.list<Deployment>(deployments, runtime)).items;
   if (deployment === undefined) {
     throw new NotMigratable(`there is no release ${release} in the namespace ${namespace}; see --namespace, --release`);
   }
@@ -87,10 +96,17 @@ export async function readInstallation(
   const target = sets.items.find((set) => !isSource(set));
   return {
     prefix,
+    streamRecord: recordOf(deployment) ?? streamRecordName(prefix),
     runtimePods: (await client.list(podType, runtime)).items.map(({ metadata }) => metadata.name ?? ""),
     source: serversOf(source),
     target: target && serversOf(target),
   };
+}
+
+/** The record that the pods were told to use. */
+function recordOf({ spec }: Deployment): string | undefined {
+  const args = spec.template.spec.containers.flatMap(({ args: given = [] }) => given);
+  return args.find((arg) => arg.startsWith(recordFlag))?.slice(recordFlag.length);
 }
 
 function serversOf({ metadata, spec, status }: StatefulSet): Servers {

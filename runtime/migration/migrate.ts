@@ -43,7 +43,7 @@ const backupUser = "backup";
 export async function migrate(migration: Migration): Promise<void> {
   const { namespace, release, client, say } = migration;
   const found = await untilQuiet(migration);
-  const { source, target, prefix } = found;
+  const { source, target, streamRecord } = found;
   say(`no pod of the runtime runs; ${source.name} keeps its streams and volumes as they are`);
   const streams = await withServers(migration, source, async (from) =>
     withServers(migration, target, async (to) => {
@@ -53,7 +53,7 @@ export async function migrate(migration: Migration): Promise<void> {
   );
   const late = (await readInstallation(client, namespace, release)).runtimePods;
   if (late.length > 0) throw new NotMigratable(`the pod ${late.join(", ")} started meanwhile; run the command again`);
-  await createStreamRecord(client, namespace, prefix).replace(streams, target.name);
+  await createStreamRecord(client, namespace, streamRecord).replace(streams, target.name);
   say(`${target.name} holds the streams of the installation now`);
   say(nextCommand(migration, found));
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import { run } from "../tools/run.ts";
+import { commandBlocks } from "../pages/command-blocks.ts";
 import { chartFolder } from "./values-schema.ts";
 
 const helmMsMax = 60_000;
@@ -11,6 +12,13 @@ let api: KubeApiHandle;
 
 beforeAll(async () => {
   api = await startKubeApi();
+  await kubectl(["create", "--filename=-"], {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "StorageClass",
+    metadata: { name: "grows" },
+    provisioner: "example.com/none",
+    allowVolumeExpansion: true,
+  });
 });
 
 afterAll(async () => {
@@ -38,20 +46,50 @@ async function helm(command: "install" | "upgrade" | "uninstall", namespace: str
   return stdout;
 }
 
+async function kubectl(args: readonly string[], stdin?: object): Promise<string> {
+  const { code, stdout, stderr } = await api.kubectl(args, stdin === undefined ? "" : JSON.stringify(stdin));
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
+
 /** As the StatefulSet's controller makes it, which does not run here. */
-async function volume(namespace: string, index: number): Promise<void> {
-  const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
-  const claim = {
+async function volume(namespace: string, index: number, storage = "10Gi"): Promise<void> {
+  const spec = { accessModes: ["ReadWriteOnce"], storageClassName: "grows", resources: { requests: { storage } } };
+  const metadata = { name: `data-heliograph-nats-${index}` };
+  const where = ["--namespace", namespace];
+  await kubectl([...where, "create", "--filename=-"], {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
-    metadata: { name: `data-heliograph-nats-${index}` },
+    metadata,
     spec,
-  };
-  const { code, stderr } = await api.kubectl(
-    ["--namespace", namespace, "create", "--filename=-"],
-    JSON.stringify(claim),
-  );
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+  await bound(namespace, metadata.name, storage);
+}
+
+/** As a controller of volumes reports it. */
+async function bound(namespace: string, claim: string, storage: string): Promise<void> {
+  const patch = JSON.stringify({ status: { phase: "Bound", capacity: { storage } } });
+  await kubectl(["--namespace", namespace, "patch", "pvc", claim, "--subresource=status", `--patch=${patch}`]);
+}
+
+const fileBound = async (namespace: string): Promise<string | undefined> => {
+  const conf = await kubectl(["--namespace", namespace, "get", "configmap/heliograph-nats", "--output=yaml"]);
+  return /max_file_store: (?<bytes>\d+)/u.exec(conf)?.groups?.["bytes"];
+};
+const fourFifths = (gibibytes: number): string => String((gibibytes * 1024 ** 3 * 4) / 5);
+
+const refusalOf = (namespace: string, set: string): Promise<string> =>
+  helm("upgrade", namespace, set).then(() => "not refused", String);
+
+const linesOf = (refusal: string): readonly string[] =>
+  refusal.split("\n").filter((line) => line.startsWith("  kubectl --namespace "));
+
+/** The commands of kubectl that a refusal prints: the verb and what follows it. */
+function stepsOf(refusal: string): readonly (readonly string[])[] {
+  return linesOf(refusal).map((line) => {
+    const words = [...line.matchAll(/(?:[^\s']|'[^']*')+/gu)].map(([word]) => word.replaceAll("'", ""));
+    return words.slice(3);
+  });
 }
 
 describe("the number of NATS servers", () => {
@@ -88,6 +126,125 @@ describe("the number of NATS servers", () => {
     await expect(helm("install", "kept", one)).rejects.toThrow("nats.replicas cannot change from 3 to 1");
     await helm("install", "kept", three);
     await helm("uninstall", "kept");
+  });
+});
+
+describe("the volume of NATS", () => {
+  const grown = "nats.persistence.storageClass=grows,nats.persistence.size=20Gi";
+
+  test("is not changed by an upgrade, which prints how to grow it; the bound on files follows what it grew to", async () => {
+    await helm("install", "volume", "nats.persistence.storageClass=grows");
+    await volume("volume", 0);
+    const refusal = await refusalOf("volume", grown);
+    const page = commandBlocks("docs/install.md").find(({ text }) => text.includes("--cascade=orphan"))?.text ?? "";
+    expect(
+      page
+        .replace(/ \\\n +/gu, " ")
+        .split("\n")
+        .slice(0, -2),
+    ).toEqual(linesOf(refusal).map((line) => line.trim().replace("--namespace volume", "--namespace heliograph")));
+    const steps = stepsOf(refusal);
+    expect(steps.map(([verb]) => verb)).toEqual(["patch", "wait", "delete"]);
+    expect(await fileBound("volume")).toBe(fourFifths(10));
+
+    const [patch = [], wait = [], remove = []] = steps.map(([, ...args]) => args);
+    const where = ["--namespace", "volume"];
+    await kubectl([...where, "patch", ...patch]);
+    expect(await refusalOf("volume", grown)).toContain("Nothing was applied");
+    await bound("volume", "data-heliograph-nats-0", "20Gi");
+    await kubectl([...where, "wait", ...wait]);
+    expect(stepsOf(await refusalOf("volume", grown)).map(([verb]) => verb)).toEqual(["delete"]);
+    // No controller runs here that would orphan pods.
+    await kubectl([...where, "delete", ...remove.map((arg) => arg.replace("orphan", "background"))]);
+    await helm("upgrade", "volume", grown);
+    expect(await fileBound("volume")).toBe(fourFifths(20));
+    const template = "{.spec.volumeClaimTemplates[0].spec.resources.requests.storage}";
+    expect(await kubectl([...where, "get", "statefulset/heliograph-nats", `--output=jsonpath=${template}`])).toBe(
+      "20Gi",
+    );
+    await helm("upgrade", "volume", `${grown},runtime.replicas=3`);
+    expect(await refusalOf("volume", "nats.persistence.storageClass=grows")).toContain("no volume shrinks");
+  });
+
+  test("has the bound on files that it can hold, whatever the values say", async () => {
+    await kubectl(["create", "namespace", "small"]);
+    await volume("small", 0, "5Gi");
+    const streams = "settings.streams.events.maxBytes=1048576,settings.streams.deliveries.maxBytes=1048576";
+    await expect(helm("install", "small", `${grown},${streams}`)).rejects.toThrow("grow them");
+    await helm("install", "small", `nats.persistence.storageClass=grows,nats.persistence.size=5Gi,${streams}`);
+    expect(await fileBound("small")).toBe(fourFifths(5));
+  });
+
+  test.each([
+    ["storageClass", "nats.persistence.storageClass=fast", 'storageClass cannot change from "" to "fast"'],
+    ["enabled", "nats.persistence.enabled=false", "persistence.enabled cannot change from true to false"],
+    ["annotations", "nats.persistence.annotations.team=a", "persistence.annotations cannot change"],
+    ["size", "nats.persistence.size=20Gi", "nats.persistence.size is 20Gi"],
+    ["nameOverride", "nameOverride=bird", "nameOverride=heliograph and fullnameOverride=heliograph"],
+    ["fullnameOverride", "fullnameOverride=bird", "nameOverride=heliograph and fullnameOverride=heliograph"],
+    [
+      "nameOverride where the names stay",
+      "nameOverride=bird,fullnameOverride=heliograph",
+      "its pods are labelled heliograph",
+    ],
+  ])("keeps an upgrade with another %s from applying anything", async (_value, set, sentence) => {
+    await helm("install", "immutable").catch(() => undefined);
+    await expect(helm("upgrade", "immutable", `${set},commonLabels.half=applied`)).rejects.toThrow(sentence);
+    const labelled = await kubectl(["--namespace", "immutable", "get", "all,cm", "--selector=half", "--output=name"]);
+    expect(labelled).toBe("");
+  });
+
+  test("may be another for servers that a migration fills, while the present ones keep theirs", async () => {
+    await helm("install", "moving");
+    const move = "nats.migration.replicas=1,nats.migration.store=b,nats.persistence.storageClass=fast";
+    await helm("upgrade", "moving", `${move},nats.persistence.size=5Gi`);
+    const claims =
+      "{range .items[*]}{.metadata.name} {.spec.volumeClaimTemplates[0].spec.storageClassName} " +
+      "{.spec.volumeClaimTemplates[0].spec.resources.requests.storage}{'\\n'}{end}";
+    const sets = await kubectl(["--namespace", "moving", "get", "statefulsets", `--output=jsonpath=${claims}`]);
+    expect(sets.trim().split("\n")).toEqual(["heliograph-nats  10Gi", "heliograph-nats-b fast 5Gi"]);
+  });
+});
+
+describe("the record of the streams", () => {
+  const where = ["--namespace", "recorded"];
+  const names = async (): Promise<string> =>
+    await kubectl([
+      ...where,
+      "get",
+      "configmaps",
+      "--selector=app.kubernetes.io/component=runtime",
+      "--output=jsonpath={.items[*].metadata.name}",
+    ]);
+
+  test("has a name that no value changes, and refuses other names and streams, also after an uninstall", async () => {
+    await helm("install", "recorded", "fullnameOverride=bird");
+    expect(await names()).toBe("bird-settings heliograph-streams");
+    const args = "{.spec.template.spec.containers[0].args}";
+    expect(await kubectl([...where, "get", "deployment/bird-runtime", `--output=jsonpath=${args}`])).toContain(
+      "--stream-record=heliograph-streams",
+    );
+    await kubectl([...where, "patch", "configmap/heliograph-streams", '--patch={"data":{"HG_EVENTS":"t"}}']);
+    await expect(helm("upgrade", "recorded", "fullnameOverride=bird,settings.streams.prefix=x")).rejects.toThrow(
+      "settings.streams.prefix cannot change to x: the accepted events are in HG_EVENTS",
+    );
+    await helm("uninstall", "recorded");
+    await expect(helm("install", "recorded")).rejects.toThrow("fullnameOverride=bird");
+    await helm("install", "recorded", "fullnameOverride=bird");
+  });
+
+  test("stays under the name that an older chart gave it", async () => {
+    const metadata = {
+      name: "bird-streams",
+      namespace: "older",
+      labels: { "app.kubernetes.io/managed-by": "Helm" },
+      annotations: { "meta.helm.sh/release-name": "heliograph", "meta.helm.sh/release-namespace": "older" },
+    };
+    await kubectl(["create", "namespace", "older"]);
+    await kubectl(["create", "--filename=-"], { apiVersion: "v1", kind: "ConfigMap", metadata });
+    await helm("install", "older", "fullnameOverride=bird");
+    const missing = await api.kubectl(["--namespace", "older", "get", "configmap/heliograph-streams"]);
+    expect(missing.stderr).toContain("not found");
   });
 });
 

@@ -41,6 +41,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "kubectl --namespace heliograph scale deployment/heliograph-runtime --replicas=0": { runBy: [e2e] },
     "helm upgrade heliograph charts/heliograph --namespace heliograph --reuse-values --wait": { runBy: [natsMoves] },
     "npx heliograph nats migrate --release heliograph --namespace heliograph": { runBy: [natsMoves] },
+    "kubectl --namespace heliograph patch pvc data-heliograph-nats-0": { runBy: ["test/chart/upgrade.kube.test.ts"] },
     "helm install other charts/heliograph --namespace heliograph --take-ownership": {
       runBy: ["test/chart/ownership.kube.test.ts"],
     },

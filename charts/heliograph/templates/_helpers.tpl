@@ -13,6 +13,31 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The name that an installation has without overrides. No value changes it. */}}
+{{- define "heliograph.ownName" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Name of the record of the streams. It stays when nameOverride or fullnameOverride changes, so that a NATS of another name is not taken
+for the one that is recorded. A record that an older chart made under another name stays in use.
+*/}}
+{{- define "heliograph.streamRecord" -}}
+{{- $name := printf "%s-streams" (include "heliograph.ownName" .) -}}
+{{- $earlier := printf "%s-streams" (include "heliograph.fullname" .) -}}
+{{- $object := lookup "v1" "ConfigMap" .Release.Namespace $earlier -}}
+{{- $isOwn := eq .Release.Name (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $object) -}}
+{{- if and (ne $name $earlier) $isOwn (not (lookup "v1" "ConfigMap" .Release.Namespace $name)) -}}
+{{- $earlier -}}
+{{- else -}}
+{{- $name -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Labels of every object. */}}
 {{- define "heliograph.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}

@@ -32,6 +32,7 @@ function configPlaceOf(given: Given): ConfigPlace {
   if (config !== "kubernetes") return { kind: "folder", path: config };
   const prefix = named(given, "config-prefix") ?? "";
   const namespace = named(given, "namespace");
+  const streamRecord = named(given, "stream-record");
   const kubeconfig = given.optional("kubeconfig");
   const cacheFolder = given.optional("config-cache");
   return {
@@ -39,6 +40,7 @@ function configPlaceOf(given: Given): ConfigPlace {
     prefix,
     counts: { config: given.whole("shards", 1, shardCountMax), keys: given.whole("key-shards", 1, shardCountMax) },
     ...(namespace === undefined ? {} : { namespace }),
+    ...(streamRecord === undefined ? {} : { streamRecord }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(cacheFolder === undefined ? {} : { cacheFolder }),
   };

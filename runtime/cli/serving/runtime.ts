@@ -29,6 +29,11 @@ export const runtimeFlags = [
     help: "Namespace of the Secrets; without it the pod's own, or that of the kubeconfig's context.",
   },
   { name: "config-prefix", value: "PREFIX", help: "First part of the Secrets' names.", standard: "heliograph" },
+  {
+    name: "stream-record",
+    value: "NAME",
+    help: "ConfigMap with the record of the streams; without it PREFIX-streams.",
+  },
   { name: "shards", value: "COUNT", help: "Secrets that hold resources; the same as the operator's.", standard: "32" },
   {
     name: "key-shards",

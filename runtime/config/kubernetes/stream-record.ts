@@ -27,13 +27,14 @@ const configMapType: ResourceType = { group: "", version: "v1", kind: "ConfigMap
 /** The chart reads it before it gives the runtime other servers. */
 const serversAnnotation = "heliograph.dev/nats-servers";
 
-/** Name of the ConfigMap. @param prefix first part of the names of the installation's Secrets */
+/** Default name of the ConfigMap. @param prefix first part of the names of the installation's Secrets */
 export function streamRecordName(prefix: string): string {
   return `${prefix}-streams`;
 }
 
-export function createStreamRecord(client: KubeClient, namespace: string, prefix: string): ConfigMapRecord {
-  const ref = { namespace, name: streamRecordName(prefix) };
+/** @param recordName name of the ConfigMap */
+export function createStreamRecord(client: KubeClient, namespace: string, recordName: string): ConfigMapRecord {
+  const ref = { namespace, name: recordName };
   const get = (): Promise<ConfigMap> => client.get<ConfigMap>(configMapType, ref);
   const put = (object: ConfigMap): Promise<ConfigMap> => client.replace(configMapType, object);
   return {

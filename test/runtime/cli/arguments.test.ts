@@ -85,7 +85,7 @@ describe("the command line", () => {
   test("of runtime takes every flag of a pod", async () => {
     const kubernetes =
       "--config kubernetes --namespace shop --config-prefix p --shards 4 --key-shards 2 --kubeconfig k " +
-      "--config-cache c";
+      "--config-cache c --stream-record r";
     const nats = "--nats tls://u:p@n:4222 --nats-ca ca --nats-cert cert --nats-key key";
     const line = `runtime ${kubernetes} ${nats} --pod-name pod-1 --unready-seconds 0 --settings s`;
     await expect(read(line)).resolves.toMatchObject({
@@ -96,6 +96,7 @@ describe("the command line", () => {
         counts: { config: 4, keys: 2 },
         kubeconfig: "k",
         cacheFolder: "c",
+        streamRecord: "r",
       },
       nats: {
         access: {

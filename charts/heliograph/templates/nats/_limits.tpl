@@ -20,14 +20,19 @@
 {{- if $limit -}}{{ include "heliograph.bytes" (list "nats.resources.limits.memory" $limit) }}{{- end -}}
 {{- end -}}
 
-{{/* Bound on JetStream's files in bytes. A file grows past the bound before its oldest block goes. */}}
+{{/*
+Bound on JetStream's files in bytes. A file grows past the bound before its oldest block goes. The bound follows the volumes that there
+are, and without a cluster the values.
+*/}}
 {{- define "heliograph.nats.fileStore" -}}
-{{- $size := .Values.nats.persistence.size -}}
-{{- $volume := include "heliograph.bytes" (list "nats.persistence.size" $size) | int64 -}}
+{{- $wanted := (include "heliograph.nats.volume" . | fromJson).size -}}
+{{- $bound := include "heliograph.nats.boundBytes" . -}}
+{{- $volume := $bound | default (include "heliograph.bytes" (list "nats.persistence.size" $wanted)) | int64 -}}
+{{- $size := ternary (printf "the volume has %s bytes" $bound) (printf "nats.persistence.size is %s" (toString $wanted)) (ne $bound "") -}}
 {{- with .Values.nats.maxFileStore -}}
 {{- $bytes := include "heliograph.bytes" (list "nats.maxFileStore" .) | int64 -}}
 {{- if gt (mul $bytes 11) (mul $volume 10) -}}
-{{- fail (printf "nats.maxFileStore is %s and nats.persistence.size is %s: the volume must hold JetStream's files and a tenth more. Leave nats.maxFileStore empty for four fifths of the volume, or ask for a larger volume." (toString .) $size) -}}
+{{- fail (printf "nats.maxFileStore is %s and %s: the volume must hold JetStream's files and a tenth more. Leave nats.maxFileStore empty for four fifths of the volume, or ask for a larger volume." (toString .) $size) -}}
 {{- end -}}
 {{- $bytes -}}
 {{- else -}}

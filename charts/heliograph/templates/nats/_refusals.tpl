@@ -20,7 +20,7 @@ Service shows which it has now.
 {{- end -}}
 {{- $wanted := include "heliograph.nats.component" . -}}
 {{- $present := dig "spec" "selector" "app.kubernetes.io/component" $wanted (lookup "v1" "Service" .Release.Namespace (printf "%s-nats" $fullname)) -}}
-{{- $record := lookup "v1" "ConfigMap" .Release.Namespace (printf "%s-streams" $fullname) -}}
+{{- $record := lookup "v1" "ConfigMap" .Release.Namespace (include "heliograph.streamRecord" .) -}}
 {{- $filled := dig "metadata" "annotations" "heliograph.dev/nats-servers" $present $record -}}
 {{- if and (ne $wanted $present) (ne (printf "%s-%s" $fullname $wanted) $filled) -}}
 {{- fail (printf "nats.store cannot change: the servers %s-%s do not hold the stored data. Set nats.store back, set nats.migration, and run `heliograph nats migrate` first (docs/install.md)." $fullname $wanted) -}}

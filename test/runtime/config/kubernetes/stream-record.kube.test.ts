@@ -27,7 +27,7 @@ beforeEach(() => {
   prefix = `record-${(count += 1)}`;
 });
 
-const record = () => createStreamRecord(client, "default", prefix);
+const record = () => createStreamRecord(client, "default", `${prefix}-streams`);
 
 async function makeRecord(): Promise<void> {
   const { code, stderr } = await api.kubectl(["create", "configmap", `${prefix}-streams`]);
