@@ -48,13 +48,23 @@ type LastingCondition = (typeof lastingConditions)[number];
 
 const messageBytesMax = 1024;
 
-/** Reasons of a `Ready` that can change without an edit. Any other reason for False needs an edit. */
+/**
+ * Reasons of a `Ready` that can end without an edit of the object: a Secret or its content, a grant of the policy or a
+ * pod can still arrive. Flux and Argo CD wait for these and give up on any other reason for False.
+ */
 const passingReasons: ReadonlySet<string> = new Set([
   "Pending",
   "PartiallyApplied",
   "NoReadyPods",
   "RuntimeError",
+  "NotPermitted",
+  "SecretNotFound",
   "SecretNotReadable",
+  "SecretKeyMissing",
+  "KeyTooShort",
+  "KeyUnusable",
+  "CredentialInvalid",
+  "CertificateInvalid",
 ]);
 
 /**
@@ -62,7 +72,7 @@ const passingReasons: ReadonlySet<string> = new Set([
  *
  * ```
  *   Accepted ─► ResolvedRefs ─► Programmed ─► Ready ─┬─ True: the data plane did not disable it
- *      False, Unknown: Ready has its status and reason ─┴─ and Reconciling, or Stalled when only an edit helps
+ *      False, Unknown: Ready has its status and reason ─┴─ and Reconciling, or Stalled when only an edit of it helps
  * ```
  */
 export function decideConditions(facts: Facts): readonly ConditionDraft[] {

@@ -73,7 +73,7 @@ const rows: readonly Row[] = [
       "Reconciling=True/Pending@4",
     ],
   },
-  ...(["Invalid", "NotPermitted", "Conflicted", "SharedSigningKey"] as const).map((reason) => ({
+  ...(["Invalid", "Conflicted", "SharedSigningKey"] as const).map((reason) => ({
     when: `it is ${reason}`,
     facts: { ...outOfForce, result: refused(reason) },
     say: [
@@ -84,6 +84,17 @@ const rows: readonly Row[] = [
       `Stalled=True/${reason}@4`,
     ],
   })),
+  {
+    when: "a grant for it can still arrive",
+    facts: { ...outOfForce, result: refused("NotPermitted") },
+    say: [
+      "Accepted=False/NotPermitted@4",
+      "ResolvedRefs=False/NotChecked@4",
+      "Programmed=False/NotInForce@4",
+      "Ready=False/NotPermitted@4",
+      "Reconciling=True/NotPermitted@4",
+    ],
+  },
   {
     when: "it is refused and the shards still hold it",
     facts: { ...outOfForce, result: refused("Invalid"), isPublished: false },
@@ -112,7 +123,7 @@ const rows: readonly Row[] = [
       `ResolvedRefs=False/${reason}@4`,
       "Programmed=False/NotInForce@4",
       `Ready=False/${reason}@4`,
-      `Stalled=True/${reason}@4`,
+      `Reconciling=True/${reason}@4`,
     ],
   })),
   {
@@ -138,7 +149,7 @@ const rows: readonly Row[] = [
       "ResolvedRefs=False/SecretNotFound@4",
       "Programmed=True/Programmed@3",
       "Ready=False/UsingLastGood@4",
-      "Stalled=True/UsingLastGood@4",
+      "Reconciling=True/UsingLastGood@4",
     ],
   },
   {
@@ -169,7 +180,7 @@ const rows: readonly Row[] = [
       "ResolvedRefs=False/SecretNotFound@4",
       "Programmed=Unknown/Pending@4",
       "Ready=False/UsingLastGood@4",
-      "Stalled=True/UsingLastGood@4",
+      "Reconciling=True/UsingLastGood@4",
     ],
   },
   {
@@ -180,7 +191,7 @@ const rows: readonly Row[] = [
       "ResolvedRefs=False/SecretNotFound@4",
       "Programmed=False/Held@4",
       "Ready=False/SecretNotFound@4",
-      "Stalled=True/SecretNotFound@4",
+      "Reconciling=True/SecretNotFound@4",
     ],
   },
   {
@@ -195,7 +206,7 @@ const rows: readonly Row[] = [
       "ResolvedRefs=False/SecretNotFound@4",
       "Programmed=False/PartiallyApplied@4",
       "Ready=False/SecretNotFound@4",
-      "Stalled=True/SecretNotFound@4",
+      "Reconciling=True/SecretNotFound@4",
     ],
   },
   {
@@ -206,7 +217,7 @@ const rows: readonly Row[] = [
       "ResolvedRefs=False/NotChecked@4",
       "Programmed=False/Held@3",
       "Ready=False/NotPermitted@4",
-      "Stalled=True/NotPermitted@4",
+      "Reconciling=True/NotPermitted@4",
     ],
   },
   {

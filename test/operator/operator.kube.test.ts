@@ -199,7 +199,7 @@ describe("a Secret", () => {
     await is("Ready", "UsingLastGood");
     await is("ResolvedRefs", "SecretNotFound");
     await is("Programmed", "Programmed");
-    await is("Stalled", "UsingLastGood");
+    await is("Reconciling", "UsingLastGood");
   });
 
   test("that cannot be read keeps a partner as it was, with a condition, and is read when it can be", async () => {

@@ -96,7 +96,7 @@ const rows: readonly Row[] = [
       ResolvedRefs: "NotChecked",
       Programmed: "NotInForce",
       Ready: "NotPermitted",
-      Stalled: "NotPermitted",
+      Reconciling: "NotPermitted",
     },
     come: async ({ ns, start }) => {
       const folder = await temporaryFolder("policy");
@@ -130,7 +130,12 @@ const rows: readonly Row[] = [
   {
     says: "its Secret is not there",
     kind: "WebhookPartner",
-    reaches: { ResolvedRefs: "SecretNotFound", Ready: "SecretNotFound", Programmed: "Held" },
+    reaches: {
+      ResolvedRefs: "SecretNotFound",
+      Ready: "SecretNotFound",
+      Programmed: "Held",
+      Reconciling: "SecretNotFound",
+    },
     come: async ({ ns, start }) => {
       await start();
       await cluster.put(ns, "WebhookPartner", "it");
@@ -143,7 +148,7 @@ const rows: readonly Row[] = [
       ResolvedRefs: "SecretNotFound",
       Ready: "UsingLastGood",
       Programmed: "Programmed",
-      Stalled: "UsingLastGood",
+      Reconciling: "UsingLastGood",
     },
     come: async ({ ns, start }) => {
       await start();
