@@ -1,5 +1,6 @@
 // Resources become the configuration of the runtime. Pure: no Kubernetes client, no NATS, no clock of its own.
-import { resolveConflicts } from "./uniqueness.ts";
+import { carry } from "./carried.ts";
+import { type KeyHolder, resolveConflicts } from "./uniqueness.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { RuntimeConfig } from "../config.ts";
 import type { InstallationPolicy } from "../policy.ts";
@@ -23,6 +24,12 @@ interface CompileInput {
   readonly held?: ReadonlyMap<Resource, ConfigPart>;
   /** The parts applied before, which may stand in for their objects, and the time. @default none */
   readonly before?: Before;
+  /**
+   * Applied parts of objects that cannot be read now, which are not among the resources. They keep their unique keys.
+   *
+   * @default none
+   */
+  readonly carried?: readonly ConfigPart[];
 }
 
 const nothingBefore: Before = { partOf: () => undefined, nowMs: 0, lastGoodMs: lastGoodMsDefault };
@@ -53,14 +60,16 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
   const evaluations = new EvaluationCache();
   let byAgeBefore: readonly Evaluation[] = [];
   let byNameBefore: readonly Evaluation[] = [];
-  return ({ resources, secrets, policy, held = new Map(), before = nothingBefore }) => {
+  return ({ resources, secrets, policy, held = new Map(), before = nothingBefore, carried = [] }) => {
     const evaluated = resources.map((resource) => evaluations.evaluate(resource, { secrets, policy, held, before }));
     byAgeBefore = sortedLike(byAgeBefore, evaluated, byAge);
     byNameBefore = sortedLike(byNameBefore, evaluated, byIdentity);
-    const conflicts = resolveConflicts(byAgeBefore.filter(({ part }) => part !== undefined));
+    const kept = carried.flatMap((part) => carry(part, { policy, ...before }) ?? []);
+    const conflicts = resolveConflicts<KeyHolder>([...kept, ...byAgeBefore.filter(({ part }) => part !== undefined)]);
     const outcomes = byNameBefore.map((one) => one.outcome(conflicts.get(one) ?? [], before));
+    const parts = outcomes.flatMap(({ part }) => part ?? []);
     return {
-      config: assemble(outcomes.flatMap(({ part }) => part ?? [])),
+      config: assemble(kept.length === 0 ? parts : [...parts, ...kept.map(({ part }) => part)].sort(byPartName)),
       results: outcomes.map(({ result }) => result),
       againMs: byNameBefore.reduce((soonest, { againMs }) => Math.min(soonest, againMs), Number.POSITIVE_INFINITY),
     };
@@ -99,12 +108,20 @@ function byIdentity(one: Evaluation, other: Evaluation): number {
   return byText(resource.kind, next.kind) || byName(resource, next) || byAge(one, other);
 }
 
-function byName({ metadata: one }: Resource, { metadata: other }: Resource): number {
+interface Named {
+  readonly metadata: Pick<Resource["metadata"], "namespace" | "name">;
+}
+
+function byName({ metadata: one }: Named, { metadata: other }: Named): number {
   return byText(one.namespace, other.namespace) || byText(one.name, other.name);
 }
 
 function byContent(one: Resource, other: Resource): number {
   return byText(canonicalJson(one), canonicalJson(other));
+}
+
+function byPartName({ kind, config }: ConfigPart, { kind: nextKind, config: next }: ConfigPart): number {
+  return byText(kind, nextKind) || byName({ metadata: config }, { metadata: next });
 }
 
 /** @param parts by kind, namespace and name */

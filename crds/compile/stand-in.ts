@@ -172,7 +172,7 @@ function withoutEndpointMaterial(config: PartnerConfig): PartnerConfig {
 }
 
 /** The permitted part of a version: its events are routed, and nothing is sent. */
-function withdrawnFrom({ config, material }: PartnerPart, policy: InstallationPolicy): PartnerPart {
+export function withdrawnFrom({ config, material }: PartnerPart, policy: InstallationPolicy): PartnerPart {
   const subscriptions = restrict(config.subscriptions, grantOf(policy, config.namespace));
   const kept = new Set(subscriptions.map(canonicalJson));
   const withdrawn = config.subscriptions.filter((subscription) => !kept.has(canonicalJson(subscription)));
@@ -194,6 +194,14 @@ function partOf(config: PartnerConfig, material: ConfigPart["material"]): Partne
     config,
     material: Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""])),
   };
+}
+
+/** A part whose last good version ends: a partner is held without its keys, a catalog has none. Other parts stay. */
+export function expired(part: ConfigPart, nowMs: number, lastGoodMs: number): ConfigPart | undefined {
+  if (part.kind === "QueryClassQuota") return part;
+  const { lastGoodSinceMs } = part.config;
+  if (lastGoodSinceMs === undefined || lastGoodSinceMs + lastGoodMs > nowMs) return part;
+  return part.kind === "WebhookPartner" ? withoutKeys(part.config) : undefined;
 }
 
 /** An object that the API server accepted under earlier rules. */

@@ -19,9 +19,12 @@ export interface ConflictProblem extends FieldProblem {
   readonly reason: UniqueKey["reason"];
 }
 
+/** Kind and name of an object. */
+type Identity = Pick<Resource, "kind"> & { readonly metadata: Pick<Resource["metadata"], "namespace" | "name"> };
+
 /** An object with its unique keys. */
-interface KeyHolder {
-  readonly resource: Resource;
+export interface KeyHolder {
+  readonly resource: Identity;
   readonly uniqueKeys: readonly UniqueKey[];
 }
 
@@ -50,7 +53,7 @@ export function isNamesake({ field }: ConflictProblem): boolean {
  * The unique keys of a part that is applied instead of the object's spec. Their fields have no index, since the spec
  * may have another order.
  */
-export function uniqueKeysOfPart(resource: Resource, part: ConfigPart): readonly UniqueKey[] {
+export function uniqueKeysOfPart(resource: Identity, part: ConfigPart): readonly UniqueKey[] {
   if (part.kind === "WebhookPartner" && part.config.held !== undefined) return [identityKey(resource)];
   const uniqueKeys = partKeys(part).map((uniqueKey) => ({
     ...uniqueKey,
@@ -76,7 +79,7 @@ function digestOf(base64: string): string {
 
 const identityField = "metadata.name";
 
-function identityKey({ kind, metadata: { namespace, name } }: Resource): UniqueKey {
+function identityKey({ kind, metadata: { namespace, name } }: Identity): UniqueKey {
   return { name: `object/${kind}/${namespace}/${name}`, field: identityField, reason: "Conflicted", what: "the name" };
 }
 
