@@ -90,6 +90,14 @@ const signingKeysUnambiguous = {
   },
 } as const satisfies ReasonTable;
 
+const namespaceWatched = {
+  NamespaceUnavailable: {
+    status: "False",
+    meaning:
+      "The operator cannot list the object's namespace: it sees no edit, and the last known version stays in force.",
+  },
+} as const satisfies ReasonTable;
+
 export type AcceptedReason = Exclude<keyof typeof accepted, "Pending">;
 export type ResolvedRefsReason = Exclude<keyof typeof resolvedRefs, "Pending">;
 export type ProgrammedReason = keyof typeof programmed;
@@ -107,4 +115,5 @@ export const reasons = {
   Ready: ready,
   EndpointVerified: endpointVerified,
   SigningKeysUnambiguous: signingKeysUnambiguous,
+  NamespaceWatched: namespaceWatched,
 } as const;

@@ -30,6 +30,8 @@ export interface Facts {
   readonly disabled: string | undefined;
   /** Result of the endpoint validation; absent before it. */
   readonly validation?: { readonly reason: EndpointVerifiedReason; readonly message: string };
+  /** Reason why the namespace cannot be listed now; absent while it can. */
+  readonly unavailable?: string;
 }
 
 /** A condition without the time of its last change. */
@@ -42,7 +44,7 @@ export const passingConditions = ["Reconciling", "Stalled"] as const;
 /** The conditions that the data plane reports. */
 export const reportedConditions = ["EndpointVerified"] as const;
 /** The conditions that are present while False and warn only: `Ready` does not depend on them. */
-export const warningConditions = ["SigningKeysUnambiguous"] as const;
+export const warningConditions = ["SigningKeysUnambiguous", "NamespaceWatched"] as const;
 
 type LastingCondition = (typeof lastingConditions)[number];
 
@@ -194,12 +196,21 @@ function validationDrafts({ validation, generation }: Facts): readonly Condition
   return [{ type: "EndpointVerified", status, ...validation, observedGeneration: generation }];
 }
 
-function warningDrafts({ result, generation }: Facts): readonly ConditionDraft[] {
+function warningDrafts({ result, generation, unavailable }: Facts): readonly ConditionDraft[] {
   const sentences = result?.ambiguousKeys ?? [];
-  if (sentences.length === 0) return [];
-  const [type, reason] = ["SigningKeysUnambiguous", "UnprefixedKey"] as const;
-  const { status } = reasons[type][reason];
-  return [{ type, status, reason, message: sentences.join("; "), observedGeneration: generation }];
+  const { UnprefixedKey: ambiguous } = reasons.SigningKeysUnambiguous;
+  const { NamespaceUnavailable: unwatched } = reasons.NamespaceWatched;
+  const warning = (type: string, reason: string, status: ConditionStatus, message: string): ConditionDraft => {
+    return { type, status, reason, message, observedGeneration: generation };
+  };
+  return [
+    ...(sentences.length === 0
+      ? []
+      : [warning("SigningKeysUnambiguous", "UnprefixedKey", ambiguous.status, sentences.join("; "))]),
+    ...(unavailable === undefined
+      ? []
+      : [warning("NamespaceWatched", "NamespaceUnavailable", unwatched.status, `${unwatched.meaning} ${unavailable}`)]),
+  ];
 }
 
 /** A condition with the meaning of its reason as message. */

@@ -8,7 +8,7 @@ interface HealthServerOptions {
   readonly registry: Registry;
   /** Every watch by name. */
   readonly watches: () => ReadonlyMap<string, InformerHealth>;
-  /** True once all caches are filled and compiled, on the leader and on the other replicas. */
+  /** True once the configuration is compiled, on the leader and on the other replicas. */
   readonly isReady: () => boolean;
   readonly isLeader: () => boolean;
 }
@@ -22,8 +22,8 @@ export interface HealthServer {
 const requestTimeoutMs = 5_000;
 
 /**
- * Opens the port: `/healthz` is 500 while a watch is dead, `/readyz` 503 until all caches are filled, `/metrics` in
- * Prometheus's text format.
+ * Opens the port: `/healthz` is 500 while a watch is dead, `/readyz` 503 until the configuration is compiled,
+ * `/metrics` in Prometheus's text format. A namespace that cannot be listed makes neither red; `/readyz` names it.
  *
  * @param host absent: every address
  * @param port 0 picks a free one
@@ -90,8 +90,12 @@ function answerHealth(response: ServerResponse, { watches, isLeader }: HealthSer
 }
 
 function answerReadiness(response: ServerResponse, { watches, isReady, isLeader }: HealthServerOptions): void {
-  const waiting = [...watches()].filter(([, { synced }]) => !synced).map(([name]) => name);
-  answerJson(response, isReady() ? 200 : 503, { ready: isReady(), leader: isLeader(), waiting });
+  const all = [...watches()];
+  const waiting = all.filter(([, { synced, rejected }]) => !synced && !rejected).map(([name]) => name);
+  const unavailable = all
+    .filter(([, { rejected }]) => rejected)
+    .map(([name, { lastError }]) => ({ watch: name, error: lastError }));
+  answerJson(response, isReady() ? 200 : 503, { ready: isReady(), leader: isLeader(), waiting, unavailable });
 }
 
 async function answerMetrics(response: ServerResponse, registry: Registry): Promise<void> {

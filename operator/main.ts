@@ -13,7 +13,12 @@ import { EventRecorder } from "../kube/events/events.ts";
 import { LeaderElection } from "../kube/lease/lease.ts";
 import { Outage } from "../kube/outage.ts";
 import { createKubeMetrics, type KubeMetrics } from "../kube/metrics.ts";
-import { createOperatorMetrics, type OperatorMetrics, registerConditionMetrics } from "./metrics.ts";
+import {
+  createOperatorMetrics,
+  type OperatorMetrics,
+  registerConditionMetrics,
+  registerNamespaceMetrics,
+} from "./metrics.ts";
 import { shardName } from "../crds/shards/shards.ts";
 import type { OperatorOptions } from "./options.ts";
 import { PolicyFile } from "./policy/policy-file.ts";
@@ -24,13 +29,21 @@ import { kindsInOrder } from "./resource-types.ts";
 import { startStep } from "./start-error.ts";
 import { Term } from "./leader-term.ts";
 import { version } from "./version.ts";
-import { createWatches, healthOf, type Watches, watchesIn } from "./watches.ts";
+import {
+  createWatches,
+  healthOf,
+  onNamespaceState,
+  namespaceStates,
+  unavailableSince,
+  type Watches,
+  watchesIn,
+} from "./watches.ts";
 
 /** A running replica. */
 export interface Operator {
   /** Of probes and metrics. */
   readonly metricsUrl: string;
-  /** Resolves with true once all caches are filled and compiled, with false when stopped before. */
+  /** Resolves with true once the configuration is compiled, with false when stopped before. */
   readonly ready: Promise<boolean>;
   isLeader(): boolean;
   /** Hands the lead over and stops. Unwritten events get this time. Runs once. */
@@ -40,6 +53,11 @@ export interface Operator {
 /** Reporting controller of events, the same for all replicas. */
 const reportingController = "heliograph.dev/operator";
 const tokenBytes = 32;
+/**
+ * Wait for lists of namespaces after the shards are known. The shards then stand in for what is not listed, so that one
+ * slow or broken list delays no other namespace.
+ */
+const listsMsMax = 20_000;
 
 /**
  * Starts a replica. Every replica watches and compiles; the one that holds the Lease publishes, observes the pods and
@@ -139,13 +157,22 @@ class Replica {
   async start(): Promise<boolean> {
     const watches = watchesIn(this.#watches);
     for (const watch of watches) watch.start();
-    const synced = await Promise.all(watches.map((watch) => watch.whenSynced()));
-    if (!synced.every(Boolean)) return false;
+    const settled = Promise.all(watches.map((watch) => watch.whenSettled()));
+    if (!(await this.#watches.shards.whenSynced())) return false;
+    if (!(await this.#within(listsMsMax, settled))) return false;
     this.#isSynced = true;
     this.touch();
     if (!(await this.#compiled.promise)) return false;
     this.#election.start();
     return true;
+  }
+
+  /** Resolves with true when the watches settle or the time is over, with false when they are stopped before. */
+  async #within(waitMs: number, settled: Promise<readonly boolean[]>): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const cancel = this.#clock.after(waitMs, () => resolve(true));
+    void settled.then((all) => resolve(all.every(Boolean)));
+    return await promise.finally(cancel);
   }
 
   async stop(drainMs: number): Promise<void> {
@@ -170,8 +197,7 @@ class Replica {
   probes() {
     return {
       watches: () => healthOf(this.#watches),
-      isReady: () =>
-        watchesIn(this.#watches).every((watch) => watch.hasSynced()) && this.#desired.current !== undefined,
+      isReady: () => this.#desired.current !== undefined,
       isLeader: () => this.isLeader(),
     };
   }
@@ -236,6 +262,7 @@ class Replica {
       installation: `${namespace}/${prefix}`,
       writer: new StatusWriter({ client: this.#client, clock, metrics }),
       events: this.#events,
+      unavailable: (one) => unavailableSince(this.#watches, one),
       runtime,
       slices: this.#watches.slices,
       token: () => this.#token(),
@@ -265,6 +292,8 @@ class Replica {
     this.#shards.onChange((change) => this.#onShard(change));
     this.#shards.onSurplus(() => this.#term?.publisher.wake());
     this.#watches.slices?.onChange(() => this.#term?.onSlices());
+    onNamespaceState(this.#watches, (namespace) => this.#onNamespace(namespace));
+    registerNamespaceMetrics(registry, () => namespaceStates(this.#watches, this.#options.watched));
     this.#kubeMetrics.ages.add(() => this.#term?.measure());
     registerConditionMetrics(registry, () => kindsInOrder.flatMap((kind) => this.#resources.objects(kind)));
   }
@@ -272,6 +301,12 @@ class Replica {
   #onResource({ kind, key, isEdit, change }: ResourceChange): void {
     if (isEdit) this.touch();
     this.#term?.controllers.onObject(kind, key, change);
+  }
+
+  /** What is not listed is carried, and a first list ends that; a list of no objects reports no change. */
+  #onNamespace(namespace: string): void {
+    this.touch();
+    this.#term?.controllers.onNamespace(namespace);
   }
 
   #onShard(change: ShardChange): void {

@@ -110,6 +110,22 @@ export function registerConditionMetrics(registry: Registry, objects: () => read
   });
 }
 
+/** Registers the gauge of the watched namespaces, computed at each scrape. */
+export function registerNamespaceMetrics(registry: Registry, states: () => ReadonlyMap<string, boolean>): void {
+  const available = new Gauge({
+    registers: [registry],
+    name: "heliograph_watched_namespace_available",
+    help: "1 while the operator may list a watched namespace, else 0; * is every namespace",
+    // `namespace` is the label of the scraped pod.
+    labelNames: ["watched_namespace"] as const,
+    collect: () => {
+      available.reset();
+      for (const [namespace, isAvailable] of states())
+        available.set({ watched_namespace: namespace }, isAvailable ? 1 : 0);
+    },
+  });
+}
+
 const shownTypes: ReadonlySet<string> = new Set([
   ...lastingConditions,
   ...passingConditions,

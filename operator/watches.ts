@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Kind } from "../crds/resource.ts";
 import { shardSecretType } from "../crds/shards/shards.ts";
-import { WatchedSet } from "./inventory/watched-set.ts";
+import { everyNamespace, type WatchedNamespaces, WatchedSet } from "./inventory/watched-set.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Clock } from "../kube/clock.ts";
 import type { InformerHealth } from "../kube/informer/informer.ts";
@@ -89,11 +89,46 @@ export function createWatches(
 }
 
 /** Any of the watches. */
-type AnyWatch = Pick<WatchedSet<KubeObject>, "start" | "stop" | "hasSynced" | "whenSynced" | "health">;
+type AnyWatch = Pick<WatchedSet<KubeObject>, "start" | "stop" | "whenSettled" | "health">;
 
 /** All watches. */
 export function watchesIn({ kinds, secrets, shards, slices }: Watches): readonly AnyWatch[] {
   return [...kindsInOrder.map((kind) => kinds[kind]), secrets, shards, ...(slices === undefined ? [] : [slices])];
+}
+
+/** The sets of the watched namespaces: a fault of one namespace must not affect the others. */
+function setsOfNamespaces({
+  kinds,
+  secrets,
+}: Watches): readonly Pick<WatchedSet<KubeObject>, "rejected" | "onState">[] {
+  return [...kindsInOrder.map((kind) => kinds[kind]), secrets];
+}
+
+/** Calls the handler when what can be listed of a namespace changes; `*` stands for every namespace. */
+export function onNamespaceState(watches: Watches, handler: (namespace: string) => void): void {
+  for (const set of setsOfNamespaces(watches)) set.onState(handler);
+}
+
+/** The watched namespaces that the server does not let list, with its first reason; `*` stands for every namespace. */
+function unavailableNamespaces(watches: Watches): ReadonlyMap<string, string> {
+  return new Map(
+    setsOfNamespaces(watches)
+      .toReversed()
+      .flatMap((set) => [...set.rejected()]),
+  );
+}
+
+/** Whether each watched namespace can be listed; `*` stands for every namespace. */
+export function namespaceStates(watches: Watches, watched: WatchedNamespaces): ReadonlyMap<string, boolean> {
+  const unavailable = unavailableNamespaces(watches);
+  const all = watched === "all" ? [everyNamespace] : watched;
+  return new Map(all.map((namespace) => [namespace, !unavailable.has(namespace)]));
+}
+
+/** The reason why a namespace cannot be listed; undefined while it can. */
+export function unavailableSince(watches: Watches, namespace: string): string | undefined {
+  const unavailable = unavailableNamespaces(watches);
+  return unavailable.get(namespace) ?? unavailable.get(everyNamespace);
 }
 
 /** Health of each informer, by name. */

@@ -161,7 +161,8 @@ function keyless({ spec }: WebhookPartner, { config }: PartnerPart, { nowMs }: S
   return withoutKeys(narrowPartner(config, spec, nowMs));
 }
 
-function withoutKeys(config: PartnerConfig): PartnerPart {
+/** A held partner without its keys: events are routed to it, and nothing is sent. */
+export function withoutKeys(config: PartnerConfig): PartnerPart {
   const { lastGoodSinceMs: _over, ...bare } = withoutEndpointMaterial(config);
   return partOf(held({ ...bare, signing: { ...bare.signing, keys: [] } }, "unresolved"), {});
 }

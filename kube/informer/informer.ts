@@ -6,7 +6,7 @@ import type { WatchEvent } from "../client/watch-frames.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { KubeMetrics } from "../metrics.ts";
 import type { Priority } from "../queue/queue-state.ts";
-import type { NextWatch, WatchEnd } from "../reflector/next-watch.ts";
+import { isRejection, type NextWatch, type WatchEnd } from "../reflector/next-watch.ts";
 import { Reflector, type ReflectorOptions, silenceMsDefault } from "../reflector/reflector.ts";
 import { type ChangeHandler, ChangeHandlers } from "./change-handlers.ts";
 import { type Change, ObjectStore } from "./object-store.ts";
@@ -29,9 +29,14 @@ export interface InformerHealth {
   readonly lastEventAgeMs: number;
   /** False while a watch is dead: no data for twice the allowed silence of a watch. */
   readonly live: boolean;
+  /** True while the server rejects its lists. The cache keeps the last known objects, or none before the first list. */
+  readonly rejected: boolean;
   /** The last failure, masked; absent after a success. */
   readonly lastError: string | undefined;
 }
+
+/** Consecutive lists that must fail with a response before the server counts as rejecting them. */
+const rejectionsMin = 5;
 
 /** Keeps a cache of the objects of one type. It runs until {@link stop}. */
 export class Informer<T extends KubeObject> {
@@ -43,7 +48,10 @@ export class Informer<T extends KubeObject> {
   readonly #handlers: ChangeHandlers<T>;
   readonly #stopping = new AbortController();
   readonly #synced = Promise.withResolvers<boolean>();
+  readonly #settled = Promise.withResolvers<boolean>();
+  readonly #stateHandlers: Array<() => void> = [];
   #hasSynced = false;
+  #isRejected = false;
   #running: Promise<void> | undefined;
   #receivedAtMs: number;
   #lastError: string | undefined;
@@ -78,6 +86,7 @@ export class Informer<T extends KubeObject> {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#synced.resolve(false);
+    this.#settled.resolve(false);
     this.#options.metrics.ages.delete(this.#measure);
     await this.#running;
   }
@@ -90,6 +99,16 @@ export class Informer<T extends KubeObject> {
   /** Resolves with true once {@link hasSynced}, with false when stopped before. */
   async whenSynced(): Promise<boolean> {
     return await this.#synced.promise;
+  }
+
+  /** Resolves with true once it has synced or the server rejects its lists, with false when stopped before. */
+  async whenSettled(): Promise<boolean> {
+    return await this.#settled.promise;
+  }
+
+  /** Calls the handler when the first list arrives, and when the server begins or ceases to reject lists. */
+  onState(handler: () => void): void {
+    this.#stateHandlers.push(handler);
   }
 
   /** Calls the handler for every cached object and for every later change. */
@@ -115,6 +134,7 @@ export class Informer<T extends KubeObject> {
       synced: this.#hasSynced,
       lastEventAgeMs,
       live: lastEventAgeMs <= 2 * this.#silenceMs,
+      rejected: this.#isRejected,
       lastError: this.#lastError,
     };
   }
@@ -167,8 +187,7 @@ export class Informer<T extends KubeObject> {
         metrics.lists.inc({ informer });
         this.#lastError = undefined;
         if (!this.#hasSynced) log.info({ informer, objects: this.#store.size }, "synced");
-        this.#hasSynced = true;
-        this.#synced.resolve(true);
+        this.#settle(false);
         return;
       case "relist":
       case "closed":
@@ -181,7 +200,26 @@ export class Informer<T extends KubeObject> {
           { informer, during: end.during, failures, waitMs, error: this.#lastError },
           "list or watch interrupted",
         );
+        this.#responded(end, failures);
     }
+  }
+
+  /** Handles a failure that the server reported. It is alive, unlike a connection without a response. */
+  #responded({ during, error }: WatchEnd & { readonly kind: "failed" }, failures: number): void {
+    if (!isKubeError(error) || error.status === undefined || error.kind === "unauthorized") return;
+    this.#receivedAtMs = this.#clock.nowMs();
+    if (during === "list" && (isRejection(error) || failures >= rejectionsMin)) this.#settle(true);
+  }
+
+  #settle(isRejected: boolean): void {
+    const isNews = this.#isRejected !== isRejected || (!isRejected && !this.#hasSynced);
+    this.#isRejected = isRejected;
+    if (!isRejected) {
+      this.#hasSynced = true;
+      this.#synced.resolve(true);
+    }
+    this.#settled.resolve(true);
+    if (isNews) for (const handler of this.#stateHandlers) handler();
   }
 
   readonly #measure = (): void => {

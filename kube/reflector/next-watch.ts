@@ -20,12 +20,20 @@ export interface NextWatch {
 
 /** After this number of consecutive failed watches, the reflector lists again. */
 const resumesMax = 5;
+/** Longest wait after a list that the server rejects: a restored right or namespace is noticed within it. */
+const rejectedMsMax = 5_000;
+
+/** Returns true for the response of a server that does not let the caller list, or has nothing to list. */
+export function isRejection(error: unknown): boolean {
+  return isKubeError(error, "forbidden", "notFound");
+}
 
 /**
  * Decides the next list or watch after one that ended.
  *
  * - 410, the state is too old: list, the first time at once, then with back-off.
  * - A transient failure loses no event: watch from the last state, after at least the server's `Retry-After`.
+ * - A rejected list (403, 404): list again within five seconds.
  * - Any other failure of a watch (a missing right, a missing kind): list, since events may be lost.
  *
  * @param failures consecutive failures so far; 0 after a watch with a new event
@@ -50,7 +58,8 @@ function afterFailure(
   again: { failures: number; waitMs: number },
 ): NextWatch {
   const { error, during } = end;
-  const waitMs = Math.max(again.waitMs, retryAfterMsOf(error));
+  const atMostMs = during === "list" && isRejection(error) ? rejectedMsMax : Number.POSITIVE_INFINITY;
+  const waitMs = Math.max(Math.min(again.waitMs, atMostMs), retryAfterMsOf(error));
   if (during === "list") return { ...again, kind: "list", waitMs };
   if (isKubeError(error, "gone")) return { ...again, kind: "list", waitMs: failures === 0 ? 0 : waitMs };
   const mayResume = isKubeError(error, "transient") && failures < resumesMax;

@@ -25,6 +25,8 @@ export interface Known {
   readonly nowMs: number;
   /** `<namespace>/<prefix>` of this installation. */
   readonly installation: string;
+  /** Reason why the namespace cannot be listed now; undefined while it can. */
+  readonly unavailable: string | undefined;
 }
 
 /** Derives the facts of a decision. */
@@ -42,6 +44,7 @@ export function factsOf(known: Known, times: RolloutTimes): Facts {
     rollout: rolloutFor(known, times),
     disabled: disabledFor(known),
     ...validationFor(known),
+    ...(known.unavailable === undefined ? {} : { unavailable: known.unavailable }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Kind } from "../../crds/resource.ts";
 import { resourceKey } from "../../crds/shards/shards.ts";
 import type { ResourceInventory } from "../inventory/resources.ts";
+import { everyNamespace } from "../inventory/watched-set.ts";
 import { priorityOf } from "../../kube/informer/informer.ts";
 import type { Clock } from "../../kube/clock.ts";
 import { Controller, again, done, type Reconcile, type ReconcileResult } from "../../kube/queue/controller.ts";
@@ -37,6 +38,8 @@ export interface ResourceControllersOptions {
   /** `<namespace>/<prefix>` of this installation. */
   readonly installation: string;
   readonly events: EventRecorder;
+  /** Reason why a namespace cannot be listed now; undefined while it can. */
+  readonly unavailable: (namespace: string) => string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly kubeMetrics: KubeMetrics;
@@ -109,6 +112,15 @@ export class ResourceControllers {
   /** Handles a changed object. */
   onObject(kind: Kind, key: string, change: Parameters<typeof priorityOf>[0]): void {
     this.#queues[kind].add(key, priorityOf(change));
+  }
+
+  /** Handles a namespace that can be listed again, or no longer; `*` is every one. */
+  onNamespace(namespace: string): void {
+    for (const kind of kindsInOrder) {
+      const objects = this.#options.resources.objects(kind);
+      for (const { metadata } of objects.filter((one) => [everyNamespace, one.metadata.namespace].includes(namespace)))
+        this.enqueue(resourceKey(kind, metadata));
+    }
   }
 
   /** Handles a change of the pods. */
@@ -187,7 +199,7 @@ export class ResourceControllers {
   }
 
   #gather(key: string, object: ResourceObject, status: ResourceStatus | undefined): Known {
-    const { resources, desired, publications, pods, clock, installation } = this.#options;
+    const { resources, desired, publications, pods, clock, installation, unavailable } = this.#options;
     const resource = resources.resource(key);
     const compiled = desired()?.outcomes.get(key);
     const outcome = compiled !== undefined && compiled.resource === resource ? compiled : undefined;
@@ -205,6 +217,7 @@ export class ResourceControllers {
       confirmedDigest,
       nowMs: clock.nowMs(),
       installation,
+      unavailable: unavailable(object.metadata.namespace),
     };
   }
 
@@ -222,12 +235,15 @@ export class ResourceControllers {
     this.#options.metrics.programmedSeconds.observe((nowMs - publication.atMs) / 1000);
   }
 
-  async #write({ object, status: before, outcome }: Known, status: ResourceStatus, signal: AbortSignal): Promise<void> {
+  async #write(known: Known, status: ResourceStatus, signal: AbortSignal): Promise<void> {
+    const { object, status: before, outcome, unavailable } = known;
     try {
       await this.#options.writer.write(object, status, signal);
     } catch (error) {
       // Deleted or replaced: the watch delivers the next object.
       if (isKubeError(error, "notFound")) return;
+      // Its namespace becomes available first, which queues the object.
+      if (unavailable !== undefined && isKubeError(error, "forbidden")) return;
       throw error;
     }
     const regarding = regardingOf(object);

@@ -15,7 +15,9 @@ export interface ResourceChange {
   readonly change: Change<ResourceObject>;
 }
 
-type ResourceSets = Readonly<Record<Kind, Pick<WatchedSet<ResourceObject>, "get" | "list" | "onChange">>>;
+type ResourceSets = Readonly<
+  Record<Kind, Pick<WatchedSet<ResourceObject>, "get" | "list" | "onChange" | "isUnlisted">>
+>;
 
 /**
  * The objects of the three kinds, as the API server holds them and as resources. A resource stays the same JavaScript
@@ -48,6 +50,11 @@ export class ResourceInventory {
   /** The resource of an object, by `<Kind>/<namespace>/<name>`; undefined while it is being deleted. */
   resource(key: string): Resource | undefined {
     return this.#resources.get(key);
+  }
+
+  /** True for a watched namespace whose objects of the kind were not listed yet. */
+  isUnlisted(kind: Kind, namespace: string): boolean {
+    return this.#sets[kind].isUnlisted(namespace);
   }
 
   all(): readonly Resource[] {

@@ -15,7 +15,7 @@ type Entries = Readonly<Record<string, string>>;
 interface SecretInventoryOptions {
   readonly client: Pick<KubeClient, "get">;
   /** Metadata of every Secret in the watched namespaces, read without its data. */
-  readonly metadata: Pick<WatchedSet<KubeObject>, "get" | "onChange">;
+  readonly metadata: Pick<WatchedSet<KubeObject>, "get" | "onChange" | "isUnlisted">;
   readonly log: Logger;
   readonly clock: Clock;
   /** Its end starts the next read of unreadable Secrets. */
@@ -25,20 +25,22 @@ interface SecretInventoryOptions {
 }
 
 interface Held {
-  /** Version of the Secret that was read; empty after a failed read. */
+  /** Version of the Secret that was read, or that could not be read. */
   readonly resourceVersion: string;
   /** Entries of the last successful read; undefined before it. */
   readonly entries: Entries | undefined;
+  /** True after a failed read, which no compilation repeats. */
+  readonly isFailed?: true;
 }
 
 const readsAtOnce = 16;
-/** Short bounds, since the compilation waits. A failed read is retried later. */
+/** Short bounds, since the compilation waits. */
 const readPolicy: RetryPolicy = { ...retryPolicyDefault, triesMax: 3, tryTimeoutMs: 3_000, budgetMs: 3_000 };
 const againMs = 10_000;
 
 /**
  * The entries of the Secrets that resources name. They are read when named or changed and kept while named. An
- * unreadable Secret keeps its earlier entries.
+ * unreadable Secret keeps its earlier entries; it is read again every ten seconds, and no compilation waits for that.
  */
 export class SecretInventory {
   readonly #options: SecretInventoryOptions;
@@ -46,32 +48,45 @@ export class SecretInventory {
   #wanted: ReadonlySet<string> = new Set();
   #cancelRetry: (() => void) | undefined;
   readonly #leaveOutage: () => void;
+  readonly #stopping = new AbortController();
 
   constructor(options: SecretInventoryOptions) {
     this.#options = options;
     options.metadata.onChange(({ key, kind }) => {
       if (kind !== "resync" && this.#wanted.has(key)) options.onChange();
     });
-    this.#leaveOutage = options.outage.onEnd(() => this.#retryNow());
+    this.#leaveOutage = options.outage.onEnd(() => void this.#retryNow());
   }
 
-  /** Reads the newest entries of these Secrets. A name that is absent from the result has no Secret. */
+  /**
+   * Reads the newest entries of these Secrets. A name that is absent from the result has no Secret. Where the namespace
+   * cannot be listed, nothing says so: its Secrets are unreadable.
+   */
   async read(names: ReadonlySet<string>, signal: AbortSignal): Promise<Secrets> {
     this.#wanted = names;
     for (const name of this.#held.keys()) if (!names.has(name)) this.#held.delete(name);
     const stale = [...names].filter((name) => this.#isStale(name));
     await Promise.all(Array.from({ length: readsAtOnce }, () => this.#readFrom(stale, signal)));
-    const present = [...names].filter((name) => this.#options.metadata.get(name) !== undefined);
+    const present = [...names].filter((name) => this.#versionOf(name) !== undefined || this.#isUnlisted(name));
     return new Map(present.map((name) => [name, this.#held.get(name)?.entries ?? "unreadable"]));
   }
 
   stop(): void {
+    this.#stopping.abort();
     this.#leaveOutage();
     this.#cancelRetry?.();
   }
 
+  #versionOf(name: string): string | undefined {
+    return this.#options.metadata.get(name)?.metadata.resourceVersion;
+  }
+
+  #isUnlisted(name: string): boolean {
+    return this.#options.metadata.isUnlisted(refOf(name).namespace ?? "");
+  }
+
   #isStale(name: string): boolean {
-    const version = this.#options.metadata.get(name)?.metadata.resourceVersion;
+    const version = this.#versionOf(name);
     if (version === undefined) {
       this.#held.delete(name);
       return false;
@@ -100,7 +115,7 @@ export class SecretInventory {
       });
     } catch (error) {
       if (signal.aborted || isKubeError(error, "notFound")) return;
-      this.#held.set(name, { resourceVersion: "", entries: before });
+      this.#held.set(name, { resourceVersion: this.#versionOf(name) ?? "", entries: before, isFailed: true });
       this.#options.log.warn({ secret: name, error: describeError(error) }, "Secret not readable");
       this.#retryLater();
     }
@@ -108,14 +123,22 @@ export class SecretInventory {
 
   #retryLater(): void {
     this.#cancelRetry?.();
-    this.#cancelRetry = this.#options.clock.after(againMs, () => this.#retryNow());
+    this.#cancelRetry = this.#options.clock.after(againMs, () => void this.#retryNow());
   }
 
-  #retryNow(): void {
+  /** Reads what failed again, apart from any compilation. */
+  async #retryNow(): Promise<void> {
     if (this.#cancelRetry === undefined) return;
     this.#cancelRetry();
     this.#cancelRetry = undefined;
-    this.#options.onChange();
+    const failed = this.#failed();
+    const waiting = [...failed];
+    await Promise.all(Array.from({ length: readsAtOnce }, () => this.#readFrom(waiting, this.#stopping.signal)));
+    if (failed.some((name) => this.#held.get(name)?.isFailed !== true)) this.#options.onChange();
+  }
+
+  #failed(): readonly string[] {
+    return [...this.#held].filter(([, { isFailed = false }]) => isFailed).map(([name]) => name);
   }
 }
 

@@ -5,6 +5,9 @@ import type { KubeObject } from "../../kube/client/resource.ts";
 /** The watched namespaces: a list, or all. */
 export type WatchedNamespaces = readonly string[] | "all";
 
+/** Stands for every namespace where a namespace is named. */
+export const everyNamespace = "*";
+
 /**
  * All objects of one type in the watched namespaces: one informer per namespace, or one for all. With one per
  * namespace, a Role in each namespace is enough.
@@ -43,6 +46,37 @@ export class WatchedSet<T extends KubeObject> {
   async whenSynced(): Promise<boolean> {
     const synced = await Promise.all(this.#all().map((informer) => informer.whenSynced()));
     return synced.every(Boolean);
+  }
+
+  /**
+   * Resolves with true once each informer holds a whole list or the server rejects its lists, with false when stopped
+   * before.
+   */
+  async whenSettled(): Promise<boolean> {
+    const settled = await Promise.all(this.#all().map((informer) => informer.whenSettled()));
+    return settled.every(Boolean);
+  }
+
+  /** True for a watched namespace whose objects were not listed yet: nothing says which of them exist. */
+  isUnlisted(namespace: string): boolean {
+    return (this.#everywhere ?? this.#informers.get(namespace))?.hasSynced() === false;
+  }
+
+  /** The namespaces that the server does not let list, with its reason. */
+  rejected(): ReadonlyMap<string, string> {
+    const each = this.#everywhere === undefined ? [...this.#informers] : [[everyNamespace, this.#everywhere] as const];
+    return new Map(
+      each.flatMap(([namespace, informer]) => {
+        const { rejected, lastError = "" } = informer.health();
+        return rejected ? [[namespace, lastError] as const] : [];
+      }),
+    );
+  }
+
+  /** Calls the handler when a namespace was listed first, and when the server begins or ceases to reject its lists. */
+  onState(handler: (namespace: string) => void): void {
+    for (const [namespace, informer] of this.#informers) informer.onState(() => handler(namespace));
+    this.#everywhere?.onState(() => handler(everyNamespace));
   }
 
   /** Calls the handler for every cached object and every later change. */

@@ -74,6 +74,8 @@ export class DesiredState {
   readonly #coalescer: Coalescer;
   readonly #stopping = new AbortController();
   #desired: Desired | undefined;
+  /** By `<Kind>/<namespace>/<name>`. */
+  #carried: ReadonlyMap<string, ConfigPart> = new Map();
   #cancelAgain: (() => void) | undefined;
 
   constructor(options: DesiredStateOptions) {
@@ -124,12 +126,14 @@ export class DesiredState {
       }),
     );
     const compiled = all.filter((resource) => !isPaused(resource) || held.has(resource));
+    const carried = this.#carriedParts();
     const { config, results, againMs } = this.#compile({
       resources: compiled,
       secrets,
       policy: policy(),
       held,
       before,
+      carried,
     });
     this.#scheduleAgain(againMs - before.nowMs);
     const fitted = this.#fit(config, all);
@@ -149,6 +153,17 @@ export class DesiredState {
       nowMs: clock.wallMs(),
       lastGoodMs,
     };
+  }
+
+  /**
+   * The applied parts of namespaces that were not listed yet, as they were found: a deletion shows only in a list. The
+   * parts of a namespace that is not watched any more end.
+   */
+  #carriedParts(): readonly ConfigPart[] {
+    const { publications, resources } = this.#options;
+    const found = publications.parts(({ kind, config }) => resources.isUnlisted(kind, config.namespace));
+    this.#carried = new Map(found.map(([key, part]) => [key, this.#carried.get(key) ?? part]));
+    return [...this.#carried.values()];
   }
 
   /** Schedules the next compilation that time alone requires. */

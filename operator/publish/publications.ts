@@ -1,3 +1,4 @@
+import { withoutKeys } from "../../crds/compile/stand-in.ts";
 import type { ConfigPart } from "../../crds/part.ts";
 import { isReadable } from "../../crds/shards/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
@@ -104,6 +105,19 @@ export class Publications {
     return part;
   }
 
+  /**
+   * The published forms that the caller wants, with their material and keys. A partner whose material is missing is
+   * held; another form without its material is absent.
+   */
+  parts(isWanted: (part: Publication["part"]) => boolean): readonly (readonly [key: string, part: ConfigPart])[] {
+    return this.keys().flatMap((key) => {
+      const part = this.of(key)?.part;
+      if (part === undefined || !isWanted(part)) return [];
+      const whole = this.part(key, part.config.uid) ?? keyless(part);
+      return whole === undefined ? [] : [[key, whole] as const];
+    });
+  }
+
   #takeResources(shard: ConfigShard, revision: number, nowMs: number): readonly string[] {
     const before = this.#resources.get(shard.shard) ?? new Map<string, Publication>();
     const after = new Map(
@@ -134,6 +148,10 @@ export class Publications {
     this.#material.set(shard, new Map(after));
     return [];
   }
+}
+
+function keyless(part: Publication["part"]): ConfigPart | undefined {
+  return "subscriptions" in part.config ? withoutKeys(part.config) : undefined;
 }
 
 /** The readable resources of a shard. Those that another version wrote in an unknown form are written again. */

@@ -63,6 +63,17 @@ const rows: readonly Row[] = [
     ],
   },
   {
+    when: "its namespace cannot be listed",
+    facts: { ...inForce, unavailable: "403" },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Ready@4",
+      "NamespaceWatched=False/NamespaceUnavailable@4",
+    ],
+  },
+  {
     when: "it was not looked at yet",
     facts: { ...outOfForce, result: undefined, isPublished: false },
     say: [

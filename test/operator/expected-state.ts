@@ -113,15 +113,17 @@ function expectedStatus(
   const fault = conditions.find(([, status]) => !status)?.[2];
   const reason = accepted.status && lastGood !== undefined ? "UsingLastGood" : fault;
   const ready = ["Ready", fault === undefined, reason ?? goodReason(spec), generation] as const;
-  const isStalled = ["Invalid", "Conflicted", "SharedSigningKey"].includes(fault ?? "");
-  const passing =
-    reason === undefined ? [] : [[isStalled ? "Stalled" : "Reconciling", true, reason, generation] as const];
+  const passing = reason === undefined ? [] : [[passingType(fault), true, reason, generation] as const];
   const isAmbiguous = result.ambiguousKeys.length > 0;
   const warning = isAmbiguous ? [["SigningKeysUnambiguous", false, "UnprefixedKey", generation] as const] : [];
   const texts = [...conditions, ready, ...passing, ...warning].map(
     ([type, status, why, of]) => `${type}=${status ? "True" : "False"}/${why}@${of}`,
   );
   return [generation, ...texts].join(" ");
+}
+
+function passingType(fault: string | undefined): "Stalled" | "Reconciling" {
+  return ["Invalid", "Conflicted", "SharedSigningKey"].includes(fault ?? "") ? "Stalled" : "Reconciling";
 }
 
 /** Of a `Ready` that is True. */

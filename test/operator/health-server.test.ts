@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startHealthServer, type HealthServer } from "../../operator/health-server.ts";
 import type { InformerHealth } from "../../kube/informer/informer.ts";
 
-const well: InformerHealth = { synced: true, lastEventAgeMs: 5, live: true, lastError: undefined };
+const well: InformerHealth = { synced: true, lastEventAgeMs: 5, live: true, rejected: false, lastError: undefined };
 let watches: Map<string, InformerHealth>;
 let isReady: boolean;
 let server: HealthServer;
@@ -42,7 +42,18 @@ describe("the port of probes and metrics", () => {
     isReady = false;
     watches.set("secrets", { ...well, synced: false });
     const { status, body } = await get("/readyz?verbose");
-    expect([status, JSON.parse(body)]).toEqual([503, { ready: false, leader: false, waiting: ["secrets"] }]);
+    expect([status, JSON.parse(body)]).toEqual([
+      503,
+      { ready: false, leader: false, waiting: ["secrets"], unavailable: [] },
+    ]);
+  });
+
+  test("is healthy and ready while a namespace cannot be listed, and names its watches", async () => {
+    watches.set("secrets in shop", { ...well, synced: false, rejected: true, lastError: "KubeError: forbidden" });
+    expect((await get("/healthz")).status).toBe(200);
+    const { status, body } = await get("/readyz");
+    const unavailable = [{ watch: "secrets in shop", error: "KubeError: forbidden" }];
+    expect([status, JSON.parse(body)]).toEqual([200, { ready: true, leader: false, waiting: [], unavailable }]);
   });
 
   test("answers 500 when an answer fails, and goes on", async () => {

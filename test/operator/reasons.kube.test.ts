@@ -56,6 +56,17 @@ function forbidding(name: string): NonNullable<ReplicaOptions> {
   };
 }
 
+/** Refuses to list the Secrets of watched namespaces, which are read without their data. */
+const withoutSecrets: NonNullable<ReplicaOptions> = {
+  wrapClient: (client) => ({
+    ...passThrough(client),
+    list: (type, options) =>
+      options?.metadataOnly === true
+        ? Promise.reject(new KubeError("forbidden", "no", { status: 403 }))
+        : client.list(type, options),
+  }),
+};
+
 /** Stores an object that the schema of today refuses, as an earlier, wider one would have let it in. */
 async function storeBeyondTheSchema(ns: string): Promise<void> {
   await patchBound(500);
@@ -72,6 +83,14 @@ const rows: readonly Row[] = [
     reaches: { Accepted: "Accepted", ResolvedRefs: "ResolvedRefs", Programmed: "Programmed", Ready: "Ready" },
     come: async ({ ns, start }) => {
       await start();
+      await cluster.quota(ns, "it");
+    },
+  },
+  {
+    says: "the Secrets of its namespace cannot be listed",
+    reaches: { Ready: "Ready", NamespaceWatched: "NamespaceUnavailable" },
+    come: async ({ ns, start }) => {
+      await start(withoutSecrets);
       await cluster.quota(ns, "it");
     },
   },

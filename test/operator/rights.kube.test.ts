@@ -1,14 +1,10 @@
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { networkInterfaces } from "node:os";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { endpointSliceType } from "../../operator/resource-types.ts";
-import { type KubeObject, type ResourceType, secretType } from "../../kube/client/resource.ts";
-import type { ClusterAccess } from "../../kube/client/credentials.ts";
-import { kubeConfigAccess } from "../../kube/client/kube-config.ts";
+import { type KubeObject, secretType } from "../../kube/client/resource.ts";
 import { shardSelector } from "../../operator/publish/shard-secrets.ts";
-import { loadKubeConfig } from "../kube/load-kube-config.ts";
 import { waitFor } from "../support/wait.ts";
+import { asOperator, grant, rights } from "./documented-rights.ts";
 import { OperatorCluster, prefix, type Replica } from "./operator-cluster.ts";
 
 let cluster: OperatorCluster;
@@ -19,52 +15,6 @@ afterAll(() => cluster.stop());
 afterEach(() => cluster.stopAll());
 
 const patience = { timeoutMs: 60_000 };
-const page = readFileSync(fileURLToPath(new URL("../../docs/operator.md", import.meta.url)), "utf8");
-
-interface Right {
-  readonly place: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly verbs: readonly string[];
-}
-
-/** The table of rights: where, API group, resource, verbs. */
-const rights: readonly Right[] = [
-  ...page.matchAll(
-    /^\| (?<place>installation|watched) \| (?<group>[^|]+) \| `(?<resource>[a-z/]+)` \| (?<verbs>[a-z, ]+) \|/gmu,
-  ),
-].map(({ groups = {} }) => ({
-  place: groups["place"] ?? "",
-  group: (groups["group"] ?? "").replaceAll("`", "").replace("core", "").trim(),
-  resource: groups["resource"] ?? "",
-  verbs: (groups["verbs"] ?? "").trim().split(", "),
-}));
-
-const roleType: ResourceType = { group: "rbac.authorization.k8s.io", version: "v1", kind: "Role", plural: "roles" };
-const bindingType: ResourceType = { ...roleType, kind: "RoleBinding", plural: "rolebindings" };
-const user = "heliograph-operator";
-
-async function grant(namespace: string, place: string): Promise<void> {
-  const rules = rights
-    .filter((right) => right.place === place)
-    .map(({ group, resource, verbs }) => ({ apiGroups: [group], resources: [resource], verbs }));
-  const metadata = { namespace, name: `heliograph-${place}` };
-  await cluster.client.create(roleType, { metadata, rules } as KubeObject);
-  const roleRef = { apiGroup: roleType.group, kind: "Role", name: metadata.name };
-  await cluster.client.create(bindingType, {
-    metadata,
-    roleRef,
-    subjects: [{ kind: "User", name: user, apiGroup: roleType.group }],
-  } as KubeObject);
-}
-
-/** The cluster as the operator sees it when it has no other rights than it was granted. */
-function asOperator(): ClusterAccess {
-  const config = loadKubeConfig(cluster.kube.kubeconfig);
-  config.users = config.users.map((one) => ({ ...one, impersonateUser: user }));
-  return kubeConfigAccess(() => config);
-}
-
 /** Takes the label of a shard away: the next leader no longer sees its Secret, and meets it when it writes. */
 async function unlabel(namespace: string, shard: string): Promise<void> {
   const secret = await cluster.shardSecret(namespace, shard);
@@ -110,9 +60,9 @@ function used(replicas: readonly Replica[], core: string): ReadonlyMap<string, R
 describe("the rights of the page", () => {
   test("suffice for everything that the operator does, and every one of them is used", async () => {
     const [core, shop, other] = [await cluster.namespace(), await cluster.namespace(), await cluster.namespace()];
-    await grant(core, "installation");
-    for (const namespace of [shop, other]) await grant(namespace, "watched");
-    const access = asOperator();
+    await grant(cluster, core, "installation");
+    for (const namespace of [shop, other]) await grant(cluster, namespace, "watched");
+    const access = asOperator(cluster);
     const pod = await cluster.pod(core, "rt-0", { host: "0.0.0.0" });
     await cluster.client.create(endpointSliceType, slice(core, [["rt-0", address ?? "192.0.2.1", pod.port]]));
     const service = { service: "heliograph-runtime", portName: "admin" };

@@ -59,6 +59,12 @@ const operator: Readonly<Record<string, AlertCase>> = {
     "6m",
     { informer: "secrets", pod: "a" },
   ),
+  HeliographNamespaceUnavailable: gauge(
+    'heliograph_watched_namespace_available{watched_namespace="shop", pod="a"}',
+    [0, 1],
+    "6m",
+    { watched_namespace: "shop" },
+  ),
   HeliographPodsSilent: gauge('heliograph_runtime_pods{answers="false", pod="a"}', [1, 0], "6m", {}),
   HeliographResourceNotReady: gauge(
     'heliograph_resources{kind="WebhookPartner", type="Ready", status="False", pod="a"}',

@@ -322,6 +322,38 @@ describe("a watch that ends badly", () => {
   });
 });
 
+describe("a list that the server rejects", () => {
+  test.each([
+    [1, "403", status(403, "Forbidden")],
+    [1, "404", status(404, "NotFound")],
+    [5, "500 again and again", status(500, "InternalError")],
+  ])(
+    "settles the informer after %i with %s, which is alive and reports when it can list",
+    async (times, _what, reply) => {
+      api.on("GET", ...Array.from({ length: times }, () => reply), list("5", []));
+      const { informer } = start();
+      const states: string[] = [];
+      informer.onState(() => states.push(`${informer.hasSynced()} ${informer.health().rejected}`));
+      expect(await informer.whenSettled()).toBe(true);
+      expect(await informer.whenSynced()).toBe(true);
+      await waitFor(() => states.length === 2, { ...patience, what: "both states" });
+      expect(states).toEqual(["false true", "true false"]);
+    },
+  );
+
+  test("is a sign of life, also after a list; a connection without a response is none", async () => {
+    clock = new ManualClock();
+    api.on("GET", list("5", [partner("one", "3")]), status(403, "Forbidden"));
+    api.on("WATCH", status(403, "Forbidden"));
+    const { informer } = start({ silenceMs: 1_000 });
+    await waitFor(() => informer.health().lastError !== undefined, { ...patience, what: "the rejected watch" });
+    clock.advance(1_500);
+    await waitFor(() => informer.health().rejected, { ...patience, what: "the rejected list" });
+    expect(informer.health()).toMatchObject({ live: true, lastEventAgeMs: 0, synced: true });
+    expect(informer.list().length).toBe(1);
+  });
+});
+
 describe("a list that fails", () => {
   test.each([
     ["503", status(503, "ServiceUnavailable")],

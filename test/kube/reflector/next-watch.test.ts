@@ -53,6 +53,7 @@ const rows: ReadonlyArray<readonly [string, WatchEnd, number, NextWatch]> = [
     1,
     { kind: "list", waitMs: 200, failures: 2 },
   ],
+  ["a rejected list waits as any other", failed("list", "forbidden"), 1, { kind: "list", waitMs: 200, failures: 2 }],
   [
     "any number of failures is bounded",
     failed("list", "transient"),
@@ -69,6 +70,13 @@ const rows: ReadonlyArray<readonly [string, WatchEnd, number, NextWatch]> = [
 
 test.each(rows)("%s", (_name, end, failures, turn) => {
   expect(nextWatch(end, failures, backoff, () => 0)).toEqual(turn);
+});
+
+test.each(["forbidden", "notFound"] as const)("a list that is %s never waits longer than five seconds", (kind) => {
+  const long = { ...backoff, maxMs: 30_000 };
+  expect(nextWatch(failed("list", kind), 50, long, () => 0).waitMs).toBe(5_000);
+  expect(nextWatch(failed("list", kind, 9_000), 50, long, () => 0).waitMs).toBe(9_000);
+  expect(nextWatch(failed("list", "transient"), 50, long, () => 0).waitMs).toBe(30_000);
 });
 
 test("a failure leaves a share of its wait to chance", () => {

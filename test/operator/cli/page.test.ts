@@ -6,7 +6,11 @@ import { type Flag, usageOf, variableOf } from "../../../command-line/flag.ts";
 import { flags } from "../../../operator/cli/flags.ts";
 import { programHelp } from "../../../operator/cli/help.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
-import { createOperatorMetrics, registerConditionMetrics } from "../../../operator/metrics.ts";
+import {
+  createOperatorMetrics,
+  registerConditionMetrics,
+  registerNamespaceMetrics,
+} from "../../../operator/metrics.ts";
 
 const page = readFileSync(new URL("../../../docs/operator.md", import.meta.url), "utf8");
 
@@ -46,6 +50,7 @@ describe("the page of the operator", () => {
     const registry = new Registry();
     createOperatorMetrics(registry);
     createKubeMetrics(registry);
+    registerNamespaceMetrics(registry, () => new Map());
     registerConditionMetrics(registry, () => []);
     const all = await registry.getMetricsAsJSON();
     expect(rowsBelow("Probes and metrics").map(([name, , help]) => [name, help])).toEqual(

@@ -6,6 +6,8 @@ import type { KubeObject } from "../../../kube/client/resource.ts";
 export class ScriptedSet<T extends KubeObject> {
   readonly #store = new ObjectStore<T>();
   readonly #handlers: Array<ChangeHandler<T>> = [];
+  /** Namespaces that cannot be listed. */
+  readonly unlisted = new Set<string>();
   #version = 100;
 
   onChange(handler: ChangeHandler<T>): void {
@@ -14,6 +16,10 @@ export class ScriptedSet<T extends KubeObject> {
 
   get(key: string): T | undefined {
     return this.#store.get(key);
+  }
+
+  isUnlisted(namespace: string): boolean {
+    return this.unlisted.has(namespace);
   }
 
   list(): readonly T[] {

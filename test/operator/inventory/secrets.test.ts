@@ -6,7 +6,7 @@ import { Outage } from "../../../kube/outage.ts";
 import { KubeError } from "../../../kube/client/kube-error.ts";
 import { type KubeObject, keyOf } from "../../../kube/client/resource.ts";
 import type { SecretObject } from "../../../operator/resource-types.ts";
-import { ManualClock } from "../../support/manual-clock.ts";
+import { ManualClock, settle } from "../../support/manual-clock.ts";
 import { ScriptedSet } from "./scripted-set.ts";
 
 let clock: ManualClock;
@@ -104,17 +104,35 @@ describe("Secrets", () => {
     put("a", { key: "rotated" });
     held.set("shop/a", error);
     expect((await read("a", "b")).get("shop/a")).toEqual({ key: "a" });
+    reads.length = 0;
+    await read("a", "b");
+    expect(reads).toEqual([]);
     changes = 0;
     clock.advance(10_000);
+    await settle();
+    expect([changes, reads.toSorted()]).toEqual([0, ["shop/a", "shop/b"]]);
+    held.set("shop/a", {
+      metadata: { namespace: "shop", name: "a", resourceVersion: "900" },
+      data: { key: "rotated" },
+    });
+    held.set("shop/b", { metadata: { namespace: "shop", name: "b", resourceVersion: "901" }, data: { key: "b" } });
+    clock.advance(10_000);
+    await settle();
     expect(changes).toBe(1);
-    put("a", { key: "rotated" });
-    put("b", { key: "b" });
     expect(await read("a", "b")).toEqual(
       new Map([
         ["shop/a", { key: "rotated" }],
         ["shop/b", { key: "b" }],
       ]),
     );
+  });
+
+  test("of a namespace that cannot be listed are unreadable, not missing", async () => {
+    metadata.unlisted.add("shop");
+    expect(await read("a")).toEqual(new Map([["shop/a", "unreadable"]]));
+    expect(reads).toEqual([]);
+    metadata.unlisted.clear();
+    expect(await read("a")).toEqual(new Map());
   });
 
   test("that are newer than the watch knows are not read again when it catches up", async () => {

@@ -4,7 +4,11 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
-import { createOperatorMetrics, registerConditionMetrics } from "../../../operator/metrics.ts";
+import {
+  createOperatorMetrics,
+  registerConditionMetrics,
+  registerNamespaceMetrics,
+} from "../../../operator/metrics.ts";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/server/request-metrics.ts";
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
@@ -47,6 +51,7 @@ function runtimeMetrics(): Registry {
 function operatorMetrics(): Registry {
   const registry = new Registry();
   createOperatorMetrics(registry);
+  registerNamespaceMetrics(registry, () => new Map());
   registerConditionMetrics(registry, () => []);
   createKubeMetrics(registry);
   return registry;
