@@ -71,6 +71,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         what: "error_bounds of the lowest bucket have no lower bound, and those of a bucket around zero are its own",
       },
       {
+        kind: "changed",
+        surface: "metrics",
+        what: "percentiles of classic histograms do not use a bound at points where some series of a store lack it",
+      },
+      {
         kind: "added",
         surface: "metrics",
         what:

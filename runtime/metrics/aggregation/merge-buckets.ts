@@ -1,5 +1,6 @@
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import { mergeScalars, type Points } from "./merge-scalars.ts";
+import { boundLabel } from "../promql/promql.ts";
 import { createQuantiles, type Quantiles } from "./quantiles.ts";
 import { bucketQuantile, type Quantile } from "./quantile.ts";
 
@@ -13,9 +14,9 @@ export class IncompatibleBuckets extends Error {
   override readonly name = "IncompatibleBuckets";
 }
 
-/** Groups buckets by `le` as a number, so that `1` and `1.0` are equal. It leaves out series without a bound. */
+/** Groups buckets by their bound as a number, so that `1` and `1.0` are equal. It leaves out series without a bound. */
 export function bucketsOf(series: readonly StoreSeries[], count: number): StoreBuckets {
-  const byBound = Map.groupBy(series, ({ labels }) => parseBound(labels["le"]));
+  const byBound = Map.groupBy(series, ({ labels }) => parseBound(labels[boundLabel] ?? labels["le"]));
   byBound.delete(Number.NaN);
   return new Map([...byBound].map(([bound, rows]) => [bound, sum(rows, count)]));
 }
@@ -40,7 +41,7 @@ export function completeBuckets(
   const lacksFinite = Uint8Array.from(finite, (number, index) => Number(number === 0 && top[index] === 1));
   const lacking = [
     { lacks: "bucket of +Inf", points: lacksTop },
-    { lacks: "bucket with a finite bound", points: lacksFinite },
+    { lacks: "bucket with a finite bound in all of its series", points: lacksFinite },
   ].filter(({ points }) => points.includes(1));
   if (lacking.length === 0) return { buckets, lacking };
   const kept = [...buckets].map(([bound, { values, present }]) => {

@@ -2,6 +2,9 @@ import type { StoreBucket, StoreHistogram } from "../../stores/prometheus/histog
 import { exponentialBuckets } from "./exponential-buckets.ts";
 import { noQuantile, type Quantile } from "./quantile.ts";
 
+/** Greatest fraction of a bucket that can be a rounding error. */
+const edgeTolerance = 1e-9;
+
 /** The histograms of one group at one point, at most one of each store. */
 interface NativePoint {
   readonly histograms: readonly StoreHistogram[];
@@ -21,10 +24,20 @@ export function nativeQuantile({ histograms, isExponential }: NativePoint, quant
   const hit = findRank(buckets, { quantile, count, hasNaN: Number.isNaN(total(histograms.map(({ sum }) => sum))) });
   if (hit === undefined) return noQuantile;
   // The bounds are those of the bucket itself: observations of both signs can be in a bucket around zero.
-  const { lower: low, upper: high } = hit.bucket;
+  const { lower: low, upper: high } = { ...hit.bucket, lower: lowerBound(hit, buckets) };
   if (!isExponential) return { value: customValue(hit), low, high };
   const zero = naturalZero(hit.bucket, buckets);
   return { value: between(zero.lower, zero.upper, hit.fraction), low, high };
+}
+
+/**
+ * A rank at the lower edge of a bucket is the last observation of the populated bucket below. Counted from above, it
+ * gives the bucket over it.
+ */
+function lowerBound({ bucket, fraction }: Hit, buckets: readonly StoreBucket[]): number {
+  if (fraction > edgeTolerance) return bucket.lower;
+  const below = buckets.slice(0, buckets.indexOf(bucket)).findLast(({ count }) => count !== 0);
+  return below?.lower ?? bucket.lower;
 }
 
 interface Hit {

@@ -31,12 +31,19 @@ export function bucketQuantile(quantile: number, bounds: readonly number[], coun
   const hit = cumulative.findIndex((count) => count >= rank);
   if (hit < 0) return noQuantile;
   const high = at(bounds, hit);
+  const floor = lowerBound(bounds, cumulative, rank);
   // The value begins at 0. An observation can be below 0 all the same, so that nothing bounds the bucket below.
   if (hit === 0) return { value: high <= 0 ? high : high * (rank / at(cumulative, 0)), low: -Infinity, high };
   const low = at(bounds, hit - 1);
-  if (hit === last) return { value: low, low, high };
+  if (hit === last) return { value: low, low: floor, high };
   const below = at(cumulative, hit - 1);
-  return { value: low + (high - low) * ((rank - below) / (at(cumulative, hit) - below)), low, high };
+  return { value: low + (high - low) * ((rank - below) / (at(cumulative, hit) - below)), low: floor, high };
+}
+
+/** The bound that certainly fewer observations than the rank are below of, even if the rank is rounded up. */
+function lowerBound(bounds: readonly number[], cumulative: readonly number[], rank: number): number {
+  const reached = cumulative.findIndex((count) => count >= rank - rank * roundingTolerance);
+  return reached > 0 ? at(bounds, reached - 1) : -Infinity;
 }
 
 /** Makes cumulative counts monotone: a count below the last one, or above it by rounding only, becomes equal to it. */

@@ -19,6 +19,7 @@ export type Vector =
   | { readonly kind: "histogramPart"; readonly fn: "histogram_sum" | "histogram_count"; readonly of: Vector }
   | { readonly kind: "quantile"; readonly quantile: number; readonly of: Vector }
   | Covered
+  | { readonly kind: "bound"; readonly of: Vector }
   | { readonly kind: "timestamp"; readonly of: Selector }
   | Question;
 
@@ -28,8 +29,16 @@ export interface Covered {
   readonly of: Vector;
   readonly part: Vector;
   readonly whole: Vector;
+  /** The labels of `whole` if `part` has more than these. @default both have the same labels */
+  readonly wholeBy?: readonly string[];
   readonly tolerance: number;
 }
+
+/**
+ * The label with the bound of a bucket in one spelling. Series of one histogram can spell a bound `1` and `1.0`. The
+ * label `le` stays beside it, so that no two series of a target get equal labels.
+ */
+export const boundLabel = "heliograph_le";
 
 /** A question to a peer, in place of a query. It prints as JSON and is sent to peers only. */
 export interface Question {
@@ -92,23 +101,33 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
     case "anchoredIncrease":
       return `increase(${printSelector(vector.of)}[${printRange(vector.rangeMs, boundary)}] anchored)`;
     case "aggregate":
-      return `${vector.op} by(${vector.by.map(printName).join(",")})(${printVector(vector.of, boundary)})`;
+      return `${vector.op} by(${printNames(vector.by)})(${printVector(vector.of, boundary)})`;
     case "histogramPart":
       return `${vector.fn}(${printVector(vector.of, boundary)})`;
-    case "covered": {
-      const [of, part, whole] = [vector.of, vector.part, vector.whole].map((own) => printVector(own, boundary));
-      return `${of} unless abs(${part} / ${whole} - 1) > ${vector.tolerance}`;
-    }
+    case "covered":
+      return printCovered(vector, boundary);
+    case "bound":
+      return `label_replace(${printVector(vector.of, boundary)},"${boundLabel}","$1","le","(.+?)([.]0)?")`;
     case "question":
       return JSON.stringify(vector.of);
     case "quantile":
-      if (vector.of.kind === "question") return JSON.stringify({ ...vector.of.of, quantile: vector.quantile });
-      return `histogram_quantile(${vector.quantile},${printVector(vector.of, boundary)})`;
+      return printQuantile(vector, boundary);
     case "timestamp":
       return `max(timestamp(${printSelector(vector.of)}))`;
     default:
       return vector satisfies never;
   }
+}
+
+function printQuantile({ quantile, of }: Extract<Vector, { kind: "quantile" }>, boundary: RangeBoundary): string {
+  if (of.kind === "question") return JSON.stringify({ ...of.of, quantile });
+  return `histogram_quantile(${quantile},${printVector(of, boundary)})`;
+}
+
+function printCovered({ wholeBy, tolerance, ...vectors }: Covered, boundary: RangeBoundary): string {
+  const [of, part, whole] = [vectors.of, vectors.part, vectors.whole].map((own) => printVector(own, boundary));
+  const divided = wholeBy === undefined ? "/" : `/ on(${printNames(wholeBy)}) group_left()`;
+  return `${of} unless abs(${part} ${divided} ${whole} - 1) > ${tolerance}`;
 }
 
 /** Prints the series whose exemplars are read. */
@@ -125,6 +144,10 @@ function printSelector({ name, matchers }: Selector): string {
 /** Shortens a left-closed range by one millisecond, which excludes the sample at t − w. */
 function printRange(rangeMs: number, boundary: RangeBoundary): string {
   return `${boundary === "LeftOpen" ? rangeMs : rangeMs - 1}ms`;
+}
+
+function printNames(names: readonly string[]): string {
+  return names.map(printName).join(",");
 }
 
 function printName(name: string): string {

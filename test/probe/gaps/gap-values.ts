@@ -124,9 +124,12 @@ function quantilePoint(q: number, stores: Stores, at: At): Point {
   const lacking: Region[] = [];
   const whole: ReadonlyMap<number, number>[] = [];
   for (const [region, series] of stores) {
+    const last = samplesIn(series.filter(named("latency_bucket", leOf(Infinity))), at);
     const buckets = new Map(
       bounds.flatMap((bound) => {
-        const risen = increaseOf(series.filter(named("latency_bucket", leOf(bound))), at);
+        const own = series.filter(named("latency_bucket", leOf(bound)));
+        if (isOfOtherSamples(samplesIn(own, at), last)) return [];
+        const risen = increaseOf(own, at);
         return risen === undefined ? [] : [[bound, risen] as const];
       }),
     );

@@ -9,7 +9,7 @@ import { ask, countPoints, isExact, isPercentile, metricIds, unbounded } from ".
 import { kinds, type ResponseGrid, type MetricId, type SeriesPoints } from "./oracle/asked.ts";
 import { differences, exactly } from "./oracle/differences.ts";
 import { dataStartMs } from "./oracle/generated-series.ts";
-import { askDirectly, askRange, numberOf } from "./oracle/direct.ts";
+import { askAsPrometheus, askDirectly, askRange, numberOf } from "./oracle/direct.ts";
 import { layouts, startLayouts, type RunningLayouts } from "./oracle/layouts.ts";
 import { askLeaf, atStamps, laterLeaf, pointsOf, randomLeaf, type RandomLeaf } from "./oracle/leaf-points.ts";
 import { randomQuery, type RandomQuery } from "./oracle/random-query.ts";
@@ -122,7 +122,7 @@ describe("a leaf", () => {
     const own = pointsOf(leaf);
     const wanted = isPercentile(leaf)
       ? recompute(leaf, own.grid, running.layout(layout).raw)
-      : exactly(await askDirectly(running.wholeUrl, leaf, own.grid));
+      : exactly(await askAsPrometheus(running.wholeUrl, leaf, own.grid));
     const found = differences(points, atStamps(wanted, own), { oracle: "at τ", exact: isExact(leaf) });
     return { found, cache, count: countPoints({ points }) };
   };

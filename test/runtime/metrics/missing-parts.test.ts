@@ -26,7 +26,7 @@ const parts: readonly (readonly [part: string, pattern: RegExp])[] = [
   ["ok", /^sum by\([^)]*\)\(increase\(\{__name__="logins_total","?result"?="ok"/u],
   ["all", /^sum by\([^)]*\)\(increase\(\{__name__="logins_total",tenant/u],
   ["good", /^sum by\([^)]*\)\(increase\(\{__name__="latency_bucket",le=~/u],
-  ["bucket", /^sum by\([^)]*le\)\(increase\(\{__name__="latency_bucket",tenant/u],
+  ["bucket", /^sum by\([^)]*heliograph_le\)\(label_replace\(increase\(\{__name__="latency_bucket",tenant/u],
   ["count", /^sum by\([^)]*\)\(increase\(\{__name__="latency_count"/u],
   ["sum", /^sum by\([^)]*\)\(increase\(\{__name__="latency_sum"/u],
 ];
@@ -137,7 +137,13 @@ describe("a store that lacks a part", () => {
       "sum of the same series as its count",
     ],
     ["the bucket of +Inf", { bucket: { "300": 10, "900": 100 } }, "metric=latency&agg=p50", 150, "bucket of +Inf"],
-    ["every finite bucket", { bucket: { "+Inf": 10 } }, "metric=latency&agg=p50", 150, "bucket with a finite bound"],
+    [
+      "every finite bucket",
+      { bucket: { "+Inf": 10 } },
+      "metric=latency&agg=p50",
+      150,
+      "bucket with a finite bound in all of its series",
+    ],
   ];
   test.each(rows)("%s adds nothing, and its region is partial", async (_sentence, apac, pairs, value, lacks) => {
     const metric = /metric=(\w+)/u.exec(pairs)?.[1];

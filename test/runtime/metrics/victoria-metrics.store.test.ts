@@ -13,7 +13,7 @@ import {
   type SeriesPoints,
 } from "./oracle/asked.ts";
 import { differences, exactly } from "./oracle/differences.ts";
-import { askDirectly, askRange, bucketQuery } from "./oracle/direct.ts";
+import { askAsPrometheus, askDirectly, askRange, bucketQuery } from "./oracle/direct.ts";
 import { boundOf } from "./oracle/generated-series.ts";
 import { layouts, startLayouts, type RunningLayouts } from "./oracle/layouts.ts";
 import { askLeaf, atStamps, pointsOf, randomLeaf } from "./oracle/leaf-points.ts";
@@ -119,7 +119,7 @@ describe("an answer from VictoriaMetrics", () => {
           points += countPoints(actual);
           const direct = isPercentile(leaf)
             ? await directQuantile(leaf, own)
-            : exactly(await askDirectly(running.wholeUrl, leaf, own.grid));
+            : exactly(await askAsPrometheus(running.wholeUrl, leaf, own.grid));
           const wanted = atStamps(direct, own);
           expect(differences(actual.points, wanted, { oracle: "direct", exact: isExact(leaf) })).toEqual([]);
         }),

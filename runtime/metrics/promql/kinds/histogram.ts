@@ -1,7 +1,11 @@
-import type { Aggregation, SourceConfig } from "../../../../crds/config.ts";
+import type { Aggregation, SeriesConfig, SourceConfig } from "../../../../crds/config.ts";
+import { boundLabel, type Vector } from "../promql.ts";
 import { distributionRecipe } from "./distribution.ts";
-import type { RecipeOrAdvice, Statistic } from "./recipe.ts";
-import { covered, increaseNeeds, increaseOf, increaseStatistic } from "./statistics.ts";
+import type { RecipeOrAdvice, Statistic, StoreScope } from "./recipe.ts";
+import { covered, increaseNeeds, increaseOf, increaseStatistic, samplesOf, samplesTolerance } from "./statistics.ts";
+
+/** The bucket that every histogram has. */
+const lastBucket = { label: "le", op: "Equal", value: "+Inf" } as const;
 
 type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
 
@@ -14,12 +18,7 @@ export function histogramRecipe(source: HistogramSource, aggregation: Aggregatio
   return distributionRecipe(
     {
       histogram: "Classic",
-      buckets: (scope) => ({
-        kind: "aggregate",
-        op: "sum",
-        by: [...scope.by, "le"],
-        of: increaseOf(scope, source, increase, "_bucket"),
-      }),
+      buckets: (scope) => bucketsOf(scope, source),
       part,
       summand: covered(
         { ...part("sum"), noun },
@@ -31,4 +30,32 @@ export function histogramRecipe(source: HistogramSource, aggregation: Aggregatio
     },
     aggregation,
   );
+}
+
+/**
+ * The increases of the buckets by their bounds, without a bound that some series lack: its cumulative count would leave
+ * out their observations.
+ */
+function bucketsOf(scope: StoreScope, source: HistogramSource): Vector {
+  const byBound = (of: Vector): Vector => ({
+    kind: "aggregate",
+    op: "sum",
+    by: [...scope.by, boundLabel],
+    of: { kind: "bound", of },
+  });
+  const samples = (series: SeriesConfig): Vector => ({
+    kind: "over",
+    fn: "count_over_time",
+    of: scope.select(series, "_bucket"),
+    rangeMs: scope.rangeMs,
+  });
+  const last = { ...source, matchers: [...source.matchers, lastBucket] };
+  return {
+    kind: "covered",
+    of: byBound(increaseOf(scope, source, source.increase, "_bucket")),
+    part: byBound(samples(source)),
+    whole: samplesOf(scope, { series: last, suffix: "_bucket" }),
+    wholeBy: scope.by,
+    tolerance: samplesTolerance,
+  };
 }

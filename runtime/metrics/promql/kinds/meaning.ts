@@ -1,5 +1,5 @@
 import type { Aggregation, MetricConfig, SeriesConfig, SourceConfig } from "../../../../crds/config.ts";
-import { printVector, type Vector } from "../promql.ts";
+import { boundLabel, printVector, type Vector } from "../promql.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe, StoreScope } from "./recipe.ts";
 import { recipeOf } from "./recipe-of.ts";
 
@@ -58,9 +58,9 @@ function scopeOf(source: SourceConfig): StoreScope {
   return {
     select: (series, suffix = "") => ({
       name: `${name(series, source)}${suffix}`,
-      matchers: series.matchers.some(({ label }) => label === "le")
-        ? [{ label: "le", op: "=", value: "threshold" }]
-        : [],
+      matchers: series.matchers
+        .filter(({ label }) => label === "le")
+        .map(({ label, op, value }) => ({ label, op: "=", value: op === "Equal" ? value : "threshold" })),
     }),
     by: ["g"],
     rangeMs: widthMs,
@@ -73,6 +73,8 @@ function printed(vector: Vector): string {
     .replaceAll(/\{__name__="(\w+)"\}/gu, "$1")
     .replaceAll(/\{__name__="(\w+)",/gu, "$1{")
     .replaceAll(`${widthMs}ms`, "w")
+    .replaceAll(new RegExp(String.raw`label_replace\((.+?),"${boundLabel}","\$1","le","[^"]*"\)`, "gu"), "$1")
+    .replaceAll(boundLabel, "le")
     .replaceAll("by(g,le)", "by(g, le)");
 }
 
@@ -110,6 +112,7 @@ function quantileNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readon
     ? [
         "Inside a bucket the quantile is linear; stores with other bounds are merged at the bounds that they " +
           "share, or refused.",
+        "A bound that some series of a store lack is left out there.",
         "A store without the bucket of +Inf, or without any other one, adds nothing to a point, and its region is " +
           "reported as partial.",
       ]

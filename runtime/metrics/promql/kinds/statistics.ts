@@ -61,7 +61,7 @@ export function samplesOf({ by, rangeMs, select }: StoreScope, { series, suffix 
  * samples from before it was added, would count against the other part. Above 0, because a store that removes
  * duplicates can lack single samples of one part.
  */
-const samplesTolerance = 0.0001;
+export const samplesTolerance = 0.0001;
 
 /** A statistic of the part of a histogram, absent where the part and the whole have other samples. */
 export function covered(

@@ -16,6 +16,7 @@ import { statusRoutes } from "../../../../runtime/http/routes/status.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { boundLabel } from "../../../../runtime/metrics/promql/promql.ts";
 import { createPrometheusApi } from "../../../../runtime/prometheus/create-prometheus-api.ts";
 import { configOf, everyone, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";
 import {
@@ -283,7 +284,7 @@ function answerTo(
   const grouped = by.includes("service")
     ? services.map((service, place) => ({ metric: { service }, value: value(place) }))
     : [{ metric: {}, value: value(0) }];
-  const buckets = by.includes("le") ? grouped.flatMap((one) => bucketsOf(one)) : grouped;
+  const buckets = by.includes(boundLabel) ? grouped.flatMap((one) => bucketsOf(one)) : grouped;
   return {
     resultType: "matrix",
     result: buckets.map((one) => ({ metric: one.metric, values: pointsOf(form, one.value) })),

@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   bucketsOf,
@@ -79,3 +80,45 @@ describe("buckets of several stores", () => {
     expect([...store({ "": [1], x: [1], "5": [1] }).keys()]).toEqual([5]);
   });
 });
+
+test("the error bounds of stores with any layouts contain the percentile of their observations", () => {
+  const layout = fc.uniqueArray(fc.integer({ min: -4, max: 12 }), { minLength: 1, maxLength: 8 });
+  const observed = fc.array(fc.double({ min: -6, max: 16, noNaN: true }), { minLength: 1, maxLength: 40 });
+  let judged = 0;
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(layout, observed), { minLength: 1, maxLength: 4 }),
+      fc.constantFrom([1, 2], [19, 20], [99, 100]),
+      (stores, [share = 0, of = 1]) => {
+        const buckets = stores.map(([finite, values]) => {
+          const bounds = [...finite, Infinity];
+          return Object.fromEntries(bounds.map((le) => [le, [values.filter((value) => value <= le).length]]));
+        });
+        const all = stores.flatMap(([, values]) => values).sort((a, b) => a - b);
+        const truth = all[Math.ceil((share * all.length) / of) - 1] ?? Number.NaN;
+        const merged = boundsOf(
+          buckets.map((own) => store(own)),
+          share / of,
+        );
+        if (merged === undefined) return;
+        judged += 1;
+        expect({ contains: merged.low <= truth && truth <= merged.high, merged, truth }).toMatchObject({
+          contains: true,
+        });
+      },
+    ),
+    { seed: 5, numRuns: 2_000 },
+  );
+  expect(judged).toBeGreaterThan(800);
+});
+
+/** The bounds of a quantile; undefined where the stores share too few. */
+function boundsOf(stores: readonly ReturnType<typeof store>[], quantile: number) {
+  try {
+    const { low, high } = mergeQuantile(stores, quantile, 1).bounds;
+    return { low: low[0] ?? Number.NaN, high: high[0] ?? Number.NaN };
+  } catch (error) {
+    if (error instanceof IncompatibleBuckets) return undefined;
+    throw error;
+  }
+}

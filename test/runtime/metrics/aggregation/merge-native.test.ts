@@ -130,3 +130,66 @@ describe("any split of observations over stores", () => {
     );
   });
 });
+
+describe("the error bounds of native histograms contain the percentile of their observations", () => {
+  const observed = fc.array(fc.double({ min: -40, max: 40, noNaN: true }), { minLength: 1, maxLength: 40 });
+  const quantiles = fc.constantFrom<readonly [number, number]>([1, 2], [19, 20], [99, 100]);
+  const judged = (stores: readonly (readonly number[])[], [share, of]: readonly [number, number], made: Made) => {
+    const all = stores.flat().sort((a, b) => a - b);
+    const truth = all[Math.ceil((share * all.length) / of) - 1] ?? Number.NaN;
+    const { low, high } = made(share / of);
+    return { contains: low <= truth && truth <= high, low, high, truth };
+  };
+  type Made = (quantile: number) => { readonly low: number; readonly high: number };
+
+  test("with exponential buckets of any schema and zero bucket", () => {
+    const store = fc.tuple(observed, fc.integer({ min: -2, max: 3 }), fc.constantFrom(0.001, 0.5, 3));
+    fc.assert(
+      fc.property(fc.array(store, { minLength: 1, maxLength: 4 }), quantiles, (stores, quantile) => {
+        const histograms = stores.map(([values, schema, zero]) => {
+          const bucketOf = (value: number): Row => {
+            if (Math.abs(value) <= zero) return [-zero, zero, 1];
+            const index = Math.ceil(Math.log2(Math.abs(value)) * 2 ** schema);
+            const [near, far] = [2 ** ((index - 1) / 2 ** schema), 2 ** (index / 2 ** schema)];
+            return value > 0 ? [near, far, 1] : [-far, -near, 1];
+          };
+          return histogram(...counted(values.map(bucketOf)));
+        });
+        const observations = stores.map(([values]) => values);
+        expect(judged(observations, quantile, (own) => exponential(histograms, own))).toMatchObject({ contains: true });
+      }),
+      { seed: 5, numRuns: 2_000 },
+    );
+  });
+
+  test("with custom buckets of any layout", () => {
+    const layout = fc.uniqueArray(fc.integer({ min: -30, max: 30 }), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(observed, layout), { minLength: 1, maxLength: 4 }),
+        quantiles,
+        (stores, quantile) => {
+          const histograms = stores.map(([values, finite]) => {
+            const bounds = [-Infinity, ...finite.sort((a, b) => a - b), Infinity];
+            const rows = values.map((value): Row => {
+              const upper = bounds.findIndex((bound) => value <= bound);
+              return [bounds[upper - 1] ?? -Infinity, bounds[upper] ?? Infinity, 1];
+            });
+            return histogram(...counted(rows));
+          });
+          const observations = stores.map(([values]) => values);
+          expect(judged(observations, quantile, (own) => custom(histograms, own))).toMatchObject({ contains: true });
+        },
+      ),
+      { seed: 5, numRuns: 2_000 },
+    );
+  });
+});
+
+/** One row for each bucket, ascending. */
+function counted(rows: readonly Row[]): readonly Row[] {
+  const groups = Map.groupBy(rows, ([lower, upper]) => `${lower} ${upper}`);
+  return [...groups.values()]
+    .map((own): Row => [own[0]?.[0] ?? Number.NaN, own[0]?.[1] ?? Number.NaN, own.length])
+    .sort((a, b) => a[0] - b[0]);
+}

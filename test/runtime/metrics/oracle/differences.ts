@@ -31,6 +31,7 @@ export function exactly(points: SeriesPoints<number>): SeriesPoints<Expected> {
 
 function agrees(value: number | undefined, expected: Expected | undefined, exact: boolean): boolean {
   if (value === undefined || expected === undefined) return value === expected || expected?.isOptional === true;
+  if (Math.abs(value) === Infinity) return value === expected.low || value === expected.high;
   const slack = exact ? 0 : relativeTolerance * Math.max(Math.abs(expected.low), Math.abs(expected.high));
   return value >= expected.low - slack && value <= expected.high + slack;
 }

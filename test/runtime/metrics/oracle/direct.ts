@@ -103,13 +103,32 @@ function nativeQuery({ agg }: AskedSeries, summed: string): string {
 
 /** What a server answers to {@link directQuery}; points that are no finite number are left out. */
 export async function askDirectly(url: string, asked: AskedSeries, grid: ResponseGrid): Promise<SeriesPoints<number>> {
+  return askWhere(Number.isFinite, url, asked, grid);
+}
+
+/** The same for the Prometheus API, which returns infinite values too, unless of a ratio. */
+export async function askAsPrometheus(
+  url: string,
+  asked: AskedSeries,
+  grid: ResponseGrid,
+): Promise<SeriesPoints<number>> {
+  const isPoint = kinds[asked.metric].kind === "ratio" ? Number.isFinite : (value: number) => !Number.isNaN(value);
+  return askWhere(isPoint, url, asked, grid);
+}
+
+async function askWhere(
+  isPoint: (value: number) => boolean,
+  url: string,
+  asked: AskedSeries,
+  grid: ResponseGrid,
+): Promise<SeriesPoints<number>> {
   const series = await askRange(url, directQuery(asked, widthOf(grid)), grid);
-  const finite = series.map(({ metric, values = [] }) => {
-    const points = values.map(([seconds, text]) => [Math.round(seconds * 1_000), Number(text)] as const);
+  const present = series.map(({ metric, values = [] }) => {
+    const points = values.map(([seconds, text]) => [Math.round(seconds * 1_000), numberOf(text)] as const);
     const key = keyOf(asked.groupBy, (label) => metric[inStore(label)]);
-    return [key, new Map(points.filter(([, value]) => Number.isFinite(value)))] as const;
+    return [key, new Map(points.filter(([, value]) => isPoint(value)))] as const;
   });
-  return new Map(finite.filter(([, points]) => points.size > 0));
+  return new Map(present.filter(([, points]) => points.size > 0));
 }
 
 /** The series of any range query over a grid; what is cached is not looked at. */

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startPrometheus, type PrometheusHandle } from "../../../support/prometheus.ts";
 import { remoteWrite } from "../../../support/remote-write.ts";
 import { waitFor } from "../../../support/wait.ts";
+import { random } from "../oracle/generated-series.ts";
 import { metricsServerOver, type MetricsServer } from "../../http/routes/metrics-server.ts";
 
 /** Histograms whose threshold is no bound of all series in one store, as during a rolling deployment. All are fast. */
@@ -47,14 +48,49 @@ function seriesOf(tenant: string, { pod, boundFrom = minutes, boundTo = minutes 
   ].filter(({ samples: own }) => own.length > 0);
 }
 
+/** What each pod of a tenant observes every minute, and the bounds that it has. */
+interface Histogram {
+  readonly tenant: string;
+  readonly pods: readonly {
+    readonly observed: readonly number[];
+    readonly bounds: readonly number[];
+    /** As Python's client writes them. */
+    readonly isSpelledWithZero: boolean;
+  }[];
+}
+
+const next = random(11);
+const histograms: readonly Histogram[] = Array.from({ length: 40 }, (_, index) => ({
+  tenant: `observed-${index}`,
+  pods: Array.from({ length: 1 + Math.floor(next() * 3) }, () => ({
+    observed: Array.from({ length: 1 + Math.floor(next() * 12) }, () => Math.round((next() * 30 - 10) * 100) / 100),
+    bounds: [-5, 0, 1, 2, 5, 10].filter(() => next() < (index % 2 === 0 ? 1 : 0.8)),
+    isSpelledWithZero: next() < 0.3,
+  })),
+}));
+
+function bucketSeries({ tenant, pods }: Histogram) {
+  return pods.flatMap(({ observed, bounds, isSpelledWithZero }, pod) =>
+    [...bounds, Infinity].map((bound) => {
+      const le = bound === Infinity ? "+Inf" : isSpelledWithZero ? `${bound}.0` : String(bound);
+      const count = observed.filter((value) => value <= bound).length;
+      const samples = Array.from({ length: 30 }, (_, minute) => ({
+        ms: nowMs - (29 - minute) * minuteMs,
+        value: 1_000 + minute * count,
+      }));
+      return { name: "latency_bucket", labels: { tenant, env: "prod", service: "api", pod: `${pod}`, le }, samples };
+    }),
+  );
+}
+
 let store: PrometheusHandle;
 let server: MetricsServer;
 beforeAll(async () => {
   store = await startPrometheus({ config: "storage:\n  tsdb:\n    out_of_order_time_window: 30d\n" });
-  await remoteWrite(
-    store.url,
-    Object.entries(tenants).flatMap(([tenant, pods]) => pods.flatMap((pod) => seriesOf(tenant, pod))),
-  );
+  await remoteWrite(store.url, [
+    ...Object.entries(tenants).flatMap(([tenant, pods]) => pods.flatMap((pod) => seriesOf(tenant, pod))),
+    ...histograms.flatMap(bucketSeries),
+  ]);
   server = metricsServerOver({ eu: store.url }, { now: () => nowMs });
   const catalogs = server.config.catalogs.map((catalog) => ({
     ...catalog,
@@ -139,3 +175,41 @@ describe("an objective over series without its bound", () => {
     ]);
   });
 });
+
+interface PercentileBody {
+  readonly data: readonly {
+    readonly points: readonly (readonly [string, number])[];
+    readonly error_bounds: readonly (readonly [low: number | null, high: number | null])[];
+  }[];
+  readonly meta: { readonly regions: readonly unknown[] };
+}
+
+describe("the percentile of series with different bounds", () => {
+  const percentiles = [
+    ["p50", 1, 2],
+    ["p95", 19, 20],
+    ["p99", 99, 100],
+  ] as const;
+  test.each(percentiles)("lies within its error bounds, or is absent with a reason: %s", async (agg, share, of) => {
+    const judged = await Promise.all(histograms.map((histogram) => judge(histogram, agg, share / of)));
+    expect(judged.filter((one) => one.fault !== undefined)).toEqual([]);
+    expect(judged.filter(({ points }) => points === 0).length).toBeLessThan(10);
+  });
+});
+
+/** What is wrong with the percentile of one tenant, and how many points it has. */
+async function judge({ tenant, pods }: Histogram, agg: string, quantile: number) {
+  const all = pods.flatMap(({ observed }) => observed).sort((a, b) => a - b);
+  const truth = all[Math.ceil(Number((quantile * all.length).toFixed(9))) - 1] ?? Number.NaN;
+  const window = "from=2026-01-02T11:45:00Z&to=2026-01-02T11:55:00Z&step=5m";
+  const answer = await server.get(`/v1/metrics/query?metric=latency&agg=${agg}&filter[tenant]=${tenant}&${window}`);
+  const { data, meta } = answer.json() as PercentileBody;
+  const bounds = data.flatMap((series) => series.error_bounds);
+  const shared = (pods[0]?.bounds ?? []).filter((bound) => pods.every((pod) => pod.bounds.includes(bound)));
+  const reasons = JSON.stringify(meta.regions);
+  const isReported = bounds.length === 0 && reasons.includes("no bucket with a finite bound in all of its series");
+  const isContained =
+    bounds.every(([low]) => low === null || low <= truth) && bounds.every(([, high]) => high === null || truth <= high);
+  const isRight = shared.length === 0 ? isReported : bounds.length === 2 && isContained;
+  return { points: bounds.length, fault: isRight ? undefined : { tenant, bounds, truth, shared, reasons } };
+}

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Aggregation, SourceConfig } from "../../../../../crds/config.ts";
+import type { Aggregation, SeriesConfig, SourceConfig } from "../../../../../crds/config.ts";
 import type { Recipe } from "../../../../../runtime/metrics/promql/kinds/recipe.ts";
 import { recipeOf } from "../../../../../runtime/metrics/promql/kinds/recipe-of.ts";
-import { printExemplified, printVector } from "../../../../../runtime/metrics/promql/promql.ts";
+import { fixedMatcher, printExemplified, printVector } from "../../../../../runtime/metrics/promql/promql.ts";
 import { metricConfig } from "../../oracle/universe.ts";
 import { refusalOf } from "../../refused.ts";
 
@@ -21,7 +21,10 @@ const sources = {
 } as const satisfies Readonly<Record<string, SourceConfig>>;
 
 const scope = {
-  select: (series: { readonly name: string }, suffix = "") => ({ name: `${series.name}${suffix}`, matchers: [] }),
+  select: ({ name, matchers = [] }: Partial<SeriesConfig>, suffix = "") => ({
+    name: `${name}${suffix}`,
+    matchers: matchers.filter(({ label }) => label === "le").map(fixedMatcher),
+  }),
   by: ["service"],
   rangeMs: 60_000,
 };
@@ -52,7 +55,17 @@ describe("the query to a store for", () => {
     ["counter", "min", ['min by(service)(increase({__name__="paid_total"}[60000ms]))']],
     ["counter", "max", ['max by(service)(increase({__name__="paid_total"}[60000ms]))']],
     ["anchored", "sum", ['sum by(service)(increase({__name__="paid_total"}[60000ms] anchored))']],
-    ["histogram", "p95", ['sum by(service,le)(increase({__name__="ms_bucket"}[60000ms]))']],
+    [
+      "histogram",
+      "p95",
+      [
+        'sum by(service,heliograph_le)(label_replace(increase({__name__="ms_bucket"}[60000ms]),' +
+          '"heliograph_le","$1","le","(.+?)([.]0)?")) unless abs(' +
+          'sum by(service,heliograph_le)(label_replace(count_over_time({__name__="ms_bucket"}[60000ms]),' +
+          '"heliograph_le","$1","le","(.+?)([.]0)?")) / on(service) group_left() ' +
+          'sum by(service)(count_over_time({__name__="ms_bucket",le="+Inf"}[60000ms])) - 1) > 0.0001',
+      ],
+    ],
     [
       "histogram",
       "avg",
