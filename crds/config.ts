@@ -19,6 +19,27 @@ export interface RuntimeConfig {
   readonly classDefaults: Readonly<Record<QueryClass, ClassLimits>>;
   /** Secret bytes by material id, base64. Kept apart from everything that may be shown. */
   readonly material: Readonly<Record<string, string>>;
+  /** Absent when the source was read completely and each of its partners is applied as written. */
+  readonly notApplied?: NotApplied;
+}
+
+/** What the source of a configuration contains beyond what is applied. None of it counts as removed. */
+export interface NotApplied {
+  /** By namespace and name. */
+  readonly partners: readonly NotAppliedPartner[];
+  /** True when a part of the source cannot be read, which may contain further partners. */
+  readonly isPartial: boolean;
+}
+
+/** A partner that exists and is not applied as written: an earlier version is, or it is held, or it is left out. */
+export interface NotAppliedPartner {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** One CamelCase word: the reason of the condition that is not met, or `Unreadable`. */
+  readonly reason: string;
+  /** It may name other partners. Absent in the shards of a cluster. */
+  readonly message?: string;
 }
 
 /** The resource that a part of the configuration comes from. */

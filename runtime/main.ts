@@ -8,6 +8,7 @@ import type { ClusterAccess } from "../kube/client/credentials.ts";
 import { singleTry } from "../kube/client/retry.ts";
 import type { Shutdown } from "./program/shutdown.ts";
 import type { ConfigState } from "./config/config-source.ts";
+import { FolderRecordFile } from "./config/folder/folder-record.ts";
 import { FolderSource } from "./config/folder/folder-source.ts";
 import type { FolderState } from "./config/folder/folder-state.ts";
 import { KubernetesSource } from "./config/kubernetes/kubernetes-source.ts";
@@ -17,7 +18,7 @@ import type { Settings } from "./config/settings/settings.ts";
 import { holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
 import type { NatsAccess } from "./nats/connection/connect.ts";
 import { startProgram, type Program } from "./program/program.ts";
-import { memberId, type Prepared, type ProgramOptions, type ProgramPlan } from "./program/program-plan.ts";
+import { logsForPod, memberId, type Prepared, type ProgramOptions, type ProgramPlan } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog, shardLog } from "./program/config-log.ts";
 import { version } from "./version.ts";
@@ -158,7 +159,10 @@ async function prepareFolder(
   { streams }: Settings,
   shutdown: Shutdown,
 ): Promise<Prepared<FolderState>> {
-  const open = () => FolderSource.open(folder, { policy: allowAll });
+  const { nats, member } = options;
+  const record =
+    nats.kind === "embedded" ? { record: new FolderRecordFile(nats.dataFolder, logsForPod(member)) } : undefined;
+  const open = () => FolderSource.open(folder, { policy: allowAll, ...record });
   return {
     ...(await prepareCommon(options, shutdown)),
     openConfig: () => startStep("folder", `the folder ${folder} cannot be read`, open),

@@ -1,6 +1,7 @@
 // Starts the whole product in one process, from a folder. The parts of the process are in `program/`.
 import { allowAll } from "../crds/policy.ts";
 import type { Shutdown } from "./program/shutdown.ts";
+import { FolderRecordFile } from "./config/folder/folder-record.ts";
 import { FolderSource } from "./config/folder/folder-source.ts";
 import type { FolderState } from "./config/folder/folder-state.ts";
 import { retentionFaults } from "./config/settings/retention.ts";
@@ -50,11 +51,12 @@ async function prepare(
   shutdown: Shutdown,
 ): Promise<Prepared<FolderState>> {
   const { folder, dataFolder, natsUrl, log, member } = options;
-  const open = () => FolderSource.open(folder, { policy: allowAll });
+  if (member === undefined) await holdDataFolder(dataFolder, shutdown);
+  const record = new FolderRecordFile(dataFolder, logsForPod(member));
+  const open = () => FolderSource.open(folder, { policy: allowAll, record });
   const source = await startStep("folder", `the folder ${folder} cannot be read`, open);
   shutdown.add("folder", () => source.stop());
   refuseForgetfulStreams(settings, source.current());
-  if (member === undefined) await holdDataFolder(dataFolder, shutdown);
   return {
     openConfig: async () => source,
     logState: folderLog(log, settings.streams),

@@ -93,8 +93,8 @@ function evaluationOf(resource: Resource, { secrets, policy, held, before }: Cir
     ...evaluated,
     bornAtMs: bornAtMs(resource),
     isStillSo: ({ nowMs, partOf }) => nowMs < evaluated.againMs && (!isStoodInFor || partOf(resource) === last),
-    outcome: (conflicts, { partOf }) => {
-      const wasThere = conflicts.length > 0 && partOf(resource) !== undefined;
+    outcome: (conflicts, { partOf, mayForget = false }) => {
+      const wasThere = conflicts.length > 0 && (mayForget || partOf(resource) !== undefined);
       const mark = JSON.stringify([conflicts, wasThere]);
       if (mark !== known?.mark) known = { mark, outcome: outcomeOf(evaluated, conflicts, wasThere) };
       return known.outcome;

@@ -25,6 +25,11 @@ export interface Before {
   readonly nowMs: number;
   /** Time for which a last good version may stand in. It bounds how long bytes of deleted Secrets stay. */
   readonly lastGoodMs: number;
+  /**
+   * True when a partner in conflict may have been applied although its part is unknown. It is then held.
+   * @default false: it is left out
+   */
+  readonly mayForget?: boolean;
 }
 
 interface StandInInput {

@@ -3,7 +3,7 @@ import { classDefaults } from "../compile/class-defaults.ts";
 import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../config.ts";
 import { materialIdsOf } from "../material.ts";
 import type { Kind } from "../resource.ts";
-import type { Shard } from "./shards.ts";
+import type { LeftOutPartner, Shard } from "./shards.ts";
 
 /** A resource that is not applied as the shards contain it. */
 interface ShardFault {
@@ -52,8 +52,25 @@ export function joinShards(shards: readonly Shard[], previous?: RuntimeConfig): 
     classDefaults,
     material: materialOf(inForce, { ...previous?.material, ...Object.fromEntries(arrived) }),
   };
+  const leftOut = parts.flatMap((part) => (Array.isArray(part.leftOut) ? part.leftOut : [])).filter(isNamed);
   const faults = [...partners, ...catalogs, ...quotas].flatMap(({ fault }) => fault ?? []);
-  return { config, faults, configzToken: keys.find(({ configzToken }) => configzToken)?.configzToken };
+  return {
+    config: withLeftOut(config, leftOut),
+    faults,
+    configzToken: keys.find(({ configzToken }) => configzToken)?.configzToken,
+  };
+}
+
+/** True for an entry in the form of this version. */
+function isNamed(entry: unknown): entry is LeftOutPartner {
+  const { uid, namespace, name, reason }: Partial<Record<string, unknown>> = Object(entry);
+  return [uid, namespace, name, reason].every((text) => typeof text === "string");
+}
+
+function withLeftOut(config: RuntimeConfig, leftOut: readonly LeftOutPartner[]): RuntimeConfig {
+  if (leftOut.length === 0) return config;
+  const partners = leftOut.toSorted((a, b) => byText(a.namespace, b.namespace) || byText(a.name, b.name));
+  return { ...config, notApplied: { partners, isPartial: false } };
 }
 
 type ResourceConfig = PartnerConfig | CatalogConfig | QuotaConfig;

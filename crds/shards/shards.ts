@@ -1,7 +1,7 @@
 // A configuration as Secrets, and back. Reading and writing of Secrets happens elsewhere.
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import type { CatalogConfig, PartnerConfig, QuotaConfig } from "../config.ts";
+import type { CatalogConfig, NotAppliedPartner, PartnerConfig, QuotaConfig } from "../config.ts";
 import type { Kind } from "../resource.ts";
 
 /** Number of Secrets of a configuration: fixed for an installation, the same for operator and pods. */
@@ -34,7 +34,15 @@ export interface ConfigShard extends ShardHead {
   readonly quotas: readonly QuotaConfig[];
   /** `<Kind>/<namespace>/<name>` → `<generation>:<first 16 hex digits of the sha256 of its canonical JSON here>`. */
   readonly digests: Readonly<Record<string, string>>;
+  /**
+   * Partners that exist and are not among `partners`. Their deliveries wait, since they were not removed. Absent for
+   * none, and in shards of earlier versions, which ignore it.
+   */
+  readonly leftOut?: readonly LeftOutPartner[];
 }
+
+/** A partner of a cluster that is not applied in any version. */
+export type LeftOutPartner = Omit<NotAppliedPartner, "message">;
 
 /** The key material whose hash falls on one shard. */
 export interface KeyShard extends ShardHead {

@@ -10,6 +10,7 @@ import {
   shardOfResource,
   type ConfigShard,
   type KeyShard,
+  type LeftOutPartner,
   type Shard,
   type ShardCounts,
 } from "./shards.ts";
@@ -57,9 +58,9 @@ type ResourceConfig = PartnerConfig | CatalogConfig | QuotaConfig;
 interface Part {
   readonly shard: string;
   /** Name of its list in the shard. */
-  readonly list: "partners" | "catalogs" | "quotas" | "material" | "configzToken";
+  readonly list: "partners" | "catalogs" | "quotas" | "leftOut" | "material" | "configzToken";
   readonly key: string;
-  readonly value: ResourceConfig | string;
+  readonly value: ResourceConfig | LeftOutPartner | string;
   /** Of the value. */
   readonly json: string;
   readonly digest: string;
@@ -83,6 +84,7 @@ const operatingSystemUnknown = 255;
 class ShardEncoder {
   readonly #counts: ShardCounts;
   readonly #resources = new WeakMap<ResourceConfig, Part>();
+  #leftOut: ReadonlyMap<string, Part> = new Map();
   #material = new Map<string, Part>();
 
   constructor(counts: ShardCounts) {
@@ -96,6 +98,7 @@ class ShardEncoder {
       ...config.catalogs.map((value) => this.#resourcePart("MetricCatalog", "catalogs", value)),
       ...config.partners.map((value) => this.#resourcePart("WebhookPartner", "partners", value)),
       ...config.quotas.map((value) => this.#resourcePart("QueryClassQuota", "quotas", value)),
+      ...this.#leftOutParts(config),
       ...(configzToken === undefined ? [] : [tokenPart(configzToken)]),
       ...this.#materialParts(config.material),
     ];
@@ -135,6 +138,20 @@ class ShardEncoder {
     return part;
   }
 
+  /** Parts without a digest: no pod reports them as applied. */
+  #leftOutParts({ notApplied }: RuntimeConfig): readonly Part[] {
+    const parts = (notApplied?.partners ?? []).map(({ uid, namespace, name, reason }): Part => {
+      const value: LeftOutPartner = { uid, namespace, name, reason };
+      const json = canonicalJson(value);
+      const known = this.#leftOut.get(uid);
+      if (known?.json === json) return known;
+      const shard = shardOfResource("WebhookPartner", value, this.#counts);
+      return { shard, list: "leftOut", key: uid, value, json, digest: "" };
+    });
+    this.#leftOut = new Map(parts.map((part) => [part.key, part]));
+    return parts;
+  }
+
   #materialParts(material: RuntimeConfig["material"]): readonly Part[] {
     const parts = Object.entries(material).map(([id, base64]): readonly [string, Part] => {
       const known = this.#material.get(id);
@@ -171,6 +188,7 @@ function configMembers(parts: readonly Part[]): Readonly<Record<string, string>>
   return {
     catalogs: list("catalogs"),
     digests: jsonObject(digests),
+    ...(listed(parts, "leftOut").length === 0 ? {} : { leftOut: list("leftOut") }),
     partners: list("partners"),
     quotas: list("quotas"),
   };
@@ -182,12 +200,16 @@ function keyMembers(parts: readonly Part[]): Readonly<Record<string, string>> {
   return { ...(token === undefined ? {} : { configzToken: token.json }), material: jsonObject(material) };
 }
 
-function configOf(parts: readonly Part[]): Pick<ConfigShard, "partners" | "catalogs" | "quotas" | "digests"> {
+function configOf(
+  parts: readonly Part[],
+): Pick<ConfigShard, "partners" | "catalogs" | "quotas" | "digests" | "leftOut"> {
+  const leftOut = listed(parts, "leftOut").map(({ value }) => value as LeftOutPartner);
   return {
     partners: listed(parts, "partners").map(({ value }) => value as PartnerConfig),
     catalogs: listed(parts, "catalogs").map(({ value }) => value as CatalogConfig),
     quotas: listed(parts, "quotas").map(({ value }) => value as QuotaConfig),
     digests: Object.fromEntries(digestsOf(parts)),
+    ...(leftOut.length === 0 ? {} : { leftOut }),
   };
 }
 
@@ -204,7 +226,7 @@ function listed(parts: readonly Part[], list: Part["list"]): readonly Part[] {
 }
 
 function digestsOf(parts: readonly Part[]): readonly (readonly [string, string])[] {
-  return parts.map(({ key, digest }) => [key, digest] as const);
+  return parts.filter(({ list }) => list !== "leftOut").map(({ key, digest }) => [key, digest] as const);
 }
 
 /** Canonical JSON of an object whose members are JSON already. */

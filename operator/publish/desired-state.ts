@@ -19,6 +19,7 @@ import { measureStandIns, type OperatorMetrics } from "../metrics.ts";
 import { isPaused } from "../resource-types.ts";
 import { Coalescer } from "./coalescer.ts";
 import { fitIntoShards } from "./fit.ts";
+import { withLeftOut } from "./left-out.ts";
 import type { Publications } from "./publications.ts";
 
 /** The outcome of compilation for one object. */
@@ -136,7 +137,7 @@ export class DesiredState {
       carried,
     });
     this.#scheduleAgain(againMs - before.nowMs);
-    const fitted = this.#fit(config, all);
+    const fitted = this.#fit(withLeftOut(config, all, results), all);
     const outcomes = this.#outcomesOf(all, results, fitted);
     const changed = changedBetween(this.#desired?.outcomes, outcomes);
     this.#desired = { shards: fitted.shards, outcomes };

@@ -54,7 +54,13 @@ export function fitIntoShards(config: RuntimeConfig, options: FitOptions): Fitte
     ))
       tooLarge.add(key);
   }
-  return { shards: split(without(config, tooLarge), configzToken), tooLarge };
+  const dropped = config.partners.filter((partner) => tooLarge.has(resourceKey("WebhookPartner", partner)));
+  const partners = [
+    ...(config.notApplied?.partners ?? []),
+    ...dropped.map(({ uid, namespace, name }) => ({ uid, namespace, name, reason: "ConfigTooLarge" })),
+  ];
+  const fitting = { ...without(config, tooLarge), notApplied: { partners, isPartial: false } };
+  return { shards: split(fitting, configzToken), tooLarge };
 }
 
 /** Returns the entries that do not fit, tried from first to last. Whole groups are tried at once. */

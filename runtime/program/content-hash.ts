@@ -15,7 +15,7 @@ export class ContentHash {
   of(config: RuntimeConfig): string {
     const known = this.#configs.get(config);
     if (known !== undefined) return known;
-    const { partners, catalogs, quotas, material, ...rest } = config;
+    const { partners, catalogs, quotas, material, notApplied: _notApplied, ...rest } = config;
     const resources = [partners, catalogs, quotas].map((list) => list.map((resource) => this.#ofResource(resource)));
     const hash = digestOf({ ...rest, resources, material: Object.keys(material).toSorted() });
     this.#configs.set(config, hash);

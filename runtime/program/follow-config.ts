@@ -8,7 +8,7 @@ interface FollowOptions<State extends ConfigState> {
   readonly source: Pick<ConfigSource<State>, "current" | "onChange">;
   /** The configuration that is already applied. */
   readonly initial: State;
-  /** Applies a configuration; called only for another one. */
+  /** Applies a configuration; called only for another one, or when something else is not applied. */
   readonly apply: (state: State) => void;
   /** Receives every state that is applied, and every state that cannot be applied, with its error. */
   readonly onState: (state: State, fault: Error | undefined) => void;
@@ -28,7 +28,7 @@ export function followConfig<State extends ConfigState>(options: FollowOptions<S
     const before = seen;
     seen = state;
     try {
-      if (applied.hash !== state.hash) apply(state);
+      if (isOther(state, applied)) apply(state);
       applied = state;
       onState(state, undefined);
     } catch (error) {
@@ -42,4 +42,9 @@ export function followConfig<State extends ConfigState>(options: FollowOptions<S
   // Changes between `initial` and the subscription.
   if (source.current() !== initial) applyChanges(source.current());
   return end;
+}
+
+/** The hash is of what is applied: it is the same after an edit that is rejected. */
+function isOther({ hash, config }: ConfigState, applied: ConfigState): boolean {
+  return hash !== applied.hash || JSON.stringify(config.notApplied) !== JSON.stringify(applied.config.notApplied);
 }

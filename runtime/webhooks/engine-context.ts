@@ -84,6 +84,10 @@ export interface EngineContext extends RouterDeps, ReplayDeps, IndexedDeps, Dead
   /** What the writes of this pod show about its streams. */
   readonly writes: StreamWrites;
   readonly backlogs: Backlogs;
+  /** @see ConfiguredPartners.mayExist */
+  readonly mayExist: (key: string) => boolean;
+  /** @see ConfiguredPartners.notApplied */
+  readonly notApplied: ConfiguredPartners["notApplied"];
   /** The last counts of this pod. */
   readonly figures: PartnerFigures;
 }
@@ -131,8 +135,10 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     }),
     ...createBlocks(deps, parts, now),
     partners: partners.all,
+    mayExist: partners.mayExist,
+    notApplied: partners.notApplied,
     table: partners.table,
-    removed: createRemovedPartners(createBucket(nats, buckets.partners), partners.has),
+    removed: createRemovedPartners(createBucket(nats, buckets.partners), partners),
     backlogs: createBacklogs({
       deliveries,
       bucket: createBucket(nats, buckets.fullPartners),

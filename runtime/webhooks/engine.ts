@@ -283,7 +283,7 @@ export class WebhookEngine {
     const running = createRunningPartners({
       livePods: () => this.pods.live(),
       own: this.pods.own,
-      has: (key) => this.#partners.has(key) || this.#lanes.isBusyWith(key),
+      has: (key) => this.#partners.mayExist(key) || this.#lanes.isBusyWith(key),
       log,
       peers,
     });

@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { FolderFile } from "./folder-objects.ts";
 import { readYaml, type SourceProblem } from "../yaml/yaml-documents.ts";
@@ -28,13 +28,27 @@ export async function listFolder(folder: string): Promise<readonly FolderEntry[]
   return entries.filter((entry) => entry !== undefined);
 }
 
-/** Returns undefined for a non-file and for a file that vanished meanwhile. */
+/**
+ * Returns undefined for a folder and for a file that vanished meanwhile. A link without a target and a file that cannot
+ * be examined are entries, which cannot be read.
+ */
 async function entryOf(folder: string, name: string): Promise<FolderEntry | undefined> {
   const path = join(folder, name);
   const found = await stat(path, { bigint: true }).catch(() => undefined);
-  if (found === undefined || !found.isFile()) return undefined;
+  if (found === undefined)
+    return (await isListed(path)) ? { name, path, bytes: 0, signature: "unreadable" } : undefined;
+  if (!found.isFile()) return undefined;
   const { dev, ino, size, mtimeNs, ctimeNs } = found;
   return { name, path, bytes: Number(size), signature: [dev, ino, size, mtimeNs, ctimeNs].join(":") };
+}
+
+async function isListed(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ENOENT";
+  }
 }
 
 /** Reads and parses one file. Failures become problems; it never throws. */

@@ -1,4 +1,7 @@
+import { uidOf } from "../../../crds/compile/origin.ts";
+import type { NotAppliedPartner } from "../../../crds/config.ts";
 import { apiVersion, type Resource } from "../../../crds/resource.ts";
+import { kinds } from "../../../crds/types/schemas.ts";
 import { validateResource, type FieldProblem } from "../../../crds/validate.ts";
 import { readSecret, type SecretEntries } from "./secret-manifest.ts";
 import type { SourceProblem, YamlDocument, YamlFile } from "../yaml/yaml-documents.ts";
@@ -9,7 +12,7 @@ export interface FolderFile extends YamlFile {
 }
 
 /** An object in force, and its place. */
-interface FolderObject {
+export interface FolderObject {
   readonly resource?: Resource;
   readonly secret?: SecretEntries;
   readonly file: string;
@@ -23,9 +26,13 @@ export interface FolderObjects {
   readonly problems: readonly SourceProblem[];
   /** Keys of objects that stay in force, since their present text is invalid. */
   readonly kept: readonly string[];
+  /** Partners whose present text is invalid or cannot be read. */
+  readonly rejected: readonly NotAppliedPartner[];
+  /** True when a file or a document cannot be read as an object: it may define further objects. */
+  readonly isPartial: boolean;
 }
 
-export const noObjects: FolderObjects = { objects: new Map(), problems: [], kept: [] };
+export const noObjects: FolderObjects = { objects: new Map(), problems: [], kept: [], rejected: [], isPartial: false };
 
 /** One object and the lines of its fields. */
 interface Placed {
@@ -36,19 +43,15 @@ interface Placed {
 
 /**
  * Reads the objects of files, in the given order. Like at an API server, an invalid object is refused and the one it
- * would replace stays in force. The objects of an unreadable file stay too. Of two objects with one name, the first is
- * used.
+ * would replace stays in force. The objects of an unreadable file stay too, and those of a file with a document that
+ * may be any of them. Of two objects with one name, the first is used.
  */
 export function readObjects(files: readonly FolderFile[], previous: FolderObjects): FolderObjects {
   const result = new ObjectResult(previous);
   for (const file of files) {
     for (const document of file.documents) result.add({ ...placed(file, document), value: document.value });
   }
-  const broken = new Set(files.filter(({ problems }) => problems.length > 0).map(({ name }) => name));
-  return result.finish(
-    broken,
-    files.flatMap(({ problems }) => problems),
-  );
+  return result.finish(files.flatMap(({ problems }) => problems));
 }
 
 function placed({ name }: FolderFile, { lineOf }: YamlDocument): Omit<Placed, "value"> {
@@ -64,7 +67,9 @@ class ObjectResult {
   private readonly previous: FolderObjects;
   private readonly objects = new Map<string, FolderObject>();
   private readonly problems: SourceProblem[] = [];
-  private readonly refused = new Set<string>();
+  private readonly refused = new Map<string, NotAppliedPartner | undefined>();
+  /** Names of files with a document whose object is unknown, each with its first problem. */
+  private readonly unclear = new Map<string, SourceProblem>();
 
   constructor(previous: FolderObjects) {
     this.previous = previous;
@@ -73,7 +78,7 @@ class ObjectResult {
   add(placedObject: Placed): void {
     const { value } = placedObject;
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      this.report(placedObject, [{ field: "", reason: "WrongType", message: "is not an object" }]);
+      this.reportUnclear(placedObject, { field: "", reason: "WrongType", message: "is not an object" });
       return;
     }
     const type = `${text(value, "apiVersion")}/${text(value, "kind")}`;
@@ -82,20 +87,29 @@ class ObjectResult {
     else if (type !== "v1/ConfigMap") this.addResource(placedObject, value);
   }
 
-  finish(broken: ReadonlySet<string>, yamlProblems: readonly SourceProblem[]): FolderObjects {
+  /** @param fileProblems of files as a whole and of their unreadable documents */
+  finish(fileProblems: readonly SourceProblem[]): FolderObjects {
+    const unreadable = new Map(fileProblems.toReversed().map((problem) => [problem.file, problem]));
+    const isUnclear = (file: string): boolean => unreadable.has(file) || this.unclear.has(file);
     const kept = [...this.previous.objects].filter(
-      ([key, { file }]) => !this.objects.has(key) && (broken.has(file) || this.refused.has(key)),
+      ([key, { file }]) => !this.objects.has(key) && (isUnclear(file) || this.refused.has(key)),
     );
+    const lost = kept.flatMap(([key, { file, resource }]): readonly NotAppliedPartner[] => {
+      const problem = this.refused.has(key) ? undefined : (unreadable.get(file) ?? this.unclear.get(file));
+      return problem === undefined || resource === undefined ? [] : notApplied(resource, "Unreadable", problem);
+    });
     return {
       objects: new Map([...this.objects, ...kept]),
-      problems: [...yamlProblems, ...this.problems],
+      problems: [...fileProblems, ...this.problems],
       kept: kept.map(([key]) => key),
+      rejected: [...[...this.refused.values()].flatMap((one) => one ?? []), ...lost],
+      isPartial: unreadable.size > 0 || this.unclear.size > 0,
     };
   }
 
   private addItems(list: Placed, items: unknown): void {
     if (!Array.isArray(items)) {
-      this.report(list, [{ field: "items", reason: "WrongType", message: "must be a list" }]);
+      this.reportUnclear(list, { field: "items", reason: "WrongType", message: "must be a list" });
       return;
     }
     for (const [index, value] of items.entries()) {
@@ -133,13 +147,60 @@ class ObjectResult {
   }
 
   private refuse(at: Placed, value: object, problems: readonly FieldProblem[]): void {
-    this.refused.add(keyOf(value));
+    const key = keyOf(value);
+    const [first] = problems;
+    if (first !== undefined) {
+      const problem = { ...first, file: at.file, line: at.lineOf(first.field) };
+      const [partner] = notApplied(identityOf(value), "Invalid", problem);
+      this.refused.set(key, partner);
+      const isUnclear = !this.previous.objects.has(key) && mayBeAnother(value, problems);
+      if (isUnclear && !this.unclear.has(at.file)) this.unclear.set(at.file, problem);
+    }
     this.report(at, problems);
+  }
+
+  private reportUnclear(at: Placed, problem: FieldProblem): void {
+    if (!this.unclear.has(at.file)) this.unclear.set(at.file, { ...problem, file: at.file, line: at.lineOf("") });
+    this.report(at, [problem]);
   }
 
   private report({ file, lineOf }: Placed, problems: readonly FieldProblem[]): void {
     this.problems.push(...problems.map((problem) => ({ ...problem, file, line: lineOf(problem.field) })));
   }
+}
+
+/** Kind, name and uid of an object that may be invalid. */
+interface Identity {
+  readonly kind: string;
+  readonly metadata: { readonly namespace: string; readonly name: string; readonly uid?: string };
+}
+
+function identityOf(value: object): Identity {
+  const metadata = metadataOf(value);
+  const uid = text(metadata, "uid");
+  const named = { namespace: text(metadata, "namespace") || "default", name: text(metadata, "name") };
+  return { kind: text(value, "kind"), metadata: uid === "" ? named : { ...named, uid } };
+}
+
+/** True for an object of our group, or of none, whose kind or name is invalid: it may be a known object, misspelt. */
+function mayBeAnother(value: object, problems: readonly FieldProblem[]): boolean {
+  const [group = ""] = apiVersion.split("/");
+  const version = text(value, "apiVersion");
+  const isOurs = version === "" || version.startsWith(`${group}/`) || text(value, "kind") === "Secret";
+  const isKnownKind = [...kinds, "Secret"].includes(text(value, "kind"));
+  return isOurs && (!isKnownKind || problems.some(({ field }) => field.startsWith("metadata")));
+}
+
+/** The partner that is not applied as its file defines it; none for an object of another kind or without a name. */
+function notApplied(
+  { kind, metadata }: Identity,
+  reason: string,
+  { file, line, field, message }: SourceProblem,
+): readonly NotAppliedPartner[] {
+  if (kind !== "WebhookPartner" || metadata.name === "") return [];
+  const { namespace, name } = metadata;
+  const at = field === "" ? "" : `${field}: `;
+  return [{ uid: uidOf({ kind, metadata }), namespace, name, reason, message: `${file}:${line}: ${at}${message}` }];
 }
 
 /** Reports an unknown apiVersion; undefined for a known one. */
@@ -156,8 +217,8 @@ function nameProblems(value: object): readonly FieldProblem[] {
 }
 
 function keyOf(value: object): string {
-  const metadata = metadataOf(value);
-  return objectKey(text(value, "kind"), text(metadata, "namespace") || "default", text(metadata, "name"));
+  const { kind, metadata } = identityOf(value);
+  return objectKey(kind, metadata.namespace, metadata.name);
 }
 
 function metadataOf(value: object): object {

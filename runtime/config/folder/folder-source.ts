@@ -5,12 +5,16 @@ import { type ConfigPart, partsOf } from "../../../crds/part.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
 import type { InstallationPolicy } from "../../../crds/policy.ts";
 import type { ConfigSource } from "../config-source.ts";
+import type { SourceProblem } from "../yaml/yaml-documents.ts";
 import { fileProblem, filesMax, listFolder, readFolderFile, type FolderEntry } from "./folder-files.ts";
 import { noObjects, readObjects, type FolderFile, type FolderObjects } from "./folder-objects.ts";
+import type { FolderRecordFile } from "./folder-record.ts";
 import { stateOf, type FolderState } from "./folder-state.ts";
 
 interface FolderOptions {
   readonly policy: InstallationPolicy;
+  /** Where it keeps what is in force for the next start. @default a restart forgets it */
+  readonly record?: FolderRecordFile;
   /** Time between two polls. @default 200 */
   readonly pollMs?: number;
   /** A changed folder must stay unchanged for this time before it is read, so that writes are complete. @default 50 */
@@ -50,6 +54,7 @@ export class FolderSource implements ConfigSource<FolderState> {
   /** Reads the folder and watches it. @throws Error when it cannot be listed */
   static async open(folder: string, options: FolderOptions): Promise<FolderSource> {
     const reader = new FolderReader(folder, options);
+    await reader.recall();
     const source = new FolderSource(reader, await reader.read(await listFolder(folder)), options);
     source.watching = source.watch(folder);
     return source;
@@ -83,7 +88,7 @@ export class FolderSource implements ConfigSource<FolderState> {
     try {
       const entries = await this.settled(folder);
       if (!this.reader.knows(entries)) return await this.reader.read(entries);
-      return this.reader.isDue() ? this.reader.compile() : undefined;
+      return this.reader.isDue() ? await this.reader.compile() : undefined;
     } catch (error) {
       // The state stays in force, and the next poll reads the folder again.
       this.reader.forget();
@@ -131,10 +136,25 @@ class FolderReader {
   private parts: ReadonlyMap<string, ConfigPart> = new Map();
   /** Unix milliseconds at which time alone makes something else of what is in force. */
   private againMs = Number.POSITIVE_INFINITY;
+  /** A fault of the record at the start. */
+  private recordProblem: SourceProblem | undefined;
 
   constructor(folder: string, options: FolderOptions) {
     this.folder = folder;
     this.options = options;
+  }
+
+  /** Takes what was in force when the program ended. An unreadable record is reported until the next start. */
+  async recall(): Promise<void> {
+    const { record } = this.options;
+    try {
+      const last = await record?.read();
+      if (last !== undefined) ({ objects: this.objects, parts: this.parts } = last);
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error);
+      const message = `the last good version cannot be read: ${cause}`;
+      this.recordProblem = fileProblem(record?.path ?? "", "Unreadable", message);
+    }
   }
 
   knows(entries: readonly FolderEntry[]): boolean {
@@ -164,15 +184,33 @@ class FolderReader {
     return [name, known?.signature === signature ? known : { signature, file: await readFolderFile(entry) }];
   }
 
-  /** Compiles the files of the last read with the present time. */
-  compile(): FolderState {
+  /** Compiles the files of the last read with the present time, and records the result. */
+  async compile(): Promise<FolderState> {
     const { policy, lastGoodMs = lastGoodMsDefault } = this.options;
-    const before: Before = { partOf: (resource) => this.parts.get(uidOf(resource)), nowMs: this.nowMs(), lastGoodMs };
+    const before: Before = {
+      partOf: (resource) => this.parts.get(uidOf(resource)),
+      nowMs: this.nowMs(),
+      lastGoodMs,
+      mayForget: true,
+    };
     const tooMany = fileProblem(this.folder, "TooLarge", `holds more than ${filesMax} files; the others are not read`);
     const { state, againMs } = stateOf(this.objects, policy, before, this.hasTooMany ? [tooMany] : []);
     this.parts = partsOf(state.config);
     this.againMs = againMs;
-    return state;
+    const problems = [this.recordProblem, await this.keep(state)].flatMap((problem) => problem ?? []);
+    return problems.length === 0 ? state : { ...state, problems: [...state.problems, ...problems] };
+  }
+
+  /** Writes the record; returns the problem when that fails. */
+  private async keep({ config }: FolderState): Promise<SourceProblem | undefined> {
+    const { record } = this.options;
+    try {
+      await record?.write(this.objects.objects, config);
+      return undefined;
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error);
+      return fileProblem(record?.path ?? "", "NotWritable", `the last good version cannot be stored: ${cause}`);
+    }
   }
 
   /** Returns true when time alone requires another compilation. */

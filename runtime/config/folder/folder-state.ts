@@ -1,5 +1,7 @@
+import { byText } from "../../../crds/compile/canonical-json.ts";
 import { compile, configDigest } from "../../../crds/compile/compile.ts";
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
+import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
 import type { InstallationPolicy } from "../../../crds/policy.ts";
 import type { ConfigState } from "../config-source.ts";
@@ -20,19 +22,23 @@ export interface FolderState extends ConfigState {
 
 /** Compiles files that were read otherwise. */
 export function compileFiles(files: readonly FolderFile[], policy: InstallationPolicy): FolderState {
-  const before: Before = { partOf: () => undefined, nowMs: Date.now(), lastGoodMs: lastGoodMsDefault };
+  const before: Before = { partOf: () => undefined, nowMs: Date.now(), lastGoodMs: lastGoodMsDefault, mayForget: true };
   return stateOf(readObjects(files, noObjects), policy, before, []).state;
 }
 
 /** Compiles the objects of a folder. `againMs` is the time at which time alone makes another state. */
 export function stateOf(
-  { objects, problems, kept }: FolderObjects,
+  { objects, problems, kept, rejected, isPartial }: FolderObjects,
   policy: InstallationPolicy,
   before: Before,
   folderProblems: readonly SourceProblem[],
 ): { readonly state: FolderState; readonly againMs: number } {
   const all = [...objects];
-  const { config, results, againMs } = compile({
+  const {
+    config: compiled,
+    results,
+    againMs,
+  } = compile({
     resources: all.flatMap(([, { resource }]) => resource ?? []),
     secrets: new Map(
       all.flatMap(([key, { secret }]) => (secret === undefined ? [] : [[key.slice("Secret/".length), secret]])),
@@ -40,15 +46,36 @@ export function stateOf(
     policy,
     before,
   });
+  const isWhole = !isPartial && folderProblems.length === 0;
+  const config = withNotApplied(compiled, [...rejected, ...results.flatMap(notAppliedResult)], !isWhole);
   const state = {
     config,
-    hash: configDigest(config),
+    hash: configDigest(compiled),
     results,
     problems: [...folderProblems, ...problems, ...results.flatMap((result) => resultProblems(result, objects))],
     warnings: results.flatMap((result) => resultWarnings(result, objects)),
     kept: [...kept, ...results.flatMap((result) => lastGoodKey(result) ?? [])],
   };
   return { state, againMs };
+}
+
+/** The configuration with what the folder contains beyond it. A partner keeps its first reason. */
+function withNotApplied(
+  config: RuntimeConfig,
+  partners: readonly NotAppliedPartner[],
+  isPartial: boolean,
+): RuntimeConfig {
+  if (partners.length === 0 && !isPartial) return config;
+  const byUid = new Map(partners.toReversed().map((partner) => [partner.uid, partner]));
+  const sorted = [...byUid.values()].toSorted((a, b) => byText(a.namespace, b.namespace) || byText(a.name, b.name));
+  return { ...config, notApplied: { partners: sorted, isPartial } };
+}
+
+function notAppliedResult(result: ResourceResult): readonly NotAppliedPartner[] {
+  const { kind, uid, namespace, name, accepted, resolvedRefs } = result;
+  if (kind !== "WebhookPartner" || (accepted.status && resolvedRefs.status)) return [];
+  const { reason, message } = accepted.status ? resolvedRefs : accepted;
+  return [{ uid, namespace, name, reason, message }];
 }
 
 function lastGoodKey({ kind, namespace, name, lastGood }: ResourceResult): string | undefined {

@@ -103,7 +103,7 @@ export class ShardSet {
     const { config, errors: unknown } = supportedConfig(joined.config, previous);
     const errors = [...joined.faults, ...unknown];
     return {
-      config,
+      config: withRejected(config, held, errors),
       hash: shardedHash(held, errors),
       shards: Object.fromEntries(
         held.map(({ name, revision, sha256, error }): [string, ConfigzShard] => {
@@ -114,4 +114,23 @@ export class ShardSet {
       ...(joined.configzToken === undefined ? {} : { configzToken: joined.configzToken }),
     };
   }
+}
+
+/** The configuration with the partners that this pod does not apply as the shards define them. */
+function withRejected(
+  config: RuntimeConfig,
+  shards: readonly { readonly shard: Shard }[],
+  errors: ShardedState["errors"],
+): RuntimeConfig {
+  const rejected = errors.filter(({ kind }) => kind === "WebhookPartner");
+  if (rejected.length === 0) return config;
+  const defined = shards.flatMap(({ shard }) => ("partners" in shard ? shard.partners : []));
+  const partners = rejected.flatMap(({ namespace, name, reason, message }) => {
+    const partner = defined.find((one) => one.namespace === namespace && one.name === name);
+    return partner === undefined ? [] : [{ uid: partner.uid, namespace, name, reason, message }];
+  });
+  const { partners: leftOut = [], isPartial = false } = config.notApplied ?? {};
+  // A partner whose name cannot be read may be any.
+  const isUnclear = partners.length < rejected.length;
+  return { ...config, notApplied: { partners: [...leftOut, ...partners], isPartial: isPartial || isUnclear } };
 }

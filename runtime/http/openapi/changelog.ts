@@ -26,6 +26,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         what: "history of an event: routed_by, the configuration that routed it to a partner, or to none",
       },
       {
+        kind: "added",
+        surface: "webhooks",
+        what: "partners: rejected, why a definition is not applied; missing, what a held one lacks; state rejected",
+      },
+      {
         kind: "changed",
         surface: "webhooks",
         what:

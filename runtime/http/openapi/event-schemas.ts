@@ -31,6 +31,8 @@ const partnerSummary = {
   partner: text(),
   state: words(partnerStates),
   reason: nullable(text()),
+  missing: nullable(text()),
+  rejected: nullable(object({ reason: text(), message: nullable(text()) })),
   subscriptions: list(object({ name: text(), types: list(text()), tenants: list(text()) })),
   keys: list(object({ id: text(), not_after: nullable(ref("Time")) })),
 };

@@ -82,11 +82,18 @@ interface ResponseHistory {
   readonly body_truncated: boolean;
 }
 
+/**
+ * Reasons for partners without configuration. `partner_rejected`: the partner exists, and neither its definition nor an
+ * earlier version of it can be applied.
+ */
+export const unconfiguredReasons = ["partner_removed", "partner_rejected"] as const;
+type UnconfiguredReason = (typeof unconfiguredReasons)[number];
+
 /** A live delivery. */
 export interface WaitingDelivery {
   readonly generation: number;
   /** Why its partner is held; absent otherwise. */
-  readonly held?: HeldReason | "partner_removed";
+  readonly held?: HeldReason | UnconfiguredReason;
   /** What keeps all deliveries of its partner waiting; absent for nothing, or when nobody asked. */
   readonly block?: DeliveryWait;
   /** As in its message. */

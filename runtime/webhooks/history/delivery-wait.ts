@@ -74,7 +74,7 @@ export function waitOf(
   last: LastAttempt,
 ): DeliveryWait | null {
   const { state, reason } = standing;
-  const block = live?.held === "partner_removed" ? undefined : live?.block;
+  const block = live?.block;
   if (state === "held") return block ?? { kind: "held", reason, since: null };
   return state === "in_delivery" ? (block ?? ownWait(standing, last)) : null;
 }

@@ -9,7 +9,7 @@ import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import { parseHandled } from "../records/handled-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { viewOf, type HistoryView } from "./history-view.ts";
-import type { RegisteredPartner } from "../partners/partner-registry.ts";
+import type { UnconfiguredPartner } from "../partners/removed-partners.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 import { signaturesOf } from "./signature-history.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -45,7 +45,7 @@ export interface HistoryDeps {
   /** @default nothing is looked up */
   readonly findBlock?: FindBlock;
   /** Removed partners that may still have waiting deliveries. */
-  readonly removed: () => Promise<readonly Pick<RegisteredPartner, "token" | "uid" | "label">[]>;
+  readonly removed: () => Promise<readonly Unconfigured[]>;
 }
 
 /**
@@ -156,11 +156,14 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent, fin
 /** The wildcard of a lane in a subject. */
 const anyLane = ["*"];
 
-/** Live deliveries of the event to removed partners. */
+type Unconfigured = Pick<UnconfiguredPartner, "token" | "uid" | "label" | "isRejected">;
+
+/** Live deliveries of the event to partners without configuration. */
 async function waitingRemoved(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
-  const find = async ({ token: key, uid, label }: Pick<RegisteredPartner, "token" | "uid" | "label">) => {
+  const find = async ({ token: key, uid, label, isRejected }: Unconfigured) => {
     const live = await liveDelivery(deps, event, { key, lanes: anyLane }, uid);
-    return live === undefined ? [] : [[label, { ...live, held: "partner_removed" }] as const];
+    const held = isRejected ? "partner_rejected" : "partner_removed";
+    return live === undefined ? [] : [[label, { ...live, held }] as const];
   };
   return new Map((await Promise.all((await deps.removed()).map(find))).flat());
 }

@@ -7,7 +7,7 @@ import { findCandidates, type DeliverySearch, type EventSearch } from "../event-
 import { compilePattern } from "../events/subscriptions.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { readEvent } from "../records/event-record.ts";
-import type { DeliveryState } from "./delivery-histories.ts";
+import { unconfiguredReasons, type DeliveryState } from "./delivery-histories.ts";
 import type { EventPage, SeqBounds } from "./event-list.ts";
 import { asksForDeliveries, eventTest, isPartnerWanted, isWanted, isWithin, type EventQuery } from "./event-query.ts";
 import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
@@ -224,11 +224,11 @@ const kindsOf: Readonly<Record<DeliveryState, readonly RowKind[]>> = {
 };
 const waitingStates: ReadonlySet<DeliveryState | undefined> = new Set(["in_delivery", "held", undefined]);
 /** Reasons of a delivery that waits, or that was not created: its last row tells another reason or there is none. */
-const heldReasons: ReadonlySet<string> = new Set<HeldReason | "partner_removed">([
+const heldReasons: ReadonlySet<string> = new Set<HeldReason | (typeof unconfiguredReasons)[number]>([
   "unresolved",
   "not_permitted",
   "conflicted",
-  "partner_removed",
+  ...unconfiguredReasons,
 ]);
 const kindsOfHeldReason: readonly RowKind[] = ["retry", "dead", "not_routed"];
 

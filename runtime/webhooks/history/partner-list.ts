@@ -1,11 +1,15 @@
+import type { NotAppliedPartner } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
 import type { DisabledPartners } from "../partners/disabled-partners.ts";
 import type { Partner } from "../partners/partner.ts";
-import { mayNamePartner, type PartnerAccess } from "./partner-access.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 
-/** `held`: nothing is sent until the configuration is resolved. `disabled`: the endpoint answered 410. */
-export const partnerStates = ["active", "paused", "held", "disabled"] as const;
+/**
+ * `held`: nothing is sent until the configuration is resolved. `disabled`: the endpoint answered 410. `rejected`: its
+ * definition is not applied, and there is no earlier version, so no event is routed to it.
+ */
+export const partnerStates = ["active", "paused", "held", "disabled", "rejected"] as const;
 type PartnerState = (typeof partnerStates)[number];
 
 /** A configured partner, without its endpoint. */
@@ -15,6 +19,15 @@ export interface PartnerSummary {
   readonly state: PartnerState;
   /** Why it is held; null otherwise. */
   readonly reason: string | null;
+  /** What is missing while it is `unresolved`, such as `SecretNotFound: namespace/name`; null otherwise. */
+  readonly missing: string | null;
+  /** Why its present definition is not applied; null when it is. */
+  readonly rejected: {
+    /** `Invalid`, `SharedSigningKey`, …: the reason of the condition in a cluster; or `Unreadable`. */
+    readonly reason: string;
+    /** It may name other partners: null for callers that may not see all of them. */
+    readonly message: string | null;
+  } | null;
   readonly subscriptions: readonly {
     readonly name: string;
     readonly types: readonly string[];
@@ -59,17 +72,22 @@ export interface PartnerList {
 interface PartnerListDeps {
   readonly partners: () => readonly Partner[];
   readonly disabled: Pick<DisabledPartners, "list">;
+  /** By key. */
+  readonly notApplied: () => ReadonlyMap<string, NotAppliedPartner>;
 }
 
-export function createPartnerList({ partners, disabled }: PartnerListDeps): PartnerList {
+export function createPartnerList({ partners, disabled, notApplied }: PartnerListDeps): PartnerList {
   return {
     page: async (query) => {
       const digests = await disabledDigests(disabled);
-      const visible = partners()
+      const configured = partners()
         .filter(({ label }) => mayNamePartner(query, label))
-        .toSorted((a, b) => (a.label < b.label ? -1 : 1))
-        .map((partner) => summaryOf(partner, query.tenants, digests))
+        .map((partner) => summaryOf(partner, query, { digests, notApplied: notApplied() }))
         .filter(({ subscriptions }) => subscriptions.length > 0);
+      const keys = new Set(partners().map(({ key }) => key));
+      const visible = [...configured, ...leftOut(notApplied(), keys, query)].toSorted((a, b) =>
+        a.partner < b.partner ? -1 : 1,
+      );
       const end = query.skipped + query.limit;
       const items = visible.slice(query.skipped, end);
       return visible.length > end ? { items, next: end } : { items };
@@ -77,10 +95,46 @@ export function createPartnerList({ partners, disabled }: PartnerListDeps): Part
     find: async (label, caller) => {
       const partner = mayNamePartner(caller, label) ? partners().find((one) => one.label === label) : undefined;
       if (partner === undefined || subscriptionsOf(partner, caller.tenants).length === 0)
-        throw new Refusal("partner_not_found", `There is no partner ${label}.`);
-      return { partner, summary: summaryOf(partner, caller.tenants, await disabledDigests(disabled)) };
+        throw new Refusal("partner_not_found", absence(label, notApplied(), caller));
+      const summary = summaryOf(partner, caller, {
+        digests: await disabledDigests(disabled),
+        notApplied: notApplied(),
+      });
+      return { partner, summary };
     },
   };
+}
+
+type NotApplied = ReadonlyMap<string, NotAppliedPartner>;
+
+/** Partners without any applied version. Their tenants are unknown, so only callers for all tenants see them. */
+function leftOut(all: NotApplied, applied: ReadonlySet<string>, caller: PartnerCaller): readonly PartnerSummary[] {
+  if (!caller.tenants.includes(anyTenant)) return [];
+  return [...all]
+    .map(([key, partner]) => ({ key, partner, label: `${partner.namespace}/${partner.name}` }))
+    .filter(({ key, label }) => !applied.has(key) && mayNamePartner(caller, label))
+    .map(({ partner, label }) => ({
+      partner: label,
+      state: "rejected",
+      reason: null,
+      missing: null,
+      rejected: rejectionOf(partner, caller),
+      subscriptions: [],
+      keys: [],
+    }));
+}
+
+function rejectionOf(partner: NotAppliedPartner | undefined, caller: PartnerCaller): PartnerSummary["rejected"] {
+  if (partner === undefined) return null;
+  const seesAll = caller.tenants.includes(anyTenant) && !isNarrowed(caller);
+  return { reason: partner.reason, message: (seesAll ? partner.message : undefined) ?? null };
+}
+
+function absence(label: string, all: NotApplied, caller: PartnerCaller): string {
+  const rejected = leftOut(all, new Set(), caller).find(({ partner }) => partner === label)?.rejected ?? undefined;
+  if (rejected === undefined) return `There is no partner ${label}.`;
+  const message = rejected.message === null ? "" : `, ${rejected.message}`;
+  return `The partner ${label} is not applied: ${rejected.reason}${message}`;
 }
 
 /** The subscriptions to tenants of the caller. */
@@ -93,13 +147,20 @@ function subscriptionsOf({ config }: Partner, tenants: readonly string[]): Partn
   return narrowed.filter((one) => one.tenants.length > 0);
 }
 
-function summaryOf(partner: Partner, tenants: readonly string[], digests: ReadonlySet<string>): PartnerSummary {
-  const { config, label } = partner;
+interface Marks {
+  readonly digests: ReadonlySet<string>;
+  readonly notApplied: NotApplied;
+}
+
+function summaryOf(partner: Partner, caller: PartnerCaller, { digests, notApplied }: Marks): PartnerSummary {
+  const { config, label, key } = partner;
   return {
     partner: label,
     state: stateOf(config, digests),
     reason: config.held ?? null,
-    subscriptions: subscriptionsOf(partner, tenants),
+    missing: config.heldBy ?? null,
+    rejected: rejectionOf(notApplied.get(key), caller),
+    subscriptions: subscriptionsOf(partner, caller.tenants),
     keys: config.signing.keys.map(({ id, notAfterMs }) => ({
       id,
       not_after: notAfterMs === undefined ? null : new Date(notAfterMs).toISOString(),

@@ -31,6 +31,8 @@ export interface BackgroundParts {
 /** Dependencies of the room: those of the router, and the configured partners. */
 export interface MaintenanceContext extends RouterDeps {
   readonly partners: () => readonly Partner[];
+  /** @see ConfiguredPartners.mayExist */
+  readonly mayExist: (key: string) => boolean;
   readonly figures: PartnerFigures;
 }
 

@@ -11,12 +11,12 @@ const detail = "the partner was removed before anything more could be sent to it
  * @returns a function for one run; it resolves with true when nothing of the partner is left
  */
 export function createRemovedEnder(
-  { deliveries, partners }: MaintenanceContext,
+  { deliveries, mayExist }: MaintenanceContext,
   ender: PendingEnder,
 ): (entry: RegisteredPartner) => Promise<boolean> {
   return async (entry) => {
     const { token: key } = entry;
-    const isRemoved = (): boolean => !partners().some((partner) => partner.key === key);
+    const isRemoved = (): boolean => !mayExist(key);
     const progress = await ender.run({
       partner: named(entry),
       reason: "partner_removed",

@@ -117,6 +117,7 @@ function partnersJob({ context, nats, layout, running, settings }: MaintenanceDe
   return createPartnerRegistry({
     bucket: createBucket(nats, layout.buckets.partners),
     partners: context.partners,
+    mayExist: context.mayExist,
     running: (keys) => running.among(keys),
     end: async (entry) => {
       const isGone = await end(entry);

@@ -1,4 +1,5 @@
-import type { RuntimeConfig } from "../../../crds/config.ts";
+import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
+import { partnerKey } from "../ids.ts";
 import type { LaneRules } from "./assign-lanes.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
@@ -20,6 +21,7 @@ export class ConfiguredPartners {
   #hash: string | undefined;
   #all: readonly Partner[] = [];
   #table = createRoutingTable([]);
+  #notApplied: ReadonlyMap<string, NotAppliedPartner> = new Map();
 
   /** @param promoted keys of the partners that were promoted to their own lane */
   constructor(config: RuntimeConfig, rules: LaneRules, promoted: () => ReadonlySet<string>) {
@@ -34,6 +36,16 @@ export class ConfiguredPartners {
 
   readonly has = (key: string): boolean => this.#all.some((partner) => partner.key === key);
 
+  /** Partners that are not applied as they are defined, by key. Some are applied in an earlier version. */
+  readonly notApplied = (): ReadonlyMap<string, NotAppliedPartner> => this.#notApplied;
+
+  /**
+   * False for a partner that was removed. A partner that is defined but not applied still exists, and so may every
+   * partner while a part of the configuration cannot be read.
+   */
+  readonly mayExist = (key: string): boolean =>
+    this.has(key) || this.#notApplied.has(key) || this.#config.notApplied?.isPartial === true;
+
   /**
    * Replaces the configuration. @default the one applied last, compiled again because of promotions
    * @param hash of the configuration; undefined if unknown
@@ -42,6 +54,8 @@ export class ConfiguredPartners {
     this.#config = config;
     this.#hash = hash;
     this.#all = compilePartners(config, this.#all, this.#promoted(), this.#rules);
+    const notApplied = config.notApplied?.partners ?? [];
+    this.#notApplied = new Map(notApplied.map((partner) => [partnerKey(partner.uid), partner]));
     this.#table = createRoutingTable(this.#all, hash);
   }
 }

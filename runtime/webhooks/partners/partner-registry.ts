@@ -32,9 +32,15 @@ const none: ReadonlySet<string> = new Set();
  */
 const runsBetweenReads = 10;
 
+interface ConfiguredNow {
+  readonly partners: readonly Partner[];
+  /** False for the key of a partner that was removed. */
+  readonly mayExist: (token: string) => boolean;
+}
+
 /** Decides about each partner that is configured or registered. */
 export function registryChanges(
-  partners: readonly Partner[],
+  { partners, mayExist }: ConfiguredNow,
   known: readonly RegisteredPartner[],
   nowMs: number,
   removedAfterMs: number,
@@ -44,12 +50,20 @@ export function registryChanges(
   const added = partners
     .filter(({ key: token }) => mustWrite(byToken.get(token)))
     .map(({ key: token, label, config }) => ({ token, uid: config.uid, label }));
-  const missing = known.filter(({ token }) => !present.has(token));
+  const [unapplied, missing] = splitBy(
+    known.filter(({ token }) => !present.has(token)),
+    ({ token }) => mayExist(token),
+  );
+  const returned = unapplied.filter(mustWrite).map(({ token, uid, label }) => ({ token, uid, label }));
   const missed = missing.filter(({ removedAtMs }) => removedAtMs === undefined);
   return {
-    write: [...added, ...missed.map((entry) => ({ ...entry, removedAtMs: nowMs }))],
+    write: [...added, ...returned, ...missed.map((entry) => ({ ...entry, removedAtMs: nowMs }))],
     remove: missing.filter(({ removedAtMs }) => removedAtMs !== undefined && nowMs - removedAtMs >= removedAfterMs),
   };
+}
+
+function splitBy<T>(all: readonly T[], is: (one: T) => boolean): readonly [yes: readonly T[], no: readonly T[]] {
+  return [all.filter(is), all.filter((one) => !is(one))];
 }
 
 function mustWrite(entry: RegisteredPartner | undefined): boolean {
@@ -66,6 +80,8 @@ interface ReadOptions {
 interface PartnerRegistryDeps {
   readonly bucket: Bucket;
   readonly partners: () => readonly Partner[];
+  /** @see ConfiguredPartners.mayExist */
+  readonly mayExist: (token: string) => boolean;
   /** Ends a part of the waiting deliveries. Without any, it deletes the consumers and returns true. */
   readonly end: (partner: RegisteredPartner) => Promise<boolean>;
   /** Returns the keys that a pod may still have configured. */
@@ -94,7 +110,8 @@ export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<
     if (known === undefined || runs % runsBetweenReads === 0) {
       known = await readAll(deps.bucket, known === undefined ? {} : { before: known });
     }
-    const changes = registryChanges(deps.partners(), [...known.values()], deps.now(), removedAfterMs);
+    const configured = { partners: deps.partners(), mayExist: deps.mayExist };
+    const changes = registryChanges(configured, [...known.values()], deps.now(), removedAfterMs);
     for (const entry of changes.write) {
       await deps.bucket.put(entry.token, JSON.stringify(entry));
       known.set(entry.token, entry);

@@ -69,6 +69,7 @@ export function createPings(deps: PingDeps): Pings {
       const reason = inactiveReason({
         state: summary.state,
         held: partner.config.held,
+        missing: partner.config.heldBy,
         hasKey: maySendTo(partner, deps.now()),
         isFull: deps.backlogs.isFull(partner),
       });

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
+import { joinShards } from "../../../crds/shards/join-shards.ts";
 import { createShardSplitter } from "../../../crds/shards/split-shards.ts";
 import { resourceKey } from "../../../crds/shards/shards.ts";
 import { fitIntoShards, shardBytesMax } from "../../../operator/publish/fit.ts";
@@ -84,6 +85,15 @@ describe("shards", () => {
     expect([published(fitted), left(fitted)]).toEqual([["a", "b", "d"], ["c"]]);
     const keys = fitted.shards.get("keys-00")?.shard;
     expect(Object.keys(keys !== undefined && "material" in keys ? keys.material : {})).toHaveLength(3);
+  });
+
+  test("name the partners that they leave out, so that pods do not take them for removed", () => {
+    const { shards, tooLarge } = fit(partners({ a: 4_000, b: 4_000, c: 4_000 }), 10_000);
+    expect(tooLarge.size).toBeGreaterThan(0);
+    const { config } = joinShards([...shards.values()].map(({ shard }) => shard));
+    const all = [...config.partners, ...(config.notApplied?.partners ?? [])].map(({ name }) => name);
+    expect(all).toEqual(["a", "b", "c"]);
+    expect(config.notApplied?.partners.map(({ reason }) => reason)).toEqual([...tooLarge].map(() => "ConfigTooLarge"));
   });
 
   test("are the same for the same configuration with the same ages", () => {

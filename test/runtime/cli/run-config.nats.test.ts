@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Changes } from "../../crds/valid-objects.ts";
@@ -229,5 +231,76 @@ describe("an edit", () => {
     await waitFor(() => first.of("evt-paused").length > 0, { timeoutMs, what: "the delivery after the pause" });
     await bringSentinel(program);
     expect(first.of("evt-paused")).toHaveLength(1);
+  });
+});
+
+describe("a partner whose definition is rejected", () => {
+  const key = "k".repeat(40);
+  const rejected = async ({ line }: Running, token: string) => {
+    const { body } = await get(`${line.url}/webhooks/partners`, token);
+    type Item = {
+      readonly partner: string;
+      readonly state: string;
+      readonly rejected: { readonly reason: string } | null;
+    };
+    const items = body["data"] as readonly Item[];
+    return items.flatMap((one) => (one.rejected === null ? [] : [[one.partner, one.state, one.rejected.reason]]));
+  };
+  /** Waits until the deliveries of a partner that was removed with the last edit end; returns whose else ended. */
+  const endedWith = async (program: Running, label: string): Promise<readonly unknown[]> => {
+    const ended = () =>
+      program
+        .logLines()
+        .filter(({ msg }) => msg === "deliveries of a removed partner ended")
+        .map(({ partner }) => partner);
+    await waitFor(() => ended().includes(label), { timeoutMs, what: `the end of ${label}` });
+    return ended();
+  };
+
+  test("keeps its backlog and gets its events over restarts, even without the record of the last start", async () => {
+    const settings = join(installation.data, "..", "settings.yaml");
+    await writeFile(settings, "delivery: {removedAfterSeconds: 1}\n");
+    const flags = ["--settings", settings];
+    await installation.write("acme.yaml", partnerText("acme", second.url, {}, key));
+    await installation.write("beta.yaml", partnerText("beta", first.url, paused));
+    await installation.write("gamma.yaml", partnerText("gamma", first.url, paused));
+    await installation.write("removed.yaml", partnerText("removed", first.url, paused));
+    const program = await installation.start(...flags);
+    const token = await installation.token();
+    await postEvent(program.line.url, token, eventText("evt-waits"));
+    await waitFor(() => second.of("evt-waits").length > 0, { timeoutMs, what: "the routing" });
+    await installation.write("beta.yaml", partnerText("beta", first.url, {}, key));
+    await installation.write("gamma.yaml", partnerText("gamma", "ftp://nowhere.example"));
+    const expected = [
+      ["default/beta", "held", "SharedSigningKey"],
+      ["default/gamma", "paused", "Invalid"],
+    ];
+    const isShown = async () => (await rejected(program, token)).length === 2;
+    await waitFor(isShown, { timeoutMs, what: "both reasons" });
+    expect(await rejected(program, token)).toEqual(expected);
+    program.signal("SIGTERM");
+    await program.ended();
+
+    const again = await installation.start(...flags);
+    expect(await rejected(again, token)).toEqual(expected);
+    await postEvent(again.line.url, token, eventText("evt-after"));
+    await waitFor(() => second.of("evt-after").length > 0, { timeoutMs, what: "the routing after the restart" });
+    again.signal("SIGTERM");
+    await again.ended();
+
+    await rm(join(installation.data, "last-good.json"));
+    await installation.removeFile("removed.yaml");
+    const bare = await installation.start(...flags);
+    expect(await rejected(bare, token)).toEqual([
+      ["default/beta", "held", "SharedSigningKey"],
+      ["default/gamma", "rejected", "Invalid"],
+    ]);
+    expect(await endedWith(bare, "default/removed")).toEqual(["default/removed"]);
+    await installation.write("beta.yaml", partnerText("beta", first.url));
+    await installation.write("gamma.yaml", partnerText("gamma", first.url));
+    const ids = ["evt-waits", "evt-after"];
+    await waitFor(() => ids.every((id) => first.of(id).length === 2), { timeoutMs, what: "what waited" });
+    await bringSentinel(bare);
+    expect(ids.map((id) => first.of(id).length)).toEqual([2, 2]);
   });
 });

@@ -65,6 +65,7 @@ async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
   const turn = createPartnerRegistry({
     bucket: bucketWith(buckets.partners, values),
     partners: () => [],
+    mayExist: () => false,
     end: async () => true,
     running: async () => new Set(),
     now,
@@ -198,7 +199,8 @@ test("what was written into buckets is read as it was meant", async () => {
     expect(await holdsIn(other).read(own)).toBeUndefined();
   const missed = `{"token":"t-1","uid":"uid-1","label":"default/one","removedAtMs":${nowMs - 600_000}}`;
   const known = await readAll(bucketWith(buckets.partners, { "t-1": missed }));
-  expect(JSON.stringify(registryChanges([], [...known.values()], nowMs, 600_000))).toBe(
+  const none = { partners: [], mayExist: () => false };
+  expect(JSON.stringify(registryChanges(none, [...known.values()], nowMs, 600_000))).toBe(
     `{"write":[],"remove":[${missed}]}`,
   );
   const digest = "RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o";

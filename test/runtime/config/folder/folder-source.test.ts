@@ -1,8 +1,14 @@
-import { mkdir, rename, rm, symlink, truncate, utimes, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { FolderRecordFile } from "../../../../runtime/config/folder/folder-record.ts";
 import { FolderSource, readFolder } from "../../../../runtime/config/folder/folder-source.ts";
 import type { FolderState } from "../../../../runtime/config/folder/folder-state.ts";
+import { uidOf } from "../../../../crds/compile/origin.ts";
+import { emptyConfig } from "../../../../operator/publish/empty-config.ts";
+import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
+import { ConfiguredPartners } from "../../../../runtime/webhooks/partners/configured-partners.ts";
+import { defaultLaneRules } from "../../../../runtime/webhooks/partners/partner.ts";
 import { allowAll } from "../../../../crds/policy.ts";
 import { plainObject } from "../../../crds/valid-objects.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
@@ -228,5 +234,202 @@ describe("watching a folder", () => {
     await source.stop();
     await write("partner.yaml", partner("acme", { state: "Paused" }));
     expect(states).toEqual([]);
+  });
+});
+
+describe("a folder after a restart", () => {
+  const key = (name: string, bytes = name): string =>
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name },
+      stringData: { hmac: bytes.repeat(32).slice(0, 32) },
+    });
+  const uses = (name: string) => ({ "signing.keys[0].secretRef.name": name });
+  const recordPath = () => join(data.path, "last-good.json");
+  let data: TemporaryFolder;
+  const uidOfAcme = uidOf({ kind: "WebhookPartner", metadata: { namespace: "default", name: "acme" } });
+  /** Opens the folder with the record of the program that ran before, and closes it. */
+  async function run(nowMs = Date.now()): Promise<FolderState> {
+    const record = new FolderRecordFile(data.path, true);
+    const source = await FolderSource.open(folder.path, { policy: allowAll, record, now: () => nowMs });
+    await source.stop();
+    return source.current();
+  }
+  const outcomeOf = ({ config }: FolderState) => ({
+    inForce: config.partners.map(({ name, held, lastGoodSinceMs }) => [
+      name,
+      held ?? (lastGoodSinceMs === undefined ? "applied" : "last good"),
+    ]),
+    rejected: config.notApplied?.partners.map(({ name, reason }) => [name, reason]) ?? [],
+    isPartial: config.notApplied?.isPartial ?? false,
+  });
+
+  beforeEach(async () => {
+    data = await temporaryFolder("data");
+    await write("acme.yaml", partner("acme", uses("acme")));
+    await write("beta.yaml", partner("beta", uses("beta")));
+    await write("keys.yaml", `${key("acme")}\n---\n${key("beta")}`);
+  });
+
+  afterEach(async () => data.remove());
+
+  type Row = readonly [
+    rejected: string,
+    edit: () => Promise<unknown>,
+    again: readonly (readonly [string, string])[],
+    first: readonly (readonly [string, string])[],
+    reason: readonly (readonly [string, string])[],
+    isPartial: boolean,
+  ];
+  const applied = (name: string) => [name, "applied"] as const;
+  const both = [applied("acme"), applied("beta")];
+  const betaAlone = [applied("beta")];
+
+  test.each<Row>([
+    [
+      "shares its key with another one",
+      () => write("keys.yaml", `${key("acme", "beta")}\n---\n${key("beta")}`),
+      [applied("acme"), ["beta", "conflicted"]],
+      [applied("acme"), ["beta", "conflicted"]],
+      [["beta", "SharedSigningKey"]],
+      false,
+    ],
+    [
+      "lost its Secret",
+      () => write("keys.yaml", key("beta")),
+      [["acme", "last good"], applied("beta")],
+      [["acme", "unresolved"], applied("beta")],
+      [["acme", "SecretNotFound"]],
+      false,
+    ],
+    [
+      "has a field that the schema rejects",
+      () => write("acme.yaml", partner("acme", { ...uses("acme"), "endpoint.timeoutSeconds": -1 })),
+      both,
+      betaAlone,
+      [["acme", "Invalid"]],
+      false,
+    ],
+    [
+      "breaks a rule",
+      () => write("acme.yaml", partner("acme", { ...uses("acme"), "endpoint.url": "ftp://partner.example/" })),
+      both,
+      betaAlone,
+      [["acme", "Invalid"]],
+      false,
+    ],
+    [
+      "is in a file with a syntax error",
+      () => write("acme.yaml", "kind: ["),
+      both,
+      betaAlone,
+      [["acme", "Unreadable"]],
+      true,
+    ],
+    ["is in an empty file", () => write("acme.yaml", ""), both, betaAlone, [["acme", "Unreadable"]], true],
+    [
+      "is in a file that is a link to nothing",
+      async () => {
+        await rm(join(folder.path, "acme.yaml"));
+        await symlink(join(folder.path, "nowhere"), join(folder.path, "acme.yaml"));
+      },
+      both,
+      betaAlone,
+      [["acme", "Unreadable"]],
+      true,
+    ],
+    [
+      "has a kind that is misspelt",
+      () => write("acme.yaml", partner("acme", uses("acme")).replace("WebhookPartner", "WebhookPartnr")),
+      both,
+      betaAlone,
+      [["acme", "Unreadable"]],
+      true,
+    ],
+    [
+      "has a name that is misspelt",
+      () => write("acme.yaml", partner("acme", uses("acme")).replace('"acme"', '"Acme!"')),
+      both,
+      betaAlone,
+      [
+        ["Acme!", "Invalid"],
+        ["acme", "Unreadable"],
+      ],
+      true,
+    ],
+    [
+      "has an apiVersion that is not known",
+      () => write("acme.yaml", partner("acme", uses("acme")).replace("v1alpha1", "v9")),
+      both,
+      betaAlone,
+      [["acme", "Invalid"]],
+      false,
+    ],
+  ])("keeps a partner that %s", async (_, edit, again, first, reason, isPartial) => {
+    expect(outcomeOf(await run())).toEqual({ inForce: both, rejected: [], isPartial: false });
+    const source = await FolderSource.open(folder.path, {
+      policy: allowAll,
+      record: new FolderRecordFile(data.path, true),
+      pollMs: 20,
+      settleMs: 5,
+    });
+    opened = source;
+    await edit();
+    const isEdited = () => source.current().problems.length > 0;
+    await waitFor(isEdited, { timeoutMs: 20_000, what: "the edit to be read" });
+    const live = outcomeOf(source.current());
+    await source.stop();
+    const restarted = await run();
+    expect({ live, again: outcomeOf(restarted) }).toEqual({
+      live: { inForce: again, rejected: reason, isPartial },
+      again: { inForce: again, rejected: reason, isPartial },
+    });
+    await rm(recordPath());
+    const fresh = outcomeOf(await run());
+    expect(fresh.inForce).toEqual(first);
+    const partners = new ConfiguredPartners(emptyConfig, defaultLaneRules, () => new Set());
+    partners.apply((await run()).config);
+    expect(partners.mayExist(partnerKey(uidOfAcme))).toBe(true);
+    const removed = uidOf({ kind: "WebhookPartner", metadata: { namespace: "default", name: "removed" } });
+    expect(partners.mayExist(partnerKey(removed))).toBe(fresh.isPartial);
+  });
+
+  test("removes a partner whose definition was deleted while the program did not run", async () => {
+    await run();
+    await rm(join(folder.path, "acme.yaml"));
+    expect(outcomeOf(await run())).toEqual({ inForce: betaAlone, rejected: [], isPartial: false });
+  });
+
+  test("uses a last good version no longer than it may, however often it starts", async () => {
+    await run();
+    await write("keys.yaml", key("beta"));
+    const startMs = Date.now();
+    const dayMs = 86_400_000;
+    const heldOn = async (day: number) => outcomeOf(await run(startMs + day * dayMs)).inForce[0]?.[1];
+    expect([await heldOn(0), await heldOn(6), await heldOn(8)]).toEqual(["last good", "last good", "unresolved"]);
+  });
+
+  test("lets only its owner read the record, which has the bytes of Secrets", async () => {
+    await run();
+    expect((await stat(recordPath())).mode & 0o777).toBe(0o600);
+  });
+
+  test.each([
+    ["of another layout", '{"layout":9}', /it has layout 9/u],
+    ["that is cut off", '{"layout":1,"obj', /cannot be read/u],
+  ])("starts with a record %s, reports it and replaces it", async (_, text, message) => {
+    await writeFile(recordPath(), text);
+    const state = await run();
+    expect(outcomeOf(state).inForce).toEqual(both);
+    expect(state.problems).toMatchObject([{ reason: "Unreadable", message: expect.stringMatching(message) }]);
+    expect((await run()).problems).toEqual([]);
+  });
+
+  test("reports a record that cannot be written, and applies the folder", async () => {
+    await mkdir(recordPath());
+    const state = await run();
+    expect(outcomeOf(state).inForce).toEqual(both);
+    expect(state.problems.map(({ reason }) => reason)).toEqual(["Unreadable", "NotWritable"]);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { RuntimeConfig } from "../../../../crds/config.ts";
 import { ShardSet } from "../../../../runtime/config/kubernetes/shard-set.ts";
 import { configOf, corrupted, fewShards, secretOf, shardSecrets, type AppliedShard } from "../shard-secrets.ts";
 
@@ -94,7 +95,8 @@ describe("shards", () => {
     const next = shardSecrets(rotated, { token: "t", revision: 8 });
     for (const name of ["config-00", "config-01"]) set.take(name, secretOf(next, name));
     const between = set.join(before?.config);
-    expect(between?.config).toEqual(config);
+    const acme = expect.objectContaining({ uid: "uid-acme", reason: "MaterialMissing" });
+    expect(between?.config).toEqual({ ...config, notApplied: { partners: [acme], isPartial: false } });
     expect(between?.errors).toMatchObject([
       { kind: "WebhookPartner", name: "acme", generation: 2, reason: "MaterialMissing" },
     ]);
@@ -109,6 +111,26 @@ describe("shards", () => {
     const more = shardSecrets(configOf({ acme: {}, beta: {}, gamma: {}, delta: {} }));
     for (const name of ["config-00", "config-01"]) set.take(name, secretOf(more, name));
     expect(partnersOf(set, config)).toEqual(["acme", "beta", "gamma"]);
+    expect(set.join(config)?.config.notApplied?.partners).toMatchObject([{ name: "delta", reason: "MaterialMissing" }]);
+  });
+
+  test("keep a partner that this version cannot apply from counting as removed on a first start", () => {
+    const [acme, ...others] = config.partners;
+    const strange = { ...config, partners: [{ ...acme, signing: null }, ...others] } as unknown as RuntimeConfig;
+    const joined = setOf(shardSecrets(strange)).join(undefined)?.config;
+    expect(joined?.partners.map(({ name }) => name)).toEqual(["beta", "gamma"]);
+    expect(joined?.notApplied).toMatchObject({
+      partners: [{ uid: "uid-acme", reason: "NotObeyable" }],
+      isPartial: false,
+    });
+  });
+
+  test("name the partners that the operator left out", () => {
+    const notApplied = {
+      partners: [{ uid: "u", namespace: "default", name: "nova", reason: "SharedSigningKey" }],
+      isPartial: false,
+    };
+    expect(setOf(shardSecrets({ ...config, notApplied })).join(undefined)?.config).toEqual({ ...config, notApplied });
   });
 });
 

@@ -21,7 +21,11 @@ const configured = compilePartners(
 );
 const gone = configured.find(({ config }) => config.name === "gone")?.config;
 const marks = gone === undefined ? [] : [{ ...gone, at: "" } as DisabledMark];
-const list = createPartnerList({ partners: () => configured, disabled: { list: async () => marks } });
+const list = createPartnerList({
+  partners: () => configured,
+  disabled: { list: async () => marks },
+  notApplied: () => new Map(),
+});
 const all = { tenants: ["*"], skipped: 0, limit: 10 };
 
 const shown = async (query: Parameters<typeof list.page>[0]) => {
@@ -66,7 +70,11 @@ test("pages follow each other", async () => {
 });
 
 test("a store that does not answer is a refusal", async () => {
-  const silent = createPartnerList({ partners: () => [], disabled: { list: () => Promise.reject(new Error("no")) } });
+  const silent = createPartnerList({
+    partners: () => [],
+    disabled: { list: () => Promise.reject(new Error("no")) },
+    notApplied: () => new Map(),
+  });
   await expect(silent.page(all)).rejects.toMatchObject({ code: "events_unavailable" });
 });
 
@@ -87,5 +95,63 @@ describe("one partner", () => {
     const label = labelOf(name) === "" ? `default/${name}` : labelOf(name);
     const expected = { code: "partner_not_found", message: `There is no partner ${label}.` };
     await expect(list.find(label, caller)).rejects.toMatchObject(expected);
+  });
+});
+
+describe("a definition that is not applied", () => {
+  const message = "the signing key belongs to WebhookPartner default/zeta, which is older";
+  const of = (name: string, reason: string) => {
+    const key = configured.find(({ config }) => config.name === name)?.key ?? name;
+    return [key, { uid: name, namespace: "default", name, reason, message }] as const;
+  };
+  const edited = createPartnerList({
+    partners: () => configured,
+    disabled: { list: async () => marks },
+    notApplied: () => new Map([of("acme", "Invalid"), of("nova", "SharedSigningKey")]),
+  });
+  const rejected = async (caller: object) => {
+    const { items } = await edited.page({ ...all, ...caller });
+    return items.flatMap((one) => (one.rejected === null ? [] : [[one.partner, one.state, one.rejected] as const]));
+  };
+  const acme = configured.find(({ config }) => config.name === "acme")?.label ?? "";
+
+  test("has its reason beside the state of the earlier version", async () => {
+    expect((await rejected({})).find(([label]) => label === acme)).toEqual([
+      acme,
+      "active",
+      { reason: "Invalid", message },
+    ]);
+  });
+
+  test("is listed as rejected without an earlier version", async () => {
+    const last = (await rejected({})).find(([label]) => label === "default/nova");
+    expect(last).toEqual(["default/nova", "rejected", { reason: "SharedSigningKey", message }]);
+    const absent = {
+      code: "partner_not_found",
+      message: `The partner default/nova is not applied: SharedSigningKey, ${message}`,
+    };
+    await expect(edited.find("default/nova", all)).rejects.toMatchObject(absent);
+  });
+
+  test.each([
+    ["that sees some tenants", { tenants: ["a"] }, [[acme, "active", { reason: "Invalid", message: null }]]],
+    ["that sees other tenants", { tenants: ["z"] }, []],
+    ["that sees some partners", { partners: [acme] }, [[acme, "active", { reason: "Invalid", message: null }]]],
+  ])("hides other partners from a caller %s", async (_, caller, expected) => {
+    expect(await rejected(caller)).toEqual(expected);
+  });
+
+  test("names what a held partner lacks", async () => {
+    const lacking = compilePartners(
+      configOf(partner("held", { state: "Paused", held: "unresolved", heldBy: "SecretNotFound: default/nosuch" })),
+      [],
+    );
+    const one = createPartnerList({
+      partners: () => lacking,
+      disabled: { list: async () => [] },
+      notApplied: () => new Map(),
+    });
+    const { items } = await one.page(all);
+    expect(items).toMatchObject([{ state: "held", reason: "unresolved", missing: "SecretNotFound: default/nosuch" }]);
   });
 });

@@ -18,7 +18,11 @@ test.each<[string, readonly string[], readonly string[], boolean]>([
 ])("a token %s", async (_sentence, subscribed, tenants, isShown) => {
   const subscriptions = subscribed.map((tenant) => ({ name: tenant, types: ["**"], tenants: [tenant], producers: [] }));
   const partner = compiled("one", { subscriptions });
-  const list = createPartnerList({ partners: () => [partner], disabled: { list: async () => [] } });
+  const list = createPartnerList({
+    partners: () => [partner],
+    disabled: { list: async () => [] },
+    notApplied: () => new Map(),
+  });
   const details = createPartnerDetails(list, { of: async () => liveViewOf(live, true, 5_000) });
   const { live: shown } = await details.read(partner.label, { tenants });
   expect(shown.hidden).toBe(!isShown);

@@ -29,5 +29,13 @@ const rows: readonly (readonly [string, readonly (typeof partner)[], readonly Re
 ];
 
 test.each(rows)("%s", (_, partners, known, changes) => {
-  expect(registryChanges(partners, known, nowMs, removedAfterMs)).toEqual(changes);
+  expect(registryChanges({ partners, mayExist: () => false }, known, nowMs, removedAfterMs)).toEqual(changes);
+});
+
+test.each<[string, RegisteredPartner, readonly RegisteredPartner[]]>([
+  ["that is not marked changes nothing", entry, []],
+  ["that was missing for long is unmarked", { ...entry, removedAtMs: nowMs - removedAfterMs }, [entry]],
+])("a partner that exists without configuration and %s", (_, known, write) => {
+  const configured = { partners: [], mayExist: (token: string) => token === partner.key };
+  expect(registryChanges(configured, [known], nowMs, removedAfterMs)).toEqual({ write, remove: [] });
 });

@@ -1,0 +1,115 @@
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { uidOf } from "../../../crds/compile/origin.ts";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { type ConfigPart, partsOf } from "../../../crds/part.ts";
+import type { Resource } from "../../../crds/resource.ts";
+import { noObjects, type FolderObject, type FolderObjects } from "./folder-objects.ts";
+import type { SecretEntries } from "./secret-manifest.ts";
+
+/** What a folder had in force: the objects, and the parts that were made from them. */
+export interface InForce {
+  readonly objects: FolderObjects;
+  /** By the uid of their resource. */
+  readonly parts: ReadonlyMap<string, ConfigPart>;
+}
+
+/** Layout of the record. A record of another layout is not read. */
+const layout = 1;
+
+/** The stored form. It holds the bytes of Secrets, so only the owner of the file may read it. */
+interface FolderRecord {
+  readonly layout: typeof layout;
+  readonly objects: readonly {
+    readonly key: string;
+    readonly file: string;
+    readonly resource?: Resource;
+    readonly secret?: SecretEntries;
+  }[];
+  readonly config: Pick<RuntimeConfig, "partners" | "catalogs" | "quotas" | "material">;
+}
+
+const fileName = "last-good.json";
+const ownerOnly = 0o600;
+
+/** The file in which a program keeps what its folder had in force, so that a restart does not forget it. */
+export class FolderRecordFile {
+  readonly path: string;
+  private readonly isWriter: boolean;
+  private written = "";
+
+  /**
+   * @param dataFolder the folder of the file
+   * @param isWriter false for a process that leaves writing to another one of its pod
+   */
+  constructor(dataFolder: string, isWriter: boolean) {
+    this.path = join(dataFolder, fileName);
+    this.isWriter = isWriter;
+  }
+
+  /** Returns undefined without a record. @throws Error when there is one that cannot be read */
+  async read(): Promise<InForce | undefined> {
+    const text = await readFile(this.path, "utf8").catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    });
+    return text === undefined ? undefined : parseRecord(text);
+  }
+
+  /** Replaces the record, unless it would be the same. @throws Error when it cannot be written */
+  async write(objects: FolderObjects["objects"], config: RuntimeConfig): Promise<void> {
+    if (!this.isWriter) return;
+    const text = JSON.stringify(recordOf(objects, config));
+    if (text === this.written) return;
+    await replaceFile(this.path, text);
+    this.written = text;
+  }
+}
+
+/** Replaces a file at once: after a crash it has either the old or the new content. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const next = `${path}.new`;
+  try {
+    const file = await open(next, "w", ownerOnly);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(next, path);
+  } catch (error) {
+    await rm(next, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+function recordOf(objects: FolderObjects["objects"], config: RuntimeConfig): FolderRecord {
+  const { partners, catalogs, quotas, material } = config;
+  return {
+    layout,
+    objects: [...objects].map(([key, { file, resource, secret }]) => ({
+      key,
+      file,
+      ...(resource === undefined ? {} : { resource }),
+      ...(secret === undefined ? {} : { secret }),
+    })),
+    config: { partners, catalogs, quotas, material },
+  };
+}
+
+/** @throws Error for text that no version with this layout wrote */
+function parseRecord(text: string): InForce {
+  const record = JSON.parse(text) as Omit<FolderRecord, "layout"> & { readonly layout: unknown };
+  if (record.layout !== layout) throw new Error(`it has layout ${String(record.layout)}, not ${layout}`);
+  const objects = record.objects.map(({ key, ...object }): [string, FolderObject] => [
+    key,
+    { ...object, lineOf: () => 1 },
+  ]);
+  const parts = partsOf(record.config as RuntimeConfig);
+  const uids = new Set(objects.flatMap(([, { resource }]) => (resource === undefined ? [] : uidOf(resource))));
+  return {
+    objects: { ...noObjects, objects: new Map(objects) },
+    parts: new Map([...parts].filter(([uid]) => uids.has(uid))),
+  };
+}
