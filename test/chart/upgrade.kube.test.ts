@@ -29,7 +29,13 @@ afterAll(async () => {
  * Runs helm on the release `heliograph`, as documented; answers what it printed. @throws Error with what it complained
  * about
  */
-async function helm(command: "install" | "upgrade" | "uninstall", namespace: string, set = ""): Promise<string> {
+async function helm(
+  command: "install" | "upgrade" | "uninstall",
+  namespace: string,
+  set = "",
+  program: "helm" | "helm4" = "helm",
+  more: readonly string[] = [],
+): Promise<string> {
   const chart =
     command === "uninstall" ? [] : [chartFolder, "--set", `crds.install=false${set === "" ? "" : `,${set}`}`];
   const where = [
@@ -39,9 +45,13 @@ async function helm(command: "install" | "upgrade" | "uninstall", namespace: str
     namespace,
     ...(command === "install" ? ["--create-namespace"] : []),
   ];
-  const { code, stdout, stderr } = await run(await resolveTool("helm"), [command, "heliograph", ...chart, ...where], {
-    timeoutMs: helmMsMax,
-  });
+  const { code, stdout, stderr } = await run(
+    await resolveTool(program),
+    [command, "heliograph", ...chart, ...where, ...more],
+    {
+      timeoutMs: helmMsMax,
+    },
+  );
   if (code !== 0) throw new Error(stderr);
   return stdout;
 }
@@ -245,6 +255,52 @@ describe("the record of the streams", () => {
     await helm("install", "older", "fullnameOverride=bird");
     const missing = await api.kubectl(["--namespace", "older", "get", "configmap/heliograph-streams"]);
     expect(missing.stderr).toContain("not found");
+  });
+});
+
+describe("the number of runtime pods", () => {
+  const deployment = "deployment/heliograph-runtime";
+
+  test.each(["helm", "helm4"] as const)(
+    "stays what it is in an upgrade by %s that gives it to an autoscaler, and takes it back",
+    async (program) => {
+      const namespace = `scaled-by-${program}`;
+      const where = ["--namespace", namespace];
+      const replicas = (): Promise<string> =>
+        kubectl([...where, "get", deployment, "--output=jsonpath={.spec.replicas}"]);
+      const scaling = "runtime.autoscaling.enabled=true,runtime.autoscaling.minReplicas=3";
+      await helm("install", namespace, "runtime.replicas=4", program);
+      await helm("upgrade", namespace, scaling, program);
+      expect(await replicas()).toBe("4");
+      await kubectl([...where, "scale", deployment, "--replicas=6"]);
+      await helm("upgrade", namespace, `${scaling},runtime.logLevel=warn`, program);
+      expect(await replicas()).toBe("6");
+
+      expect(await helm("upgrade", namespace, "runtime.replicas=4", program)).toContain("keeps the 6 pods");
+      expect(await replicas()).toBe("6");
+      // Helm 4 shares the field with who scaled last.
+      const forced = program === "helm4" ? ["--force-conflicts"] : [];
+      expect(await helm("upgrade", namespace, "runtime.replicas=4", program, forced)).not.toContain("keeps the");
+      expect(await replicas()).toBe("4");
+    },
+  );
+
+  test("is the least number of the autoscaler after a migration, which leaves none", async () => {
+    const where = ["--namespace", "scaled-and-moved"];
+    const scaling = "runtime.autoscaling.enabled=true,runtime.autoscaling.minReplicas=3";
+    await helm("install", "scaled-and-moved", scaling);
+    await helm("upgrade", "scaled-and-moved", `${scaling},nats.migration.replicas=1,nats.migration.store=b`);
+    await helm("upgrade", "scaled-and-moved", scaling);
+    expect(await kubectl([...where, "get", deployment, "--output=jsonpath={.spec.replicas}"])).toBe("3");
+  });
+
+  test("stays with an autoscaler that the chart did not make, as KEDA's", async () => {
+    const where = ["--namespace", "foreign-autoscaler"];
+    await helm("install", "foreign-autoscaler");
+    await kubectl([...where, "autoscale", deployment, "--name=keda-hpa-other", "--min=2", "--max=9", "--cpu=50%"]);
+    await kubectl([...where, "scale", deployment, "--replicas=7"]);
+    await helm("upgrade", "foreign-autoscaler", "runtime.logLevel=warn");
+    expect(await kubectl([...where, "get", deployment, "--output=jsonpath={.spec.replicas}"])).toBe("7");
   });
 });
 
