@@ -16,7 +16,7 @@ import { type ConfigMapRecord, createStreamRecord, streamRecordName } from "./co
 import { ShardCopies } from "./config/kubernetes/shard-copies.ts";
 import type { Settings } from "./config/settings/settings.ts";
 import { holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
-import type { NatsAccess } from "./nats/connection/connect.ts";
+import type { NatsAccess } from "./nats/connection/nats-access.ts";
 import { startProgram, type Program } from "./program/program.ts";
 import { logsForPod, memberId, type Prepared, type ProgramOptions, type ProgramPlan } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";

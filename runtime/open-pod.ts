@@ -6,17 +6,17 @@ import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./program/data-
 import type { Shutdown } from "./program/shutdown.ts";
 import type { StandaloneOptions } from "./standalone.ts";
 
-type StandalonePodOptions = Pick<StandaloneOptions, "dataFolder" | "natsUrl" | "natsServer" | "log">;
+type StandalonePodOptions = Pick<StandaloneOptions, "dataFolder" | "nats" | "natsServer" | "log">;
 
 /** A pod of `heliograph run`. @throws StartError `data`, `locked` */
 export async function openStandalonePod(options: StandalonePodOptions, shutdown: Shutdown): Promise<PodPlan> {
-  const { dataFolder, natsUrl } = options;
+  const { dataFolder, nats } = options;
   await holdDataFolder(dataFolder, shutdown);
   return {
     pod: "standalone",
     podId: `standalone-${await dataFolderId(dataFolder)}`,
     unreadyMs: 0,
-    ...(natsUrl === undefined ? { embeddedNats: (own) => startEmbeddedNats(options, own) } : {}),
+    ...(nats === undefined ? { embeddedNats: (own) => startEmbeddedNats(options, own) } : {}),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Settings } from "./config/settings/settings.ts";
 import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
 import type { TrustedIssuer } from "./http/authentication/authenticate.ts";
 import { devIssuerName, openDevIssuer } from "./http/authentication/dev-issuer.ts";
-import { natsAccessOf } from "./nats/connection/nats-url.ts";
+import type { NatsAccess } from "./nats/connection/nats-access.ts";
 import { startProgram, type Program } from "./program/program.ts";
 import { logsForPod, memberId, type Prepared, type ProgramOptions } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
@@ -21,7 +21,7 @@ export interface StandaloneOptions extends ProgramOptions {
   /** Folder of all stored data. */
   readonly dataFolder: string;
   /** NATS to use instead of a child nats-server. */
-  readonly natsUrl?: string;
+  readonly nats?: NatsAccess;
   /** The nats-server program for the child. @default the first on PATH */
   readonly natsServer?: string;
 }
@@ -50,7 +50,7 @@ async function prepare(
   settings: Settings,
   shutdown: Shutdown,
 ): Promise<Prepared<FolderState>> {
-  const { folder, dataFolder, natsUrl, log, member } = options;
+  const { folder, dataFolder, nats, log, member } = options;
   if (member === undefined) await holdDataFolder(dataFolder, shutdown);
   const record = new FolderRecordFile(dataFolder, logsForPod(member));
   const open = () => FolderSource.open(folder, { policy: allowAll, record });
@@ -61,7 +61,7 @@ async function prepare(
     openConfig: async () => source,
     logState: folderLog(log, settings.streams),
     natsAccess: async () => {
-      if (natsUrl !== undefined) return natsAccessOf(natsUrl);
+      if (nats !== undefined) return nats;
       return member === undefined ? startEmbeddedNats(options, shutdown) : member.embeddedNats();
     },
     podId: memberId(`standalone-${await dataFolderId(dataFolder)}`, member),

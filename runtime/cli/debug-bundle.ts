@@ -1,10 +1,8 @@
 import type { Flag } from "../../command-line/flag.ts";
 import { UsageError, type Given } from "../../command-line/given.ts";
-import { natsAccessOf } from "../nats/connection/nats-url.ts";
 import type { Command } from "./command.ts";
-import { natsTlsFlags } from "./flags.ts";
-import { natsTlsOf } from "./serving/runtime-arguments.ts";
-import { natsUrlOf } from "./serving/server-arguments.ts";
+import { natsFlags } from "./flags.ts";
+import { natsAccessOfFlags } from "./serving/server-arguments.ts";
 import type { DebugArguments } from "./write-bundle.ts";
 
 const debugFlags = [
@@ -16,7 +14,7 @@ const debugFlags = [
     standard: "http://127.0.0.1:9090",
   },
   { name: "nats", value: "URL", help: "NATS whose streams and consumers to describe; without it none." },
-  ...natsTlsFlags,
+  ...natsFlags,
   {
     name: "log",
     value: "FILE",
@@ -50,6 +48,6 @@ function debugArguments(given: Given): DebugArguments {
     admins: admins.map((admin) => admin.replace(/\/+$/u, "")),
     logs: given.list("log"),
     output: given.text("output"),
-    ...(hasNats ? { nats: { ...natsAccessOf(natsUrlOf(url)), ...natsTlsOf(given) } } : {}),
+    ...(hasNats ? { nats: natsAccessOfFlags(url, given) } : {}),
   };
 }

@@ -8,7 +8,14 @@ export const dataFlag: Flag = {
   standard: ".heliograph",
 };
 
-export const natsTlsFlags = [
+export const natsFlags = [
+  {
+    name: "nats-auth",
+    value: "PATH",
+    help:
+      "Credentials of NATS, read again when they change: a `.creds` file, or a folder with the files `username` and " +
+      "`password`, or `token`, or `nkey`, or `jwt` and `nkey`, or one `.creds` file.",
+  },
   { name: "nats-ca", value: "FILE", help: "Certificate authorities of NATS." },
   { name: "nats-cert", value: "FILE", help: "Client certificate for NATS." },
   { name: "nats-key", value: "FILE", help: "Key of that certificate." },

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { variableOf, type Flag } from "../../command-line/flag.ts";
 import type { Environment } from "../../command-line/given.ts";
-import type { NatsAccess } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { collect } from "../debug/collect.ts";
 import { maskText } from "../debug/mask-text.ts";
 import { adminParts, logPart, natsPart, prettyJson } from "../debug/parts.ts";

@@ -1,7 +1,8 @@
 import { open } from "node:fs/promises";
 import { Agent, request } from "undici";
 import { overlappingConnector } from "../../network/undici-connector.ts";
-import { connectNats, type NatsAccess } from "../nats/connection/connect.ts";
+import { connectNats } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { readStreamStates } from "../nats/streams/stream-states.ts";
 import { partBytesMax, type Part } from "./collect.ts";
 import { maskLogLines, maskMetrics } from "./mask-lines.ts";

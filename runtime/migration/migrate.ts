@@ -3,7 +3,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { type KubeObject, secretType } from "../../kube/client/resource.ts";
-import { connectNats, type NatsAccess, type NatsConnectionHandle } from "../nats/connection/connect.ts";
+import { connectNats, type NatsConnectionHandle } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { copyStreams } from "../nats/copy/copy-streams.ts";
 import { createLayout } from "../nats/layout.ts";
 import { readIdentities } from "../nats/streams/stream-identities.ts";

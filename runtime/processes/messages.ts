@@ -1,7 +1,7 @@
 // The messages between the supervisor of a pod and its processes. They pass as structured clones.
 import type { PartHealth } from "../http/server/admin-server.ts";
 import type { ConfigReport } from "../http/server/configz.ts";
-import type { NatsAccess } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import type { SiblingFrame } from "../pods/siblings.ts";
 import type { StartFault } from "../program/start-error.ts";
 import type { ProcessMetrics } from "../tracing/open-metrics.ts";

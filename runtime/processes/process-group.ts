@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { NatsAccess } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import type { SiblingFrame } from "../pods/siblings.ts";
 import { StartError } from "../program/start-error.ts";
 import type { FromProcess, ReadyMessage } from "./messages.ts";

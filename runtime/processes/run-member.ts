@@ -1,6 +1,6 @@
 import { flushCompileCache } from "node:module";
 import type { Logger } from "pino";
-import type { NatsAccess } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { PodSiblings } from "../pods/siblings.ts";
 import type { PodMember, ProgramContext } from "../program/program-plan.ts";
 import type { Program } from "../program/program.ts";

@@ -6,7 +6,7 @@ import { createAdminServer } from "../http/server/admin-server.ts";
 import { availableHost, listenServer } from "../http/server/listen-server.ts";
 import { createRequestMetrics } from "../http/server/request-metrics.ts";
 import { stopServer } from "../http/server/stop-server.ts";
-import type { NatsAccess } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { memberId, type TracingOptions } from "../program/program-plan.ts";
 import type { Program } from "../program/program.ts";
 import { Shutdown, startOrClose } from "../program/shutdown.ts";

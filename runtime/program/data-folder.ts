@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { Shutdown } from "./shutdown.ts";
 import { lockDataFolder } from "./data-lock.ts";
 import { startChildServer } from "../nats/child/child-server.ts";
-import type { NatsAccess } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { StartError, startStep } from "./start-error.ts";
 
 /** Locks the data folder for this program. @throws StartError `data`, `locked` */

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ConfigState } from "../config/config-source.ts";
 import { createMetricsApi } from "../metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
-import { connectNats, type NatsAccess, type NatsConnectionHandle } from "../nats/connection/connect.ts";
+import { connectNats, type NatsConnectionHandle } from "../nats/connection/connect.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { createLayout } from "../nats/layout.ts";
 import { createPodMessages } from "../nats/messages/pod-messages.ts";
 import { StreamsLost } from "../nats/streams/stream-identities.ts";
@@ -84,7 +85,7 @@ function connect(context: ProgramContext, access: NatsAccess): Promise<NatsConne
   const { plan, status } = context;
   return untilDone(
     context,
-    () => connectNats(access),
+    () => connectNats(access, Date.now, plan.log),
     (error) => {
       status.natsFault = error instanceof Error ? error.message : String(error);
       plan.log.warn({ reason: status.natsFault }, "NATS unreachable, connection repeated");

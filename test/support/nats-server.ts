@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { resolveTool } from "../tools/resolve.ts";
 import { startServerProcess, type ServerProcess } from "./server-process.ts";
 import { temporaryFolder } from "./temp-folder.ts";
+import { waitFor } from "./wait.ts";
 
 /** How a test's nats-server differs from the usual one. */
 interface NatsServerOptions {
@@ -34,9 +35,16 @@ export interface NatsServerHandle {
   kill9(): Promise<void>;
   /** Ends the server if it runs, and starts it again on the same port and store. */
   restart(): Promise<void>;
+  /** Replaces the `config` of the options and resolves when the running server has loaded it. */
+  reload(config: string): Promise<void>;
 }
 
 const restartTriesMax = 5;
+const reloadMsMax = 10_000;
+
+function countOf(log: string): number {
+  return log.split("Reloaded server configuration").length;
+}
 
 /**
  * Starts a nats-server with JetStream and resolves when it takes connections.
@@ -67,6 +75,13 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
     restart: async () => {
       await current.process.stop();
       current = await retried(() => launch(port));
+    },
+    reload: async (config) => {
+      const before = countOf(current.process.log());
+      await writeFile(configPath, configText({ ...options, config }, storeDir));
+      process.kill(current.process.pid, "SIGHUP");
+      const isLoaded = (): boolean => countOf(current.process.log()) > before;
+      await waitFor(isLoaded, { timeoutMs: reloadMsMax, what: "the reload" });
     },
     stop: async () => {
       await current.process.stop();

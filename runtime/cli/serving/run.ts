@@ -2,9 +2,9 @@
 import type { Flag } from "../../../command-line/flag.ts";
 import type { Given } from "../../../command-line/given.ts";
 import type { Command } from "../command.ts";
-import { dataFlag } from "../flags.ts";
+import { dataFlag, natsFlags } from "../flags.ts";
 import { boundHeap, memoryPlanOf } from "./heap.ts";
-import { natsUrlOf, serverArguments } from "./server-arguments.ts";
+import { natsAccessOfFlags, serverArguments } from "./server-arguments.ts";
 import {
   adminPort,
   drainSeconds,
@@ -26,6 +26,7 @@ const runFlags = [
   processes,
   dataFlag,
   { name: "nats", value: "URL", help: "NATS to use instead of an own nats-server." },
+  ...natsFlags,
   natsServer,
   settings,
   memory,
@@ -47,13 +48,13 @@ export const runCommand: Command<RunArguments> = {
 };
 
 function runArguments(folder: string, given: Given): RunArguments {
-  const natsUrl = given.optional("nats");
+  const nats = given.optional("nats");
   const program = given.optional("nats-server");
   return {
     folder,
     dataFolder: given.text("data"),
     ...serverArguments(given),
-    ...(natsUrl === undefined ? {} : { natsUrl: natsUrlOf(natsUrl) }),
+    ...(nats === undefined ? {} : { nats: natsAccessOfFlags(nats, given) }),
     ...(program === undefined ? {} : { natsServer: program }),
   };
 }

@@ -2,9 +2,7 @@ import { hostname } from "node:os";
 import { UsageError, type Given } from "../../../command-line/given.ts";
 import { shardCountMax } from "../../../crds/shards/shards.ts";
 import type { ConfigPlace, NatsPlace } from "../../main.ts";
-import { natsAccessOf } from "../../nats/connection/nats-url.ts";
-import type { NatsAccess } from "../../nats/connection/connect.ts";
-import { natsUrlOf, serverArguments, type ServerArguments } from "./server-arguments.ts";
+import { natsAccessOfFlags, serverArguments, type ServerArguments } from "./server-arguments.ts";
 
 export interface RuntimeArguments extends ServerArguments {
   readonly config: ConfigPlace;
@@ -58,18 +56,5 @@ function natsPlaceOf(given: Given): NatsPlace {
   if (nats === "embedded") {
     return { kind: "embedded", dataFolder: given.text("data"), ...(natsServer === undefined ? {} : { natsServer }) };
   }
-  return { kind: "server", access: { ...natsAccessOf(natsUrlOf(nats)), ...natsTlsOf(given) } };
-}
-
-/** @throws UsageError for a certificate without its key */
-export function natsTlsOf(given: Given): Pick<NatsAccess, "tls"> {
-  const [caFile, certFile, keyFile] = ["nats-ca", "nats-cert", "nats-key"].map((flag) => given.optional(flag));
-  if ((certFile === undefined) !== (keyFile === undefined))
-    throw new UsageError("--nats-cert and --nats-key are given together.");
-  const tls = {
-    ...(caFile === undefined ? {} : { caFile }),
-    ...(certFile === undefined ? {} : { certFile }),
-    ...(keyFile === undefined ? {} : { keyFile }),
-  };
-  return Object.keys(tls).length === 0 ? {} : { tls };
+  return { kind: "server", access: natsAccessOfFlags(nats, given) };
 }

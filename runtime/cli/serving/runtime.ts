@@ -1,6 +1,6 @@
 import type { Flag } from "../../../command-line/flag.ts";
 import type { Command } from "../command.ts";
-import { dataFlag, natsTlsFlags } from "../flags.ts";
+import { dataFlag, natsFlags } from "../flags.ts";
 import { boundHeap, memoryPlanOf } from "./heap.ts";
 import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
 import {
@@ -59,7 +59,7 @@ export const runtimeFlags = [
     help: "NATS to use, or `embedded` for an own nats-server.",
     required: true,
   },
-  ...natsTlsFlags,
+  ...natsFlags,
   natsServer,
   { ...dataFlag, help: "Folder of the embedded nats-server's files." },
   port,

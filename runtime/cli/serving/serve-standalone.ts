@@ -1,4 +1,5 @@
 import type { ExitName } from "../exit-codes.ts";
+import type { NatsAccess } from "../../nats/connection/nats-access.ts";
 import { startSized } from "./heap.ts";
 import { serve } from "./serve.ts";
 import type { ServerArguments } from "./server-arguments.ts";
@@ -6,7 +7,7 @@ import type { ServerArguments } from "./server-arguments.ts";
 export interface RunArguments extends ServerArguments {
   readonly folder: string;
   readonly dataFolder: string;
-  readonly natsUrl?: string;
+  readonly nats?: NatsAccess;
   readonly natsServer?: string;
 }
 

@@ -1,5 +1,7 @@
 import { mebibyteBytes, memoryBytesMin } from "../../bounds/memory-plan.ts";
 import { UsageError, type Given } from "../../../command-line/given.ts";
+import type { NatsAccess } from "../../nats/connection/nats-access.ts";
+import { InvalidNatsUrl, natsAccessOf } from "../../nats/connection/nats-url.ts";
 import type { TracingOptions } from "../../program/program-plan.ts";
 import { processCount, processesMax } from "../../processes/process-count.ts";
 
@@ -75,9 +77,33 @@ function tracingOf(given: Given): TracingOptions | undefined {
   return { endpoint, ratio: Number(ratio), service: given.text("trace-service") };
 }
 
-/** The URL itself, when it is one of NATS. @throws UsageError */
-export function natsUrlOf(text: string): string {
-  const url = URL.parse(text);
-  if (url !== null && ["nats:", "tls:"].includes(url.protocol) && url.hostname !== "") return text;
-  throw new UsageError("--nats is a URL such as nats://127.0.0.1:4222.");
+/** Access to the NATS of `--nats`, with the credentials and certificates of its flags. @throws UsageError */
+export function natsAccessOfFlags(url: string, given: Given): NatsAccess {
+  const access = accessOfUrl(url);
+  const auth = given.optional("nats-auth");
+  if (auth !== undefined && (access.user ?? access.token) !== undefined)
+    throw new UsageError("Credentials of NATS are given by --nats-auth or by the URL of --nats, not by both.");
+  return { ...access, ...(auth === undefined ? {} : { auth }), ...natsTlsOf(given) };
+}
+
+function accessOfUrl(url: string): NatsAccess {
+  try {
+    return natsAccessOf(url);
+  } catch (cause) {
+    if (cause instanceof InvalidNatsUrl) throw new UsageError(`--nats is ${cause.message}.`, { cause });
+    throw cause;
+  }
+}
+
+/** @throws UsageError for a certificate without its key */
+function natsTlsOf(given: Given): Pick<NatsAccess, "tls"> {
+  const [caFile, certFile, keyFile] = ["nats-ca", "nats-cert", "nats-key"].map((flag) => given.optional(flag));
+  if ((certFile === undefined) !== (keyFile === undefined))
+    throw new UsageError("--nats-cert and --nats-key are given together.");
+  const tls = {
+    ...(caFile === undefined ? {} : { caFile }),
+    ...(certFile === undefined ? {} : { certFile }),
+    ...(keyFile === undefined ? {} : { keyFile }),
+  };
+  return Object.keys(tls).length === 0 ? {} : { tls };
 }

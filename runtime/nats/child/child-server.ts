@@ -15,7 +15,8 @@ import {
   type ChildState,
 } from "./child-files.ts";
 import { serverFault } from "./child-health.ts";
-import { connectNats, type NatsAccess } from "../connection/connect.ts";
+import { connectNats } from "../connection/connect.ts";
+import type { NatsAccess } from "../connection/nats-access.ts";
 import { lockFolder, type FolderLock } from "./folder-lock.ts";
 import type { SearchEnvironment } from "./find-programs.ts";
 import { findNatsServer } from "./nats-server-binary.ts";

@@ -1,33 +1,20 @@
 // The connection to NATS: requests, clock, retries and limits. Streams are in `nats/streams/`.
 import { setTimeout as sleep } from "node:timers/promises";
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
-import { AuthorizationError, connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
-import { createNextServer } from "./next-server.ts";
+import { AuthorizationError, UserAuthenticationExpiredError, type NatsConnection } from "@nats-io/transport-node";
+import { createChangeGate, type ChangeGate } from "./change-gate.ts";
+import { noConnectionLog, type ConnectionLog } from "./connection-log.ts";
+import type { CredentialChoice } from "./credential-choice.ts";
+import { userOf } from "./credentials.ts";
+import { firstConnection, serversOf } from "./dial.ts";
+import { followCredentials } from "./follow-credentials.ts";
+import type { NatsAccess } from "./nats-access.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
 import { runPeriodically } from "../../bounds/periodic.ts";
 import { createLeaseClock, type LeaseClock } from "./lease-clock.ts";
 import { createRequests, type Requests } from "./requests.ts";
+import { isToApi, untilReceived } from "./retry-until-answered.ts";
 import { createStreamClock, type StreamClock } from "./stream-clock.ts";
-
-/** Servers and credentials of NATS. */
-export interface NatsAccess {
-  /** `nats://host:port`, at least one. */
-  readonly servers: readonly string[];
-  readonly user?: string;
-  readonly password?: string;
-  readonly token?: string;
-  /** PEM text of the authorities, or PEM files; present when the server requires TLS. */
-  readonly tls?: {
-    readonly ca?: string;
-    readonly caFile?: string;
-    readonly certFile?: string;
-    readonly keyFile?: string;
-  };
-  /** Connects to the servers that the first one announces. @default true */
-  readonly followsCluster?: boolean;
-  /** Bound on the first connection, in milliseconds. @default 10000 */
-  readonly firstConnectionTimeoutMs?: number;
-}
 
 /**
  * The one connection of the process to NATS: requests, publishes and JetStream's clock. It does not know any stream.
@@ -44,44 +31,69 @@ export interface NatsConnectionHandle {
   /** Judges the leases of messages and lanes. */
   readonly leases: LeaseClock;
   isConnected(): boolean;
+  /** True while files have credentials that are not in use. */
+  hasPendingCredentials(): boolean;
+  /**
+   * Runs a step that sends one message and gets several, which a change of credentials must not interrupt. Requests
+   * need no such step.
+   */
+  uninterrupted<T>(step: () => Promise<T>): Promise<T>;
   /** Calls the listener after every reconnect. Returns a function that removes the listener. */
   onReconnect(listener: () => void): () => void;
   /** Sends pending messages and closes. Sending has a time limit. A second call does nothing. */
   drain(): Promise<void>;
 }
 
-const firstConnectionTimeoutMsDefault = 10_000;
-const dialTimeoutMs = 5_000;
-const dialPauseMs = 250;
-const reconnectWaitMs = 200;
-const reconnectJitterMs = 100;
-/**
- * A server that lost its machine or its network closes no connection. The client leaves it after two pings without a
- * reply and one more interval, while the other servers elect leaders.
- */
-const pingIntervalMs = 1_500;
 const drainTimeoutMs = 5_000;
 /** A third of the time for which leases are used without a sign of life. */
 const probeMs = 500;
 const managerTimeoutMs = 5_000;
+/** Period at which credentials are read again, and at which the cause of a lost connection is looked up. */
+const followMs = 1_000;
+/** Time in which requests may get their responses before a change of credentials. */
+const settleMsMax = 1_000;
+const settlePauseMs = 5;
+/** Time in which messages wait for a connection with new credentials. */
+const switchMsMax = 1_500;
+
+/** State of a connection. */
+interface Link {
+  /** False while the client has no connection. */
+  connected: boolean;
+  /** Number of connections after the first. */
+  reconnects: number;
+  /** Number of the last request before a change of credentials, during the change. Later ones wait. */
+  switchingFrom: number | undefined;
+}
 
 /**
  * Connects and reconnects without end.
  * @param wallNow this machine's wall clock, Unix milliseconds. @default Date.now
+ * @param log gets the causes of lost connections and refused credentials. @default none
  * @throws Error that names the servers when none responds in time or the credentials are refused
  */
-export async function connectNats(access: NatsAccess, wallNow: () => number = Date.now): Promise<NatsConnectionHandle> {
-  const connection = await firstConnection(access);
+export async function connectNats(
+  access: NatsAccess,
+  wallNow: () => number = Date.now,
+  log: ConnectionLog = noConnectionLog,
+): Promise<NatsConnectionHandle> {
+  const { connection, choice } = await firstConnection(access);
+  const gate = createChangeGate();
   // No check of the account here: the errors of `ensureTopology` are clearer than the client's.
-  const manager = await jetstreamManager(connection, { checkAPI: false, timeout: managerTimeoutMs });
+  const manager = await jetstreamManager(withGate(connection, gate), { checkAPI: false, timeout: managerTimeoutMs });
   const listeners = new Set<() => void>();
-  const state = { connected: true };
-  const isConnected = (): boolean => state.connected && !connection.isClosed();
+  const link: Link = { connected: true, reconnects: 0, switchingFrom: undefined };
+  // During a change of credentials, messages wait as if the connection were slow.
+  const isConnected = (): boolean => (link.connected || link.switchingFrom !== undefined) && !connection.isClosed();
   const outbox = createOutbox(connection, isConnected);
-  const requests = createRequests(connection, outbox, isConnected);
+  const requests = throughReloads(createRequests(connection, outbox, isConnected));
   const leases = createLeaseClock(wallNow);
-  void follow(connection, requests, leases, state, listeners);
+  void follow({ connection, requests, leases, link, listeners, choice, access, log });
   const stopProbes = runPeriodically(probeMs, () => probe(connection, leases));
+  const isEnding = (): boolean => connection.isClosed() || connection.isDraining();
+  const reconnect = (): Promise<void> => switchCredentials({ connection, requests, outbox, gate, link, choice });
+  const followed = { access, choice, log, isConnected: () => link.connected, isEnding, reconnect };
+  const stopFollowing = runPeriodically(followMs, () => followCredentials(followed));
   let drained: Promise<void> | undefined;
   return {
     connection,
@@ -91,6 +103,8 @@ export async function connectNats(access: NatsAccess, wallNow: () => number = Da
     clock: createStreamClock(wallNow),
     leases,
     isConnected,
+    uninterrupted: (step) => gate.run(step),
+    hasPendingCredentials: () => choice.isPending(),
     onReconnect: (listener) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -98,75 +112,107 @@ export async function connectNats(access: NatsAccess, wallNow: () => number = Da
     drain: () => {
       outbox.flush();
       stopProbes();
+      stopFollowing();
       drained ??= drainBounded(connection);
       return drained;
     },
   };
 }
 
-async function firstConnection(access: NatsAccess): Promise<NatsConnection> {
-  const deadlineMs = performance.now() + (access.firstConnectionTimeoutMs ?? firstConnectionTimeoutMsDefault);
-  for (;;) {
-    try {
-      return await connect(connectionOptions(access));
-    } catch (cause) {
-      if (cause instanceof AuthorizationError || performance.now() >= deadlineMs) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new Error(`cannot connect to NATS at ${access.servers.map(withoutUser).join(", ")}: ${reason}`, {
-          cause,
-        });
-      }
-      await sleep(dialPauseMs);
-    }
+interface Switched {
+  readonly connection: NatsConnection;
+  readonly requests: Requests;
+  readonly outbox: Outbox;
+  readonly gate: ChangeGate;
+  readonly link: Link;
+  readonly choice: CredentialChoice;
+}
+
+/**
+ * Connects again with the newest credentials. The server has read everything before the connection ends, and messages
+ * wait meanwhile, so that no request is lost.
+ */
+async function switchCredentials({ connection, requests, outbox, gate, link, choice }: Switched): Promise<void> {
+  // The steps may still send requests.
+  await gate.close(settleMsMax);
+  outbox.hold();
+  const last = requests.last();
+  link.switchingFrom = last;
+  try {
+    await until(() => !requests.hasPendingUpTo(last), settleMsMax);
+    await Promise.race([connection.flush().catch(() => undefined), sleep(settleMsMax, undefined, { ref: false })]);
+    const { reconnects } = link;
+    choice.preferNewest();
+    await connection.reconnect();
+    await until(() => link.reconnects > reconnects, switchMsMax);
+  } finally {
+    link.switchingFrom = undefined;
+    if (!link.connected) requests.failAll("disconnected");
+    outbox.release();
+    gate.open();
   }
 }
 
-/** Removes credentials from a URL, because messages must not contain them. */
-function withoutUser(server: string): string {
-  return server.replace(/^(?<scheme>\w+:\/\/)?.*@/u, "$<scheme>");
-}
-
-function connectionOptions(access: NatsAccess): NodeConnectionOptions {
-  return {
-    servers: [...access.servers],
-    name: "heliograph",
-    maxReconnectAttempts: -1,
-    reconnectToServer: createNextServer({ pauseMs: reconnectWaitMs, jitterMs: reconnectJitterMs }),
-    // The client compares wall clocks, and never pauses with this.
-    reconnectDelayHandler: () => Number.NEGATIVE_INFINITY,
-    timeout: dialTimeoutMs,
-    pingInterval: pingIntervalMs,
-    // A stack trace per request costs more than the request.
-    noAsyncTraces: true,
-    // A restarted server may refuse credentials until its accounts are loaded.
-    ignoreAuthErrorAbort: true,
-    ...(access.user === undefined ? {} : { user: access.user }),
-    ...(access.password === undefined ? {} : { pass: access.password }),
-    ...(access.token === undefined ? {} : { token: access.token }),
-    ...(access.tls === undefined ? {} : { tls: access.tls }),
-    ignoreClusterUpdates: access.followsCluster === false,
+/** Requests that reach JetStream although the server reloads its configuration, as for a change of its users. */
+function throughReloads(requests: Requests): Requests {
+  const request: Requests["request"] = (subject, ...rest) => {
+    const once = (): Promise<Uint8Array> => requests.request(subject, ...rest);
+    return isToApi(subject) ? untilReceived(once) : once();
   };
+  return { ...requests, request };
 }
 
-async function follow(
-  connection: NatsConnection,
-  requests: Requests,
-  leases: LeaseClock,
-  state: { connected: boolean },
-  listeners: ReadonlySet<() => void>,
-): Promise<void> {
-  for await (const { type } of connection.status()) {
-    if (type === "disconnect") {
-      state.connected = false;
+/** The connection as JetStream's manager uses it: its requests wait for a change of credentials. */
+function withGate(connection: NatsConnection, gate: ChangeGate): NatsConnection {
+  const request: NatsConnection["request"] = (...args) =>
+    gate.run(() => untilReceived(() => connection.request(...args)));
+  return Object.create(connection, { request: { value: request } }) as NatsConnection;
+}
+
+async function until(isDone: () => boolean, timeoutMs: number): Promise<void> {
+  const deadlineMs = performance.now() + timeoutMs;
+  while (!isDone() && performance.now() < deadlineMs) await sleep(settlePauseMs, undefined, { ref: false });
+}
+
+interface FollowedConnection {
+  readonly connection: NatsConnection;
+  readonly requests: Requests;
+  readonly leases: LeaseClock;
+  readonly link: Link;
+  readonly listeners: ReadonlySet<() => void>;
+  readonly choice: CredentialChoice;
+  readonly access: NatsAccess;
+  readonly log: ConnectionLog;
+}
+
+async function follow(followed: FollowedConnection): Promise<void> {
+  const { connection, requests, leases, link, listeners, choice } = followed;
+  for await (const status of connection.status()) {
+    if (status.type === "disconnect") {
+      link.connected = false;
       leases.disconnect();
-      requests.failAll("disconnected");
-    } else if (type === "reconnect") {
-      state.connected = true;
+      requests.failUpTo(link.switchingFrom ?? requests.last(), "disconnected");
+    } else if (status.type === "reconnect") {
+      choice.accepted();
+      link.connected = true;
+      link.reconnects += 1;
+      if (link.switchingFrom === undefined)
+        followed.log.info({ servers: serversOf(followed.access) }, "NATS connected again");
       listeners.forEach((listener) => listener());
+    } else if (status.type === "error") {
+      noteRefusal(followed, status.error);
     }
   }
-  state.connected = false;
+  link.connected = false;
   requests.failAll("closed");
+}
+
+/** The server ends a connection whose credentials it no longer accepts, and refuses new ones. */
+function noteRefusal({ choice, access, log }: FollowedConnection, error: Error): void {
+  if (!(error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError)) return;
+  const fields = { servers: serversOf(access), user: userOf(choice.current()), reason: error.message };
+  log.warn(fields, "NATS refused the credentials of the connection");
+  choice.refused();
 }
 
 /** Asks the server for a sign of life. Never rejects, and has no time limit: the next one does not wait for it. */

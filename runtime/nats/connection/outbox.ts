@@ -7,8 +7,12 @@ export interface Outbox {
    * connection the message is dropped.
    */
   publish(subject: string, payload: Uint8Array | string, options?: PublishOptions): void;
-  /** Sends the gathered messages now. */
+  /** Sends the gathered messages now, unless they are held. */
   flush(): void;
+  /** Gathers messages without sending them until {@link release}. */
+  hold(): void;
+  /** Sends the held messages. */
+  release(): void;
 }
 
 interface OutboxMessage {
@@ -19,6 +23,8 @@ interface OutboxMessage {
 
 /** Number of gathered messages that are sent at once. */
 const gatheredMax = 512;
+/** Number of messages that are held at most; later ones are dropped. */
+const heldMax = 65_536;
 
 /**
  * Gathers the messages of one iteration of the event loop into one write. The client writes after every callback, so
@@ -27,7 +33,9 @@ const gatheredMax = 512;
 export function createOutbox(connection: Pick<NatsConnection, "publish">, isConnected: () => boolean): Outbox {
   let gathered: OutboxMessage[] = [];
   let isScheduled = false;
+  let isHeld = false;
   const flush = (): void => {
+    if (isHeld) return;
     const ready = gathered;
     gathered = [];
     // The client would buffer it for a connection that may come back after every caller has given up.
@@ -37,6 +45,7 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
   };
   return {
     publish: (subject, payload, options) => {
+      if (gathered.length >= heldMax) return;
       gathered.push({ subject, payload, options });
       if (gathered.length >= gatheredMax) {
         flush();
@@ -49,6 +58,14 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
       }
     },
     flush,
+    hold: () => {
+      flush();
+      isHeld = true;
+    },
+    release: () => {
+      isHeld = false;
+      flush();
+    },
   };
 }
 

@@ -31,9 +31,16 @@ export interface Requests {
   request(subject: string, payload: Uint8Array | string, options?: RequestOptions): Promise<Uint8Array>;
   /** Fails all pending requests; their answers are lost with the connection. */
   failAll(reason: UnansweredReason): void;
+  /** Number of the last request so far, for {@link failUpTo} and {@link hasPendingUpTo}. */
+  last(): number;
+  /** Fails the pending requests that were made until then. */
+  failUpTo(last: number, reason: UnansweredReason): void;
+  /** True while a request that was made until then has no response. */
+  hasPendingUpTo(last: number): boolean;
 }
 
 interface PendingRequest {
+  readonly number: number;
   readonly subject: string;
   readonly deadlineMs: number;
   readonly resolve: (payload: Uint8Array) => void;
@@ -61,6 +68,13 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
     },
   });
   const sweep = sweeper(pending);
+  const failUpTo = (last: number, reason: UnansweredReason): void => {
+    for (const [token, { number, subject, reject }] of pending) {
+      if (number > last) continue;
+      pending.delete(token);
+      reject(new Unanswered(subject, reason));
+    }
+  };
   return {
     request: (subject, payload, options = {}) =>
       new Promise((resolve, reject) => {
@@ -75,14 +89,13 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
         const reply = `${inbox}.${token}`;
         const { headers } = options;
         outbox.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
-        pending.set(token, { subject, deadlineMs, resolve, reject });
+        pending.set(token, { number: lastToken, subject, deadlineMs, resolve, reject });
         sweep();
       }),
-    failAll: (reason) => {
-      const all = [...pending.values()];
-      pending.clear();
-      all.forEach(({ subject, reject }) => reject(new Unanswered(subject, reason)));
-    },
+    failAll: (reason) => failUpTo(lastToken, reason),
+    last: () => lastToken,
+    failUpTo,
+    hasPendingUpTo: (last) => [...pending.values()].some(({ number }) => number <= last),
   };
 }
 

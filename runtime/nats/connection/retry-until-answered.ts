@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiError } from "@nats-io/jetstream";
-import { TimeoutError } from "@nats-io/transport-node";
+import { RequestError, TimeoutError } from "@nats-io/transport-node";
 import { Unanswered } from "./requests.ts";
 
 /** Bounds of the retries of an unanswered step. */
@@ -38,6 +38,37 @@ export async function untilAnswered<T>(step: () => Promise<T>, limits: RetryLimi
 /** Pause after this many failed tries, in milliseconds. */
 export function pauseAfter(tries: number): number {
   return Math.min(pauseFirstMs * 2 ** (tries - 1), pauseMaxMs);
+}
+
+const reloadMsMax = 250;
+const reloadPauseMs = 20;
+const apiPrefix = "$JS.API.";
+
+/** True for a request to JetStream's API, for {@link untilReceived}. */
+export function isToApi(subject: string): boolean {
+  return subject.startsWith(apiPrefix);
+}
+
+/**
+ * Repeats a request to JetStream's API that nobody received. A server that reloads its configuration has no API for
+ * some milliseconds. Nothing was done, so that the repetition is harmless.
+ * @throws the last error of the request; one of another kind at once
+ */
+export async function untilReceived<T>(request: () => Promise<T>): Promise<T> {
+  const deadlineMs = performance.now() + reloadMsMax;
+  for (;;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!hasNoResponders(error) || performance.now() >= deadlineMs) throw error;
+      await sleep(reloadPauseMs, undefined, { ref: false });
+    }
+  }
+}
+
+function hasNoResponders(error: unknown): boolean {
+  if (error instanceof Unanswered) return error.reason === "no_responders";
+  return error instanceof RequestError && error.isNoResponders();
 }
 
 const availableTimeoutMs = 30_000;

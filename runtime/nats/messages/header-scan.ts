@@ -34,7 +34,7 @@ export async function openHeaderScan(
   const { name } = await handle.manager.consumers.add(stream, consumerConfig(start));
   const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
   return {
-    next: (countMax) => readNext(handle, subject, countMax),
+    next: (countMax) => handle.uninterrupted(() => readNext(handle, subject, countMax)),
     close: async () => {
       await handle.manager.consumers.delete(stream, name).catch(() => undefined);
     },

@@ -62,8 +62,10 @@ export async function readLastOfEach(
   stream: string,
   filters: readonly string[],
 ): Promise<readonly StoredMessage[]> {
-  const answers = await handle.manager.direct.getLastMessagesFor(stream, { multi_last: [...filters] });
-  return collect(answers);
+  const { direct } = handle.manager;
+  return handle.uninterrupted(async () =>
+    collect(await direct.getLastMessagesFor(stream, { multi_last: [...filters] })),
+  );
 }
 
 /**
@@ -132,7 +134,7 @@ export async function readBatch(
   const start = atMs === undefined ? { seq: Math.max(1, seq) } : { start_time: new Date(atMs).toISOString() };
   const size = bytesMax === undefined ? {} : { max_bytes: bytesMax };
   const query = { next_by_subj: subject, batch: countMax, ...start, ...size };
-  return collect(await handle.manager.direct.getBatch(stream, query));
+  return handle.uninterrupted(async () => collect(await handle.manager.direct.getBatch(stream, query)));
 }
 
 /** Size of a stream, and its first sequence. */

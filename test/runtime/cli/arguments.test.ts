@@ -56,7 +56,7 @@ describe("the command line", () => {
       adminPort: 2,
       host: "::1",
       dataFolder: "d",
-      natsUrl: "nats://u:p@h:4222",
+      nats: { servers: ["nats://h:4222"], user: "u", password: "p" },
       natsServer: "/x",
       settingsFile: "s.yaml",
       memoryBytes: 1024 ** 3,
@@ -111,6 +111,14 @@ describe("the command line", () => {
       settingsFile: "s",
     });
   });
+
+  test.each(["run config", "runtime --config kubernetes"])(
+    "of %s takes files of credentials of NATS",
+    async (words) => {
+      const args: unknown = await read(`${words} --nats tls://n:4222 --nats-auth /etc/nats-auth`);
+      expect(JSON.stringify(args)).toContain('{"servers":["tls://n:4222"],"auth":"/etc/nats-auth"}');
+    },
+  );
 
   test("of runtime takes a folder and an embedded NATS", async () => {
     await expect(read("runtime --config ./dir --nats embedded --data d --nats-server /x")).resolves.toMatchObject({
@@ -226,6 +234,16 @@ describe("a command line is refused with a sentence", () => {
     ["for an empty value", "run a --host=", "--host is empty."],
     ["for a NATS URL that is none", "run a --nats localhost", "--nats is a URL such as nats://127.0.0.1:4222."],
     ["for a NATS URL of HTTP", "run a --nats http://h:4222", "--nats is a URL such as nats://127.0.0.1:4222."],
+    [
+      "for credentials of NATS in two places",
+      "run a --nats nats://u:p@h:4222 --nats-auth x",
+      "Credentials of NATS are given by --nats-auth or by the URL of --nats, not by both.",
+    ],
+    [
+      "for a NATS URL with a password as it is",
+      "run a --nats nats://u:Ab/Cd+Ef=@h:4222",
+      "--nats is a URL such as nats://127.0.0.1:4222, with / ? # and % in the user and the password written as",
+    ],
     [
       "for a memory without a unit",
       "run a --memory 512",

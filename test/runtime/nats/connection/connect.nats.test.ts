@@ -203,3 +203,26 @@ describe("a server without JetStream", () => {
     await plain.stop();
   });
 });
+
+test("a connection reaches JetStream while its server reloads users", async () => {
+  const users = (number: number): string =>
+    `accounts { A: { jetstream: enabled, users: [ { user: a, password: a }, { user: b${number}, password: b } ] } }`;
+  const reloaded = await startNatsServer({ config: users(0) });
+  const handle = await connectNats({ servers: [reloaded.url], user: "a", password: "a" });
+  const ask = { seq: 1 };
+  await handle.manager.streams.add({ name: "S", subjects: ["s.>"] });
+  await handle.requests.request("s.1", "x");
+  const sent: Promise<unknown>[] = [];
+  const timer = setInterval(() => {
+    sent.push(handle.requests.request("$JS.API.STREAM.MSG.GET.S", JSON.stringify(ask)));
+    sent.push(handle.manager.streams.getMessage("S", ask));
+  }, 1);
+  const reloads = 20;
+  for (let number = 1; number <= reloads; number += 1) await reloaded.reload(users(number));
+  clearInterval(timer);
+  const results = await Promise.allSettled(sent);
+  await handle.drain();
+  await reloaded.stop();
+  expect(results.filter(({ status }) => status === "rejected")).toEqual([]);
+  expect(results.length).toBeGreaterThan(reloads);
+});
