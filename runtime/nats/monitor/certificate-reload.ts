@@ -3,16 +3,18 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { readDocument } from "./monitor-client.ts";
 
-/** The server whose certificates are followed. */
+/** The server whose files are followed. */
 interface FollowedServer {
   /** Monitoring port, such as `http://127.0.0.1:8222`. */
   readonly monitor: string;
   /** Folder of the mounted Secret. */
   readonly tlsFolder: string;
+  /** File of users that the server includes. @default it has none */
+  readonly usersFile?: string;
   readonly pidFile: string;
 }
 
-/** Makes nats-server load certificates that changed on disk. */
+/** Makes nats-server load certificates and users that changed on disk. */
 export interface CertificateReload {
   /** Compares and signals once. Never rejects. */
   check(): Promise<void>;
@@ -63,26 +65,31 @@ export function createCertificateReload(
 ): CertificateReload {
   const state = { isPending: false, signalledMs: Number.NEGATIVE_INFINITY, signals: 0 };
   const look = async (): Promise<void> => {
-    const [changedMs, loadedMs] = await Promise.all([changeOf(server.tlsFolder), loadOf(server.monitor)]);
+    const [changedMs, loadedMs] = await Promise.all([changeOf(server), loadOf(server.monitor)]);
     const times = { changedMs, loadedMs, signalledMs: state.signalledMs, nowMs: now() };
-    if (state.isPending && !isStale(times)) log.info({ tlsFolder: server.tlsFolder }, "certificate loaded");
+    if (state.isPending && !isStale(times)) log.info({ tlsFolder: server.tlsFolder }, "certificate and users loaded");
     state.isPending = isStale(times);
     if (!isSignalDue(times)) return;
     const pid = await pidOf(server.pidFile);
     process.kill(pid, "SIGHUP");
     state.signalledMs = times.nowMs;
     state.signals += 1;
-    log.info({ serverPid: pid, tlsFolder: server.tlsFolder }, "certificate changed, reload requested");
+    log.info({ serverPid: pid, tlsFolder: server.tlsFolder }, "certificate or users changed, reload requested");
   };
   return {
-    check: () => look().catch((error: unknown) => log.warn({ err: error }, "certificate check failed")),
+    check: () => look().catch((error: unknown) => log.warn({ err: error }, "check of certificate and users failed")),
     isPending: () => state.isPending,
     signals: () => state.signals,
   };
 }
 
+async function changeOf({ tlsFolder, usersFile }: FollowedServer): Promise<number> {
+  const users = usersFile === undefined ? Number.NEGATIVE_INFINITY : (await stat(usersFile)).ctimeMs;
+  return Math.max(users, await changeOfFolder(tlsFolder));
+}
+
 /** The newest change in a folder. A mounted Secret changes by a link to a new folder, which has a later time. */
-async function changeOf(folder: string): Promise<number> {
+async function changeOfFolder(folder: string): Promise<number> {
   const names = await readdir(folder);
   const times = await Promise.all(
     names.map(async (name) => {

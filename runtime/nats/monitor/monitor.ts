@@ -1,5 +1,5 @@
-// The program beside each nats-server of the chart. It makes the server load renewed certificates, exports its metrics
-// and answers its probes. It holds no credentials of NATS and reads no message.
+// The program beside each nats-server of the chart. It makes the server load renewed certificates and changed users,
+// exports its metrics and answers its probes. It does not connect to NATS and reads no message.
 import { statfs } from "node:fs/promises";
 import type { Logger } from "pino";
 import { runPeriodically } from "../../bounds/periodic.ts";
@@ -8,6 +8,7 @@ import { createCertificateReload } from "./certificate-reload.ts";
 import { createLiveness, readJetStreamOn } from "./liveness.ts";
 import { readDocument, readMonitor } from "./monitor-client.ts";
 import { startMonitorServer } from "./monitor-server.ts";
+import { createServerUsers } from "./server-users.ts";
 import { serverMetrics, type ServerReading } from "./server-metrics.ts";
 
 /** Places of the pod of one nats-server. */
@@ -17,6 +18,8 @@ export interface MonitorOptions {
   /** Folder of the mounted certificate. */
   readonly tlsFolder: string;
   readonly pidFile: string;
+  /** Folder of the mounted passwords, and the file that the server includes. @default the server has no users */
+  readonly users?: { readonly authFolder: string; readonly usersFile: string };
   /** Folder on the volume of JetStream. */
   readonly dataFolder: string;
   /** Port of metrics and probes; 0 picks a free one. */
@@ -36,9 +39,13 @@ interface Monitor {
 
 const checkMsDefault = 5_000;
 
-/** Starts the monitor. @throws Error when its port cannot be opened */
+/** Starts the monitor. @throws Error when its port cannot be opened, or the users cannot be written */
 export async function startMonitor(options: MonitorOptions, log: Logger): Promise<Monitor> {
-  const reload = createCertificateReload(options, log);
+  const users = options.users === undefined ? undefined : createServerUsers(options.users, log);
+  // The server starts when the port is open.
+  await users?.write();
+  const usersFile = options.users?.usersFile;
+  const reload = createCertificateReload({ ...options, ...(usersFile === undefined ? {} : { usersFile }) }, log);
   const readPath = (path: string) => readMonitor(options.monitor, path);
   const liveness = createLiveness({
     read: readPath,
@@ -53,7 +60,8 @@ export async function startMonitor(options: MonitorOptions, log: Logger): Promis
       orAbsent(readJetStreamOn(readPath)),
       orAbsent(volumeOf(options.dataFolder)),
     ]);
-    const own = { isReloadPending: reload.isPending(), reloadSignals: reload.signals() };
+    const isReloadPending = reload.isPending() || users?.isFaulty() === true;
+    const own = { isReloadPending, reloadSignals: reload.signals() };
     const known = { ...(volume && { volume }), ...(isOn !== undefined && { isJetStreamOn: isOn }) };
     return serverMetrics({ ...own, ...known, varz, jsz });
   };
@@ -64,7 +72,10 @@ export async function startMonitor(options: MonitorOptions, log: Logger): Promis
     isAlive: () => liveness.look(),
     metrics: () => flight("metrics", read),
   });
-  const stopChecks = runPeriodically(options.checkMs ?? checkMsDefault, () => reload.check());
+  const stopChecks = runPeriodically(options.checkMs ?? checkMsDefault, async () => {
+    await users?.check();
+    await reload.check();
+  });
   return {
     port: server.port,
     stop: async () => {

@@ -8,6 +8,9 @@ const { values } = parseArgs({
   options: {
     monitor: { type: "string", default: "http://127.0.0.1:8222" },
     tls: { type: "string", default: "/etc/nats-tls" },
+    // The folder of passwords; without it, the server's users are not written.
+    auth: { type: "string" },
+    users: { type: "string", default: "/var/run/nats/users.conf" },
     "pid-file": { type: "string", default: "/var/run/nats/nats.pid" },
     data: { type: "string", default: "/data" },
     port: { type: "string", default: "7777" },
@@ -22,6 +25,7 @@ const monitor = await startMonitor(
     monitor: values.monitor,
     tlsFolder: values.tls,
     pidFile: values["pid-file"],
+    ...(values.auth === undefined ? {} : { users: { authFolder: values.auth, usersFile: values.users } }),
     dataFolder: values.data,
     port: Number(values.port),
     catchUpMs: Number(values["catch-up-seconds"]) * secondMs,
