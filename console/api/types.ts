@@ -37,8 +37,12 @@ export interface ListPage<Item, Meta = object> {
 export interface PartnerSummary {
   /** `namespace/name`. */
   readonly partner: string;
-  readonly state: "active" | "paused" | "held" | "disabled";
+  readonly state: "active" | "paused" | "held" | "disabled" | "rejected";
   readonly reason: string | null;
+  /** What a held partner lacks. Servers of earlier versions do not say it. */
+  readonly missing?: string | null;
+  /** Why the present definition is not applied. Servers of earlier versions do not say it. */
+  readonly rejected?: { readonly reason: string; readonly message: string | null } | null;
   readonly subscriptions: readonly {
     readonly name: string;
     readonly types: readonly string[];

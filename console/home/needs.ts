@@ -14,7 +14,7 @@ export interface Need {
 
 /** Partners that get nothing now. */
 export function partnerNeeds(partners: readonly PartnerSummary[]): readonly Need[] {
-  const gravestFirst = ["disabled", "held", "paused"];
+  const gravestFirst = ["rejected", "disabled", "held", "paused"];
   return partners
     .filter(({ state }) => gravestFirst.includes(state))
     .toSorted((a, b) => gravestFirst.indexOf(a.state) - gravestFirst.indexOf(b.state))

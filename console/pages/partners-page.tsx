@@ -4,13 +4,13 @@ import { useRead } from "../api/use-read.ts";
 import { Badge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { formatWord } from "../parts/format.ts";
 import { Moment } from "../parts/moment.tsx";
 import { Page } from "../parts/page.tsx";
 import { Pager } from "../parts/pager.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
+import { StateReason } from "../partners/state-reason.tsx";
 import { TypeList } from "../partners/subscriptions-section.tsx";
 import { PartnerLink } from "../webhooks/links.tsx";
 
@@ -51,7 +51,7 @@ export function PartnersPage(): JSX.Element {
 const columns: readonly Column<PartnerSummary>[] = [
   { header: "Partner", cell: ({ partner }) => <PartnerLink partner={partner} /> },
   { header: "State", cell: ({ state }) => <Badge state={state} /> },
-  { header: "Why", cell: ({ reason }) => (reason === null ? "–" : formatWord(reason)) },
+  { header: "Why", cell: (partner) => <StateReason partner={partner} /> },
   {
     header: "Event types",
     cell: ({ subscriptions }) => <TypeList types={[...new Set(subscriptions.flatMap(({ types }) => types))]} />,

@@ -1,17 +1,18 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { PartnerDetail } from "../api/types.ts";
 import { Badge } from "../parts/badge.tsx";
-import { formatNumber, formatSeconds, formatWord } from "../parts/format.ts";
+import { formatNumber, formatSeconds } from "../parts/format.ts";
 import { Countdown, Moment } from "../parts/moment.tsx";
 import { Section } from "../parts/page.tsx";
+import { StateReason } from "./state-reason.tsx";
 
 /** What the pod that delivers to the partner knows now. */
 export function LiveSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
-  const { live, state, reason, delivery } = partner;
+  const { live, state, delivery } = partner;
   return (
     <Section title="Now" lead={liveLead(partner)}>
       <div class="cards dense">
-        <Card title="State" figure={<Badge state={state} />} note={reason === null ? "" : formatWord(reason)} />
+        <Card title="State" figure={<Badge state={state} />} note={<StateReason partner={partner} />} />
         <Card
           title="Circuit breaker"
           figure={live.breaker === null ? "–" : <Badge state={live.breaker} />}

@@ -1,7 +1,7 @@
 import type { Flag } from "../../command-line/flag.ts";
 import { UsageError, type Given } from "../../command-line/given.ts";
 import type { Command } from "./command.ts";
-import { natsFlags } from "./flags.ts";
+import { dataFlag, natsFlags } from "./flags.ts";
 import { natsAccessOfFlags } from "./serving/server-arguments.ts";
 import type { DebugArguments } from "./write-bundle.ts";
 
@@ -15,6 +15,10 @@ const debugFlags = [
   },
   { name: "nats", value: "URL", help: "NATS whose streams and consumers to describe; without it none." },
   ...natsFlags,
+  {
+    ...dataFlag,
+    help: "Data folder of the `run` or `up` whose NATS is named; it has the password that the ready line leaves out.",
+  },
   {
     name: "log",
     value: "FILE",
@@ -48,6 +52,7 @@ function debugArguments(given: Given): DebugArguments {
     admins: admins.map((admin) => admin.replace(/\/+$/u, "")),
     logs: given.list("log"),
     output: given.text("output"),
+    dataFolder: given.text("data"),
     ...(hasNats ? { nats: natsAccessOfFlags(url, given) } : {}),
   };
 }

@@ -6,6 +6,7 @@ import { collect } from "../debug/collect.ts";
 import { maskText } from "../debug/mask-text.ts";
 import { adminParts, logPart, natsPart, prettyJson } from "../debug/parts.ts";
 import { tarGz } from "../debug/tar.ts";
+import { withOwnUser } from "../program/data-folder.ts";
 import { startStep } from "../program/start-error.ts";
 import { version } from "../version.ts";
 import type { ExitName } from "./exit-codes.ts";
@@ -15,6 +16,8 @@ export interface DebugArguments {
   /** Base URLs of admin ports. */
   readonly admins: readonly string[];
   readonly nats?: NatsAccess;
+  /** Folder of a program of this machine, whose own nats-server may be meant. */
+  readonly dataFolder: string;
   /** Files of log lines; `-` is the standard input. */
   readonly logs: readonly string[];
   /** File of the archive; `-` is the standard output. */
@@ -27,7 +30,8 @@ export interface DebugArguments {
  * @throws StartError `data` when the archive cannot be written
  */
 export async function writeBundle(args: DebugArguments, environment: Environment): Promise<ExitName> {
-  const { admins, nats, logs, output } = args;
+  const { admins, logs, output } = args;
+  const nats = args.nats === undefined ? undefined : await withOwnUser(args.nats, args.dataFolder);
   const { files, reports } = await collect(
     [
       ...admins.flatMap((url, index) => adminParts(url, `admin-${index + 1}`)),

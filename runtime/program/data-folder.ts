@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import type { Logger } from "pino";
 import type { Shutdown } from "./shutdown.ts";
 import { lockDataFolder } from "./data-lock.ts";
+import { childAccess } from "../nats/child/child-files.ts";
 import { startChildServer } from "../nats/child/child-server.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { StartError, startStep } from "./start-error.ts";
@@ -38,4 +39,10 @@ export async function startEmbeddedNats(
   const child = await startStep("nats_server", "the nats-server cannot be started", start);
   shutdown.add("nats-server", () => child.stop());
   return child.access;
+}
+
+/** The same access; as the user of the data folder's own nats-server when it names that server without a user. */
+export async function withOwnUser(nats: NatsAccess, dataFolder: string): Promise<NatsAccess> {
+  if (nats.user !== undefined || nats.token !== undefined) return nats;
+  return (await childAccess(dataFolder, nats.servers)) ?? nats;
 }

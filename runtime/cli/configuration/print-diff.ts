@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OfflinePreview } from "../../preview/offline-preview.ts";
@@ -12,7 +13,8 @@ import { withApi } from "../api/with-api.ts";
 import { CommandError } from "../command-error.ts";
 import type { ExitName } from "../exit-codes.ts";
 import { diffNotes, diffText, isDifferent } from "./diff-text.ts";
-import { readResources } from "./read-resources.ts";
+import { standardInput } from "./read-configuration.ts";
+import { readValidResources, withProblems, type ReadResources } from "./read-resources.ts";
 
 /** A folder against a server, or against another folder. */
 export type DiffArguments = { readonly output: "text" | "json" | "markdown"; readonly after: string } & (
@@ -21,6 +23,7 @@ export type DiffArguments = { readonly output: "text" | "json" | "markdown"; rea
 );
 
 const pollMs = 1_000;
+const problemsShown = 10;
 /** A preview waits for those of other callers, and reads at most a million events. */
 const patienceMs = 30 * 60_000;
 
@@ -29,16 +32,37 @@ const patienceMs = 30 * 60_000;
  * @throws StartError `folder`; CommandError `refused`, `unreachable`, `failed`
  */
 export async function printDiff(args: DiffArguments): Promise<ExitName> {
-  const found = "before" in args ? await offline(args) : await onServer(args);
+  const { found, notes } = "before" in args ? await offline(args) : await onServer(args);
   const { output } = args;
   process.stdout.write(output === "json" ? `${JSON.stringify(found)}\n` : diffText(found, output));
-  for (const note of diffNotes(found)) say(note);
+  for (const note of [...notes, ...diffNotes(found)]) say(note);
   return isDifferent(found) ? "problems" : "done";
 }
 
-async function offline(args: Extract<DiffArguments, { before: string }>): Promise<OfflinePreview> {
-  const [before, after] = [await readResources(args.before), await readResources(args.after)];
-  return previewOffline(before, after, args.events === undefined ? undefined : eventsOf(args.events));
+interface Compared<Found> {
+  readonly found: Found;
+  /** Problems of files that were compared. */
+  readonly notes: readonly string[];
+}
+
+async function offline(args: Extract<DiffArguments, { before: string }>): Promise<Compared<OfflinePreview>> {
+  const before = await readValidResources(args.before);
+  const after = await readValidResources(args.after, before.objects);
+  const events = args.events === undefined ? undefined : eventsOf(args.events);
+  return {
+    found: await previewOffline(before.resources, after.resources, events),
+    notes: [...problemNotes(args.before, before), ...problemNotes(args.after, after)],
+  };
+}
+
+/** `run` applies the other objects of a folder, so they are compared. */
+function problemNotes(place: string, { problems }: ReadResources): readonly string[] {
+  const more = problems.length - problemsShown;
+  const shown = problems.slice(0, problemsShown).map(({ file, line, field, message }) => {
+    const at = field === "" ? "" : ` ${field}:`;
+    return `Not compared: ${place === standardInput ? file : join(place, file)}:${line}:${at} ${message}`;
+  });
+  return more > 0 ? [...shown, `${more} further problems: \`heliograph validate ${place}\` prints each.`] : shown;
 }
 
 async function* eventsOf(file: string): AsyncGenerator<RecordedEvent> {
@@ -67,15 +91,16 @@ function eventOf(text: string): RecordedEvent {
 
 type OnServer = Extract<DiffArguments, { connect: Connect }>;
 
-async function onServer({ connect, after, prune, sinceSeconds }: OnServer): Promise<PreviewResponse> {
-  const resources = await readResources(after);
+async function onServer({ connect, after, prune, sinceSeconds }: OnServer): Promise<Compared<PreviewResponse>> {
+  const read = await readValidResources(after);
+  // An invalid object would show as removed.
+  if (prune && read.problems.length > 0) throw withProblems(after);
+  const { resources } = read;
   const from = sinceSeconds === undefined ? {} : { from: new Date(Date.now() - sinceSeconds * 1_000).toISOString() };
   return withApi(connect, async (connection) => {
     const body = { resources, prune, ...from };
-    return untilOver(
-      connection,
-      await sendForJson<PreviewResponse>(connection, { method: "POST", path: "/v1/preview", body }),
-    );
+    const started = await sendForJson<PreviewResponse>(connection, { method: "POST", path: "/v1/preview", body });
+    return { found: await untilOver(connection, started), notes: problemNotes(after, read) };
   });
 }
 

@@ -7,7 +7,7 @@ import { devKeyPath, openDevIssuer } from "../../http/authentication/dev-issuer.
 import { startStep } from "../../program/start-error.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import { urlDefault, type ApiConnection } from "../api/connection.ts";
-import { sendForJson } from "../api/request.ts";
+import { send, sendForJson } from "../api/request.ts";
 import { say } from "../api/terminal.ts";
 import { CommandError } from "../command-error.ts";
 import type { ExitName } from "../exit-codes.ts";
@@ -59,6 +59,7 @@ export async function openConsole(
 ): Promise<ExitName> {
   const url = args.url ?? (await loginUrl(environment)) ?? urlDefault;
   const token = await tokenFor(url, args);
+  await requirePage(url);
   const address = `${url}/console/${token === undefined ? "" : `#token=${token}`}`;
   output.write(`${address}\n`);
   if (args.isPrinted || !output.isTTY) return "done";
@@ -94,6 +95,18 @@ async function readConfig(url: string): Promise<ConsoleConfig> {
   return sendForJson<ConsoleConfig>(connectionTo(url, undefined), request).catch((error: unknown) => {
     if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
     throw new CommandError("refused", `${url} serves no console: its settings turn it off, or it is of an old version`);
+  });
+}
+
+/** @throws CommandError `refused` if the server has no built console, `unreachable` */
+async function requirePage(url: string): Promise<void> {
+  const request = { path: "/console/", headers: { accept: "text/html" }, timeoutMs: answerMsMax };
+  await send(connectionTo(url, undefined), request).catch((error: unknown) => {
+    if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
+    throw new CommandError(
+      "refused",
+      `${url} serves no page of the console, because it is not built there; run \`npm run console\` and start it again`,
+    );
   });
 }
 

@@ -13,20 +13,30 @@ interface Partner {
   readonly partner: string;
   readonly state: string;
   readonly reason: string | null;
+  readonly missing?: string | null;
+  /** Servers of earlier versions do not say it. */
+  readonly rejected?: { readonly reason: string; readonly message: string | null } | null;
   readonly subscriptions: readonly { readonly types: readonly string[]; readonly tenants: readonly string[] }[];
   readonly keys: readonly { readonly id: string; readonly not_after: string | null }[];
 }
 
-const tones: Readonly<Record<string, Tone>> = { active: "good", paused: "waiting", held: "waiting", disabled: "bad" };
+const tones: Readonly<Record<string, Tone>> = {
+  active: "good",
+  paused: "waiting",
+  held: "waiting",
+  disabled: "bad",
+  rejected: "bad",
+};
 const listed = (texts: readonly string[]): string => [...new Set(texts)].join(",");
 
 const columns: readonly Column<Partner>[] = [
   { title: "PARTNER", cell: ({ partner }) => partner },
   { title: "STATE", cell: ({ state }) => state, tone: ({ state }) => tones[state] },
-  { title: "REASON", cell: ({ reason }) => reason, isWide: true },
+  { title: "REASON", cell: reasonText },
   { title: "TYPES", cell: ({ subscriptions }) => listed(subscriptions.flatMap(({ types }) => types)) },
   { title: "TENANTS", cell: ({ subscriptions }) => listed(subscriptions.flatMap(({ tenants }) => tenants)) },
   { title: "KEYS", cell: ({ keys }) => keys.map(keyText).join(", ") },
+  { title: "REJECTED", cell: ({ rejected }) => rejected?.message ?? null, isWide: true },
 ];
 
 /** `heliograph partners` */
@@ -100,6 +110,13 @@ function pingPath(partner: string): string {
   if (namespace === "" || name === "" || more.length > 0)
     throw new UsageError("PARTNER is namespace/name, such as default/acme.");
   return `/webhooks/partners/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/ping`;
+}
+
+/** Why it is held, what it lacks, and why its present definition is not applied. */
+function reasonText({ reason, missing = null, rejected = null }: Partner): string | null {
+  const held = reason === null ? [] : [missing === null ? reason : `${reason}: ${missing}`];
+  const edit = rejected === null ? [] : [`edit rejected: ${rejected.reason}`];
+  return [...held, ...edit].join(", ") || null;
 }
 
 function keyText({ id, not_after: end }: Partner["keys"][number]): string {

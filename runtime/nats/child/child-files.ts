@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { NatsAccess } from "../connection/nats-access.ts";
 
 /** Files of a child server below the data folder. */
 export interface ChildFiles {
@@ -65,6 +66,16 @@ export async function readState({ state }: ChildFiles): Promise<ChildState> {
   );
   const password = (): string => randomBytes(passwordBytes).toString("base64url");
   return { port: 0, pid: 0, password: password(), systemPassword: password(), ...known };
+}
+
+/** Access to the server of a data folder, if one of these URLs is that of the server; undefined otherwise. */
+export async function childAccess(dataFolder: string, urls: readonly string[]): Promise<NatsAccess | undefined> {
+  const text = await readFile(childFiles(dataFolder).state, "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  const { port = 0, password = "" } = JSON.parse(text) as Partial<ChildState>;
+  const servers = [`nats://127.0.0.1:${port}`];
+  const isNamed = urls.some((url) => servers.includes(url.replace("//localhost:", "//127.0.0.1:")));
+  return isNamed ? { servers, user: childUser.events, password } : undefined;
 }
 
 /** Stores the state. After a crash, the file holds the old or the new state, never a part. */

@@ -4,7 +4,6 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../support/free-port.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
-import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
@@ -31,7 +30,6 @@ const planted = {
   unknownField: "whatever-a-caller-sent",
 };
 
-let nats: NatsServerHandle;
 let partner: WebhookPartnerServer;
 let installation: Installation;
 let program: Running;
@@ -39,12 +37,11 @@ let folder: TemporaryFolder;
 let token: string;
 
 beforeAll(async () => {
-  nats = await startNatsServer();
   partner = await startWebhookPartner();
   folder = await temporaryFolder("bundle");
   installation = await makeInstallation();
   await installation.write("partner.yaml", partnerText("acme", partner.url));
-  program = await installation.start("--nats", nats.url);
+  program = await installation.start();
   token = await installation.token();
   const event = eventText("e-1", { data: { note: planted.body } });
   await postEvent(program.line.url, token, event);
@@ -55,7 +52,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await installation?.remove();
   await partner?.close();
-  await nats?.stop();
   await folder?.remove();
 });
 
@@ -87,7 +83,18 @@ async function manifestOf(archive: string): Promise<Readonly<Record<string, unkn
 test("a bundle has the state of the program and none of its secrets", { timeout: 2 * timeoutMs }, async () => {
   const output = join(folder.path, "bundle.tgz");
   const log = await writeLog();
-  const args = ["--admin", program.line.admin_url, "--nats", nats.url, "--log", log, "--output", output];
+  const args = [
+    "--admin",
+    program.line.admin_url,
+    "--nats",
+    program.line.nats_url,
+    "--data",
+    installation.data,
+    "--log",
+    log,
+    "--output",
+    output,
+  ];
   const environment = { HELIOGRAPH_CONFIG: `nats://runtime:${planted.password}@nats:4222`, HELIOGRAPH_SHARDS: "32" };
   expect(await runProgram(["debug", "bundle", ...args], { environment })).toMatchObject({ code: 0, stdout: "" });
   expect(await filesOf(output)).toEqual([

@@ -40,9 +40,20 @@ test("diff of two folders with events counts who gains and loses some, and ends 
   ]);
 });
 
+test("diff compares what run applies of a folder with problems, and names the rest", async () => {
+  await write("before/acme.yaml", partnerText("acme", url));
+  await write("before/more.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n");
+  await write("after/acme.yaml", partnerText("acme", url, { "endpoint.timeoutSeconds": -1 }));
+  await write("after/beta.yaml", partnerText("beta", url));
+  const { code, stdout, stderr } = await diff("before", "after");
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "+ WebhookPartner/default/beta\n" });
+  expect(stderr).toContain("Not compared: before/more.yaml:1: apiVersion: apps/v1 with kind Deployment");
+  expect(stderr).toContain("Not compared: after/acme.yaml:1: spec.endpoint.timeoutSeconds: ");
+});
+
 test.each([
   ["a folder that is not there", ["nowhere", "after"], 3, /the configuration nowhere cannot be read/u],
-  ["a folder with problems", ["before", "after"], 3, /before has problems; `heliograph validate before`/u],
+  ["a pruned folder with problems", ["before", "--prune"], 3, /before has problems; `heliograph validate before`/u],
   [
     "a window of a server beside two folders",
     ["before", "after", "--since", "1h"],

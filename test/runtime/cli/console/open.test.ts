@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { openDevIssuer } from "../../../../runtime/http/authentication/dev-issuer.ts";
-import { consoleRoutes } from "../../../../runtime/http/routes/console.ts";
+import { consoleRoutes, type ConsoleFiles } from "../../../../runtime/http/routes/console.ts";
 import { meRoute } from "../../../../runtime/http/routes/me.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { openConsole } from "../../../../runtime/cli/console/open-console.ts";
@@ -21,29 +21,41 @@ const apps: ReturnType<typeof createPublicServer>[] = [];
 let local: string;
 let elsewhere: string;
 let off: string;
+let unbuilt: string;
+const pageBytes = { bytes: Buffer.from("<!doctype html>"), etag: '"1"' };
+const builtPage: ConsoleFiles = new Map([
+  ["index.html", { mediaType: "text/html; charset=utf-8", codings: new Map([["identity", pageBytes]]) }],
+]);
 
 beforeAll(async () => {
   folder = await temporaryFolder("open");
   data = join(folder.path, "data");
   await openDevIssuer(data);
   await openDevIssuer(join(folder.path, "other"));
-  [local, elsewhere, off] = await Promise.all([serve({ isLocal: true }), serve({ isLocal: false }), serve(undefined)]);
+  [local, elsewhere, off, unbuilt] = await Promise.all([
+    serve({ isLocal: true, files: builtPage }),
+    serve({ isLocal: false, files: builtPage }),
+    serve(undefined),
+    serve({ isLocal: true, files: undefined }),
+  ]);
 });
 afterAll(async () => {
   await Promise.all(apps.map(async (app) => app.close()));
   await folder.remove();
 });
 
-/** A server that trusts the issuer of the data folder. @param page undefined where the console is off */
-async function serve(page: { readonly isLocal: boolean } | undefined): Promise<string> {
+/** A server that trusts the issuer of the data folder. @param console undefined where the console is off */
+async function serve(
+  console: { readonly isLocal: boolean; readonly files: ConsoleFiles | undefined } | undefined,
+): Promise<string> {
   const { trusted } = await openDevIssuer(data);
-  const own = { files: undefined, settings: { enabled: true }, version: "1.2.3" };
+  const own = { settings: { enabled: true }, version: "1.2.3" };
   const app = createPublicServer({
     log: pino({ level: "silent" }),
     observe: () => undefined,
     now: Date.now,
     authenticate: createAuthenticate([trusted], defaultSettings.claims, Date.now),
-    routes: [meRoute({ version: "1.2.3" }), ...(page === undefined ? [] : consoleRoutes({ ...own, ...page }))],
+    routes: [meRoute({ version: "1.2.3" }), ...(console === undefined ? [] : consoleRoutes({ ...own, ...console }))],
   });
   apps.push(app);
   await app.listen({ host: "127.0.0.1", port: 0 });
@@ -100,6 +112,12 @@ describe("heliograph open", () => {
       /another data folder/u,
     ],
     ["whose data folder is not known", () => ["--url", local, "--data", join(folder.path, "x")], 2, /by --data/u],
+    [
+      "whose console is not built",
+      () => ["--url", unbuilt, "--data", data],
+      11,
+      /not built there; run `npm run console`/u,
+    ],
     ["without a console", () => ["--url", off, "--data", data], 11, /serves no console/u],
     ["that does not answer", () => ["--url", "http://127.0.0.1:1", "--data", data], 12, /cannot be reached/u],
   ] as const)("refuses a server %s", async (_name, args, code, sentence) => {
