@@ -140,7 +140,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     sloHistory: objectivesOn(sloHistory),
     partials: (request) =>
       measurement.request("partials", request, ({ span }) => {
-        const sources = { ...applied, stores: tracedReads(stores, span), deadlineMs: parts.deadlineMs };
+        const sources = { ...applied, ...parts.partialsSources, stores: tracedReads(stores, span) };
         return partials(request, { ...sources, observe: observe(request.context) });
       }),
     catalog: (params, caller, context) => catalogResponse(params, caller, applied.queryContext, context),
@@ -208,7 +208,7 @@ function createParts(options: MetricsApiOptions) {
     pods = singlePod(),
     caches = usualCaches,
   } = options;
-  const stores = createStoreSet(now, createPeerClient);
+  const stores = createStoreSet(now, createPeerClient, deadlineMs);
   const requests = createRequestLog(elapsed);
   const instruments = createInstruments(options.registry);
   const measurement = createMeasurement(requests, instruments, options.tracer);
@@ -221,9 +221,10 @@ function createParts(options: MetricsApiOptions) {
   const repeats = createRepeatQueries();
   const record = createQueryRecord(now);
   const admitNow = countedNow(admission.queryNow, instruments);
+  const bulkheads = createClassBulkheads();
   const sources = {
     stores,
-    bulkheads: createClassBulkheads(),
+    bulkheads,
     slices: createTimeSlices(),
     finished: createFinishedMetrics(caches.finished),
     snapshots: createSnapshots(caches.snapshots),
@@ -247,9 +248,10 @@ function createParts(options: MetricsApiOptions) {
     remember: (route: QueryRoute) => (cached: CachedQuery) =>
       repeats.remember(measurement.repeat(route, repeatQuery(cached, { admitNow, countPoints }))),
     leavesSources: createLeavesSources({ admission, instruments, measurement, repeats, countPoints }),
-    slo: createSloHandler({ stores, admission, deadlineMs, elapsed }),
-    sloHistory: createSloHistoryHandler({ stores, admission, deadlineMs }),
+    slo: createSloHandler({ stores, bulkheads, admission, deadlineMs, elapsed }),
+    sloHistory: createSloHistoryHandler({ stores, bulkheads, admission, deadlineMs }),
     partials: createPartials(),
+    partialsSources: { bulkheads, deadlineMs },
     boundWarnings: createBoundWarnings({ stores, log: options.log, now }),
     stop() {
       admission.stop();

@@ -25,22 +25,40 @@ export type StoreErrorKind =
 interface StoreErrorOptions extends ErrorOptions {
   /** True for a transient failure: the same request can succeed at once. @default false */
   readonly isPassing?: boolean;
+  /** True for a late store that accepted no connection in its full time. @default false */
+  readonly isUnconnected?: boolean;
+  /** What callers may see: the setting of the store that makes its responses unusable. @default nothing */
+  readonly publicDetail?: string;
 }
 
-/** The failure of one store. Its message is for the log, never for a caller. */
+/** The failure of one store. Its message is for the log, never for a caller; callers see `publicDetail`. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly kind: StoreErrorKind;
   readonly isPassing: boolean;
+  readonly isUnconnected: boolean;
+  readonly publicDetail: string | undefined;
 
-  constructor(kind: StoreErrorKind, message: string, { isPassing = false, ...options }: StoreErrorOptions = {}) {
+  constructor(
+    kind: StoreErrorKind,
+    message: string,
+    { isPassing = false, isUnconnected = false, publicDetail, ...options }: StoreErrorOptions = {},
+  ) {
     super(message, options);
     this.kind = kind;
     this.isPassing = isPassing;
+    this.isUnconnected = isUnconnected;
+    this.publicDetail = publicDetail;
   }
 }
 
-/** True for a failure of the store itself. A refused query or a too large response does not concern its health. */
-export function isStoresFault({ kind }: StoreError): boolean {
-  return kind === "late" || kind === "unreachable" || kind === "status" || kind === "malformed";
+/**
+ * True for a failure of the store itself. A refused query or a too large response does not concern its health.
+ *
+ * @param wasSilent set if the store left a request without a response for its full time. Otherwise a late read had too
+ *   little time, or the store was busy
+ */
+export function isStoresFault({ kind, isUnconnected }: StoreError, wasSilent: boolean): boolean {
+  if (kind === "late") return wasSilent || isUnconnected;
+  return kind === "unreachable" || kind === "status" || kind === "malformed";
 }

@@ -40,8 +40,13 @@ interface KeptStore {
   readonly identity: string;
 }
 
-/** Creates an empty set. @param makePeerClient for stores that are peers */
-export function createStoreSet(now: () => number, makePeerClient: MakePeerClient): StoreSet {
+/**
+ * Creates an empty set.
+ *
+ * @param makePeerClient for stores that are peers
+ * @param deadlineMs bound on the reads of one query. @default 1800
+ */
+export function createStoreSet(now: () => number, makePeerClient: MakePeerClient, deadlineMs?: number): StoreSet {
   let stores: ReadonlyMap<string, KeptStore> = new Map();
   return {
     get(key) {
@@ -62,7 +67,7 @@ export function createStoreSet(now: () => number, makePeerClient: MakePeerClient
             key,
             kept?.identity === identity
               ? kept
-              : { identity, store: createStore({ config, material, identity, now, makePeerClient }) },
+              : { identity, store: createStore({ config, material, identity, now, makePeerClient, deadlineMs }) },
           ] as const;
         });
       stores = new Map(entries);

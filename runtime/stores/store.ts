@@ -3,15 +3,11 @@
 import type { StoreConfig } from "../../crds/config.ts";
 import { createBreaker, type Settle } from "./limits/circuit-breaker.ts";
 import { createByteBudget } from "./limits/byte-budget.ts";
+import type { StoreCapabilities } from "./prometheus/probe.ts";
+import type { PrometheusClient } from "./prometheus/prometheus-client.ts";
+import { connectStore, type ConnectionOptions, type StoreConnection } from "./store-connection.ts";
 import { traitsOf } from "./prometheus/flavours.ts";
-import { createPeerHttp, type MakePeerClient } from "./peer/peer-http.ts";
-import { probeStore, type StoreCapabilities } from "./prometheus/probe.ts";
-import { createPrometheusClient, type PrometheusClient } from "./prometheus/prometheus-client.ts";
-import { retried } from "./prometheus/retrying-request.ts";
-import { createRetryBudget } from "./limits/retry-budget.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";
-import { createStoreHttp, type Post, type StoreCall } from "./prometheus/store-http.ts";
-import { secretsOf, type Material } from "./store-secrets.ts";
 
 /** Longest use of one probe's result. An upgrade of the store is detected within this time. */
 const probeMsMax = 60_000;
@@ -44,27 +40,23 @@ export interface Store {
   close(options: { readonly atOnce: boolean }): Promise<void>;
 }
 
-interface StoreOptions {
-  readonly config: StoreConfig;
-  readonly material: Material;
+interface StoreOptions extends ConnectionOptions {
   readonly identity: string;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Used for a store that is a peer. */
-  readonly makePeerClient: MakePeerClient;
 }
 
 /** Creates a store. It sends nothing before the first call. */
 export function createStore(options: StoreOptions): Store {
   const { config, identity } = options;
-  const connection = connect(options);
+  const connection = connectStore(options);
   const { client } = connection;
   const breaker = createBreaker(() => performance.now());
   const probe = sharedProbe(options, connection);
   let state: StoreState = "unknown";
 
-  const note = (error: unknown, settle: Settle): void => {
-    const isFault = error instanceof StoreError && isStoresFault(error);
+  const note = (error: unknown, settle: Settle, startedAtMs: number): void => {
+    const isFault = error instanceof StoreError && isStoresFault(error, connection.silence.wasSilentSince(startedAtMs));
     if (isFault) state = "failing";
     settle(isFault ? "failed" : "neutral");
   };
@@ -77,6 +69,7 @@ export function createStore(options: StoreOptions): Store {
       const settle = breaker.admit();
       if (settle === undefined) throw new StoreError("resting", "the circuit breaker of the store is open");
       const before = connection.responses();
+      const startedAtMs = performance.now();
       try {
         const value = await read();
         // A cached result does not concern the health of the store.
@@ -85,7 +78,7 @@ export function createStore(options: StoreOptions): Store {
         settle(hasResponded ? "ok" : "neutral");
         return value;
       } catch (error) {
-        note(error, settle);
+        note(error, settle, startedAtMs);
         throw error;
       }
     },
@@ -106,57 +99,12 @@ export function createStore(options: StoreOptions): Store {
   };
 }
 
-/** The differences between a Prometheus store and a peer. */
-interface Connection {
-  readonly client: PrometheusClient;
-  readonly timeoutMs: number;
-  readonly probe: (nowMs: number, call: StoreCall) => Promise<StoreCapabilities>;
-  /** The number of responses from the store. */
-  readonly responses: () => number;
-  readonly close: Store["close"];
-}
-
-function connect({ config: { region, prometheus, peer }, material, makePeerClient }: StoreOptions): Connection {
-  const budget = createRetryBudget();
-  let responded = 0;
-  const responses = (): number => responded;
-  const counted =
-    <Sent extends readonly unknown[], Response>(send: (...sent: Sent) => Promise<Response>) =>
-    async (...sent: Sent): Promise<Response> => {
-      const response = await send(...sent);
-      responded += 1;
-      return response;
-    };
-  if (prometheus !== undefined) {
-    const http = createStoreHttp(prometheus, secretsOf(prometheus, material));
-    const send = counted(http.post);
-    const post: Post = (path, form, call, grid) => retried(() => send(path, form, call, grid), call.signal, budget);
-    const client = createPrometheusClient(prometheus, post);
-    return {
-      client,
-      timeoutMs: prometheus.timeoutMs,
-      probe: (nowMs, call) => probeStore(client, nowMs, call),
-      responses,
-      close: (ending) => http.close(ending),
-    };
-  }
-  const http = createPeerHttp(peer, secretsOf(peer, material), budget);
-  const client = makePeerClient(counted(http.send), { region, increases: peer.increases });
-  return {
-    client,
-    timeoutMs: peer.timeoutMs,
-    probe: (_nowMs, call) => client.probe(call),
-    responses,
-    close: (ending) => http.close(ending),
-  };
-}
-
 interface SharedProbe {
   run(tenant: string | undefined): Promise<StoreCapabilities>;
   known(): StoreCapabilities | undefined;
 }
 
-function sharedProbe({ config, now }: StoreOptions, connection: Connection): SharedProbe {
+function sharedProbe({ config, now }: StoreOptions, connection: StoreConnection): SharedProbe {
   let known: { readonly capabilities: StoreCapabilities; readonly atMs: number } | undefined;
   let flight: Promise<StoreCapabilities> | undefined;
 

@@ -90,8 +90,10 @@ const table = `
   runtime/stores/store-secrets.ts < crds/
   runtime/stores/prometheus/ < crds/ network/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
   runtime/stores/peer/ < crds/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/
-  runtime/stores/store.ts <
+  runtime/stores/store-connection.ts <
       crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/ stores/peer/
+  runtime/stores/store.ts <
+      crds/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store-connection.ts
   runtime/stores/store-set.ts < crds/ stores/store-secrets.ts stores/peer/ stores/store.ts
   runtime/stores/read-middleware.ts < stores/limits/ stores/prometheus/ stores/store-set.ts
   runtime/stores/traced-reads.ts < tracing/ stores/store-error.ts stores/store-set.ts stores/read-middleware.ts

@@ -16,23 +16,27 @@ export interface ClassBulkheads {
 
 interface Bulkhead {
   underWay: number;
-  readonly waiting: (() => void)[];
+  /** In the order of arrival. */
+  readonly waiting: Set<() => void>;
 }
 
 /** Creates empty bulkheads. */
 export function createClassBulkheads(): ClassBulkheads {
   const bulkheads = new Map<string, Bulkhead>();
-  const enter = async (name: string, size: number): Promise<Bulkhead> => {
-    const bulkhead = bulkheads.get(name) ?? { underWay: 0, waiting: [] };
+  const enter = async (name: string, size: number, signal: AbortSignal): Promise<Bulkhead> => {
+    const bulkhead = bulkheads.get(name) ?? { underWay: 0, waiting: new Set() };
     bulkheads.set(name, bulkhead);
     // A resumed read takes over the place of the read that left.
     if (bulkhead.underWay < size) bulkhead.underWay += 1;
-    else await new Promise<void>((resolve) => bulkhead.waiting.push(resolve));
+    else await waitIn(bulkhead.waiting, signal);
     return bulkhead;
   };
   const leave = (name: string, bulkhead: Bulkhead): void => {
-    const next = bulkhead.waiting.shift();
-    if (next !== undefined) return next();
+    const [next] = bulkhead.waiting;
+    if (next !== undefined) {
+      bulkhead.waiting.delete(next);
+      return next();
+    }
     bulkhead.underWay -= 1;
     if (bulkhead.underWay === 0) bulkheads.delete(name);
   };
@@ -40,10 +44,9 @@ export function createClassBulkheads(): ClassBulkheads {
     of(queryClass, stores) {
       const size = bulkheadSizes[queryClass];
       if (size === Number.POSITIVE_INFINITY) return stores;
-      // A read whose caller has left fails at once when it is sent, so that it blocks no other read.
-      const around: AroundRead = async (read, send) => {
+      const around: AroundRead = async (read, send, { signal }) => {
         const name = `${queryClass} ${read.store}`;
-        const bulkhead = await enter(name, size);
+        const bulkhead = await enter(name, size, signal);
         try {
           return await send();
         } finally {
@@ -53,4 +56,22 @@ export function createClassBulkheads(): ClassBulkheads {
       return aroundReads(stores, around);
     },
   };
+}
+
+/** Waits for a place. @throws the signal's reason if it is aborted first; the read then leaves the queue */
+async function waitIn(waiting: Bulkhead["waiting"], signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  const enter = (): void => resolve(undefined);
+  const abort = (): void => {
+    waiting.delete(enter);
+    reject(signal.reason as Error);
+  };
+  waiting.add(enter);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    await promise;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }

@@ -27,7 +27,7 @@ export async function readStores(
     correlationId === undefined ? undefined : { correlationId, endsAtMs: performance.now() + options.deadlineMs };
   const read = (part: PlannedPart, signal: AbortSignal): Promise<PartResult> =>
     readPart({ plan, part, store: stores.get(part.store.key) }, { signal, bytes, origin });
-  const outcomes = await fanOut(plan.parts, read, options);
+  const outcomes = await fanOut({ jobs: plan.parts, storeOf: ({ store }) => store.key, run: read }, options);
   return plan.parts.flatMap((part, index) => {
     const outcome = outcomes[index];
     return outcome === undefined ? [] : [{ part, outcome }];

@@ -16,6 +16,7 @@ import { shown } from "../request/parameters.ts";
 import type { Plan } from "../planning/plan.ts";
 import { printExemplified, printVector, type Vector } from "../promql/promql.ts";
 import type { QueriedMetric } from "../planning/query.ts";
+import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { exemplarsOfSeries } from "./exemplars-of-series.ts";
 import { grantPartials, type PartialsContext } from "./authorize-partials.ts";
@@ -41,6 +42,7 @@ import { readQuestion } from "./parse-question.ts";
 
 interface PartialsSources extends PartialsContext {
   readonly stores: Stores;
+  readonly bulkheads: ClassBulkheads;
   /** Bound on all stores together. */
   readonly deadlineMs: number;
   readonly observe: (outcomes: readonly PartOutcome<unknown>[]) => void;
@@ -66,7 +68,8 @@ export async function handlePartials(request: PartialsRequest, sources: Partials
     return jsonResponse({ increases: increasesIn(question.region, request.caller, sources) }, "none");
   const { ask, over } = question;
   const { plan, metric, isOneOfSeveral } = grantPartials(ask, over, request.caller, sources);
-  const { deadlineMs, stores, observe } = sources;
+  const { deadlineMs, bulkheads, observe } = sources;
+  const stores = bulkheads.of(plan.query.quota.queryClass, sources.stores);
   const leftMs = Math.max(1, Math.min(deadlineMs, (request.remainingMs ?? deadlineMs) - returnMs));
   const own: OwnRead = (read) =>
     readOwnStores(plan, read, { stores, observe, deadlineMs: leftMs, signal: request.signal });

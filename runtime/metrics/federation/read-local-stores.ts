@@ -58,7 +58,8 @@ export async function readOwnStores<Result extends { readonly warning: WarningCl
       });
     });
   };
-  const outcomes = (await fanOut(parts, run, options)).flatMap((outcome, index) => {
+  const jobs = { jobs: parts, storeOf: ({ store }: PlannedPart) => store.key, run };
+  const outcomes = (await fanOut(jobs, options)).flatMap((outcome, index) => {
     const part = parts[index];
     return part === undefined ? [] : [{ part, outcome }];
   });

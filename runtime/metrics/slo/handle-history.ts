@@ -13,6 +13,8 @@ import { historyBody } from "./history-response.ts";
 import { planHistory, readHistory, type SloHistory } from "./read-history.ts";
 import type { SloPlan } from "./read-slo.ts";
 import { cacheStatus, isPartial, readViews, requireSomeStore, type ReadView, type ReadViews } from "./read-views.ts";
+import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
+import { createCompletedReads } from "./completed-reads.ts";
 import { createSloCache } from "./slo-cache.ts";
 import type { SloEntry } from "./slo-index.ts";
 import { selectSlos, type SloView } from "./slo-selection.ts";
@@ -34,6 +36,7 @@ interface HistoryContext {
 
 interface HistoryOptions {
   readonly stores: Stores;
+  readonly bulkheads: ClassBulkheads;
   readonly admission: Pick<Admission, "request">;
   /** Bound on all store reads of one request together. */
   readonly deadlineMs: number;
@@ -50,6 +53,7 @@ type HistoryHandler = (request: HistoryRequest, context: HistoryContext) => Prom
  */
 export function createSloHistoryHandler(options: HistoryOptions): HistoryHandler {
   const cache = createSloCache<SloHistory>();
+  const completed = createCompletedReads();
   return async (request, context) => {
     const startMs = performance.now();
     const {
@@ -62,7 +66,7 @@ export function createSloHistoryHandler(options: HistoryOptions): HistoryHandler
     const quota = plan.plans[0]?.query.quota;
     if (quota === undefined) throw new Error("a history has one plan");
     const admitted = await options.admission.request(caller, quota, plan.costs);
-    const sources = { ...options, ...context, cache, read: readHistory };
+    const sources = { ...options, ...context, cache, completed, read: readHistory };
     const { read, counts } = await readViews([plan], request, sources).finally(() => admitted.end());
     const [own] = read;
     if (own === undefined) throw new Error("a plan was not read");

@@ -15,6 +15,8 @@ import { noStore, responseHeaders } from "../response/response-headers.ts";
 import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
 import { planSlo, readSlo, type SloPlan, type SloData } from "./read-slo.ts";
 import { cacheStatus, isPartial, readViews, requireSomeStore } from "./read-views.ts";
+import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
+import { createCompletedReads, type CompletedReads } from "./completed-reads.ts";
 import { createSloCache, type SloCache } from "./slo-cache.ts";
 import type { SloEntry } from "./slo-index.ts";
 import { selectSlos } from "./slo-selection.ts";
@@ -41,6 +43,7 @@ interface SloContext {
 
 interface SloOptions {
   readonly stores: Stores;
+  readonly bulkheads: ClassBulkheads;
   readonly admission: Pick<Admission, "request">;
   /** Bound on all store reads of one request together. */
   readonly deadlineMs: number;
@@ -50,6 +53,7 @@ interface SloOptions {
 
 interface SloSources extends SloContext, Omit<SloOptions, "elapsed"> {
   readonly cache: SloCache<SloData>;
+  readonly completed: CompletedReads;
   /** Limits the rate of callers without a token, for each network and together. */
   readonly anonymous: AnonymousLimit;
   readonly environments: KnownEnvironments;
@@ -68,6 +72,7 @@ export function createSloHandler({ elapsed, ...options }: SloOptions): SloHandle
   const own = {
     ...options,
     cache: createSloCache<SloData>(),
+    completed: createCompletedReads(),
     anonymous: createAnonymousLimit(elapsed),
     environments: createKnownEnvironments(options.deadlineMs),
   };

@@ -1,19 +1,19 @@
+import type { QueryClass } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
 import { startReadDeadline } from "../../stores/limits/read-deadline.ts";
-import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { tracedReads } from "../../stores/traced-reads.ts";
+import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
-import { retryAfterSeconds } from "../execution/region-status.ts";
+import { regionReports, retryAfterSeconds } from "../execution/region-status.ts";
 import type { RequestContext } from "../metrics-api.ts";
+import type { CompletedReads } from "./completed-reads.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
-import type { SloCache, StoreReads } from "./slo-cache.ts";
+import type { DatedData, SloCache, StoreReads } from "./slo-cache.ts";
 
-/** Most views that one request reads concurrently. */
-const viewConcurrency = 4;
 /** Most bytes that the stores may send for all views of one request. */
 const sloStoreBytesMax = queryBytesMax;
 
@@ -34,6 +34,8 @@ export interface ReadViews<Data> {
 
 interface ViewSources<Data extends StoreReads> {
   readonly stores: Stores;
+  readonly bulkheads: ClassBulkheads;
+  readonly completed: CompletedReads;
   readonly cache: SloCache<Data>;
   /** Bound on all store reads of one request together. */
   readonly deadlineMs: number;
@@ -42,7 +44,12 @@ interface ViewSources<Data extends StoreReads> {
   readonly read: (plan: SloPlan, stores: Stores, options: FanOutOptions & { readonly nowMs: number }) => Promise<Data>;
 }
 
-/** Reads the data of every plan, or finds it in the cache. @throws the signal's reason */
+/**
+ * Reads the data of every plan, or finds it in the cache. The views do not wait for each other: the places of each
+ * store bound their reads, so that a store that hangs holds up no view of another one.
+ *
+ * @throws the signal's reason
+ */
 export async function readViews<Data extends StoreReads>(
   plans: readonly SloPlan[],
   { signal: callerSignal, context }: { readonly signal: AbortSignal; readonly context: RequestContext },
@@ -54,19 +61,39 @@ export async function readViews<Data extends StoreReads>(
   const deadline = startReadDeadline(sources.deadlineMs);
   const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
   const reads = memoizeReads({ signal: deadline.signal, bytesMax: sloStoreBytesMax, origin });
-  const stores = reads.share(tracedReads(sources.stores, span));
-  const readOne = async (plan: SloPlan): Promise<Data> => {
+  const shared = reads.share(tracedReads(sources.stores, span));
+  const readOne = async (plan: SloPlan): Promise<DatedData<Data>> => {
+    let readAtMs = nowMs;
+    const note = (ms: number): void => void (readAtMs = Math.min(readAtMs, ms));
+    const stores = sources.completed.of(sources.bulkheads.of(classOf(plan), shared), nowMs, note);
     const data = await sources.read(plan, stores, { deadlineMs: deadline.leftMs(), signal, nowMs });
     sources.observe(data.outcomes);
-    return data;
+    return { data, readAtMs };
   };
-  const read = await runBounded(plans, viewConcurrency, async (plan): Promise<ReadView<Data>> => {
+  const readView = async (plan: SloPlan): Promise<ReadView<Data>> => {
     callerSignal.throwIfAborted();
     const { hit, data } = sources.cache.get(plan, nowMs, () => readOne(plan));
-    return { plan, hit, data: await data };
-  });
-  deadline.end();
-  return { read, counts: reads.counts() };
+    const found = await data;
+    // The request that began this read had less time left than this one.
+    const isCutOff = hit && found.outcomes.some(isLate) && deadline.leftMs() > 0;
+    return isCutOff
+      ? { plan, hit: false, data: await sources.cache.get(plan, nowMs, () => readOne(plan)).data }
+      : { plan, hit, data: found };
+  };
+  try {
+    const read = await Promise.all(plans.map(readView));
+    return { read, counts: reads.counts() };
+  } finally {
+    deadline.end();
+  }
+}
+
+function classOf({ plans: [plan] }: SloPlan): QueryClass {
+  return plan?.query.quota.queryClass ?? "C";
+}
+
+function isLate({ outcome }: PartOutcome): boolean {
+  return !outcome.ok && outcome.error.kind === "late";
 }
 
 /** Requires that a store answered. @throws Refusal `store_timeout` when all were late, else `store_failed` */
@@ -74,7 +101,8 @@ export function requireSomeStore(outcomes: readonly PartOutcome[]): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.length === 0 || errors.length < outcomes.length) return;
   const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
-  throw new Refusal(code, "no store answered for any of these objectives; ask again later", {
+  const regions = regionReports(outcomes).map(({ region, state }) => `${region} (${state})`);
+  throw new Refusal(code, `no store answered for any of these objectives: ${regions.join(", ")}; ask again later`, {
     retryAfterSeconds,
     cause: new AggregateError(errors, "no store answered"),
   });

@@ -4,7 +4,7 @@ import type { PartOutcome } from "../execution/read-stores.ts";
 import type { SloPlan } from "./read-slo.ts";
 
 /** Lifetime of cached data. Source: seed "Operational Metrics API" §8, "In-memory cache". */
-const sloCacheMs = 30_000;
+export const sloCacheMs = 30_000;
 const entriesMax = 2_048;
 
 /** Data with the outcomes of its reads. */
@@ -13,34 +13,53 @@ export interface StoreReads {
   readonly outcomes: readonly PartOutcome[];
 }
 
+/** Data with the time of its oldest read. */
+export interface DatedData<Data> {
+  readonly data: Data;
+  /** Unix milliseconds. */
+  readonly readAtMs: number;
+}
+
 /** The data of recent plans; concurrent requests for equal data share one read. */
 export interface SloCache<Data extends StoreReads> {
   /** Tests if the data of a plan is cached, or its read is in progress. */
   has(plan: SloPlan, nowMs: number): boolean;
   /**
-   * The cached data of a plan, else that of `read`. Data that lacks a store is not cached.
+   * The cached data of a plan, else that of `read`. Data that lacks a store is not cached, and no read is used for
+   * longer than its lifetime.
    *
    * @param nowMs Unix milliseconds
    */
-  get(plan: SloPlan, nowMs: number, read: () => Promise<Data>): { readonly hit: boolean; readonly data: Promise<Data> };
+  get(
+    plan: SloPlan,
+    nowMs: number,
+    read: () => Promise<DatedData<Data>>,
+  ): { readonly hit: boolean; readonly data: Promise<Data> };
 }
 
 /** Creates an empty cache. */
 export function createSloCache<Data extends StoreReads>(): SloCache<Data> {
-  const entries = new ExpiringMap<string, Promise<Data>>(entriesMax);
+  const entries = new ExpiringMap<string, Promise<DatedData<Data>>>(entriesMax);
+  const dataOf = async (dated: Promise<DatedData<Data>>): Promise<Data> => (await dated).data;
   return {
     has: (plan, nowMs) => entries.get(keyOf(plan), nowMs) !== undefined,
     get(plan, nowMs, read) {
       const key = keyOf(plan);
       const cached = entries.get(key, nowMs);
-      if (cached !== undefined) return { hit: true, data: cached };
-      const data = read();
-      entries.set(key, data, nowMs + sloCacheMs);
-      const forget = (): void => {
-        if (entries.get(key, nowMs) === data) entries.delete(key);
+      if (cached !== undefined) return { hit: true, data: dataOf(cached) };
+      const dated = read();
+      entries.set(key, dated, nowMs + sloCacheMs);
+      const settle = (readAtMs: number): void => {
+        if (entries.get(key, nowMs) === dated) entries.set(key, dated, readAtMs + sloCacheMs);
       };
-      data.then(({ outcomes }) => (outcomes.every(({ outcome }) => outcome.ok) ? undefined : forget()), forget);
-      return { hit: false, data };
+      const forget = (): void => {
+        if (entries.get(key, nowMs) === dated) entries.delete(key);
+      };
+      dated.then(
+        ({ data, readAtMs }) => (data.outcomes.every(({ outcome }) => outcome.ok) ? settle(readAtMs) : forget()),
+        forget,
+      );
+      return { hit: false, data: dataOf(dated) };
     },
   };
 }

@@ -14,18 +14,25 @@ export interface FanOutOptions {
   readonly signal: AbortSignal;
 }
 
-/** Jobs of one query that run at once. The others wait inside the same deadline. */
+/** Jobs of one query that run at once on one store. The others wait inside the same deadline. */
 const jobsMax = 32;
+
+/** Jobs, how to run one, and the store that it reads. */
+interface StoreJobs<Job, Value> {
+  readonly jobs: readonly Job[];
+  /** Jobs of different stores never wait for each other. */
+  readonly storeOf: (job: Job) => string;
+  readonly run: (job: Job, signal: AbortSignal) => Promise<Value>;
+}
 
 /**
  * Runs jobs under one deadline and returns their outcomes in the order of the jobs. At the deadline, and when the
- * caller aborts, it cancels the running jobs.
+ * caller aborts, it cancels the running jobs and starts no other one.
  *
  * @throws the signal's reason when the caller aborts first; any error of a job other than `StoreError`
  */
 export async function fanOut<Job, Value>(
-  jobs: readonly Job[],
-  run: (job: Job, signal: AbortSignal) => Promise<Value>,
+  { jobs, storeOf, run }: StoreJobs<Job, Value>,
   { deadlineMs, signal }: FanOutOptions,
 ): Promise<readonly Outcome<Value>[]> {
   signal.throwIfAborted();
@@ -35,14 +42,24 @@ export async function fanOut<Job, Value>(
   });
   // It can reject after the last job has ended, when no race handles the rejection.
   stop.catch(() => undefined);
-  const timer = setTimeout(
-    () => controller.abort(new StoreError("late", `no response in ${deadlineMs} ms`)),
-    deadlineMs,
-  );
+  const end = (): void => controller.abort(new StoreError("late", `no response in ${deadlineMs} ms`));
+  const timer = setTimeout(end, deadlineMs);
+  if (deadlineMs <= 0) end();
   const abort = (): void => controller.abort(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
+  const settled = (job: Job): Promise<Outcome<Value>> =>
+    settle(controller.signal.aborted ? stop : Promise.race([run(job, controller.signal), stop]));
+  const outcomes: Outcome<Value>[] = [];
+  const places = [...Map.groupBy(jobs.keys(), (place) => storeOf(jobs[place] as Job)).values()];
   try {
-    return await runBounded(jobs, jobsMax, (job) => settle(Promise.race([run(job, controller.signal), stop])));
+    await Promise.all(
+      places.map((own) =>
+        runBounded(own, jobsMax, async (place) => {
+          outcomes[place] = await settled(jobs[place] as Job);
+        }),
+      ),
+    );
+    return outcomes;
   } catch (error) {
     controller.abort(error);
     throw error;

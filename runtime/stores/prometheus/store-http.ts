@@ -7,8 +7,10 @@ import type { PointGrid } from "./matrix.ts";
 import { StoreError } from "../store-error.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
 
-/** Most connections to one store. Further requests wait inside their own deadline. */
-const connectionsMax = 16;
+/** Most concurrent requests of queries to one store. Further ones wait inside their own deadline. */
+export const storeRequestsMax = 16;
+/** Connections for the probe, whose requests never wait for those of queries. */
+const probeConnections = 4;
 const connectTimeoutMs = 1_000;
 const keepAliveMs = 30_000;
 
@@ -82,7 +84,7 @@ export function openPool(
 ): { readonly pool: Pool; readonly base: string } {
   const { origin, pathname } = new URL(url);
   const pool = new Pool(origin, {
-    connections: connectionsMax,
+    connections: storeRequestsMax + probeConnections,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     connect: overlappingConnector({ timeout: connectTimeoutMs, ...tls }),
@@ -125,7 +127,7 @@ export async function exchange(
     if (signal.aborted) throw signal.reason;
     if (error instanceof StoreError) throw error;
     const message = error instanceof Error ? error.message : String(error);
-    if (isTimeout(error)) throw new StoreError("late", message, { cause: error });
+    if (isTimeout(error)) throw new StoreError("late", message, { cause: error, isUnconnected: isOfConnecting(error) });
     throw new StoreError("unreachable", message, { cause: error, isPassing: true });
   }
 }
@@ -146,7 +148,15 @@ async function read({ body, headers }: Dispatcher.ResponseData, bytes: ByteBudge
   }
 }
 
+function isOfConnecting(error: unknown): boolean {
+  return codeOf(error) === "UND_ERR_CONNECT_TIMEOUT";
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { readonly code?: unknown } | null)?.code;
+}
+
 function isTimeout(error: unknown): boolean {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT" || code === "UND_ERR_CONNECT_TIMEOUT";
+  const code = codeOf(error);
+  return code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT" || isOfConnecting(error);
 }

@@ -22,10 +22,8 @@ function stores() {
   return { sent, set };
 }
 
-const ask = (set: Stores, key = "eu"): Promise<unknown> =>
-  set
-    .get(key)
-    .client.single("q", 0, { signal: new AbortController().signal, tenant: undefined, bytes: createByteBudget() });
+const ask = (set: Stores, key = "eu", { signal } = new AbortController()): Promise<unknown> =>
+  set.get(key).client.single("q", 0, { signal, tenant: undefined, bytes: createByteBudget() });
 
 describe("the requests of a class to one store", () => {
   test.each(["B", "C"] as const)(
@@ -62,6 +60,23 @@ describe("the requests of a class to one store", () => {
       await settle();
     }
     await Promise.all(asked);
+  });
+
+  test("leave the queue when their time is over", async () => {
+    const { sent, set } = stores();
+    const bulkheads = createClassBulkheads();
+    const controller = new AbortController();
+    const asked = Array.from({ length: bulkheadSizes.C }, () => ask(bulkheads.of("C", set)));
+    const late = ask(bulkheads.of("C", set), "eu", controller);
+    const last = ask(bulkheads.of("C", set));
+    await settle();
+    controller.abort(new Error("late"));
+    await expect(late).rejects.toThrow("late");
+    sent[0]?.answer();
+    await settle();
+    expect(sent).toHaveLength(bulkheadSizes.C + 1);
+    for (const { answer } of sent) answer();
+    await Promise.all([...asked, last]);
   });
 
   test("release their place when they fail", async () => {
