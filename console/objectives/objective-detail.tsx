@@ -13,20 +13,20 @@ import { Reading } from "../parts/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { formatSli } from "./format-sli.ts";
-import { BudgetBar, ObjectiveStatus } from "./objective-table.tsx";
+import { BudgetBar, ObjectiveStatus, Sli } from "./objective-table.tsx";
 import { burnDown, narrowing } from "./objective-view.ts";
 import type { HistoryAnswer, Objective, PublicStatus } from "./types.ts";
 
 /** One objective: where it stands, how its budget went, and the tiers of its alerts. */
 export function ObjectiveDetail({ objective }: { readonly objective: Objective }): JSX.Element {
-  const { sli, events, error_budget: budget, tenant } = objective;
+  const { events, error_budget: budget, tenant } = objective;
   return (
     <>
       <Facts
         facts={[
           ["Status", <ObjectiveStatus key="status" status={objective.status} />],
           ["Budget left", <BudgetBar key="budget" objective={objective} />],
-          ["SLI", formatSli(sli)],
+          ["SLI", <Sli key="sli" objective={objective} />],
           ["Objective", `${formatSli(objective.objective)} in ${objective.window_days} d`],
           ["Bad events permitted", formatSli(budget.total)],
           ["Bad events seen", formatSli(budget.spent)],

@@ -4,7 +4,7 @@ import { Badge } from "../parts/badge.tsx";
 import { Bar } from "../parts/bar.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { formatNumber, formatShare } from "../parts/format.ts";
+import { formatNumber, formatShare, formatWord } from "../parts/format.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { formatSli } from "./format-sli.ts";
 import { budgetLeft, budgetTone, objectivePath } from "./objective-view.ts";
@@ -16,6 +16,21 @@ const toneOfStatus = { critical: "bad", insufficient_data: "quiet" } as const;
 export function ObjectiveStatus({ status }: Pick<Objective, "status">): JSX.Element {
   const tone = status === "critical" || status === "insufficient_data" ? { tone: toneOfStatus[status] } : {};
   return <Badge state={status} {...tone} />;
+}
+
+/** The share of good events, and the regions that it leaves out. */
+export function Sli({ objective: { sli, regions } }: { readonly objective: Objective }): JSX.Element {
+  const missing = regions.filter(({ state }) => state !== "ok");
+  return (
+    <>
+      {formatSli(sli)}
+      {missing.length === 0 ? null : <span class="quiet"> without {missing.map(regionText).join(", ")}</span>}
+    </>
+  );
+}
+
+function regionText({ region, state }: Objective["regions"][number]): string {
+  return state === "ok" ? region : `${region} (${formatWord(state)})`;
 }
 
 /** The budget of an objective as a bar with its share. */
@@ -40,7 +55,7 @@ export function ObjectiveTable({ objectives }: { readonly objectives: readonly O
     },
     { header: "Status", cell: ObjectiveStatus },
     { header: "Budget left", cell: (one) => <BudgetBar objective={one} /> },
-    { header: "SLI", cell: ({ sli }) => formatSli(sli), isNumber: true },
+    { header: "SLI", cell: (one) => <Sli objective={one} />, isNumber: true },
     { header: "Target", cell: ({ objective }) => formatSli(objective), isNumber: true },
     { header: "Fast burn", cell: ({ burn }) => formatNumber(burn.fast?.rate), isNumber: true },
     { header: "Slow burn", cell: ({ burn }) => formatNumber(burn.slow?.rate), isNumber: true },
@@ -48,7 +63,7 @@ export function ObjectiveTable({ objectives }: { readonly objectives: readonly O
     { header: "Domain", cell: ({ domain }) => domain },
     {
       header: "Regions",
-      cell: ({ regions }) => <span class="one-line">{regions.map(({ region }) => region).join(", ")}</span>,
+      cell: ({ regions }) => <span class="one-line">{regions.map(regionText).join(", ")}</span>,
     },
   ];
   return (
@@ -68,7 +83,15 @@ export function ObjectiveTable({ objectives }: { readonly objectives: readonly O
   );
 }
 
-const order: readonly Objective["status"][] = ["critical", "increasing", "recovering", "insufficient_data", "ok"];
+const order: readonly Objective["status"][] = [
+  "critical",
+  "increasing",
+  "recovering",
+  "failed",
+  "late",
+  "insufficient_data",
+  "ok",
+];
 
 function rank({ status }: Objective): number {
   return order.indexOf(status);

@@ -30,7 +30,7 @@ export interface Objective {
     readonly long: BurnRate;
     readonly short: BurnRate;
   }[];
-  readonly status: "ok" | "increasing" | "critical" | "recovering" | "insufficient_data";
+  readonly status: "ok" | "increasing" | "critical" | "recovering" | "insufficient_data" | "late" | "failed";
 }
 
 /** `GET /v1/metrics/slo`. */

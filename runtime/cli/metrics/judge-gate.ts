@@ -28,15 +28,25 @@ export async function judgeGate({ connect, query }: GateArguments): Promise<Exit
   return judged.length > 0 && judged.every(({ result }) => result === "green") ? "done" : "undecided";
 }
 
+const missingText = { late: "stores did not respond in time", failed: "stores failed" } as const;
+
+function isMissing(status: SloView["status"]): status is keyof typeof missingText {
+  return Object.hasOwn(missingText, status);
+}
+
 /** Bad news of some regions is enough for red. Good news of some regions is not enough for green. */
 export function resultOf(slo: SloView): GateResult {
   const { status, events, minimum_events: minimum, regions } = slo;
   const missing = regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
-  if (status === "critical" || status === "increasing") return { result: "red", why: reasonOf(slo) };
+  const lacking = missing.length === 0 ? [] : [`data is missing of ${missing.join(", ")}`];
+  if (status === "critical" || status === "increasing")
+    return { result: "red", why: [reasonOf(slo), ...lacking].join("; ") };
   if (status === "insufficient_data") {
-    return { result: "undecided", why: `${Math.round(events?.total ?? 0)} events, of which ${minimum} are needed` };
+    const few = `${Math.round(events?.total ?? 0)} events, of which ${minimum} are needed`;
+    return { result: "undecided", why: [few, ...lacking].join("; ") };
   }
-  if (missing.length > 0) return { result: "undecided", why: `data is missing of ${missing.join(", ")}` };
+  if (isMissing(status)) return { result: "undecided", why: `${missingText[status]}: ${missing.join(", ")}` };
+  if (lacking.length > 0) return { result: "undecided", why: lacking.join() };
   return { result: "green", why: `${percent(budgetLeft(slo)) ?? "?"} of the error budget is left` };
 }
 

@@ -20,10 +20,15 @@ export async function printSlos(
   environment: Environment,
 ): Promise<ExitName> {
   return withApi(connect, async (connection): Promise<ExitName> => {
+    const slos = await readSlos(connection, query);
     const pages = async function* () {
-      yield await readSlos(connection, query);
+      yield slos;
     };
     const count = await createOutput(output, environment).list(sloColumns, pages());
+    const missing = slos.flatMap(({ name, regions }) =>
+      regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${name} in ${region} (${state})`),
+    );
+    if (missing.length > 0) say(`partial: ${missing.join(", ")}`);
     if (count === 0) say("no objective is visible to this caller");
     return "done";
   });

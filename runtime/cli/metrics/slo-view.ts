@@ -19,7 +19,7 @@ export interface SloView {
   readonly objective: number;
   readonly window_days: number;
   readonly minimum_events: number;
-  readonly status: "ok" | "increasing" | "critical" | "recovering" | "insufficient_data";
+  readonly status: "ok" | "increasing" | "critical" | "recovering" | "insufficient_data" | "late" | "failed";
   readonly sli?: number;
   readonly events?: { readonly good: number; readonly total: number };
   readonly error_budget: { readonly total: number; readonly spent?: number; readonly remaining?: number };
@@ -46,6 +46,8 @@ const tones: Readonly<Record<SloView["status"], Tone>> = {
   increasing: "waiting",
   critical: "bad",
   insufficient_data: "waiting",
+  late: "waiting",
+  failed: "waiting",
 };
 
 export const sloColumns: readonly Column<SloView>[] = [
@@ -63,9 +65,9 @@ export const sloColumns: readonly Column<SloView>[] = [
   { title: "EVENTS", cell: ({ events }) => shortNumber(events && Math.round(events.total)), isWide: true },
 ];
 
-/** `eu,latam` */
-export function regionsOf({ regions }: SloView): string {
-  return regions.map(({ region }) => region).join(",");
+/** `eu,latam (late)`: regions that are not complete, with their state */
+export function regionsOf({ regions }: Pick<SloView, "regions">): string {
+  return regions.map(({ region, state }) => (state === "ok" ? region : `${region} (${state})`)).join(",");
 }
 
 /** Share of the error budget that is left, negative when overspent. */

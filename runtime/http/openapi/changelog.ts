@@ -95,6 +95,34 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "added",
         surface: "metrics",
+        what:
+          "reasons of a region: the metrics of several that a store did not return (late, failed, unsupported), and " +
+          "the setting of a store that rounds times (times_rounded)",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what:
+          "status of an objective: late and failed, if too few events were counted while stores are missing; before, " +
+          "it was insufficient_data",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what:
+          "GET /v1/metrics/slo and bulk queries return the data of all stores that respond in time, also if another " +
+          "store hangs",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what:
+          "no cheaper query is suggested when no connection to a store was made: without X-Suggested-Step, " +
+          "X-Suggested-Downsample and suggestion",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
         what: "warnings of a store in GET /v1/metrics/health: objectives that its series lack a bucket for",
       },
       {

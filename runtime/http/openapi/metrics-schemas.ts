@@ -17,7 +17,7 @@ import {
   type SchemaSet,
 } from "./json-schema.ts";
 
-const sloStates = words(["ok", "increasing", "critical", "recovering", "insufficient_data"]);
+const sloStates = words(["ok", "increasing", "critical", "recovering", "insufficient_data", "late", "failed"]);
 const numberOrNull: JsonSchema = { type: ["number", "null"] };
 
 function tuple(...items: readonly JsonSchema[]): JsonSchema {
@@ -81,12 +81,18 @@ export const metricsSchemas: SchemaSet = {
   }),
   RegionState: object(
     { region: text(), state: words(["ok", "partial", "failed", "late", "unsupported"]) },
-    { reasons: described(list(ref("RegionReason")), "Why the region is partial, although its stores responded") },
+    {
+      reasons: described(list(ref("RegionReason")), "Why data of the region is missing, unless the state says it"),
+    },
   ),
   RegionReason: object({
     metric: text({ description: "The metric that the reason affects; others are complete" }),
-    code: described(words(["part_missing"]), "A store has a part of the metric, such as a numerator, without another"),
-    detail: text({ description: "The missing part, in a sentence" }),
+    code: described(
+      words(["part_missing", "late", "failed", "unsupported", "times_rounded"]),
+      "`part_missing`: a store has a part of the metric, such as a numerator, without another. `times_rounded`: a " +
+        "store returned the values of other times. The others: a store did not return this metric of several",
+    ),
+    detail: text({ description: "The reason, in a sentence" }),
   }),
   QueryItem: object(
     { metric: text(), labels: ref("Labels"), points: list(ref("Point")) },

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 
 /** State of an objective, and of all objectives of a tenant together. */
-export type StatusWord = "ok" | "increasing" | "critical" | "recovering" | "insufficient_data";
+export type StatusWord = "ok" | "increasing" | "critical" | "recovering" | "insufficient_data" | "late" | "failed";
 
 /** One public objective. */
 export interface PublicObjective {
@@ -37,6 +37,8 @@ const words: Readonly<Record<StatusWord, string>> = {
   critical: "Disrupted",
   recovering: "Recovering",
   insufficient_data: "Too few events to tell",
+  late: "Status unknown",
+  failed: "Status unknown",
 };
 
 const summaries: Readonly<Record<StatusWord, string>> = {
@@ -45,6 +47,8 @@ const summaries: Readonly<Record<StatusWord, string>> = {
   critical: "Some services are disrupted.",
   recovering: "Some services are recovering.",
   insufficient_data: "Some services had too few events to tell.",
+  late: "The status of some services is unknown.",
+  failed: "The status of some services is unknown.",
 };
 
 const style = [

@@ -19,7 +19,15 @@ import { anonymous, type ApiRequest, type ApiResponse, type Route } from "../ser
 const json = "application/json";
 const html = "text/html";
 /** The gravest first. */
-const gravestFirst: readonly StatusWord[] = ["critical", "increasing", "recovering", "insufficient_data", "ok"];
+const gravestFirst: readonly StatusWord[] = [
+  "critical",
+  "increasing",
+  "recovering",
+  "failed",
+  "late",
+  "insufficient_data",
+  "ok",
+];
 
 const pageHeaders = {
   "Content-Type": `${html}; charset=utf-8`,

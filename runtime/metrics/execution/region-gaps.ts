@@ -1,10 +1,18 @@
 import type { MissingPart } from "../aggregation/complete-parts.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 
-/** Why a region is partial for one metric, although its stores responded. */
+/**
+ * Why the data of a region is incomplete for one metric:
+ *
+ * | Code | Means |
+ * | --- | --- |
+ * | `part_missing` | a store responded, but has only a part of the metric |
+ * | `late`, `failed`, `unsupported` | a store did not return this metric, while the region has others |
+ * | `times_rounded` | a store returned the values of other times |
+ */
 export interface RegionReason {
   readonly metric: string;
-  readonly code: "part_missing";
+  readonly code: "part_missing" | "late" | "failed" | "unsupported" | "times_rounded";
   readonly detail: string;
 }
 

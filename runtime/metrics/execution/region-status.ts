@@ -1,5 +1,5 @@
 import { type FieldError, Refusal, refuseField, type Suggestion } from "../../errors/refusal.ts";
-import type { StoreError } from "../../stores/store-error.ts";
+import type { StoreError, StoreErrorKind } from "../../stores/store-error.ts";
 import { formatDuration } from "../request/duration.ts";
 import type { Query } from "../planning/query.ts";
 import type { PartOutcome } from "./read-stores.ts";
@@ -16,7 +16,7 @@ export type RegionState = "ok" | "partial" | "failed" | "late" | "unsupported";
 export interface RegionReport {
   readonly region: string;
   readonly state: RegionState;
-  /** Why the region is partial, by metric. @default the state says it */
+  /** Why data of the region is missing, by metric. @default the state says it */
   readonly reasons?: readonly RegionReason[];
 }
 
@@ -31,11 +31,52 @@ export function regionReports(
   const byRegion = Map.groupBy(outcomes, ({ part }) => part.store.config.region);
   return [...byRegion]
     .map(([region, own]): RegionReport => {
-      const reasons = gaps.filter((gap) => gap.region === region).map(({ reason }) => reason);
       const state = stateOf(own);
+      const found = gaps.filter((gap) => gap.region === region).map(({ reason }) => reason);
+      const reasons = [...found, ...failureReasons(own, state)];
       return reasons.length === 0 ? { region, state } : { region, state: state === "ok" ? "partial" : state, reasons };
     })
     .sort((a, b) => (a.region < b.region ? -1 : 1));
+}
+
+/** The reasons that the state does not give: the metrics that lack a store of a partial region, and rounded times. */
+function failureReasons(outcomes: readonly PartOutcome[], state: RegionState): readonly RegionReason[] {
+  const reasons = outcomes.flatMap(({ part, outcome }): readonly RegionReason[] => {
+    if (outcome.ok) return [];
+    const { kind, publicDetail } = outcome.error;
+    const metric = part.metric.entry.metric.id;
+    if (publicDetail !== undefined) return [{ metric, code: "times_rounded", detail: publicDetail }];
+    if (state !== "partial") return [];
+    const code = stateOfFailures([kind]);
+    return [{ metric, code, detail: `a store of ${part.store.config.region} ${missingText[code](metric)}` }];
+  });
+  return [...new Map(reasons.map((reason) => [`${reason.metric} ${reason.detail}`, reason])).values()];
+}
+
+type FailedState = Extract<RegionState, "failed" | "late" | "unsupported">;
+
+const missingText: Readonly<Record<FailedState, (metric: string) => string>> = {
+  late: (metric) => `did not return ${metric} in time`,
+  failed: (metric) => `failed to return ${metric}`,
+  unsupported: (metric) => `cannot compute ${metric} exactly`,
+};
+
+/** The state of a region or an objective of which every store failed. */
+export function stateOfFailures(kinds: readonly StoreErrorKind[]): FailedState {
+  if (kinds.every((kind) => kind === "late")) return "late";
+  return kinds.every((kind) => kind === "unsupported") ? "unsupported" : "failed";
+}
+
+/** Failures that a cheaper query may avoid. */
+const costlyKinds: readonly StoreErrorKind[] = ["late", "status", "refused", "too_large"];
+
+/** Tests if a cheaper query may be complete. Stores that were not reached return no cheaper one either. */
+export function mayRunCheaper(outcomes: readonly PartOutcome[]): boolean {
+  return isHelpedByCheaper(outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error])));
+}
+
+function isHelpedByCheaper(errors: readonly StoreError[]): boolean {
+  return errors.length === 0 || errors.some(({ kind }) => costlyKinds.includes(kind));
 }
 
 /**
@@ -44,13 +85,14 @@ export function regionReports(
  *
  * @param showsRefusals set when the caller may see the messages of stores that refused a query
  * @throws Refusal `result_too_large` when the stores hold more than one query may read; `store_timeout` when all
- *   missing parts were late, else `store_failed`. All suggest a cheaper query
+ *   missing parts were late, else `store_failed`. They suggest a cheaper query where that may help
  */
 export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, showsRefusals: boolean): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);
-  const gone = { query, reports, errors, messages: showsRefusals ? refusalsOf(outcomes) : [] };
+  const messages = [...roundedTimes(reports), ...(showsRefusals ? refusalsOf(outcomes) : [])];
+  const gone = { query, reports, errors, messages };
   if (errors.length === outcomes.length) throw missing("no store answered", gone);
   const isWhole = reports.every(({ state }) => state === "ok");
   if (query.isCompleteRequired && !isWhole) throw missing("the response would not be complete", gone);
@@ -76,6 +118,16 @@ interface Missing {
   readonly messages: readonly FieldError[];
 }
 
+/** The setting of each store that rounds times, once. */
+function roundedTimes(reports: readonly RegionReport[]): readonly FieldError[] {
+  const reasons = reports.flatMap((report) => report.reasons ?? []).filter(({ code }) => code === "times_rounded");
+  return [...new Set(reasons.map(({ detail }) => detail))].map((detail) => ({
+    field: "metric",
+    code: "store_failed",
+    detail,
+  }));
+}
+
 /** The messages of stores that refused a query, each once. */
 function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   const details = outcomes.flatMap(({ part, outcome }) =>
@@ -92,7 +144,7 @@ function missing(what: string, { query, reports, errors, messages }: Missing): R
   const allLate = errors.length > 0 && errors.every(({ kind }) => kind === "late");
   const names = gone.map(({ region, state }) => `${region} (${state})`);
   return new Refusal(allLate ? "store_timeout" : "store_failed", `${what}: ${names.join(", ")}`, {
-    suggestion: suggestionFor(query),
+    ...(isHelpedByCheaper(errors) ? { suggestion: suggestionFor(query) } : {}),
     retryAfterSeconds,
     ...(messages.length === 0 ? {} : { errors: messages }),
     cause: new AggregateError(errors, what),
@@ -132,6 +184,5 @@ function stateOf(outcomes: readonly PartOutcome[]): RegionState {
   const isWhole = outcomes.every(({ outcome }) => !outcome.ok || outcome.value.warning === "none");
   if (failures.length === 0) return isWhole ? "ok" : "partial";
   if (failures.length < outcomes.length) return "partial";
-  if (failures.every((kind) => kind === "late")) return "late";
-  return failures.every((kind) => kind === "unsupported") ? "unsupported" : "failed";
+  return stateOfFailures(failures);
 }

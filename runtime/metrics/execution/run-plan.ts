@@ -14,7 +14,7 @@ import type { QueriedMetric } from "../planning/query.ts";
 import type { PartResult } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
 import { gapsOf, type RegionGap } from "./region-gaps.ts";
-import { regionReports, requireAnswers, requireParts, type RegionReport } from "./region-status.ts";
+import { mayRunCheaper, regionReports, requireAnswers, requireParts, type RegionReport } from "./region-status.ts";
 
 /** One finished series with its metric. */
 export interface ResultSeries extends FinishedSeries {
@@ -36,6 +36,8 @@ export interface Result {
   readonly regions: readonly RegionReport[];
   /** Some data is missing. */
   readonly partial: boolean;
+  /** A cheaper query may have the missing data. */
+  readonly mayRunCheaper: boolean;
   /** Undefined without any sample. */
   readonly freshnessSeconds: number | undefined;
   /** Store reads: all, and the successful ones; one for each store and metric. */
@@ -90,6 +92,7 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
     exemplarsHidden: plan.query.exemplars ? countHidden(results) : 0,
     regions,
     partial: regions.some(({ state }) => state !== "ok"),
+    mayRunCheaper: mayRunCheaper(outcomes),
     freshnessSeconds: freshnessSeconds(results, plan, options.nowMs),
     shards: { asked: outcomes.length, answered: results.length },
   };

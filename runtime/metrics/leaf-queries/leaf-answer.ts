@@ -14,6 +14,7 @@ export interface LeafData {
   readonly series: readonly LeafSeries[];
   readonly isPartial: boolean;
   readonly regions: readonly RegionReport[];
+  readonly mayRunCheaper: boolean;
   readonly shards: Result["shards"];
 }
 
@@ -36,6 +37,7 @@ export function leafResponse(result: Result, cache: string): MetricsResponse & {
       series: result.series.map(({ labels, values }) => ({ labels, values })),
       isPartial: result.partial,
       regions: result.regions,
+      mayRunCheaper: result.mayRunCheaper,
       shards: result.shards,
     },
   };

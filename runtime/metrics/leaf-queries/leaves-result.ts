@@ -89,7 +89,8 @@ function hintsOf(leaves: readonly LeafQuery[], data: readonly LeafData[]): Reado
   const partial = leaves.flatMap(({ query }, index) => (data[index]?.isPartial === true ? [query] : []));
   if (partial.length === 0) return {};
   const widest = partial.reduce((one, other) => (pointCount(other.window) > pointCount(one.window) ? other : one));
-  return recoveryHints(regionsOf(data), widest);
+  const hints = { regions: regionsOf(data), mayRunCheaper: data.some((own) => own.isPartial && own.mayRunCheaper) };
+  return recoveryHints(hints, widest);
 }
 
 /** The headers of all leaves that depend on the time: the shortest lifetime, the greatest age. */

@@ -9,7 +9,7 @@ import type { Plan } from "../planning/plan.ts";
 import { queryJson } from "./query-json.ts";
 import type { ErrorBounds } from "../aggregation/quantiles.ts";
 import type { Query } from "../planning/query.ts";
-import { retryAfterSeconds, suggestionFor, type RegionReport, type RegionState } from "../execution/region-status.ts";
+import { retryAfterSeconds, suggestionFor, type RegionState } from "../execution/region-status.ts";
 import type { Result, ResultSeries } from "../execution/run-plan.ts";
 import { formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
@@ -160,7 +160,7 @@ function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<s
       cache,
       shards: result.shards,
     }),
-    ...recoveryHints(result.regions, plan.query),
+    ...recoveryHints(result, plan.query),
   };
 }
 
@@ -168,12 +168,15 @@ function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<s
 const mayRecover: readonly RegionState[] = ["partial", "failed", "late"];
 
 /**
- * Headers of a partial response: a cheaper query, and the time of the next try. None for complete regions, and for
- * those that cannot compute the query. Source: seed "Operational Metrics API" §7.
+ * Headers of a partial response: a cheaper query if that may help, and the time of the next try. None for complete
+ * regions, and for those that cannot compute the query. Source: seed "Operational Metrics API" §7.
  */
-export function recoveryHints(regions: readonly RegionReport[], query: Query): Readonly<Record<string, string>> {
+export function recoveryHints(
+  { regions, mayRunCheaper }: Pick<Result, "regions" | "mayRunCheaper">,
+  query: Query,
+): Readonly<Record<string, string>> {
   if (!regions.some(({ state }) => mayRecover.includes(state))) return {};
-  const { step, downsample } = suggestionFor(query);
+  const { step, downsample } = mayRunCheaper ? suggestionFor(query) : {};
   return {
     "Retry-After": String(retryAfterSeconds),
     ...(step === undefined ? {} : { "X-Suggested-Step": step }),

@@ -1,10 +1,10 @@
 import { contentId } from "../response/content-id.ts";
 import { formatDuration } from "../request/duration.ts";
-import { regionReports } from "../execution/region-status.ts";
+import { regionReports, stateOfFailures } from "../execution/region-status.ts";
 import { formatTime } from "../request/time.ts";
 import type { SloData } from "./read-slo.ts";
 import type { ReadView } from "./read-views.ts";
-import { assessSlo, type SloAssessment, type TierBurn } from "./slo-status.ts";
+import { assessSlo, type MissingStores, type SloAssessment, type TierBurn } from "./slo-status.ts";
 
 interface SloContext {
   readonly schemaVersion: string;
@@ -20,7 +20,7 @@ export function sloBody(read: readonly ReadView<SloData>[], { schemaVersion, par
 
 function sloItem({ plan, data }: ReadView<SloData>): object {
   const { slo, entry, grant } = plan.view;
-  const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds);
+  const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds, missingStores(data.outcomes));
   const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];
   return {
     name: slo.name,
@@ -40,6 +40,12 @@ function sloItem({ plan, data }: ReadView<SloData>): object {
     tiers: assessment.burns.map(tierBody),
     status: assessment.status,
   };
+}
+
+function missingStores(outcomes: SloData["outcomes"]): MissingStores | undefined {
+  const kinds = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
+  if (kinds.length === 0) return undefined;
+  return stateOfFailures(kinds) === "late" ? "late" : "failed";
 }
 
 function budgetBody({ budget: { total, spent, remaining } }: SloAssessment): object {

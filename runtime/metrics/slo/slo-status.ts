@@ -15,13 +15,18 @@ export type CountsByWindow = ReadonlyMap<number, EventCounts>;
  *
  * | Status | Means |
  * | --- | --- |
- * | `insufficient_data` | the objective's window holds fewer than its minimum of events |
+ * | `insufficient_data` | the objective's window holds fewer than its minimum of events, with every store |
+ * | `late` | the same while stores are missing, all of them late |
+ * | `failed` | the same while other stores are missing |
  * | `critical` | a page tier fires, or the error budget is spent |
  * | `increasing` | only a ticket tier fires |
  * | `recovering` | no tier fires, but the long window of one still burns above its factor |
  * | `ok` | otherwise |
  */
-export type SloStatus = "ok" | "increasing" | "critical" | "recovering" | "insufficient_data";
+export type SloStatus = "ok" | "increasing" | "critical" | "recovering" | "insufficient_data" | MissingStores;
+
+/** Why stores are missing. */
+export type MissingStores = "late" | "failed";
 
 /** Burn rates over the two windows of one tier; undefined without events. */
 export interface TierBurn extends BurnTier {
@@ -48,8 +53,17 @@ export interface SloAssessment {
   readonly status: SloStatus;
 }
 
-/** Assesses an objective. Source: seed "Operational Metrics API" §2.5. */
-export function assessSlo(slo: SloConfig, counts: CountsByWindow, stepSecondsMin: number): SloAssessment {
+/**
+ * Assesses an objective. Source: seed "Operational Metrics API" §2.5.
+ *
+ * @param missing why stores are missing; undefined when all responded
+ */
+export function assessSlo(
+  slo: SloConfig,
+  counts: CountsByWindow,
+  stepSecondsMin: number,
+  missing?: MissingStores,
+): SloAssessment {
   const known = counts.get(sloSeconds(slo));
   const events = known === undefined || known.total <= 0 ? undefined : known;
   const total = errorBudget(slo);
@@ -61,17 +75,19 @@ export function assessSlo(slo: SloConfig, counts: CountsByWindow, stepSecondsMin
     sli: events && Math.min(1, events.good / events.total),
     budget,
     burns,
-    status: statusOf(slo, events, budget.remaining, burns),
+    // What a missing store counted may be all that is needed.
+    status: statusOf(slo, events, budget.remaining, burns) ?? missing ?? "insufficient_data",
   };
 }
 
+/** The status by the events; undefined with too few of them. */
 function statusOf(
   slo: SloConfig,
   events: EventCounts | undefined,
   remaining: number | undefined,
   burns: readonly TierBurn[],
-): SloStatus {
-  if (events === undefined || remaining === undefined || events.total < slo.minimumEvents) return "insufficient_data";
+): SloStatus | undefined {
+  if (events === undefined || remaining === undefined || events.total < slo.minimumEvents) return undefined;
   const fires = (severity: BurnTier["severity"]): boolean =>
     burns.some((burn) => burn.severity === severity && isFiring(burn));
   if (remaining <= 0 || fires("page")) return "critical";

@@ -4,7 +4,7 @@ import { readArguments } from "../../../../runtime/cli/arguments.ts";
 import { chartOf } from "../../../../runtime/cli/metrics/chart.ts";
 import { curlOf } from "../../../../runtime/cli/metrics/curl.ts";
 import { resultOf } from "../../../../runtime/cli/metrics/judge-gate.ts";
-import type { SloView } from "../../../../runtime/cli/metrics/slo-view.ts";
+import { regionsOf, type SloView } from "../../../../runtime/cli/metrics/slo-view.ts";
 
 const read = async (line: string) => (await readArguments(line.split(" "), {})).args;
 
@@ -157,9 +157,32 @@ describe("the result of an objective", () => {
       "undecided",
       "7 events, of which 100 are needed",
     ],
+    [
+      "too few events without a region",
+      { ...calm, status: "insufficient_data", regions: [{ region: "eu", state: "partial" }] },
+      "undecided",
+      "1000 events, of which 100 are needed; data is missing of eu (partial)",
+    ],
+    [
+      "without any store",
+      { ...calm, status: "failed", events: undefined, regions: [{ region: "eu", state: "failed" }] },
+      "undecided",
+      "stores failed: eu (failed)",
+    ],
+    [
+      "of late stores",
+      { ...calm, status: "late", regions: someMissing },
+      "undecided",
+      "stores did not respond in time",
+    ],
     ["ok without a region", { ...calm, regions: someMissing }, "undecided", "data is missing of latam (late)"],
+    ["red without a region", { ...calm, status: "critical", regions: someMissing }, "red", "missing of latam (late)"],
     ["critical without a region", { ...slo, status: "critical", regions: someMissing }, "red", "it burns 20"],
   ] as const)("that is %s", (_what, view, result, why) => {
-    expect(resultOf(view)).toEqual({ result, why: expect.stringContaining(why) });
+    expect(resultOf(view as SloView)).toEqual({ result, why: expect.stringContaining(why) });
+  });
+
+  test("names the regions that are not complete", () => {
+    expect(regionsOf({ regions: someMissing })).toBe("eu,latam (late)");
   });
 });

@@ -205,7 +205,7 @@ describe("stores that fail (§7)", () => {
   const both = `/v1/metrics/query?metric=lag&${tenant}`;
 
   test("are 502 with a larger step or a downsample as suggestion, when all of them do", async () => {
-    const own = metricsServerOver({ eu: "http://127.0.0.1:9" }, { now: () => nowMs });
+    const own = await startMetricsServer({ eu: (response) => void response.writeHead(500).end("no") });
     const answer = await own.get(both);
     expect(answer.status).toBe(502);
     expect(answer.headers).toMatchObject({
@@ -213,6 +213,20 @@ describe("stores that fail (§7)", () => {
       "x-suggested-downsample": expect.any(String),
     });
     await own.close();
+  });
+
+  test.each([["all"], ["one"]])("suggest no cheaper query when the connections of %s are refused", async (which) => {
+    const ok = await startMetricsServer({ latam: simulated(() => ({ services: ["a"] })) });
+    const refusing = { eu: "http://127.0.0.1:9" };
+    const urls = which === "all" ? refusing : { ...refusing, latam: ok.stores[0]?.url ?? "" };
+    const own = metricsServerOver(urls, { now: () => nowMs });
+    const answer = await own.get(both);
+    expect([answer.status, answer.headers["retry-after"]]).toEqual([which === "all" ? 502 : 206, "5"]);
+    expect(answer.headers).not.toHaveProperty("x-suggested-step");
+    expect(answer.headers).not.toHaveProperty("x-suggested-downsample");
+    expect(answer.json()).not.toHaveProperty("suggestion");
+    await own.close();
+    await ok.close();
   });
 
   test("are 504 when all of them are late", async () => {

@@ -53,6 +53,19 @@ describe("the windows of an objective", () => {
   });
 });
 
+describe("the status of an objective without some stores", () => {
+  const few = counts(0, {}, 99);
+  test.each([
+    ["late with too few events", few, "late", "late"],
+    ["failed with too few events", few, "failed", "failed"],
+    ["late without events", new Map(), "late", "late"],
+    ["that of the events when there are enough", counts(0.1), "failed", "ok"],
+    ["insufficient_data only if no store is missing", few, undefined, "insufficient_data"],
+  ] as const)("is %s", (_sentence, counted, missing, status) => {
+    expect(assessSlo(slo, counted, stepMin, missing).status).toBe(status);
+  });
+});
+
 describe("the status of an objective (Operational Metrics API §2.5)", () => {
   const rows: readonly (readonly [sentence: string, counted: CountsByWindow, status: SloStatus])[] = [
     ["ok when hardly anything is bad", counts(0.1), "ok"],

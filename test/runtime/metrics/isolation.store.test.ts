@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { RuntimeConfig, SloConfig } from "../../../crds/config.ts";
+import { startPrometheus, type PrometheusHandle } from "../../support/prometheus.ts";
+import { remoteWrite } from "../../support/remote-write.ts";
+import { startStoreProxy, type StoreProxy } from "../stores/store-proxy.ts";
+import { metricsServerOver, type HttpAnswer, type MetricsServer } from "../http/routes/metrics-server.ts";
+import { configOf, metricConfig, storeConfig, wideLimits } from "./oracle/universe.ts";
+
+/** A region that is slow, hangs or rejects connections takes nothing from the others: all stores are real. */
+
+const nowMs = Date.parse("2026-01-02T12:00:30Z");
+const stepMs = 60_000;
+const minutes = 30;
+const regions = ["apac", "eu"] as const;
+const metrics = Array.from({ length: 50 }, (_, index) => `queue_${index}`);
+const objectives = Array.from({ length: 40 }, (_, index) => `objective_${index}`);
+const timeoutMs = 5_000;
+const deadlineMs = 900;
+
+let stores: readonly PrometheusHandle[] = [];
+let proxies: readonly StoreProxy[] = [];
+let server: MetricsServer;
+
+beforeAll(async () => {
+  stores = await Promise.all(
+    regions.map(async () => {
+      const store = await startPrometheus();
+      await remoteWrite(store.url, written());
+      return store;
+    }),
+  );
+}, 60_000);
+beforeEach(async () => {
+  proxies = await Promise.all(stores.map((store) => startStoreProxy(store.url)));
+  server = metricsServerOver({}, { now: () => nowMs, deadlineMs });
+  server.apply(configOver(proxies.map(({ url }) => url)));
+  return async () => {
+    await server.close();
+    await Promise.all(proxies.map((proxy) => proxy.stop()));
+  };
+});
+afterAll(() => Promise.all(stores.map((store) => store.stop())));
+
+function written() {
+  const samples = Array.from({ length: minutes }, (_, minute) => nowMs - (minutes - minute) * stepMs);
+  const labels = { tenant: "brand-a", env: "prod", service: "api" };
+  return [
+    ...metrics.map((name, index) => ({ name, labels, samples: samples.map((ms) => ({ ms, value: index })) })),
+    ...objectives.flatMap((id) =>
+      ["good", "all"].map((name, part) => ({
+        name: `${id}_${name}_total`,
+        labels,
+        samples: samples.map((ms, minute) => ({ ms, value: minute * (99 + part) })),
+      })),
+    ),
+  ];
+}
+
+function configOver(urls: readonly string[]): RuntimeConfig {
+  const configs = regions.map((region, index) =>
+    storeConfig(
+      { name: region, region, url: "" },
+      { prometheus: { url: urls[index] ?? "", timeoutMs, flavour: "Prometheus", headers: {} } },
+    ),
+  );
+  const everyMinute = {
+    intervalSeconds: Object.fromEntries(regions.map((region) => [region, 60])),
+    minStepSeconds: 60,
+  };
+  const base = configOf(configs, [
+    ...metrics.map((id) =>
+      metricConfig(id, configs, { source: { kind: "gauge", name: id, matchers: [] }, ...everyMinute }),
+    ),
+    ...objectives.map((id) =>
+      metricConfig(id, configs, {
+        source: {
+          kind: "ratio",
+          increase: "Extrapolated",
+          numerator: { name: `${id}_good_total`, matchers: [] },
+          denominator: { name: `${id}_all_total`, matchers: [] },
+        },
+        aggregations: ["avg"],
+        ...everyMinute,
+      }),
+    ),
+  ]);
+  const slos = objectives.map((name, index): SloConfig => ({
+    name,
+    domain: index < 8 ? "checkout" : "orders",
+    metric: name,
+    objective: 0.9,
+    counts: "Good",
+    windowDays: 30,
+    minimumEvents: 1,
+    burnRates: [14.4, 6, 3, 1],
+    public: false,
+  }));
+  return {
+    ...base,
+    classDefaults: { A: wideLimits, B: wideLimits, C: wideLimits },
+    catalogs: base.catalogs.map((catalog) => ({ ...catalog, slos })),
+  };
+}
+
+const window = "filter%5Btenant%5D=brand-a&from=2026-01-02T11:40:00Z&to=2026-01-02T11:50:00Z&step=1m";
+const bulkWindow = { from: "2026-01-02T11:40:00Z", to: "2026-01-02T11:50:00Z", step: "1m" };
+const wanted = (ids: readonly string[]): string => ids.map((id) => `metric=${id}`).join("&");
+
+interface Region {
+  readonly region: string;
+  readonly state: string;
+}
+interface Body {
+  readonly data: readonly { readonly metric: string }[];
+  readonly meta?: { readonly regions: readonly Region[] };
+}
+interface SloBody {
+  readonly data: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly sli?: number;
+    readonly regions: readonly Region[];
+  }[];
+}
+const statesOf = (listed: readonly Region[]): string =>
+  listed.map(({ region, state }) => `${region}=${state}`).join(" ");
+const bodyOf = (answer: HttpAnswer): Body => answer.json() as Body;
+const seriesOf = (answer: HttpAnswer): number => bodyOf(answer).data.length;
+const apac = (): StoreProxy => proxies[0] as StoreProxy;
+async function objectivesOf(filter: string): Promise<SloBody & { readonly status: number }> {
+  const answer = await server.get(`/v1/metrics/slo?tenant=brand-a${filter}`);
+  return { status: answer.status, ...(answer.json() as SloBody) };
+}
+const queryOf = (region: string): Promise<HttpAnswer> =>
+  server.get(`/v1/metrics/query?${window}&metric=queue_1&filter%5Bregion%5D=${region}`);
+
+describe("a region whose store hangs", () => {
+  beforeEach(async () => {
+    // Both stores are known before one of them hangs.
+    await Promise.all(regions.map(queryOf));
+    apac().set({ isHung: true });
+  });
+
+  test("leaves every metric of the other one in the response, and its circuit breaker closed", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 3 }, () => server.get(`/v1/metrics/query?${window}&${wanted(metrics)}`)),
+    );
+    const seen = answers.map((answer) => [
+      answer.status,
+      seriesOf(answer),
+      statesOf(bodyOf(answer).meta?.regions ?? []),
+    ]);
+    expect(seen).toEqual(seen.map(() => [206, 50, "apac=late eu=ok"]));
+    const later = await Promise.all(Array.from({ length: 20 }, () => queryOf("eu")));
+    expect(new Set(later.map(({ status }) => status))).toEqual(new Set([200]));
+    // The store that hangs is left alone, without a wait and without the advice to ask for less.
+    const resting = await queryOf("apac");
+    expect([resting.status, resting.headers["x-suggested-step"]]).toEqual([502, undefined]);
+  });
+
+  test("leaves the other one's data in every query of a bulk", async () => {
+    const queries = metrics.map((id) => ({ id, metric: id, filter: { tenant: "brand-a" }, ...bulkWindow }));
+    const answer = await server.post("/v1/metrics/bulk-query", { queries });
+    const { results } = answer.json() as {
+      readonly results: readonly (Body & { readonly status: number })[];
+    };
+    expect(results.map(({ status, meta }) => `${status} ${statesOf(meta?.regions ?? [])}`)).toEqual(
+      Array(50).fill("206 apac=late eu=ok"),
+    );
+  });
+
+  test("leaves the other one's events in every objective", async () => {
+    const { status, data } = await objectivesOf("&domain=checkout");
+    expect(status).toBe(206);
+    expect(new Set(data.map((one) => `${one.status} ${one.sli?.toFixed(2)} ${statesOf(one.regions)}`))).toEqual(
+      new Set(["ok 0.99 apac=late eu=ok"]),
+    );
+    const all = await server.get("/v1/metrics/slo?tenant=brand-a&region=apac");
+    expect([all.status, all.json()]).toMatchObject([
+      502,
+      { code: "store_failed", detail: expect.stringContaining("apac (failed)") as unknown },
+    ]);
+  });
+});
+
+describe("a store that takes a sixth of the deadline", () => {
+  test("gets as many objectives as fit, reports the others as late, and has more for the next request", async () => {
+    await Promise.all(regions.map(queryOf));
+    apac().set({ delayMs: deadlineMs / 6 });
+    const counts: number[] = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      const { status, data } = await objectivesOf("&region=apac");
+      const states = new Set(data.map((one) => `${one.status} ${one.sli?.toFixed(2)} ${statesOf(one.regions)}`));
+      expect([status, states]).toEqual([206, new Set(["ok 0.99 apac=ok", "late undefined apac=late"])]);
+      counts.push(data.filter((one) => one.status === "ok").length);
+    }
+    expect(counts[0]).toBeGreaterThan(0);
+    expect(counts).toEqual([...new Set(counts)].toSorted((a, b) => a - b));
+    expect((await queryOf("apac")).status).toBe(200);
+    expect(apac().openMax()).toBeLessThanOrEqual(16);
+  });
+});
