@@ -290,7 +290,6 @@ class Replica {
   #wire(registry: Registry): void {
     this.#resources.onChange((change) => this.#onResource(change));
     this.#shards.onChange((change) => this.#onShard(change));
-    this.#shards.onSurplus(() => this.#term?.publisher.wake());
     this.#watches.slices?.onChange(() => this.#term?.onSlices());
     onNamespaceState(this.#watches, (namespace) => this.#onNamespace(namespace));
     registerNamespaceMetrics(registry, () => namespaceStates(this.#watches, this.#options.watched));

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Kind } from "../crds/resource.ts";
-import { shardSecretType } from "../crds/shards/shards.ts";
+import { shardNames, shardSecretName, shardSecretType } from "../crds/shards/shards.ts";
+import { NamedSet } from "./inventory/named-set.ts";
 import { everyNamespace, type WatchedNamespaces, WatchedSet } from "./inventory/watched-set.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Clock } from "../kube/clock.ts";
@@ -10,7 +11,6 @@ import type { Outage } from "../kube/outage.ts";
 import { type KubeObject, secretType } from "../kube/client/resource.ts";
 import type { EndpointSlice } from "./observe/endpoints.ts";
 import type { OperatorOptions } from "./options.ts";
-import { shardSelector } from "./publish/shard-secrets.ts";
 import {
   endpointSliceType,
   kindsInOrder,
@@ -24,8 +24,8 @@ export interface Watches {
   readonly kinds: Readonly<Record<Kind, WatchedSet<ResourceObject>>>;
   /** Names and versions of the Secrets in the watched namespaces, without their data. */
   readonly secrets: WatchedSet<KubeObject>;
-  /** The Secrets that hold the installation's shards. */
-  readonly shards: WatchedSet<SecretObject>;
+  /** The Secrets that hold the installation's shards, each by its name. */
+  readonly shards: NamedSet<SecretObject>;
   /** Of the runtime's Service; undefined when its pods are listed by hand. */
   readonly slices: WatchedSet<EndpointSlice> | undefined;
 }
@@ -43,7 +43,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** Makes the watches; none is started. */
 export function createWatches(
-  { watched, namespace, selector, prefix, runtime }: OperatorOptions,
+  { watched, namespace, selector, prefix, counts, runtime }: OperatorOptions,
   parts: WatchParts,
 ): Watches {
   const kind = (name: Kind): WatchedSet<ResourceObject> => {
@@ -70,12 +70,10 @@ export function createWatches(
       fieldSelector: `type!=${shardSecretType}`,
       trim: identityOnly,
     }),
-    shards: new WatchedSet<SecretObject>([namespace], {
-      ...parts,
-      name: "shards",
-      type: secretType,
-      labelSelector: shardSelector(prefix),
-    }),
+    shards: new NamedSet<SecretObject>(
+      shardNames(counts).map((name) => shardSecretName(prefix, name)),
+      { ...parts, namespace, name: "shard", type: secretType },
+    ),
     slices:
       "urls" in runtime
         ? undefined

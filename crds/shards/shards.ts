@@ -124,7 +124,8 @@ export interface ShardSecret {
 /** The shard of a Secret, or the reason for its rejection in one sentence. */
 type ShardResult =
   | { readonly revision: number; readonly sha256: string; readonly shard: Shard; readonly error?: undefined }
-  | { readonly error: string };
+  /** `counts`: of the other set that it belongs to. */
+  | { readonly error: string; readonly counts?: ShardCounts };
 
 /** Reads the Secret of the shard of that name. A shard with an error must not be applied. */
 export function readShardSecret(secret: ShardSecret, name: string, counts: ShardCounts): ShardResult {
@@ -137,7 +138,8 @@ export function readShardSecret(secret: ShardSecret, name: string, counts: Shard
   const decoded = decodeShard(Buffer.from(entry, "base64"), sha256);
   if (decoded.shard === undefined) return decoded;
   const misplaced = misplacement(decoded.shard, name, counts);
-  return misplaced === undefined ? { revision: Number(revision), sha256, shard: decoded.shard } : { error: misplaced };
+  if (misplaced !== undefined) return { error: misplaced, counts: decoded.shard.counts };
+  return { revision: Number(revision), sha256, shard: decoded.shard };
 }
 
 /** Decodes gzipped JSON with a known sha256 into a shard, or returns the reason for its rejection in one sentence. */

@@ -1,4 +1,10 @@
-import type { ConfigShard, KeyShard, Shard, ShardCounts } from "../../crds/shards/shards.ts";
+import {
+  shardOfMaterial,
+  type ConfigShard,
+  type KeyShard,
+  type Shard,
+  type ShardCounts,
+} from "../../crds/shards/shards.ts";
 import { type EncodedShard, splitIntoShards } from "../../crds/shards/split-shards.ts";
 import { isReadable } from "../../crds/shards/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
@@ -17,7 +23,11 @@ export interface PublishedState {
 const secretBytesMax = 1024 * 1024;
 
 /** Groups of shards to be written, each after the one before has succeeded. */
-export type PublishPlan = readonly (readonly EncodedShard[])[];
+export type PublishPlan = readonly [
+  additions: readonly EncodedShard[],
+  resources: readonly EncodedShard[],
+  removals: readonly EncodedShard[],
+];
 
 /**
  * Plans the writes that turn the published shards into the desired ones. At no time is a resource published without its
@@ -50,6 +60,26 @@ export function planPublish(
     resources.filter((encoded) => !isSame(published.get(encoded.name), encoded)),
     keys.filter((encoded) => !isSame(between.get(encoded.name), encoded)),
   ];
+}
+
+/**
+ * Returns true for a shard of resources that names material of the missing shards of keys, which are not written yet:
+ * pods would lack it.
+ */
+export function lacksMaterial(
+  { shard }: EncodedShard,
+  missing: ReadonlySet<string>,
+  published: ReadonlyMap<string, PublishedState>,
+  counts: ShardCounts,
+): boolean {
+  if (missing.size === 0 || !("partners" in shard)) return false;
+  return resourcesOf(shard)
+    .flatMap(materialIdsOf)
+    .some((id) => {
+      const name = shardOfMaterial(id, counts);
+      const held = published.get(name)?.shard;
+      return missing.has(name) && !(held !== undefined && "material" in held && Object.hasOwn(held.material, id));
+    });
 }
 
 /** The shard of keys with the material for old and new resources; undefined when it holds that already. */

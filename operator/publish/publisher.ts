@@ -6,7 +6,7 @@ import { type Clock, pause } from "../../kube/clock.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import type { Outage } from "../../kube/outage.ts";
 import type { OperatorMetrics } from "../metrics.ts";
-import { planPublish, type PublishPlan } from "./plan.ts";
+import { lacksMaterial, planPublish, type PublishPlan } from "./plan.ts";
 import type { ShardSecrets } from "./shard-secrets.ts";
 
 export interface PublisherOptions {
@@ -68,9 +68,18 @@ export class Publisher {
         failures += 1;
         const waitMs = backoffMs(failures, backoff, this.#options.random);
         this.#options.log.warn({ failures, waitMs, error: describeError(error) }, "publishing failed, retry scheduled");
-        if (await this.#options.outage.pause(waitMs, term)) failures = 0;
+        if (await this.#pauseUntil(news, waitMs, term)) failures = 0;
       }
     }
+  }
+
+  /** Waits after a failure. News of other shards end the wait; returns true when the end of an outage did. */
+  async #pauseUntil(news: Promise<void>, waitMs: number, term: AbortSignal): Promise<boolean> {
+    const { clock, outage } = this.#options;
+    const woken = new AbortController();
+    const soon = pause(clock, Math.min(spacingMs, waitMs), term).then(() => news);
+    void soon.then(() => woken.abort());
+    return await outage.pause(waitMs, AbortSignal.any([term, woken.signal]));
   }
 
   /** Returns true when a write was needed. */
@@ -82,7 +91,7 @@ export class Publisher {
     const names = plan.flat().map(({ name }) => name);
     if (names.length > 0) {
       const startedMs = clock.nowMs();
-      for (const group of plan) await this.#write(group, term);
+      await this.#writeAll(plan, term);
       const durationMs = clock.nowMs() - startedMs;
       metrics.publishSeconds.observe(durationMs / 1000);
       log.info({ shards: names, bytes: bytesOf(plan), durationMs }, "published");
@@ -92,25 +101,41 @@ export class Publisher {
     return names.length > 0;
   }
 
-  /** Writes a group, a few shards at once. Throws the first failure when no write runs any more. */
-  async #write(group: readonly EncodedShard[], term: AbortSignal): Promise<void> {
+  /**
+   * Writes all shards that can be written: one that fails keeps back only what depends on it. Throws the first failure
+   * when no write runs any more.
+   */
+  async #writeAll([additions, resources, removals]: PublishPlan, term: AbortSignal): Promise<void> {
+    const { shards, counts } = this.#options;
+    const missing = await this.#write(additions, term);
+    const names = new Set(missing.keys());
+    const ready = resources.filter((encoded) => !lacksMaterial(encoded, names, shards.published(), counts));
+    const failures = [...missing.values(), ...(await this.#write(ready, term)).values()];
+    // A shard of resources that was not written still names the material that would be removed.
+    if (failures.length === 0) failures.push(...(await this.#write(removals, term)).values());
+    if (failures.length > 0) throw failures[0];
+    term.throwIfAborted();
+  }
+
+  /** Writes a group, a few shards at once. Returns the failures by the name of the shard. */
+  async #write(group: readonly EncodedShard[], term: AbortSignal): Promise<ReadonlyMap<string, unknown>> {
     const { shards, metrics } = this.#options;
     const waiting = [...group];
-    const failures: unknown[] = [];
+    const failures = new Map<string, unknown>();
     const writeNext = async (): Promise<void> => {
-      for (let next = waiting.shift(); next !== undefined && failures.length === 0; next = waiting.shift()) {
+      for (let next = waiting.shift(); next !== undefined && !term.aborted; next = waiting.shift()) {
         try {
           await shards.write(next, term);
           metrics.shardWrites.inc({ result: "written" });
           metrics.shardBytes.set({ shard: next.name }, next.bytes.length);
         } catch (error) {
           metrics.shardWrites.inc({ result: "failed" });
-          failures.push(error);
+          failures.set(next.name, error);
         }
       }
     };
     await Promise.all(Array.from({ length: writesAtOnce }, writeNext));
-    if (failures.length > 0) throw failures[0];
+    return failures;
   }
 }
 

@@ -3,6 +3,7 @@ import type { EncodedShard } from "../../crds/shards/split-shards.ts";
 import {
   readShardSecret,
   shardAnnotations,
+  shardCountMax,
   shardEntry,
   shardNames,
   shardSecretName,
@@ -16,7 +17,7 @@ import type { Change } from "../../kube/informer/object-store.ts";
 import { isLater } from "../../kube/client/resource-version.ts";
 import { type SecretObject } from "../resource-types.ts";
 import { secretType } from "../../kube/client/resource.ts";
-import type { WatchedSet } from "../inventory/watched-set.ts";
+import type { NamedSet } from "../inventory/named-set.ts";
 import type { PublishedState } from "./plan.ts";
 
 /** One shard as its Secret holds it. */
@@ -38,8 +39,8 @@ interface ShardSecretsOptions {
   readonly namespace: string;
   readonly prefix: string;
   readonly counts: ShardCounts;
-  /** The Secrets that carry {@link shardLabels}, in the namespace. */
-  readonly watched: Pick<WatchedSet<SecretObject>, "list" | "onChange">;
+  /** The Secrets of the shards' names, in the namespace. */
+  readonly watched: Pick<NamedSet<SecretObject>, "onChange">;
   readonly log: Logger;
 }
 
@@ -54,11 +55,6 @@ function shardLabels(prefix: string): Readonly<Record<string, string>> {
   return { [prefixLabel]: prefix, "app.kubernetes.io/managed-by": "heliograph-operator" };
 }
 
-/** The same as a label selector. */
-export function shardSelector(prefix: string): string {
-  return `${prefixLabel}=${prefix}`;
-}
-
 /** Reads and writes the Secrets that hold the shards. */
 export class ShardSecrets {
   readonly #options: ShardSecretsOptions;
@@ -71,7 +67,8 @@ export class ShardSecrets {
   /** The last written shards, or attempts, which need no decoding. */
   readonly #written = new Map<string, EncodedShard>();
   readonly #handlers: Array<(change: ShardChange) => void> = [];
-  readonly #surplusHandlers: Array<() => void> = [];
+  /** Number of shards of an earlier set, until its surplus is removed. */
+  #former: ShardCounts | undefined;
   #token: string | undefined;
 
   constructor(options: ShardSecretsOptions) {
@@ -83,13 +80,6 @@ export class ShardSecrets {
   /** Calls the handler for every later change. */
   onChange(handler: (change: ShardChange) => void): void {
     this.#handlers.push(handler);
-  }
-
-  /**
-   * Calls the handler for each shard beyond the number of shards; {@link removeSurplus} removes it.
-   */
-  onSurplus(handler: () => void): void {
-    this.#surplusHandlers.push(handler);
   }
 
   /** By shard name; an absent shard does not exist. */
@@ -115,15 +105,34 @@ export class ShardSecrets {
     this.#put(encoded.name, await this.#send(encoded, known, signal));
   }
 
-  /** Removes the shards beyond the number of shards. @throws KubeError */
+  /**
+   * Removes the shards of an earlier, larger number. Shards name the number of their set, so no right to list Secrets
+   * is needed to know them.
+   *
+   * @throws KubeError
+   */
   async removeSurplus(signal: AbortSignal): Promise<number> {
-    const surplus = this.#options.watched.list().filter((secret) => this.#isSurplus(secret));
-    for (const secret of surplus) await this.#delete(secret, signal);
-    return surplus.length;
+    const { prefix } = this.#options;
+    const former = this.#former === undefined ? [] : shardNames(this.#former);
+    const names = former.map((name) => shardSecretName(prefix, name)).filter((name) => !this.#nameOf.has(name));
+    let removed = 0;
+    for (const name of names) removed += await this.#removeShard(name, signal);
+    this.#former = undefined;
+    return removed;
   }
 
-  #isSurplus({ metadata: { name = "" } }: SecretObject): boolean {
-    return isShardSecret(name, this.#options.prefix) && !this.#nameOf.has(name);
+  /** Returns the number of removed Secrets: 0 without a shard of that name. */
+  async #removeShard(name: string, signal: AbortSignal): Promise<number> {
+    const { client, namespace, prefix } = this.#options;
+    try {
+      const secret = await client.get<SecretObject>(secretType, { namespace, name }, { signal });
+      if (secret.metadata.labels?.[prefixLabel] !== prefix) return 0;
+      await this.#delete(secret, signal);
+      return 1;
+    } catch (error) {
+      if (isKubeError(error, "notFound")) return 0;
+      throw error;
+    }
   }
 
   /** Deletes exactly this Secret, unless it is deleted already. */
@@ -156,7 +165,7 @@ export class ShardSecrets {
     }
   }
 
-  /** Takes over a Secret of that name without the label, which the watch does not see. */
+  /** Takes over a Secret of that name that the watch has not delivered yet. */
   async #adopt(encoded: EncodedShard, signal: AbortSignal): Promise<SecretObject> {
     const { client, namespace, prefix } = this.#options;
     const secret = await client.get<SecretObject>(
@@ -164,7 +173,7 @@ export class ShardSecrets {
       { namespace, name: shardSecretName(prefix, encoded.name) },
       { signal },
     );
-    this.#options.log.warn({ shard: encoded.name }, "unlabelled Secret of a shard taken over");
+    this.#options.log.warn({ shard: encoded.name }, "unknown Secret of a shard taken over");
     this.#revisions.set(encoded.name, Math.max(this.#revisions.get(encoded.name) ?? 0, revisionOf(secret)));
     return await this.#send(encoded, this.#read(encoded.name, secret), signal);
   }
@@ -184,9 +193,6 @@ export class ShardSecrets {
   }
 
   #take({ kind, object }: Change<SecretObject>): void {
-    if (kind !== "deleted" && this.#isSurplus(object)) {
-      for (const handler of this.#surplusHandlers) handler();
-    }
     const name = this.#nameOf.get(object.metadata.name ?? "");
     if (name === undefined || kind === "resync") return;
     if (kind === "deleted") this.#remove(name, object);
@@ -215,6 +221,7 @@ export class ShardSecrets {
 
   #read(name: string, secret: SecretObject): PublishedShard {
     const result = resultOf(secret, name, this.#options.counts, this.#written.get(name));
+    if (result.error !== undefined) this.#former = largest(this.#former, result.counts);
     const { shard, sha256, revision } =
       result.error === undefined ? result : { shard: undefined, sha256: undefined, revision: 0 };
     return { name, secret, shard, sha256, revision, isIntact: isIntact(secret, this.#options.prefix) };
@@ -279,7 +286,7 @@ function resultOf(
   name: string,
   counts: ShardCounts,
   written: EncodedShard | undefined,
-): ShardSecretResult | { readonly error: string } {
+): ShardSecretResult | { readonly error: string; readonly counts?: ShardCounts } {
   const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 } =
     secret.metadata.annotations ?? {};
   const isOurs = written !== undefined && sha256 === written.sha256 && /^[1-9]\d{0,14}$/u.test(revision);
@@ -294,6 +301,9 @@ function isIntact({ metadata, type, data }: SecretObject, prefix: string): boole
   return isLabelled && type === shardSecretType && Object.keys(data ?? {}).length === 1;
 }
 
-function isShardSecret(name: string, prefix: string): boolean {
-  return name.startsWith(`${prefix}-`) && /^(?:config|keys)-\d\d$/u.test(name.slice(prefix.length + 1));
+/** The larger number of each part, within the numbers that a set can have. */
+function largest(one: ShardCounts | undefined, other: ShardCounts | undefined): ShardCounts | undefined {
+  if (other === undefined) return one;
+  const larger = (part: keyof ShardCounts) => Math.min(shardCountMax, Math.max(one?.[part] ?? 0, other[part]));
+  return { config: larger("config"), keys: larger("keys") };
 }

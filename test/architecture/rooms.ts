@@ -56,8 +56,7 @@ const table = `
   operator/policy/ < crds/ kube/ operator/metrics.ts
   operator/start-error.ts
   operator/watches.ts <
-      crds/ kube/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/publish/
-      operator/options.ts
+      crds/ kube/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/options.ts
   operator/main.ts <
       crds/ kube/ operator/resource-types.ts operator/inventory/ operator/version.ts operator/metrics.ts
       operator/publish/ operator/controllers/ operator/health-server.ts operator/options.ts operator/leader-term.ts

@@ -4,7 +4,8 @@ import type { ClusterAccess } from "../../kube/client/credentials.ts";
 import { kubeConfigAccess } from "../../kube/client/kube-config.ts";
 import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
 import { loadKubeConfig } from "../kube/load-kube-config.ts";
-import type { OperatorCluster } from "./operator-cluster.ts";
+import { shardNames, shardSecretName } from "../../crds/shards/shards.ts";
+import { type OperatorCluster, prefix } from "./operator-cluster.ts";
 
 const page = readFileSync(fileURLToPath(new URL("../../docs/operator.md", import.meta.url)), "utf8");
 
@@ -34,7 +35,20 @@ export const rights: readonly Right[] = [
 const roleType: ResourceType = { group: "rbac.authorization.k8s.io", version: "v1", kind: "Role", plural: "roles" };
 const bindingType: ResourceType = { ...roleType, kind: "RoleBinding", plural: "rolebindings" };
 const user = "heliograph-operator";
+/** Of the sets in tests of rights. */
+const countsMax = { config: 4, keys: 2 };
 const nameOf = (place: Place): string => `heliograph-${place}`;
+
+/** Secrets of the installation are granted by the names of the shards; a name cannot limit the right to create. */
+function rulesOf({ place, group, resource, verbs }: Right): readonly object[] {
+  const rule = { apiGroups: [group], resources: [resource] };
+  if (place !== "installation" || resource !== "secrets") return [{ ...rule, verbs }];
+  const resourceNames = shardNames(countsMax).map((name) => shardSecretName(prefix, name));
+  return [
+    { ...rule, verbs: ["create"] },
+    { ...rule, resourceNames, verbs: verbs.filter((verb) => verb !== "create") },
+  ];
+}
 
 /** Grants the rights of the page, unless some are left out, in a namespace. */
 export async function grant(
@@ -43,9 +57,7 @@ export async function grant(
   place: Place,
   isGranted: (right: Right) => boolean = () => true,
 ): Promise<void> {
-  const rules = rights
-    .filter((right) => right.place === place && isGranted(right))
-    .map(({ group, resource, verbs }) => ({ apiGroups: [group], resources: [resource], verbs }));
+  const rules = rights.filter((right) => right.place === place && isGranted(right)).flatMap(rulesOf);
   const metadata = { namespace, name: nameOf(place) };
   await client.apply(roleType, { metadata, rules } as KubeObject, { fieldManager: "test", force: true });
   await bind({ client }, namespace, place);

@@ -2,7 +2,6 @@ import { networkInterfaces } from "node:os";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { endpointSliceType } from "../../operator/resource-types.ts";
 import { type KubeObject, secretType } from "../../kube/client/resource.ts";
-import { shardSelector } from "../../operator/publish/shard-secrets.ts";
 import { waitFor } from "../support/wait.ts";
 import { asOperator, grant, rights } from "./documented-rights.ts";
 import { OperatorCluster, prefix, type Replica } from "./operator-cluster.ts";
@@ -76,8 +75,8 @@ describe("the rights of the page", () => {
     await waitFor(() => first.operator.isLeader(), { ...patience, what: "the replica to lead" });
     await waitFor(
       async () =>
-        (await cluster.client.list(secretType, { namespace: core, labelSelector: shardSelector(prefix) })).items
-          .length === 6,
+        (await cluster.client.list(secretType, { namespace: core, labelSelector: `heliograph.dev/config=${prefix}` }))
+          .items.length === 6,
       { ...patience, what: "all shards to be there" },
     );
     await first.stop();

@@ -19,7 +19,6 @@ import type { Outage } from "../../kube/outage.ts";
 import { createKubeMetrics } from "../../kube/metrics.ts";
 import { type SecretObject } from "../../operator/resource-types.ts";
 import { secretType } from "../../kube/client/resource.ts";
-import { shardSelector } from "../../operator/publish/shard-secrets.ts";
 
 interface TestPodOptions {
   readonly client: KubeClient;
@@ -64,7 +63,7 @@ export class TestPod {
       ...(options.outage === undefined ? {} : { outage: options.outage }),
       type: secretType,
       namespace: options.namespace,
-      labelSelector: shardSelector(options.prefix),
+      labelSelector: `heliograph.dev/config=${options.prefix}`,
       log: pino({ level: "silent" }),
       metrics: createKubeMetrics(new Registry()),
     });
