@@ -102,6 +102,36 @@ function stepsOf(refusal: string): readonly (readonly string[])[] {
   });
 }
 
+describe("a watched namespace that is missing", () => {
+  const watch = "watch.namespaces={shop,gone},policy.acceptOpenGrants=true";
+  const roles = async (namespace: string): Promise<string> =>
+    await kubectl(["--namespace", namespace, "get", "role,rolebinding", "--output=name"]);
+
+  test("is skipped by an upgrade with a note, and gets its rights when it is back", async () => {
+    for (const name of ["shop", "gone"]) await kubectl(["create", "namespace", name]);
+    expect(await helm("install", "tenants", watch)).not.toContain("do not exist");
+    const before = await roles("gone");
+    expect(before).toContain("heliograph-resources");
+    // Nothing ends what terminates here; the API server refuses new objects in it, as in one that is gone.
+    await kubectl(["delete", "namespace", "gone", "--wait=false"]);
+    await kubectl(["--namespace", "gone", "delete", "role,rolebinding", "heliograph-resources"]);
+    const notes = await helm("upgrade", "tenants", watch);
+    expect(notes).toContain("these watched namespaces do not exist, so nothing was applied there: gone.");
+    expect(await roles("shop")).toBe(before);
+    expect(await roles("gone")).toBe("");
+    await kubectl(["replace", "--raw=/api/v1/namespaces/gone/finalize", "--filename=-"], {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: "gone" },
+      spec: { finalizers: [] },
+    });
+    expect(await helm("upgrade", "tenants", watch)).toContain("applied there: gone.");
+    await kubectl(["create", "namespace", "gone"]);
+    expect(await helm("upgrade", "tenants", watch)).not.toContain("do not exist");
+    expect(await roles("gone")).toBe(before);
+  });
+});
+
 describe("the number of NATS servers", () => {
   test("cannot be changed by an upgrade, and what runs is left as it is", async () => {
     await helm("install", "single");

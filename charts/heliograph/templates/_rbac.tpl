@@ -25,3 +25,20 @@
   resources: [events]
   verbs: [create, patch]
 {{- end -}}
+
+{{/*
+Watched namespaces that an upgrade finds missing or about to go, as a comma-separated list: an object in them would fail the upgrade.
+Empty where the chart is rendered without a cluster, and at the first installation.
+*/}}
+{{- define "heliograph.missingNamespaces" -}}
+{{- if and (not .Values.watch.allNamespaces) (lookup "v1" "ConfigMap" .Release.Namespace (printf "%s-policy" (include "heliograph.fullname" .))) -}}
+{{- $missing := list -}}
+{{- range $namespace := without (splitList "," (include "heliograph.watched" .)) .Release.Namespace -}}
+{{- $found := lookup "v1" "Namespace" "" $namespace -}}
+{{- if or (not $found) (eq "Terminating" (dig "status" "phase" "" (default dict $found))) -}}
+{{- $missing = append $missing $namespace -}}
+{{- end -}}
+{{- end -}}
+{{- join "," $missing -}}
+{{- end -}}
+{{- end -}}
