@@ -12,6 +12,7 @@ import { version } from "../version.ts";
 import { createPreviews, type Previews } from "../preview/previews.ts";
 import { createWebhookEngine, type WebhookEngine } from "../webhooks/engine.ts";
 import { podKey } from "../webhooks/workers/lane-ownership.ts";
+import { registerNatsMetrics } from "./nats-metrics.ts";
 import type { ProgramContext } from "./program-plan.ts";
 import { startStep } from "./start-error.ts";
 
@@ -39,6 +40,7 @@ export async function startEngines(
   ]);
   const nats = await startStep("nats", "NATS cannot be used", () => connect(context, access));
   shutdown.add("NATS connection", () => nats.drain());
+  registerNatsMetrics(registry, nats);
   status.nats = nats;
   const layout = createLayout(settings.streams.prefix);
   const messages = createPodMessages(nats, layout, podKey(prepared.podId), (error, topic) =>

@@ -1,13 +1,20 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, expect, test } from "vitest";
+import { readFile, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { createCertificateAuthority } from "../support/tls/certificate-authority.ts";
 import { applyDefinitions, chart, type Installation, setJson, suiteValues } from "./installation.ts";
 import { fateOf, startLoad } from "./load.ts";
 import { neighbours, resources } from "./manifests.ts";
+import { pageSteps, typeStep } from "./page-commands.ts";
+import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
+import { waitFor } from "../support/wait.ts";
+import { resolveTool } from "../tools/resolve.ts";
 import { rotate, rotatedSecret, servedMsMax, servedSerial, untilServed } from "./nats-rotation.ts";
 import { type User, userOf } from "./user.ts";
 
+const installPage = join(dirname(dirname(import.meta.dirname)), "docs", "install.md");
 const namespace = "certificates";
 const release = "heliograph";
 const service = "heliograph";
@@ -37,6 +44,27 @@ async function installWithCertificate(installation: Installation): Promise<void>
   await helm(["install", release, chart, ...where, ...setJson(suiteValues(namespace)), ...own]);
 }
 
+interface PasswordChange {
+  /** Waits until the runtime has followed, and ends the old user. */
+  readonly untilDone: () => Promise<void>;
+}
+
+/** Types the commands of the page about passwords. The last ones wait until the runtime has followed. */
+async function typePasswordChange({ cluster }: Installation, bin: string): Promise<PasswordChange> {
+  await symlink(await resolveTool("kubectl"), join(bin, "kubectl"));
+  const shell = { cwd: bin, env: { KUBECONFIG: cluster.kubeconfig, HOME: bin, PATH: `${bin}:${process.env["PATH"]}` } };
+  const page = (await readFile(installPage, "utf8")).replaceAll("--namespace heliograph ", `--namespace ${namespace} `);
+  const [change, look, end] = pageSteps(page).filter(({ section }) => section === "Passwords of NATS");
+  if (change === undefined || look === undefined || end === undefined) throw new Error("the page has other commands");
+  await typeStep(change, shell);
+  const untilDone = async (): Promise<void> => {
+    const isDone = () => typeStep(look, shell).then(() => true);
+    await waitFor(isDone, { timeoutMs: servedMsMax, pollMs: 1_000, what: "the new password" });
+    await typeStep(end, shell);
+  };
+  return { untilDone };
+}
+
 const natsPod = (user: User, template: string): Promise<string> =>
   user.kubectl(["get", `pod/${service}-nats-0`, `--output=jsonpath=${template}`]);
 
@@ -50,8 +78,14 @@ async function readFrom(user: User, url: string): Promise<string> {
 export function describeCertificates(suite: () => Installation): void {
   describeOnCluster("a NATS of the chart", () => {
     let user: User;
+    let folder: TemporaryFolder;
+
+    beforeAll(async () => {
+      folder = await temporaryFolder("passwords");
+    });
 
     afterAll(async () => {
+      await folder?.remove();
       await user?.close();
       await suite().kubectl(["delete", "namespace", namespace, "--wait=false"]);
     });
@@ -79,7 +113,7 @@ export function describeCertificates(suite: () => Installation): void {
     });
 
     test(
-      "serves a rotated certificate within two minutes, with events flowing and none lost",
+      "serves a rotated certificate and takes rotated passwords within two minutes, with events flowing and none lost",
       async () => {
         const load = await startLoad(user, service, {
           prefix: "rotation",
@@ -90,14 +124,21 @@ export function describeCertificates(suite: () => Installation): void {
         const first = await servedSerial(suite(), namespace, service);
         const next = await rotate(user, authority, { service, namespace, validMs: longMs });
         expect(next).not.toBe(first);
+        const password = await typePasswordChange(suite(), folder.path);
         const tookMs = await untilServed(() => servedSerial(suite(), namespace, service), next);
+        await password.untilDone();
         const { accepted, events, resent, failures } = await load.stop();
         const fate = await fateOf(user, "rotation", accepted);
         console.log(
           `new certificate served after ${Math.round(tookMs / 1_000)} s: ${JSON.stringify({ events, accepted, resent, failures, ...fate })}`,
         );
         expect(tookMs).toBeLessThan(servedMsMax);
-        expect({ accepted, ...fate }).toEqual({ accepted: events, arrived: events, doubled: 0 });
+        expect({ accepted, failures, ...fate }).toEqual({
+          accepted: events,
+          failures: {},
+          arrived: events,
+          doubled: 0,
+        });
         const restarts = "{.status.containerStatuses[*].restartCount} {.status.initContainerStatuses[*].restartCount}";
         expect(await natsPod(user, restarts)).toBe("0 0 0");
       },

@@ -41,6 +41,13 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "kubectl --namespace heliograph scale deployment/heliograph-runtime --replicas=0": { runBy: [e2e] },
     "helm upgrade heliograph charts/heliograph --namespace heliograph --reuse-values --wait": { runBy: [natsMoves] },
     "npx heliograph nats migrate --release heliograph --namespace heliograph": { runBy: [natsMoves] },
+    "old=$(kubectl --namespace heliograph get secret heliograph-nats-auth --output jsonpath='{.data.runtime}')": {
+      runBy: [natsMoves],
+    },
+    'kubectl --namespace heliograph logs --selector app.kubernetes.io/instance=heliograph,app.kubernetes.io/component=runtime --prefix --tail=-1 | grep "NATS credentials changed"':
+      { runBy: [natsMoves] },
+    [`kubectl --namespace heliograph patch secret heliograph-nats-auth --patch '{"data": {"runtime-previous": null, "runtime-previous-user": null}}'`]:
+      { runBy: [natsMoves] },
     "kubectl --namespace heliograph patch pvc data-heliograph-nats-0": { runBy: ["test/chart/upgrade.kube.test.ts"] },
     "helm install other charts/heliograph --namespace heliograph --take-ownership": {
       runBy: ["test/chart/ownership.kube.test.ts"],

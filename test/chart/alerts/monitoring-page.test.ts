@@ -6,6 +6,7 @@ import { createRequestMetrics } from "../../../runtime/http/server/request-metri
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
+import { registerNatsMetrics } from "../../../runtime/program/nats-metrics.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { dashboardPlans } from "../dashboards/plans.ts";
@@ -31,6 +32,7 @@ async function podMetrics(): Promise<readonly (readonly string[])[]> {
   createKubernetesMetrics(registry);
   const expirations = new Expirations(registry);
   expirations.addFiles([]);
+  registerNatsMetrics(registry, { hasPendingCredentials: () => false });
   const all = [...(await pod.getMetricsAsJSON()), ...(await registry.getMetricsAsJSON())];
   const own = all.filter(({ name }) => name.startsWith("heliograph_"));
   return own.map(({ name, help }) => [`\`${name}\``, help.replace(/\.$/u, "")]).sort(byName);

@@ -14,6 +14,7 @@ import { createRequestMetrics } from "../../../runtime/http/server/request-metri
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
 import { OtlpExporter } from "../../../runtime/tracing/otlp-exporter.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";
+import { registerNatsMetrics } from "../../../runtime/program/nats-metrics.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
@@ -43,6 +44,7 @@ function runtimeMetrics(): Registry {
   createDeliveryMetrics(registry);
   createPartnerMetrics(registry);
   void new Expirations(registry);
+  registerNatsMetrics(registry, { hasPendingCredentials: () => false });
   const source = { service: "s", instance: "i", version: "v" };
   void new OtlpExporter({ endpoint: "http://127.0.0.1:1", source, registry, log: pino({ level: "silent" }) });
   return registry;

@@ -1,4 +1,4 @@
-import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A folder with files that change all at once, as the kubelet mounts a Secret. */
@@ -8,17 +8,23 @@ export interface MountedSecret {
   replace(files: Readonly<Record<string, string>>): Promise<void>;
 }
 
-/** Mounts a Secret below a folder. Its names never change; its contents do. */
+/** Mounts a Secret below a folder. */
 export async function mountSecret(folder: string, files: Readonly<Record<string, string>>): Promise<MountedSecret> {
   let version = 0;
+  let linked: readonly string[] = [];
   const replace: MountedSecret["replace"] = async (next) => {
     const target = `..v${(version += 1)}`;
     await mkdir(join(folder, target), { recursive: true });
     await Promise.all(Object.entries(next).map(([name, text]) => writeFile(join(folder, target, name), text)));
     await symlink(target, join(folder, "..data_tmp"));
     await rename(join(folder, "..data_tmp"), join(folder, "..data"));
+    const names = Object.keys(next);
+    const added = names.filter((name) => !linked.includes(name));
+    const removed = linked.filter((name) => !names.includes(name));
+    await Promise.all(added.map((name) => symlink(join("..data", name), join(folder, name))));
+    await Promise.all(removed.map((name) => rm(join(folder, name))));
+    linked = names;
   };
   await replace(files);
-  await Promise.all(Object.keys(files).map((name) => symlink(join("..data", name), join(folder, name))));
   return { folder, replace };
 }

@@ -14,6 +14,8 @@ port: 4222
 # Only the container `monitor` of the pod reads this port. It names every subject and connection.
 http: "127.0.0.1:8222"
 pid_file: "/var/run/nats/nats.pid"
+# The container `monitor` writes the users and passwords of the Secret to this file, as quoted variables.
+include "../../var/run/nats/users.conf"
 {{ include "heliograph.nats.tlsBlock" $ }}
 jetstream {
   store_dir: "/data"
@@ -22,24 +24,30 @@ jetstream {
   max_memory_store: {{ include "heliograph.nats.memoryStore" $ }}
   sync_interval: {{ .syncInterval | quote }}
 }
+RUNTIME_PERMISSIONS {
+  publish {
+    allow: [{{ printf "%s.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, "$KV.>", "$JS.API.>", "$JS.ACK.>"]
+    # The runtime may neither delete a stream nor change the cluster.
+    deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
+  }
+  # Responses, events of producers, and requests between pods; no subject of a stream.
+  subscribe { allow: ["_INBOX.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
+  # A recipient may send its response to the subject that the request names.
+  allow_responses { max: 1, expires: "10s" }
+}
 # An account of the runtime's own, with subjects that no other account shares.
 accounts {
   HELIOGRAPH {
     jetstream: enabled
     users: [{
-      user: runtime
+      user: $NATS_RUNTIME_USER
       password: $NATS_RUNTIME_PASSWORD
-      permissions {
-        publish {
-          allow: [{{ printf "%s.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, "$KV.>", "$JS.API.>", "$JS.ACK.>"]
-          # The runtime may neither delete a stream nor change the cluster.
-          deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
-        }
-        # Responses, events of producers, and requests between pods; no subject of a stream.
-        subscribe { allow: ["_INBOX.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
-        # A recipient may send its response to the subject that the request names.
-        allow_responses { max: 1, expires: "10s" }
-      }
+      permissions: $RUNTIME_PERMISSIONS
+    }, {
+      # The user before a rotation, until the Secret no longer has it.
+      user: $NATS_PREVIOUS_USER
+      password: $NATS_PREVIOUS_PASSWORD
+      permissions: $RUNTIME_PERMISSIONS
     }, {
       # For backups: nats --user backup.
       user: backup
