@@ -78,6 +78,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "changed",
         surface: "metrics",
+        what: "X-Data-Freshness is the age of the newest sample in every window, and grows while objectives are cached",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
         what: "percentiles of classic histograms do not use a bound at points where some series of a store lack it",
       },
       {

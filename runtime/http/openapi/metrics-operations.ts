@@ -72,7 +72,7 @@ export const quotas: Readonly<Record<string, OperationHeader>> = {
 /** Source: seed "Operational Metrics API" §6. */
 export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   "X-Data-Freshness": header(
-    "Age of the newest sample seen, of the stalest store; absent where none was seen",
+    "Age of the newest sample behind the response, of the stalest store; absent without a sample",
     text({ pattern: "^[0-9]+s$" }),
     false,
   ),

@@ -137,6 +137,6 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
     range: (query, grid, call) => readThrough(asNumbers, { query, grid, call, ...own }, reading),
     histograms: (query, grid, call) => readThrough(asHistograms, { query, grid, call, ...own }, reading),
     single: (query, timeMs, call) =>
-      readInstantValue({ identity, query, timeMs, call }, { now: client, later: lasting }, reading),
+      readInstantValue({ identity, query, timeMs, call, settledUntilMs }, { now: client, later: lasting }, reading),
   };
 }

@@ -11,6 +11,8 @@ interface WantedInstant {
   readonly query: string;
   readonly timeMs: number;
   readonly call: StoreCall;
+  /** The time before which the store is settled. */
+  readonly settledUntilMs: number;
 }
 
 interface InstantSource {
@@ -19,16 +21,17 @@ interface InstantSource {
   readonly later: Store;
 }
 
-/** Reads the value of an instant query through the cache. The value has the lifetime of points that may change. */
+/** Reads the value of an instant query through the cache. The value has the lifetime of a point of its time. */
 export async function readInstantValue(
   wanted: WantedInstant,
   { now, later }: InstantSource,
   reading: RangeRead,
 ): Promise<number | undefined> {
-  const { identity, query, timeMs, call } = wanted;
+  const { identity, query, timeMs, call, settledUntilMs } = wanted;
   const { cache, lifetimes, nowMs } = reading;
   const key = JSON.stringify([identity, call.tenant ?? null, query, timeMs]);
-  const cached = cache.instantValues.find(key, nowMs - staleLifetimes(lifetimes).tailMs);
+  const lifetime = timeMs < settledUntilMs ? "settledMs" : "tailMs";
+  const cached = cache.instantValues.find(key, nowMs - staleLifetimes(lifetimes)[lifetime]);
   const read = (client: PrometheusClient, signal: AbortSignal): Promise<number | undefined> =>
     cache.singleFlight(
       `instant ${key}`,
@@ -40,7 +43,7 @@ export async function readInstantValue(
       signal,
     );
   if (cached === undefined) return read(now, call.signal);
-  if (nowMs - cached.readAtMs >= lifetimes.tailMs)
+  if (nowMs - cached.readAtMs >= lifetimes[lifetime])
     cache.refreshes.begin(`instant ${key}`, (signal) => later.run(() => read(later.client, signal)));
   return cached.value;
 }

@@ -116,7 +116,7 @@ function readsOf<Series>(runs: readonly SourcedRun<Series>[], grid: PointGrid): 
 
 function pieceOf<Series>(kind: SeriesKind<Series>, run: Run<Series>, grid: PointGrid): Piece<Series> {
   const { extent, offset, count } = run;
-  return { offset, count, read: extent, cut: cutterOf(kind, run, grid) };
+  return { offset, count, read: extent, readAtMs: extent.readAtMs, cut: cutterOf(kind, run, grid) };
 }
 
 function wholeOf<Series>({ offset, count, cut }: Piece<Series>, { startMs, stepMs }: PointGrid): SplitResponse<Series> {

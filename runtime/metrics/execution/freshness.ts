@@ -1,14 +1,34 @@
-import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { Plan } from "../planning/plan.ts";
+import { lastPointMs, lastReadAtMs } from "./last-point.ts";
 import type { PartResult } from "./read-part.ts";
 
+/** The results of one plan. */
+export interface PlanResults {
+  readonly plan: Plan;
+  readonly results: readonly PartResult[];
+}
+
 /**
- * The age of the data in whole seconds: the age of the newest sample of each part, and of these the greatest. Parts
- * without a series of the query do not count; undefined without any sample. Source: seed "Operational Metrics API" §6.
+ * The time of the newest sample behind a response, in the stalest store: of each metric in each store the newest one,
+ * over all plans, and of these the oldest. Stores without a sample do not count; undefined without any. Source: seed
+ * "Operational Metrics API" §6.
  */
-export function freshnessSeconds(results: readonly PartResult[], plan: Plan, nowMs: number): number | undefined {
-  const newest = results.map((result) => newestOf(result, plan)).filter((ms) => ms !== undefined);
-  return newest.length === 0 ? undefined : Math.max(0, Math.ceil((nowMs - Math.min(...newest)) / 1_000));
+export function stalestMs(read: readonly PlanResults[]): number | undefined {
+  const newest = new Map<string, number>();
+  for (const { plan, results } of read) {
+    for (const result of results) {
+      const { metric, store } = result.part;
+      const key = JSON.stringify([metric.entry.metric.id, store.key]);
+      const ms = newestOf(result, plan);
+      if (ms !== undefined) newest.set(key, Math.max(newest.get(key) ?? ms, ms));
+    }
+  }
+  return newest.size === 0 ? undefined : Math.min(...newest.values());
+}
+
+/** The age of the newest sample of the stalest store in whole seconds, rounded up. */
+export function ageSeconds(newestMs: number | undefined, nowMs: number): number | undefined {
+  return newestMs === undefined ? undefined : Math.max(0, Math.ceil((nowMs - newestMs) / 1_000));
 }
 
 /** An age some seconds later. */
@@ -16,25 +36,10 @@ export function later(seconds: number | undefined, passedSeconds: number): numbe
   return seconds === undefined ? undefined : seconds + passedSeconds;
 }
 
-function newestOf({ newestMs, ranges, histograms }: PartResult, { grid, query }: Plan): number | undefined {
-  if (newestMs !== undefined) return newestMs;
+function newestOf(result: PartResult, { grid, query }: Plan): number | undefined {
+  const last = lastPointMs(result, grid);
+  // A cached point has no sample that is newer than its read.
+  if (result.newestMs !== undefined) return Math.min(result.newestMs, lastReadAtMs(result) ?? result.newestMs);
   // The sample lies in the last present point. Its start is the earliest time, so that the age is never too low.
-  const indexes = [
-    ...ranges.map(lastPresent),
-    ...histograms.map((series) => series.histograms.findLastIndex((histogram) => histogram !== undefined)),
-  ];
-  const last = indexes.reduce((a, b) => Math.max(a, b), -1);
-  return last < 0 ? undefined : grid.startMs + last * grid.stepMs - query.window.widthSeconds * 1_000;
-}
-
-/** The index of the last present point of all series; -1 without one. It reads as few pieces as it can. */
-function lastPresent(range: PartResult["ranges"][number]): number {
-  const lastOf = (series: readonly StoreSeries[]): number =>
-    series.reduce((last, { present }) => Math.max(last, present.lastIndexOf(1)), -1);
-  if (range.pieces === undefined) return lastOf(range.series);
-  for (const { offset, count, cut } of range.pieces.toReversed()) {
-    const last = lastOf(cut(0, count));
-    if (last !== -1) return offset + last;
-  }
-  return -1;
+  return last === undefined ? undefined : last - query.window.widthSeconds * 1_000;
 }

@@ -1,12 +1,12 @@
 import { runBounded } from "../../stores/limits/run-bounded.ts";
 import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
+import { findNewest, readNewest, type PartRead } from "./read-newest.ts";
 import { alignmentOf, flavours } from "../../stores/prometheus/flavours.ts";
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type { RangeBoundary, StoreCapabilities } from "../../stores/prometheus/probe.ts";
+import type { StoreCapabilities } from "../../stores/prometheus/probe.ts";
 import type {
   Narrower,
-  PrometheusClient,
   RangeResult,
   RangeAsk,
   RangeGrid,
@@ -25,7 +25,7 @@ import { overWidth, printExemplified, printVector, type Vector } from "../promql
 
 /** The result of one part: one metric from one store. */
 export interface PartResult extends PartSeries {
-  /** Time of the newest sample at the end of the window; undefined when it was not read or no recent one exists. */
+  /** Time of the newest sample up to the end of the window; undefined when the store names none. */
   readonly newestMs: number | undefined;
   /** The gravest warning of the store's responses. */
   readonly warning: WarningClass;
@@ -34,14 +34,6 @@ export interface PartResult extends PartSeries {
 
 /** Most concurrent requests of one part, so that one query never takes all connections of a store. */
 const requestsMax = 4;
-
-interface PartRead {
-  readonly plan: Plan;
-  readonly part: PlannedPart;
-  readonly client: PrometheusClient;
-  readonly call: StoreCall;
-  readonly boundary: RangeBoundary;
-}
 
 /**
  * Reads one part from its store. The first failed request aborts the others, since one statistic without the other
@@ -72,15 +64,15 @@ export function readPart(
 }
 
 async function readAll(reading: PartRead): Promise<PartResult> {
-  const { plan, part, client, call, boundary } = reading;
-  const [newestSeconds, exemplars, ranges] = await Promise.all([
-    part.newest && client.single(printVector(part.newest, boundary), plan.query.window.toMs, call),
+  const { part } = reading;
+  const [newest, exemplars, ranges] = await Promise.all([
+    readNewest(reading),
     readExemplars(reading),
     part.metric.recipe.kind === "quantile" && part.metric.recipe.histogram === "Native"
       ? readNative(reading)
       : readRanges(reading),
   ]);
-  return { part, ...ranges, newestMs: newestSeconds === undefined ? undefined : newestSeconds * 1_000, exemplars };
+  return { part, ...ranges, newestMs: newest ?? (await findNewest(reading, ranges)), exemplars };
 }
 
 type RangesResult = Pick<PartResult, "ranges" | "histograms" | "layout" | "warning">;

@@ -5,7 +5,7 @@ import type { TimeSlices } from "../../bounds/time-slices.ts";
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";
-import { freshnessSeconds } from "./freshness.ts";
+import { ageSeconds, stalestMs } from "./freshness.ts";
 import { finishMetric, type Finishing } from "./finish-metric.ts";
 import type { FinishedMetrics } from "./finished-metrics.ts";
 import type { FinishedSeries } from "./moved-window.ts";
@@ -93,7 +93,7 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
     regions,
     partial: regions.some(({ state }) => state !== "ok"),
     mayRunCheaper: mayRunCheaper(outcomes),
-    freshnessSeconds: freshnessSeconds(results, plan, options.nowMs),
+    freshnessSeconds: ageSeconds(stalestMs([{ plan, results }]), options.nowMs),
     shards: { asked: outcomes.length, answered: results.length },
   };
 }

@@ -90,7 +90,6 @@ export function grantPartials(
     schemaVersion,
     quota,
   });
-  // The plan is as of the end of the window, so that it always reads the newest sample.
   return { plan: makePlan(query, window.toMs), metric, isOneOfSeveral };
 }
 

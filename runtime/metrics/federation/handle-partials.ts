@@ -137,8 +137,7 @@ function firstRange({ part: { ranges } }: OwnStore): Vector {
 
 async function handleNewest({ plan, own }: PlannedQuestion): Promise<PartialsResponse> {
   const { results, warning } = await own(async ({ part, client, boundary, call }) => {
-    const value =
-      part.newest && (await client.single(printVector(part.newest, boundary), plan.query.window.toMs, call));
+    const value = await client.single(printVector(part.newest, boundary), plan.query.window.toMs, call);
     return { value, warning: "none" as const };
   });
   const seconds = results.flatMap(({ result }) => result.value ?? []).filter(Number.isFinite);

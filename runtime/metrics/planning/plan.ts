@@ -7,7 +7,15 @@ import { splitRange, type RangeSplit } from "./split-interval.ts";
 import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels } from "./labels.ts";
 import type { StoreScope } from "../promql/kinds/recipe.ts";
 import { planPeer } from "./plan-peer.ts";
-import { fixedMatcher, oneOf, type Matcher, type Question, type Selector, type Vector } from "../promql/promql.ts";
+import {
+  fixedMatcher,
+  oneOf,
+  type Matcher,
+  type Newest,
+  type Question,
+  type Selector,
+  type Vector,
+} from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
 import { firstPointMs, pointCount } from "../request/window.ts";
 
@@ -23,11 +31,10 @@ export interface PlannedPart {
   readonly ranges: readonly Vector[];
   /** The splits of each range query, one request each; together they cover the plan's grid. */
   readonly splits: readonly RangeSplit[];
-  /**
-   * One instant query at the end of the window for the time of the newest sample. Undefined for a window that ended
-   * before the store settled: its newest point is exact enough for such an age.
-   */
-  readonly newest: Vector | undefined;
+  /** One instant query at the end of the window, for the time of the newest sample. */
+  readonly newest: Newest | Question;
+  /** The window ended before the store settled, so that no point can change. */
+  readonly isSettled: boolean;
   /** The series whose exemplars the query wants. @default none */
   readonly exemplars: Selector | Question | undefined;
 }
@@ -65,18 +72,17 @@ interface Placed {
 function planPart(query: Query, grid: PointGrid, { metric, store, nowMs }: Placed): PlannedPart {
   const { recipe } = metric;
   const { config } = store;
-  const isSettled = query.window.toMs < nowMs - config.settleSeconds * 1_000;
   const imposed = imposedLabels(config, query.tenant);
   const placed = {
     metric,
     store,
     imposed,
     tenant: config.tenancy === "StoreHeader" ? query.tenant : undefined,
+    isSettled: query.window.toMs < nowMs - config.settleSeconds * 1_000,
     splits: traitsOf(config).isCuttable ? splitRange(grid, query.window.widthSeconds * 1_000) : [{ offset: 0, grid }],
   };
   if (config.peer !== undefined) {
-    const { newest, ...questions } = planPeer(query, metric, store);
-    return { ...placed, ...questions, newest: isSettled ? undefined : newest };
+    return { ...placed, ...planPeer(query, metric, store) };
   }
   const scope = scopeOf(query, config, imposed);
   return {
@@ -85,7 +91,7 @@ function planPart(query: Query, grid: PointGrid, { metric, store, nowMs }: Place
       recipe.kind === "quantile"
         ? [recipe.buckets(scope)]
         : recipe.statistics.map((statistic) => statistic.expr(scope)),
-    newest: isSettled ? undefined : { kind: "timestamp", of: recipe.dated(scope) },
+    newest: { kind: "timestamp", of: recipe.dated(scope) },
     exemplars: query.exemplars ? recipe.exemplified(scope) : undefined,
   };
 }

@@ -20,7 +20,7 @@ export type Vector =
   | { readonly kind: "quantile"; readonly quantile: number; readonly of: Vector }
   | Covered
   | { readonly kind: "bound"; readonly of: Vector }
-  | { readonly kind: "timestamp"; readonly of: Selector }
+  | Newest
   | Question;
 
 /** `of`, absent for each group whose `part` and `whole` differ by more than a share. */
@@ -39,6 +39,14 @@ export interface Covered {
  * label `le` stays beside it, so that no two series of a target get equal labels.
  */
 export const boundLabel = "heliograph_le";
+
+/** The time of the newest sample that is not stale. */
+export interface Newest {
+  readonly kind: "timestamp";
+  readonly of: Selector;
+  /** Finds it over a range too, looking every `stepMs`. @default only at the time of the query */
+  readonly within?: { readonly rangeMs: number; readonly stepMs: number };
+}
 
 /** A question to a peer, in place of a query. It prints as JSON and is sent to peers only. */
 export interface Question {
@@ -113,7 +121,7 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
     case "quantile":
       return printQuantile(vector, boundary);
     case "timestamp":
-      return `max(timestamp(${printSelector(vector.of)}))`;
+      return printNewest(vector);
     default:
       return vector satisfies never;
   }
@@ -122,6 +130,13 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
 function printQuantile({ quantile, of }: Extract<Vector, { kind: "quantile" }>, boundary: RangeBoundary): string {
   if (of.kind === "question") return JSON.stringify({ ...of.of, quantile });
   return `histogram_quantile(${quantile},${printVector(of, boundary)})`;
+}
+
+function printNewest({ of, within }: Newest): string {
+  const times = `timestamp(${printSelector(of)})`;
+  return within === undefined
+    ? `max(${times})`
+    : `max(max_over_time(${times}[${within.rangeMs}ms:${within.stepMs}ms]))`;
 }
 
 function printCovered({ wholeBy, tolerance, ...vectors }: Covered, boundary: RangeBoundary): string {

@@ -117,5 +117,5 @@ function keyOf(route: string, query: Query): string {
 
 /** Tests if no point of the window can change in any store. */
 function isSettled({ parts }: Plan): boolean {
-  return parts.every(({ newest }) => newest === undefined);
+  return parts.every((part) => part.isSettled);
 }

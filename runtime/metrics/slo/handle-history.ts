@@ -4,6 +4,7 @@ import type { Admission } from "../admission/admission.ts";
 import { totalCost } from "../admission/cost.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { requireReadScope } from "../authorization/policy.ts";
+import { ageSeconds } from "../execution/freshness.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
@@ -76,7 +77,7 @@ export function createSloHistoryHandler(options: HistoryOptions): HistoryHandler
     return {
       status: partial ? 206 : 200,
       headers: {
-        ...headersOf(plan, own, counts, performance.now() - startMs),
+        ...headersOf(plan, own, counts, { durationMs: performance.now() - startMs, nowMs }),
         ...admitted.headers(),
         ...(partial ? noStore : { "Cache-Control": "private, max-age=30" }),
         Vary: "Authorization, Accept",
@@ -113,11 +114,11 @@ function headersOf(
   { plans }: SloPlan,
   own: ReadView<SloHistory>,
   counts: ReadViews<SloHistory>["counts"],
-  durationMs: number,
+  { durationMs, nowMs }: { readonly durationMs: number; readonly nowMs: number },
 ): MetricsResponse["headers"] {
-  const { outcomes, freshnessSeconds } = own.data;
+  const { outcomes } = own.data;
   return responseHeaders({
-    freshness: [freshnessSeconds],
+    freshness: [ageSeconds(own.data.stalestMs, nowMs)],
     downsample: "none",
     partial: isPartial(own.data),
     plan: `points=${plans[0]?.grid.count ?? 0}, reads=${counts.wanted}, sent=${counts.sent}`,

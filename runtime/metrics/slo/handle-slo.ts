@@ -10,6 +10,7 @@ import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Parameters } from "../request/parameters.ts";
 import type { QueryContext } from "../planning/query.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
+import { ageSeconds } from "../execution/freshness.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { noStore, responseHeaders } from "../response/response-headers.ts";
 import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
@@ -107,7 +108,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
     status: partial ? 206 : 200,
     headers: {
       ...responseHeaders({
-        freshness: read.map(({ data }) => data.freshnessSeconds),
+        freshness: read.map(({ data }) => ageSeconds(data.stalestMs, context.nowMs)),
         downsample: "none",
         partial,
         plan: `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,

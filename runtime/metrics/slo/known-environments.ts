@@ -60,7 +60,7 @@ export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
       const { environments } = plan.view.grant;
       if (environments === "every") return plan;
       const isNeeded = async (part: PlannedPart): Promise<boolean> => {
-        if (part.imposed.environment !== undefined || part.newest?.kind !== "timestamp") return true;
+        if (part.imposed.environment !== undefined || part.newest.kind !== "timestamp") return true;
         const { seen, failed } = await find(part, stores, nowMs);
         // A failing store may have the environment.
         return (failed && seen.size === 0) || [...environments].some((name) => seen.has(name));
@@ -94,7 +94,7 @@ async function read(
   stores: Stores,
   { before, nowMs, timeoutMs }: ReadContext,
 ): Promise<Known> {
-  if (newest?.kind !== "timestamp") return before;
+  if (newest.kind !== "timestamp") return before;
   const store = stores.get(key);
   const label = storeLabel(config, "environment");
   const vector: Vector = {

@@ -3,7 +3,7 @@ import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { expectedCosts } from "../admission/cost.ts";
-import { freshnessSeconds } from "../execution/freshness.ts";
+import { stalestMs } from "../execution/freshness.ts";
 import type { RegionGap } from "../execution/region-gaps.ts";
 import { readStores, type PartOutcome } from "../execution/read-stores.ts";
 import { makePlan } from "../planning/plan.ts";
@@ -28,7 +28,8 @@ export interface SloHistory {
   readonly outcomes: readonly PartOutcome[];
   /** Stores that have only a part of the events at some points. */
   readonly gaps: readonly RegionGap[];
-  readonly freshnessSeconds: number | undefined;
+  /** The newest sample of the stalest store. */
+  readonly stalestMs: number | undefined;
 }
 
 /** The time between two points of a history, in seconds. */
@@ -52,7 +53,7 @@ export function planHistory(view: SloView, caller: Caller, quotas: QueryContext[
 export async function readHistory(
   { view, plans: [plan] }: SloPlan,
   stores: Stores,
-  { nowMs, ...options }: FanOutOptions & { readonly nowMs: number },
+  options: FanOutOptions,
 ): Promise<SloHistory> {
   if (plan === undefined) throw new Error("a history has one plan");
   const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
@@ -60,6 +61,6 @@ export async function readHistory(
   return {
     ...countedEvents(view, results, plan),
     outcomes,
-    freshnessSeconds: freshnessSeconds(results, plan, nowMs),
+    stalestMs: stalestMs([{ plan, results }]),
   };
 }

@@ -4,7 +4,7 @@ import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
 import { classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { addedCosts, expectedCosts, type Costs } from "../admission/cost.ts";
-import { freshnessSeconds } from "../execution/freshness.ts";
+import { stalestMs } from "../execution/freshness.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { ownQuery, type Query, type QueryContext } from "../planning/query.ts";
 import { onePoint, type ResolvedWindow } from "../request/window.ts";
@@ -31,7 +31,8 @@ export interface SloData {
   readonly outcomes: readonly PartOutcome[];
   /** Stores that have only a part of the events in some windows. */
   readonly gaps: readonly RegionGap[];
-  readonly freshnessSeconds: number | undefined;
+  /** The newest sample of the stalest store, over all windows. */
+  readonly stalestMs: number | undefined;
 }
 
 /** The query of a view for each window, and the end of its windows at this time. */
@@ -77,11 +78,7 @@ export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quo
  *
  * @throws the signal's reason
  */
-export async function readSlo(
-  { view, plans }: SloPlan,
-  stores: Stores,
-  { nowMs, ...options }: FanOutOptions & { readonly nowMs: number },
-): Promise<SloData> {
+export async function readSlo({ view, plans }: SloPlan, stores: Stores, options: FanOutOptions): Promise<SloData> {
   const bytes = createByteBudget();
   const windows = await Promise.all(plans.map((plan) => readStores(plan, stores, { ...options, bytes })));
   const outcomes = byStore(windows);
@@ -89,13 +86,12 @@ export async function readSlo(
   const results = windows.map((own) =>
     own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.store.key) ? [outcome.value] : [])),
   );
-  const [shortest] = plans;
   const counted = plans.map((plan, index) => ({ plan, ...countedEvents(view, results[index] ?? [], plan) }));
   return {
     counts: new Map(counted.flatMap(({ plan, counts }) => countsOf(plan, counts))),
     outcomes,
     gaps: uniqueGaps(counted.flatMap(({ gaps }) => gaps)),
-    freshnessSeconds: shortest === undefined ? undefined : freshnessSeconds(results[0] ?? [], shortest, nowMs),
+    stalestMs: stalestMs(plans.map((plan, index) => ({ plan, results: results[index] ?? [] }))),
   };
 }
 

@@ -32,6 +32,8 @@ export interface Piece<Series> {
   readonly count: number;
   /** The read. Points of the same read, query and time are equal. */
   readonly read: object;
+  /** Unix milliseconds of the read. @default now */
+  readonly readAtMs?: number;
   /** The series of some of its points, without those that have none of them. @param first index in the piece */
   readonly cut: (first: number, count: number) => readonly Series[];
 }

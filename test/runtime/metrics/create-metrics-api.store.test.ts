@@ -159,7 +159,7 @@ describe("an answer", () => {
     });
     expect(headers).toEqual({
       "Cache-Control": "no-store",
-      "X-Data-Freshness": "5400s",
+      "X-Data-Freshness": "4800s",
       "X-Downsample": "none",
       "X-Partial": "false",
       "X-Query-Cost-Estimate": "100",

@@ -128,14 +128,11 @@ describe("the request to each store contains", () => {
     ]);
   });
 
-  test("the newest sample only while the end of the window can change", () => {
-    const newest = (secondsLater: number) =>
-      plan([["metric", "ms"]], ["*"], noonMs + secondsLater * 1_000).parts[0]?.newest;
-    expect([newest(0), newest(120), newest(121)].map((vector) => vector?.kind)).toEqual([
-      "timestamp",
-      "timestamp",
-      undefined,
-    ]);
+  test("the newest sample of each part, which is settled once the end of the window cannot change", () => {
+    const part = (secondsLater: number) => plan([["metric", "ms"]], ["*"], noonMs + secondsLater * 1_000).parts[0];
+    const parts = [part(0), part(120), part(121)];
+    expect(parts.map((own) => own?.newest.kind)).toEqual(["timestamp", "timestamp", "timestamp"]);
+    expect(parts.map((own) => own?.isSettled)).toEqual([false, false, true]);
   });
 
   test("points of which the first covers the start of the window", () => {
