@@ -1,5 +1,7 @@
+import type { Environment } from "../../../command-line/given.ts";
 import { plain } from "../../../command-line/plain.ts";
 import type { Connect } from "../api/connection.ts";
+import { createOutput, type OutputFormat } from "../api/output.ts";
 import { say } from "../api/terminal.ts";
 import { withApi } from "../api/with-api.ts";
 import type { ExitName } from "../exit-codes.ts";
@@ -9,6 +11,7 @@ import { budgetLeft, burnText, percent, readSlos, regionsOf, type SloView } from
 export interface GateArguments {
   readonly connect: Connect;
   readonly query: QueryParameters;
+  readonly output: OutputFormat;
 }
 
 /** What an objective says about a release, and why. */
@@ -17,15 +20,43 @@ export interface GateResult {
   readonly why: string;
 }
 
+interface JudgedSlo extends GateResult {
+  readonly slo: SloView;
+}
+
 /** Prints the result of each objective. Red wins over undecided. @throws CommandError */
-export async function judgeGate({ connect, query }: GateArguments): Promise<ExitName> {
+export async function judgeGate(
+  { connect, query, output }: GateArguments,
+  environment: Environment,
+): Promise<ExitName> {
   const slos = await withApi(connect, async (connection) => readSlos(connection, query));
   const judged = slos.map((slo) => ({ slo, ...resultOf(slo) }));
-  for (const { slo, result, why } of judged)
-    process.stdout.write(`${plain(`${result} ${slo.tenant}/${slo.name} in ${regionsOf(slo)}: ${why}`)}\n`);
   if (judged.length === 0) say("undecided: no objective is visible to this caller");
-  if (judged.some(({ result }) => result === "red")) return "problems";
-  return judged.length > 0 && judged.every(({ result }) => result === "green") ? "done" : "undecided";
+  const isText = output === "table" || output === "wide";
+  if (judged.length > 0 || !isText)
+    await createOutput(output, environment).one(gateBody(judged), () => linesOf(judged));
+  const result = overallResult(judged);
+  return result === "red" ? "problems" : result === "green" ? "done" : "undecided";
+}
+
+function linesOf(judged: readonly JudgedSlo[]): string {
+  return judged
+    .map(({ slo, result, why }) => plain(`${result} ${slo.tenant}/${slo.name} in ${regionsOf(slo)}: ${why}`))
+    .join("\n");
+}
+
+/** The result of all objectives, for programs. */
+export function gateBody(judged: readonly JudgedSlo[]): object {
+  const objectives = judged.map(({ slo: { name, domain, tenant, status, regions }, result, why }) => {
+    return { name, domain, tenant, result, why, status, regions };
+  });
+  return { result: overallResult(judged), objectives };
+}
+
+/** Red wins over undecided. Without an objective nothing is decided. */
+function overallResult(judged: readonly JudgedSlo[]): GateResult["result"] {
+  if (judged.some(({ result }) => result === "red")) return "red";
+  return judged.length > 0 && judged.every(({ result }) => result === "green") ? "green" : "undecided";
 }
 
 const missingText = { late: "stores did not respond in time", failed: "stores failed" } as const;

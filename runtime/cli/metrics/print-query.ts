@@ -28,6 +28,7 @@ interface QueryBody {
     readonly to: string;
     readonly infinite_points?: number;
     readonly regions: readonly { readonly region: string; readonly state: string }[];
+    readonly hints?: readonly string[];
   };
   readonly errors?: readonly { readonly metric: string; readonly detail: string }[];
 }
@@ -63,10 +64,15 @@ function printBody(body: QueryBody, output: "table" | "chart", environment: Envi
   sayNotes(body);
 }
 
+function sayNothingFound({ hints = [] }: QueryBody["meta"]): void {
+  say("no series has points in this time");
+  for (const hint of hints) say(hint);
+}
+
 /** What a table or a chart cannot show. */
 function sayNotes({ data, meta, errors = [] }: QueryBody): void {
   for (const { metric, detail } of errors) say(`${metric}: ${detail}`);
-  if (data.length === 0 && errors.length === 0) say("no series has points in this time");
+  if (data.length === 0 && errors.length === 0) sayNothingFound(meta);
   const missing = meta.regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
   if (meta.partial) say(`partial: ${missing.length === 0 ? "some data is missing" : missing.join(", ")}`);
   if (meta.infinite_points !== undefined) say(`${meta.infinite_points} infinite points are left out`);

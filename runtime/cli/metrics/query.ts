@@ -22,13 +22,16 @@ export const queryCommand: Command<QueryArguments & { readonly isPlan: boolean }
     },
     ...connectionFlags,
   ],
-  read: (given, metrics) => ({
-    connect: connectionOf(given),
-    query: queryParameters(given, metrics, Date.now()),
-    output: outputOf(given),
-    isPlan: given.isSet("plan"),
-    tokenFile: given.optional("token-file"),
-  }),
+  read: (given, metrics) => {
+    const output = outputOf(given);
+    return {
+      connect: connectionOf(given),
+      query: queryParameters(given, metrics, output === "curl" ? undefined : Date.now()),
+      output,
+      isPlan: given.isSet("plan"),
+      tokenFile: given.optional("token-file"),
+    };
+  },
   run: async (args, { environment }) => {
     if (!args.isPlan) return (await import("./print-query.ts")).printQuery(args, environment);
     return (await import("./print-plan.ts")).printPlan({ ...args, isJson: args.output === "json" });

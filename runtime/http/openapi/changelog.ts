@@ -139,6 +139,20 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       },
       {
         kind: "added",
+        surface: "metrics",
+        what:
+          "from, to and ts take Unix seconds, offsets, now and distances such as now-3h; last, the length of a " +
+          "window that ends now",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what:
+          "filter_in[label] and filter_in of a bulk: several exact values; hints in meta of a response without " +
+          "series",
+      },
+      {
+        kind: "added",
         surface: "webhooks",
         what: "live breaker of a partner: rate_limited, while a Retry-After of the partner pauses its deliveries",
       },

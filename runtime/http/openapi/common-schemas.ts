@@ -6,6 +6,23 @@ export const askedTime: JsonSchema = text({
   pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$`,
 });
 
+const dateTime = String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?`;
+
+/** A time of a query for metrics, absolute or relative. */
+export const queryTime: JsonSchema = text({
+  minLength: 1,
+  maxLength: 64,
+  description:
+    "ISO 8601 such as `2026-01-31T12:00:00Z`, or with an offset such as `+02:00`; Unix seconds; `now`, or a distance " +
+    "to it such as `now-3h`",
+  examples: ["2026-01-31T12:00:00Z", "now-3h", "1769860800"],
+  anyOf: [
+    { pattern: `${dateTime}(?:[Zz]|[+\\- ]\\d{2}:?\\d{2})$` },
+    { pattern: String.raw`^\d{1,12}(?:\.\d{1,9})?$` },
+    { pattern: String.raw`^now(?:[+\- ][1-9]\d{0,8}[smhd])?$` },
+  ],
+});
+
 /** Schemas that both interfaces use. */
 export const commonSchemas: SchemaSet = {
   Time: text({

@@ -1,6 +1,12 @@
 import { aggregations, labelNames } from "../../../crds/config.ts";
-import { downsamples, metricsMax, seriesMax, textLengthMax } from "../../metrics/request/parameters.ts";
-import { askedTime } from "./common-schemas.ts";
+import {
+  downsamples,
+  filterValuesMax,
+  metricsMax,
+  seriesMax,
+  textLengthMax,
+} from "../../metrics/request/parameters.ts";
+import { queryTime } from "./common-schemas.ts";
 import { list, ref, text, words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationAnswer, OperationHeader, OperationParameter } from "./operation.ts";
 
@@ -21,10 +27,15 @@ export const schemaVersion = parameter(
   "`meta.schema_version` that the caller supports; 409 when another is served",
   name,
 );
-/** One filter for each label. */
-export const filters = labelNames.map((label) =>
-  parameter(`filter[${label}]`, `Only series whose ${label} has this value`, name),
-);
+/** One filter for each label, and one for several values of it. A response has one tenant. */
+export const filters = labelNames.flatMap((label) => [
+  parameter(`filter[${label}]`, `Only series whose ${label} has exactly this value`, name),
+  parameter(
+    `filter_in[${label}]`,
+    `Only series whose ${label} has one of these values; repeat it for each. Excludes filter[${label}]`,
+    list(name, { minItems: 1, maxItems: label === "tenant" ? 1 : filterValuesMax }),
+  ),
+]);
 
 /** Parameters of both kinds of queries. Source: seed "Operational Metrics API" §4.1. */
 export const selection: readonly OperationParameter[] = [
@@ -139,8 +150,9 @@ const csvForm = parameter(
 /** Parameters of a query of a window. */
 export const queryParameters: readonly OperationParameter[] = [
   ...selection,
-  parameter("from", "Start of the window. Default: three hours before its end", askedTime),
-  parameter("to", "End of the window. Default: now", askedTime),
+  parameter("from", "Start of the window. Default: three hours before its end", queryTime),
+  parameter("to", "End of the window. Default: now", queryTime),
+  parameter("last", "The window of this length that ends now. Excludes from and to", ref("Duration")),
   parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref("Duration")),
 ];
 
@@ -162,7 +174,7 @@ export const instantOperation: Operation = {
   id: "instantMetrics",
   tag: "metrics",
   summary: "The value of metrics at one time",
-  parameters: [...selection, parameter("ts", "Time of the value. Default: now", askedTime), csvForm],
+  parameters: [...selection, parameter("ts", "Time of the value. Default: now", queryTime), csvForm],
   answers: wholeOrPartial({
     schema: "InstantAnswer",
     alsoAs: tables,

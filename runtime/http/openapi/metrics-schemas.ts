@@ -1,6 +1,6 @@
 import { aggregations, labelNames } from "../../../crds/config.ts";
 import { bulkQueriesMax } from "../../metrics/bulk/bulk-request.ts";
-import { downsamples, metricsMax, seriesMax } from "../../metrics/request/parameters.ts";
+import { downsamples, filterValuesMax, metricsMax, seriesMax } from "../../metrics/request/parameters.ts";
 import {
   closedObject,
   count,
@@ -54,6 +54,7 @@ const sometimesOfPage = {
     count,
     "Points of all pages with the value +Inf or -Inf, which JSON cannot represent; they are left out",
   ),
+  hints: described(list(text()), "What a request without series probably meant, such as several values of a filter"),
   deprecated: list(
     object({ metric: text(), deprecated_at: ref("Time"), sunset_at: ref("Time") }, { replaced_by: text() }),
   ),
@@ -171,9 +172,16 @@ export const metricsSchemas: SchemaSet = {
     {
       from: text(),
       to: text(),
+      last: described(ref("Duration"), "The window of this length that ends now. Excludes from and to"),
       step: text(),
       agg: ref("Aggregation"),
       filter: { type: "object", propertyNames: ref("LabelName"), additionalProperties: text() },
+      filter_in: {
+        type: "object",
+        propertyNames: ref("LabelName"),
+        additionalProperties: list(text(), { minItems: 1, maxItems: filterValuesMax }),
+        description: "Several exact values of a label; excludes the same label in filter",
+      },
       group_by: { anyOf: [text(), list(ref("LabelName"))] },
       downsample: words(downsamples),
       exemplars: flag,

@@ -23,7 +23,8 @@ export function nextPageLink(query: Parameters, body: object): string | undefine
   const { page, snapshot, from, to, ts, step } = meta;
   const times = from === undefined ? { ts } : { from, to, step };
   const changes = Object.entries({ ...times, page: String(page + 1), snapshot });
-  const next = new Map([...query, ...changes.map(([name, value = ""]) => [name, [value]] as const)]);
+  const kept = [...query].filter(([name]) => name !== "last");
+  const next = new Map([...kept, ...changes.map(([name, value = ""]) => [name, [value]] as const)]);
   const pairs = [...next].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
   return `<?${new URLSearchParams(pairs).toString()}>; rel="next"`;
 }

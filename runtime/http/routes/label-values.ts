@@ -3,14 +3,14 @@ import type { LookUp, MetricsApi, RequestContext } from "../../metrics/metrics-a
 import {
   filterValues,
   lookUpMetricsMax,
-  readFilters,
   readLabel,
   readMany,
   readOne,
-  readTime,
-  refuseUnknown,
   type Parameters,
 } from "../../metrics/request/parameters.ts";
+import { commaHints } from "../../metrics/request/comma-hints.ts";
+import { readFilters, readSpan, refuseOthers } from "../../metrics/request/read-query.ts";
+import { timeAt } from "../../metrics/request/requested-time.ts";
 import { formatTime } from "../../metrics/request/time.ts";
 import type { ApiRequest, ApiResponse } from "../server/route.ts";
 
@@ -26,16 +26,17 @@ export async function labelValues(
   const label = readLabel(path["label"] ?? "", "label", "invalid_request");
   const request = { ...readLookUp(query, nowMs), label };
   const { values, isPartial, headers } = await read(request, caller, signal, context);
+  const hints = values.length === 0 ? commaHints(readFilters(query)) : [];
   return {
     status: isPartial ? 206 : 200,
     headers: { ...headers, Vary: "Authorization, Accept" },
-    body: { data: values, meta: { partial: isPartial } },
+    body: { data: values, meta: { partial: isPartial, ...(hints.length === 0 ? {} : { hints }) } },
   };
 }
 
 /** Parses the parameters of a look-up. @throws Refusal 400 that names the invalid parameter */
 export function readLookUp(params: Parameters, nowMs: number): LookUp {
-  refuseUnknown(params, (name) => name.startsWith("filter[") || ["metric", "tenant", "from", "to"].includes(name));
+  refuseOthers(params, ["metric", "tenant", "from", "to", "last"]);
   const metrics = [...new Set(readMany(params, "metric", lookUpMetricsMax))].sort();
   if (metrics.length === 0) {
     throw refuseField("invalid_request", "metric", "the request names no metric; name one with metric=");
@@ -54,8 +55,9 @@ function tenantOf(params: Parameters): string | undefined {
 }
 
 function timesOf(params: Parameters, nowMs: number): Pick<LookUp, "startMs" | "endMs"> {
-  const endMs = Math.min(readTime(params, "to") ?? nowMs, nowMs);
-  const startMs = readTime(params, "from") ?? Math.max(0, endMs - spanMsDefault);
+  const { from, to } = readSpan(params);
+  const endMs = Math.min(to === undefined ? nowMs : timeAt(to, nowMs), nowMs);
+  const startMs = from === undefined ? Math.max(0, endMs - spanMsDefault) : timeAt(from, nowMs);
   if (startMs < endMs) return { startMs, endMs };
   const detail = `from=${formatTime(startMs)} is not before the end ${formatTime(endMs)}; name an earlier from`;
   throw refuseField("invalid_window", "from", detail);

@@ -5,6 +5,7 @@ import type { Access } from "./access.ts";
 import { publicReadScope, readScope, type Caller } from "./caller.ts";
 import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
 import { allows, type Names } from "./names.ts";
+import { severalHint } from "../request/comma-hints.ts";
 import { shown, type Filters } from "../request/parameters.ts";
 
 /** One metric of a request and the stores that it may be read from. */
@@ -128,7 +129,8 @@ function environmentsOf(filters: Filters, environments: Names): Names {
   const detail =
     forbidden === undefined
       ? "no environment is allowed to this caller; use a token with an environment"
-      : `the environment ${shown(forbidden)} is not allowed to this caller; name another one`;
+      : `the environment ${shown(forbidden)} is not allowed to this caller; name another one` +
+        severalHint("environment", [forbidden]);
   throw refuseField("environment_forbidden", "filter[environment]", detail);
 }
 
@@ -137,7 +139,7 @@ function storesOf(entry: MetricEntry, filters: Filters, environments: Names, reg
   const forbidden = named?.find((one) => !allows(regions, one));
   if (forbidden !== undefined) {
     const detail = `the region ${shown(forbidden)} is not allowed to this caller; name another one`;
-    throw refuseField("region_forbidden", "filter[region]", detail);
+    throw refuseField("region_forbidden", "filter[region]", detail + severalHint("region", [forbidden]));
   }
   const inEnvironment = entry.stores.filter(
     ({ config: store }) => store.environment === undefined || allows(environments, store.environment),
@@ -157,7 +159,8 @@ function noStore({ metric }: MetricEntry, filters: Filters, label: "environment"
     return refuseField(
       "invalid_filter",
       field,
-      `no store of ${metric.id} has the ${label} ${shown(values.join(" or "))}; name another`,
+      `no store of ${metric.id} has the ${label} ${shown(values.join(" or "))}; name another` +
+        severalHint(label, values),
     );
   }
   const code = `${label}_forbidden` as const;

@@ -1,6 +1,7 @@
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { parseJson } from "../../json/json-body.ts";
 import { type Parameters, shown } from "../request/parameters.ts";
+import { isLabelName } from "../request/unknown-names.ts";
 
 /** Source: seed "Operational Metrics API" §8. */
 export const bulkQueriesMax = 50;
@@ -46,7 +47,7 @@ function readItem(query: unknown, index: number): BulkItem {
   const field = `queries[${index}]`;
   if (!isObject(query)) throw refuseField("invalid_request", field, `${field} is not a JSON object; send one`);
   const { id, ...members } = query as { readonly id?: unknown };
-  if (typeof id !== "string" || id === "" || id.length > idLengthMax) {
+  if (typeof id !== "string" || id === "" || Array.from(id).length > idLengthMax) {
     const detail = `${field}.id is not valid; use a text of 1 to ${idLengthMax} characters`;
     throw refuseField("invalid_request", `${field}.id`, detail);
   }
@@ -64,11 +65,15 @@ function paramsOf(members: object): Parameters | Refusal {
 
 type Pair = readonly [name: string, values: readonly string[]];
 
-/** Converts one member. Only `filter` has members of its own; lists are repeated or joined as in a URL. */
+/** Converts one member. Only filters have members of their own; lists are repeated or joined as in a URL. */
 function memberParams(name: string, value: unknown): readonly Pair[] {
   if (!/^[a-z_]+$/u.test(name))
     throw refuseField("unknown_parameter", shown(name), `${shown(name)} is not a parameter; remove it`);
   if (name === "filter") return filterParams(value);
+  if (name === "filter_in") return filterInParams(value);
+  if (isLabelName(name)) {
+    throw refuseField("unknown_parameter", name, `${name} is not a member of a query; write it inside filter`);
+  }
   if (isTextList(value)) return listParams(name, value);
   if (isScalar(value)) return [[name, [String(value)]]];
   throw wrongType(name);
@@ -95,7 +100,19 @@ function filterParams(value: unknown): readonly Pair[] {
   return Object.entries(value).map(([label, wanted]): Pair => {
     const name = `filter[${label}]`;
     if (typeof wanted === "string") return [name, [wanted]];
-    throw refuseField("invalid_filter", shown(name), `${shown(name)} is not valid; use a text`);
+    const advice = isTextList(wanted) ? "use filter_in for several values" : "use a text";
+    throw refuseField("invalid_filter", shown(name), `${shown(name)} is not valid; ${advice}`);
+  });
+}
+
+function filterInParams(value: unknown): readonly Pair[] {
+  if (!isObject(value) || Array.isArray(value)) {
+    throw refuseField("invalid_filter", "filter_in", "filter_in is not valid; use an object from label to values");
+  }
+  return Object.entries(value).map(([label, wanted]): Pair => {
+    const name = `filter_in[${label}]`;
+    if (isTextList(wanted) && wanted.length > 0) return [name, wanted];
+    throw refuseField("invalid_filter", shown(name), `${shown(name)} is not valid; use a list of texts`);
   });
 }
 

@@ -14,12 +14,12 @@ import {
   entryOf,
   ownQuery,
   queriedMetric,
-  requireLabels,
   requireOneRule,
   schemaVersionOf,
   type QueriedMetric,
   type QueryContext,
 } from "../planning/query.ts";
+import { requireLabels } from "../planning/require-labels.ts";
 import { countingRecipe } from "../slo/slo-recipe.ts";
 import type { SloEntry } from "../slo/slo-index.ts";
 import {

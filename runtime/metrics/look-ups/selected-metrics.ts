@@ -6,7 +6,8 @@ import { grant, namedTenant, requireReadScope, tenantOf, type Grant } from "../a
 import type { MetricEntry } from "../catalog/catalog-index.ts";
 import { leavesMax, type LeavesRequest } from "../leaves/leaf.ts";
 import type { LookUp } from "../metrics-api.ts";
-import { entryOf, requireLabels, type QueryContext } from "../planning/query.ts";
+import { entryOf, type QueryContext } from "../planning/query.ts";
+import { requireLabels } from "../planning/require-labels.ts";
 import type { Filters } from "../request/parameters.ts";
 import { presenceOf } from "./presence.ts";
 

@@ -1,24 +1,19 @@
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
+import { didYouMean } from "../../errors/near-names.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import { isPublic, type Caller } from "../authorization/caller.ts";
 import type { CatalogIndex, MetricEntry } from "../catalog/catalog-index.ts";
-import { isolationLabels } from "./labels.ts";
+import { namesFor, readableIds } from "./known-names.ts";
 import type { Measured } from "./measure-name.ts";
 import type { Recipe } from "../promql/kinds/recipe.ts";
+import { requireLabels } from "./require-labels.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
-import {
-  filterTextMax,
-  type Filters,
-  type Parameters,
-  readInstant,
-  readQuery,
-  seriesMax,
-  shown,
-  type Selection,
-} from "../request/parameters.ts";
+import { type Filters, type Parameters, seriesMax, shown } from "../request/parameters.ts";
+import { readInstant, readQuery, type Selection } from "../request/read-query.ts";
 import { grant, requireReadScope, type Grant, type GrantedMetric } from "../authorization/policy.ts";
+import { timeAt, windowAt as timesAt } from "../request/requested-time.ts";
 import {
   publicStepSecondsMin,
   resolveInstant,
@@ -65,22 +60,23 @@ export interface QueryContext {
 
 /** Builds the query of `GET /v1/metrics/query`. @throws Refusal as seed "Operational Metrics API" §4.7 lists */
 export function makeQuery(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
-  const { selection, window } = readQuery(params);
+  const { selection, window } = readQuery(params, namesFor(caller, queryContext));
   return resolve(
     { selection, caller, nowMs },
     queryContext,
     (minimum, limits) => (atMs) =>
-      resolveWindow(window, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
+      resolveWindow(timesAt(window, atMs), selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
   );
 }
 
 /** Builds the query of `GET /v1/metrics/instant`, with a window of one point. @throws Refusal as {@link makeQuery} */
 export function makeInstant(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
-  const { selection, tsMs } = readInstant(params);
+  const { selection, ts } = readInstant(params, namesFor(caller, queryContext));
   return resolve(
     { selection, caller, nowMs },
     queryContext,
-    (minimum) => (atMs) => resolveInstant(tsMs, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum }),
+    (minimum) => (atMs) =>
+      resolveInstant(ts && timeAt(ts, atMs), selection.downsample, { nowMs: atMs, stepSecondsMin: minimum }),
   );
 }
 
@@ -97,9 +93,13 @@ function resolve(
   queryContext: QueryContext,
   chooseWindow: ChooseWindow,
 ): Query {
-  const entries = selection.metrics.map((id) => entryOf(id, queryContext.catalog));
   requireReadScope(caller);
-  const granted = grant(entries, selection.filters, caller, accessOf(caller, queryContext.quotas));
+  const access = accessOf(caller, queryContext.quotas);
+  const { catalog } = queryContext;
+  const entries = selection.metrics.map((id) =>
+    entryOf(id, catalog, () => readableIds(catalog, caller, access, nowMs)),
+  );
+  const granted = grant(entries, selection.filters, caller, access);
   const configs = entries.map(({ metric }) => metric);
   const quota = classOf(caller, configs, queryContext.quotas);
   const { limits } = quota;
@@ -141,12 +141,17 @@ export function ownQuery({ tenant, environments, regions }: Grant, parts: OwnQue
   };
 }
 
-/** Looks up a metric. @throws Refusal `unknown_metric` */
-export function entryOf(id: string, catalog: CatalogIndex): MetricEntry {
+/**
+ * Looks up a metric.
+ *
+ * @param readable ids that the error may name. @default none
+ * @throws Refusal `unknown_metric` with near ids
+ */
+export function entryOf(id: string, catalog: CatalogIndex, readable: () => Iterable<string> = () => []): MetricEntry {
   const entry = catalog.get(id);
   if (entry !== undefined) return entry;
-  const detail = `the metric ${shown(id)} is not in the catalog; choose one of /v1/metrics/catalog`;
-  throw refuseField("unknown_metric", "metric", detail);
+  const detail = `the metric ${shown(id)} is not in the catalog; ${didYouMean(id, readable())}choose one of`;
+  throw refuseField("unknown_metric", "metric", `${detail} /v1/metrics/catalog`);
 }
 
 /** Builds one metric of a query. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
@@ -177,44 +182,6 @@ export function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Reci
   const { id } = entry.metric;
   const detail = `the stores of ${id} compute increases by different rules; name one region with filter[region]`;
   throw refuseField("incompatible_increases", "filter[region]", detail);
-}
-
-/** Requires that each metric has the labels of a request. @throws Refusal `invalid_group_by`, `invalid_filter` */
-export function requireLabels(
-  selection: Pick<Selection, "groupBy" | "filters">,
-  metrics: readonly MetricConfig[],
-  groupByClassMax: number,
-): void {
-  requireShortFilters(selection.filters);
-  for (const metric of metrics) {
-    const most = Math.min(metric.maxGroupBy, groupByClassMax);
-    if (selection.groupBy.length > most) {
-      const detail = `group_by names ${selection.groupBy.length} labels; ${metric.id} allows at most ${most}`;
-      throw refuseField("invalid_group_by", "group_by", detail);
-    }
-    for (const label of selection.groupBy) requireLabel(metric, label, "group_by", "invalid_group_by");
-    for (const label of selection.filters.keys()) {
-      if (!isolationLabels.includes(label)) requireLabel(metric, label, `filter[${label}]`, "invalid_filter");
-    }
-  }
-}
-
-function requireShortFilters(filters: Filters): void {
-  const length = filters.values().reduce((sum, values) => sum + values.join("").length, 0);
-  if (length <= filterTextMax) return;
-  const detail = `the filters have ${length} characters; use at most ${filterTextMax}, or send several requests`;
-  throw refuseField("invalid_filter", "filter", detail);
-}
-
-function requireLabel(
-  metric: MetricConfig,
-  label: LabelName,
-  field: string,
-  code: "invalid_group_by" | "invalid_filter",
-): void {
-  if (metric.labels.includes(label)) return;
-  const advice = metric.labels.length === 0 ? "it has no labels" : `use one of ${metric.labels.join(", ")}`;
-  throw refuseField(code, field, `${metric.id} has no label ${label}; ${advice}`);
 }
 
 /** The smallest step that a caller may request of metrics, in seconds. */

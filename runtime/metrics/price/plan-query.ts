@@ -9,6 +9,9 @@ import type { PlannedQuery } from "../metrics-api.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import type { QuerySources } from "../query-sources.ts";
 import type { Parameters } from "../request/parameters.ts";
+import { readSpan } from "../request/read-query.ts";
+import { timeAt } from "../request/requested-time.ts";
+import { formatTime } from "../request/time.ts";
 import { findResponse } from "../response/cached-response.ts";
 import { noStore } from "../response/response-headers.ts";
 import { expectedCache, type ExpectedCache } from "./expected-cache.ts";
@@ -97,9 +100,19 @@ async function cheaperQuery(
 ): Promise<Parameters | undefined> {
   const step = suggestion?.step;
   if (step === undefined) return undefined;
-  const params = new Map([...request.params, ["step", [step]] as const]);
+  const params = absoluteTimes(new Map([...request.params, ["step", [step]] as const]), request.nowMs);
   const { plan } = parse({ ...request, params }, sources);
   if (plan === undefined) return undefined;
   const { refusal } = await sources.admission.decide(plan, request.caller);
   return refusal === undefined ? params : undefined;
+}
+
+/** The parameters with their relative times at the time of the request. They are valid. */
+function absoluteTimes(params: Parameters, nowMs: number): Parameters {
+  const { from, to } = readSpan(params);
+  const times = [
+    ...(from === undefined ? [] : [["from", [formatTime(timeAt(from, nowMs))]] as const]),
+    ...(to === undefined ? [] : [["to", [formatTime(timeAt(to, nowMs))]] as const]),
+  ];
+  return new Map([...[...params].filter(([name]) => name !== "last"), ...times]);
 }

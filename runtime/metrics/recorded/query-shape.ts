@@ -4,8 +4,11 @@ import type { Caller } from "../authorization/caller.ts";
 import { claimedNames } from "../authorization/names.ts";
 import { tenantOf } from "../authorization/policy.ts";
 import type { Query, QueryContext } from "../planning/query.ts";
-import { readInstant, readQuery, type Parameters, type Selection } from "../request/parameters.ts";
-import { formatTime, parseTime } from "../request/time.ts";
+import { parseDuration } from "../request/duration.ts";
+import type { Parameters } from "../request/parameters.ts";
+import { readInstant, readQuery, type Selection } from "../request/read-query.ts";
+import { parseRequestedTime, timeAt } from "../request/requested-time.ts";
+import { formatTime } from "../request/time.ts";
 
 /** A query as its caller sent it. */
 export interface AskedQuery {
@@ -91,10 +94,14 @@ function keptOf(params: Parameters): QueryShape["kept"] {
 
 /** Whole seconds, above an hour whole minutes, both rounded up: equal panels have equal windows. */
 function windowOf({ route, params, nowMs }: AskedQuery): Pick<QueryShape, "windowSeconds"> {
-  const [from, to] = [params.get("from")?.[0], params.get("to")?.[0]];
-  const fromMs = route === "query" && from !== undefined ? parseTime(from) : undefined;
-  if (fromMs === undefined) return {};
-  const toMs = Math.min((to === undefined ? undefined : parseTime(to)) ?? nowMs, nowMs);
+  const lastSeconds = parseDuration(params.get("last")?.[0] ?? "");
+  const timeOf = (name: string): number | undefined => {
+    const time = parseRequestedTime(params.get(name)?.[0] ?? "");
+    return time && timeAt(time, nowMs);
+  };
+  const fromMs = lastSeconds === undefined ? timeOf("from") : nowMs - lastSeconds * 1_000;
+  if (route !== "query" || fromMs === undefined) return {};
+  const toMs = Math.min(timeOf("to") ?? nowMs, nowMs);
   const seconds = Math.ceil((toMs - fromMs) / 1_000);
   const unit = seconds <= exactSecondsMax ? 1 : minuteSeconds;
   return { windowSeconds: Math.max(1, Math.ceil(seconds / unit) * unit) };

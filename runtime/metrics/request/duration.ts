@@ -22,3 +22,23 @@ export function formatDuration(seconds: number): string {
   }
   return `${seconds}s`;
 }
+
+/** Prints durations of one sentence in one unit: the largest in which all are whole numbers. */
+export function formatAlike(...seconds: readonly number[]): readonly string[] {
+  const [unit, size] = unitOf(seconds);
+  return seconds.map((one) => `${one / size}${unit}`);
+}
+
+/**
+ * Prints a duration in the unit of its limit, the largest in which the limit is a whole number: `7.01d` above `7d`. It
+ * is rounded up to two decimals.
+ */
+export function formatWithLimit(seconds: number, limitSeconds: number): readonly [length: string, limit: string] {
+  const [unit, size] = unitOf([limitSeconds]);
+  return [`${Math.ceil((seconds / size) * 100) / 100}${unit}`, `${limitSeconds / size}${unit}`];
+}
+
+function unitOf(seconds: readonly number[]): readonly [unit: string, seconds: number] {
+  const found = Object.entries(unitSeconds).find(([, size]) => seconds.every((one) => one >= size && one % size === 0));
+  return found ?? ["s", 1];
+}

@@ -1,5 +1,5 @@
 import { refuseField } from "../../errors/refusal.ts";
-import { formatDuration } from "./duration.ts";
+import { formatAlike, formatDuration } from "./duration.ts";
 import type { LeafTimes, Stamps } from "./leaf-times.ts";
 import {
   downsampleFor,
@@ -108,9 +108,9 @@ function floorTo(ms: number, unitMs: number): number {
 function requireWidth(widthSeconds: number | undefined, smallest: number): void {
   if (widthSeconds === undefined) return;
   if (Number.isSafeInteger(widthSeconds) && widthSeconds >= smallest) return;
-  const wider = formatDuration(Math.max(smallest, Math.ceil(widthSeconds)));
+  const [own, wider] = alike(widthSeconds, Math.max(smallest, Math.ceil(widthSeconds)));
   const reason = widthSeconds < smallest ? `below the smallest range of ${wider}` : "not in whole seconds";
-  throw refuseField("invalid_step", "query", `the range [${spelled(widthSeconds)}] is ${reason}; use [${wider}]`);
+  throw refuseField("invalid_step", "query", `the range [${own}] is ${reason}; use [${wider}]`);
 }
 
 /** Source of the details: Prometheus HTTP API, "Range queries". */
@@ -126,22 +126,25 @@ function requireRange({ startMs, endMs, stepMs }: RangeTimes): void {
     throw refuseField("invalid_step", "step", detail);
   }
   if (stepMs % 1_000 === 0) return;
-  const step = formatDuration(Math.ceil(stepMs / 1_000));
-  const detail = `step=${spelled(stepMs / 1_000)} is not in whole seconds; use step=${step}`;
-  throw refuseField("invalid_step", "step", detail, { suggestion: { step } });
+  const wholeSeconds = Math.ceil(stepMs / 1_000);
+  const [own, whole] = alike(stepMs / 1_000, wholeSeconds);
+  const detail = `step=${own} is not in whole seconds; use step=${whole}`;
+  throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(wholeSeconds) } });
 }
 
 /** A step that is no multiple of the grid reads the whole grid. */
 function requirePoints(window: ResolvedWindow, stepSeconds: number): void {
   if (pointCount(window) <= pointsMax + 1) return;
   const grid = window.stepSeconds;
-  const step = formatDuration(Math.ceil(stepSeconds / grid) * grid);
+  const coarser = Math.ceil(stepSeconds / grid) * grid;
+  const [own, multiple, other] = formatAlike(stepSeconds, grid, coarser);
   const detail =
-    `step=${formatDuration(stepSeconds)} is no multiple of ${formatDuration(grid)}, ` +
-    `and more than ${pointsMax} points lie between its ends; use step=${step}`;
-  throw refuseField("invalid_step", "step", detail, { suggestion: { step } });
+    `step=${own} is no multiple of ${multiple}, ` +
+    `and more than ${pointsMax} points lie between its ends; use step=${other}`;
+  throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(coarser) } });
 }
 
-function spelled(seconds: number): string {
-  return Number.isSafeInteger(seconds) ? formatDuration(seconds) : `${seconds}s`;
+/** Durations in one unit; seconds unless both are whole. */
+function alike(seconds: number, other: number): readonly string[] {
+  return Number.isSafeInteger(seconds) ? formatAlike(seconds, other) : [`${seconds}s`, `${other}s`];
 }

@@ -1,11 +1,11 @@
-// Parameters of a metrics request: what they are called, how they are parsed, which are refused. The catalog and the
-// caller's rights are checked elsewhere.
-import { aggregations, labelNames, type Aggregation, type LabelName } from "../../../crds/config.ts";
+// Values of the parameters of a metrics request: how they are parsed, which are refused. The catalog and the caller's
+// rights are checked elsewhere.
+import { labelNames, type LabelName } from "../../../crds/config.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { parseDuration } from "./duration.ts";
 import { forbiddenValue, isForbiddenLabel } from "./forbidden-labels.ts";
 import { parseTime } from "./time.ts";
+import { adviceOnLabel, adviceOnParameter, bracketForm, type FilterForm, type KnownNames } from "./unknown-names.ts";
 
 /** Decoded query parameters: every name with its values in the order of the URL. */
 export type Parameters = ReadonlyMap<string, readonly string[]>;
@@ -21,7 +21,6 @@ export const textLengthMax = 200;
 export const filterValuesMax = 50;
 /** Most characters of all values of all filters. */
 export const filterTextMax = 8_000;
-const pageMax = 1_000_000;
 const shownLengthMax = 80;
 
 /** Source: seed "Operational Metrics API" §4.1. */
@@ -33,71 +32,26 @@ export type Downsample = (typeof downsamples)[number];
  */
 export type Filters = ReadonlyMap<LabelName, readonly string[]>;
 
-/** The parameters of a request besides its times. Every name is well formed; none is checked against a catalog. */
-export interface Selection {
-  /** Sorted, without duplicates. */
-  readonly metrics: readonly string[];
-  readonly aggregation: Aggregation | undefined;
-  readonly filters: Filters;
-  /** Sorted, without duplicates. */
-  readonly groupBy: readonly LabelName[];
-  readonly downsample: Downsample | undefined;
-  readonly exemplars: boolean;
-  /** Makes a response with missing data an error. */
-  readonly isCompleteRequired: boolean;
-  readonly limit: number | undefined;
-  readonly page: number;
-  /** `meta.snapshot` of an earlier page: the response must be cut from the same data. */
-  readonly snapshot: string | undefined;
-  /** `meta.schema_version` that the client was written for. */
-  readonly schemaVersion: string | undefined;
-}
-
-/** Times of a query as the request names them. */
-export interface RequestedWindow {
-  readonly fromMs: number | undefined;
-  readonly toMs: number | undefined;
-  readonly stepSeconds: number | undefined;
-}
-
-const selectionNames = [
-  "metric",
-  "agg",
-  "group_by",
-  "downsample",
-  "exemplars",
-  "complete",
-  "limit",
-  "page",
-  "snapshot",
-  "schema_version",
-];
-
-/** Parses the parameters of `GET /v1/metrics/query`. @throws Refusal 400 that names the invalid parameter */
-export function readQuery(params: Parameters): { readonly selection: Selection; readonly window: RequestedWindow } {
-  refuseUnknown(params, (name) => isFilter(name) || ["from", "to", "step", ...selectionNames].includes(name));
-  const window = {
-    fromMs: readTime(params, "from"),
-    toMs: readTime(params, "to"),
-    stepSeconds: readStep(params),
-  };
-  return { selection: readSelection(params), window };
-}
-
-/** Parses the parameters of `GET /v1/metrics/instant`. @throws Refusal 400 that names the invalid parameter */
-export function readInstant(params: Parameters): { readonly selection: Selection; readonly tsMs: number | undefined } {
-  refuseUnknown(params, (name) => isFilter(name) || ["ts", ...selectionNames].includes(name));
-  return { selection: readSelection(params), tsMs: readTime(params, "ts") };
-}
-
-/** Refuses the first unknown parameter. @throws Refusal `unknown_parameter` that names it */
-export function refuseUnknown(params: Parameters, isKnown: (name: string) => boolean): void {
+/**
+ * Refuses the first unknown parameter.
+ *
+ * @param known names for the advice. @default no name is advised
+ * @param form how the route writes a filter. @default `filter[region]=eu`
+ * @throws Refusal `unknown_parameter` that names it
+ */
+export function refuseUnknown(
+  params: Parameters,
+  isKnown: (name: string) => boolean,
+  known: readonly string[] = [],
+  form: FilterForm = bracketForm,
+): void {
   const unknown = params.keys().find((name) => !isKnown(name));
   if (unknown === undefined) return;
+  const advice = adviceOnParameter(unknown, params.get(unknown)?.[0] ?? "", known, form);
   throw refuseField(
     "unknown_parameter",
     shown(unknown),
-    `${shown(unknown)} is not a parameter of this route; remove it`,
+    `${shown(unknown)} is not a parameter of this route; ${advice}`,
   );
 }
 
@@ -128,9 +82,10 @@ export function readMany(params: Parameters, name: string, most: number): readon
   return values;
 }
 
-function requireLength(text: string | undefined, name: string, code: ErrorCode): void {
+/** @throws Refusal for an empty and for a too long text */
+export function requireLength(text: string | undefined, name: string, code: ErrorCode): void {
   if (text === "") throw refuseField(code, name, `${shown(name)} is empty; give it a value or leave it out`);
-  if (text === undefined || text.length <= textLengthMax) return;
+  if (text === undefined || Array.from(text).length <= textLengthMax) return;
   throw refuseField(
     code,
     shown(name),
@@ -159,47 +114,6 @@ export function shown(text: string): string {
   return printable.length > shownLengthMax ? `${printable.slice(0, shownLengthMax)}…` : printable;
 }
 
-function readSelection(params: Parameters): Selection {
-  return {
-    metrics: readMetrics(params),
-    aggregation: readWord(params, "agg", aggregations, "invalid_aggregation"),
-    filters: readFilters(params),
-    groupBy: readGroupBy(params),
-    downsample: readWord(params, "downsample", downsamples, "invalid_downsample"),
-    exemplars: readWord(params, "exemplars", ["true", "false"]) === "true",
-    isCompleteRequired: readWord(params, "complete", ["required"]) === "required",
-    limit: readCount(params, "limit", seriesMax),
-    page: readCount(params, "page", pageMax) ?? 1,
-    snapshot: readOne(params, "snapshot"),
-    schemaVersion: readOne(params, "schema_version"),
-  };
-}
-
-function readMetrics(params: Parameters): readonly string[] {
-  const metrics = [...new Set(readMany(params, "metric", metricsMax))].sort();
-  if (metrics.length === 0)
-    throw refuseField("invalid_request", "metric", "the request names no metric; name one with metric=");
-  return metrics;
-}
-
-/** Parses the filters. @throws Refusal `forbidden_label`, `invalid_filter` */
-export function readFilters(params: Parameters): Filters {
-  const filters = new Map<LabelName, readonly string[]>();
-  for (const name of [...params.keys()].sort()) {
-    const label = filterLabel(name);
-    if (label === undefined) continue;
-    const governed = readLabel(label, name, "invalid_filter");
-    filters.set(governed, filterValues([readFilterValue(params, name)], name));
-  }
-  return filters;
-}
-
-function readFilterValue(params: Parameters, name: string): string {
-  const value = readOne(params, name, "invalid_filter");
-  if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value; give it one`);
-  return value;
-}
-
 /**
  * Checks the values of one filter and brings them into their one form: sorted, without duplicates.
  *
@@ -215,18 +129,18 @@ export function filterValues(values: readonly string[], field: string): readonly
   throw refuseField("invalid_filter", field, detail);
 }
 
-function readGroupBy(params: Parameters): readonly LabelName[] {
-  const text = readOne(params, "group_by", "invalid_group_by");
-  if (text === undefined) return [];
-  const labels = text.split(",").map((name) => readLabel(name.trim(), "group_by", "invalid_group_by"));
-  if (new Set(labels).size < labels.length) {
-    throw refuseField("invalid_group_by", "group_by", `group_by=${shown(text)} names a label twice; name it once`);
-  }
-  return labels.sort();
-}
-
-/** Checks a label of the closed list. @throws Refusal `forbidden_label`, or `code` for a name that is not a label */
-export function readLabel(name: string, field: string, code: ErrorCode): LabelName {
+/**
+ * Checks a label of the closed list.
+ *
+ * @param known the labels that an error lists. @default all of them
+ * @throws Refusal `forbidden_label`, or `code` for a name that is not a label
+ */
+export function readLabel(
+  name: string,
+  field: string,
+  code: ErrorCode,
+  known: () => KnownNames | undefined = () => undefined,
+): LabelName {
   if (isForbiddenLabel(name)) {
     throw refuseField(
       "forbidden_label",
@@ -236,12 +150,12 @@ export function readLabel(name: string, field: string, code: ErrorCode): LabelNa
   }
   const label = labelNames.find((candidate) => candidate === name);
   if (label === undefined) {
-    throw refuseField(code, shown(field), `${shown(name)} is not a label; use one of ${labelNames.join(", ")}`);
+    throw refuseField(code, shown(field), `${shown(name)} ${adviceOnLabel(name, known())}`);
   }
   return label;
 }
 
-/** Parses a time into Unix milliseconds; undefined without one. @throws Refusal `invalid_time` */
+/** Parses an absolute time in UTC into Unix milliseconds; undefined without one. @throws Refusal `invalid_time` */
 export function readTime(params: Parameters, name: string): number | undefined {
   const text = readOne(params, name, "invalid_time");
   if (text === undefined) return undefined;
@@ -254,14 +168,6 @@ export function readTime(params: Parameters, name: string): number | undefined {
   );
 }
 
-function readStep(params: Parameters): number | undefined {
-  const text = readOne(params, "step", "invalid_step");
-  if (text === undefined) return undefined;
-  const seconds = parseDuration(text);
-  if (seconds !== undefined) return seconds;
-  throw refuseField("invalid_step", "step", `step=${shown(text)} is not a duration; use one such as 10s, 1m or 1h`);
-}
-
 /** Parses a whole number from 1; undefined without one. @throws Refusal `invalid_limit`, `invalid_page` */
 export function readCount(params: Parameters, name: "limit" | "page", max: number): number | undefined {
   const code = name === "limit" ? "invalid_limit" : "invalid_page";
@@ -270,12 +176,4 @@ export function readCount(params: Parameters, name: "limit" | "page", max: numbe
   const count = /^[1-9]\d{0,8}$/u.test(text) ? Number(text) : Number.NaN;
   if (count <= max) return count;
   throw refuseField(code, name, `${name}=${shown(text)} is not valid; use a whole number from 1 to ${max}`);
-}
-
-function isFilter(parameter: string): boolean {
-  return filterLabel(parameter) !== undefined;
-}
-
-function filterLabel(parameter: string): string | undefined {
-  return /^filter\[(.*)\]$/su.exec(parameter)?.[1];
 }

@@ -1,8 +1,9 @@
 import type { ClassLimits } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { formatDuration, parseDuration } from "./duration.ts";
+import { formatAlike, formatDuration, formatWithLimit, parseDuration } from "./duration.ts";
 import { formatTime } from "./time.ts";
-import { downsamples, type RequestedWindow, type Downsample } from "./parameters.ts";
+import { downsamples, type Downsample } from "./parameters.ts";
+import type { RequestedWindow } from "./requested-time.ts";
 
 const daySeconds = 86_400;
 /** Source: seed "Operational Metrics API" §8. */
@@ -177,7 +178,7 @@ export function windowSecondsOf({ fromMs, toMs }: Grid): number {
 /** @throws Refusal `invalid_window` for a longer window than the class allows */
 export function requireWindow(windowSeconds: number, { maxWindowSeconds }: ClassLimits, field: string): void {
   if (windowSeconds <= maxWindowSeconds) return;
-  const [length, longest] = [Math.ceil(windowSeconds), maxWindowSeconds].map(formatDuration);
+  const [length, longest] = formatWithLimit(windowSeconds, maxWindowSeconds);
   const detail = `the window is ${length} long; this caller's class allows ${longest}`;
   throw refuseField("invalid_window", field, detail);
 }
@@ -197,9 +198,9 @@ function boundsOf(requested: RequestedWindow, { nowMs, limits }: WindowRules): {
 
 function requireMinimum(stepSeconds: number | undefined, minimum: number): void {
   if (stepSeconds === undefined || stepSeconds >= minimum) return;
-  const step = formatDuration(minimum);
-  const detail = `step=${formatDuration(stepSeconds)} is below the smallest step of ${step}; use ${step} or more`;
-  throw refuseField("invalid_step", "step", detail, { suggestion: { step } });
+  const [own, smallest] = formatAlike(stepSeconds, minimum);
+  const detail = `step=${own} is below the smallest step of ${smallest}; use ${smallest} or more`;
+  throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(minimum) } });
 }
 
 interface RequestedPoints {
@@ -215,9 +216,10 @@ function requireFit(windowSeconds: number, stepSeconds: number, requested: Reque
     throw refuseField(code, field, detail);
   }
   if (windowSeconds / stepSeconds <= pointsMax) return;
-  const step = formatDuration(niceStep(windowSeconds / pointsMax));
-  const detail = `the window holds more than ${pointsMax} points of ${formatDuration(stepSeconds)}; use step=${step}`;
-  throw refuseField("invalid_step", "step", detail, { suggestion: { step } });
+  const widerSeconds = niceStep(windowSeconds / pointsMax);
+  const [own, other] = formatAlike(stepSeconds, widerSeconds);
+  const detail = `the window holds more than ${pointsMax} points of ${own}; use step=${other}`;
+  throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(widerSeconds) } });
 }
 
 /** The error code and the field that made the points as wide as they are. */

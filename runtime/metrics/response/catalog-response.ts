@@ -10,7 +10,6 @@ import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import {
   type Parameters,
   metricsMax,
-  readFilters,
   readLabel,
   readMany,
   readOne,
@@ -19,6 +18,7 @@ import {
 } from "../request/parameters.ts";
 import { mayRead, namedTenant, requireReadScope } from "../authorization/policy.ts";
 import { schemaVersionOf, type QueryContext } from "../planning/query.ts";
+import { readFilters } from "../request/read-query.ts";
 import { formatTime } from "../request/time.ts";
 
 const categories = [
@@ -45,7 +45,7 @@ export function catalogResponse(
   queryContext: QueryContext,
   { nowMs }: RequestContext,
 ): MetricsResponse {
-  refuseUnknown(params, (name) => names.includes(name));
+  refuseUnknown(params, (name) => names.includes(name), names);
   const wanted = {
     ids: readMany(params, "metric", metricsMax),
     category: readWord(params, "category", categories),

@@ -3,6 +3,7 @@
 import type { TimeSlices } from "../../bounds/time-slices.ts";
 import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.ts";
+import { commaHints } from "../request/comma-hints.ts";
 import { formatDuration } from "../request/duration.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
@@ -89,6 +90,7 @@ function responseOf(
   const { query } = plan;
   const metrics = query.metrics.map(({ entry }) => entry.metric);
   const deprecated = deprecationNotices(metrics);
+  const hints = result.series.length === 0 ? commaHints(query.filters) : [];
   const page = pageOf(result, query);
   const about = {
     ...meta,
@@ -107,6 +109,7 @@ function responseOf(
     ...(result.exemplarsHidden === 0 ? {} : { exemplars_hidden: result.exemplarsHidden }),
     ...(result.infinitePoints === undefined ? {} : { infinite_points: result.infinitePoints }),
     ...(deprecated.length === 0 ? {} : { deprecated }),
+    ...(hints.length === 0 ? {} : { hints }),
   };
   const errors = errorsOf(result);
   // Series and values enter the id by the snapshot, which is their digest.

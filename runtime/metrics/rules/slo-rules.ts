@@ -5,7 +5,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import { classOf } from "../authorization/access.ts";
 import { readScope, type Caller } from "../authorization/caller.ts";
 import { indexCatalogs } from "../catalog/catalog-index.ts";
-import { formatDuration } from "../request/duration.ts";
+import { formatDuration, formatWithLimit } from "../request/duration.ts";
 import { indexSlos } from "../slo/slo-index.ts";
 import { selectSlos, type SloView } from "../slo/slo-selection.ts";
 import { burnTiers, type BurnTier } from "../slo/slo-windows.ts";
@@ -161,7 +161,7 @@ function tooWide({ slo, entry }: SloView, quotas: readonly QuotaConfig[]): reado
   const { queryClass, limits } = classOf(nobody, [entry.metric], { quotas, classDefaults });
   const widest = Math.max(...burnTiers(slo, entry.metric.minStepSeconds).map(({ longSeconds }) => longSeconds));
   if (widest <= limits.maxWindowSeconds) return [];
-  const [own, limit] = [widest, limits.maxWindowSeconds].map(formatDuration);
+  const [own, limit] = formatWithLimit(widest, limits.maxWindowSeconds);
   return [
     `the alerts of the objective ${slo.name} read ${own}, more than the ${limit} of class ${queryClass}; ` +
       "give their client a class with a wider window",

@@ -42,7 +42,12 @@ const names: readonly string[] = ["domain", "slo", "schema_version", ...isolatio
  * @throws Refusal for an unknown or invalid parameter, and for a tenant or region that is not allowed to the caller
  */
 export function selectSlos(params: Parameters, caller: Caller, queryContext: SloContext, nowMs: number): SloSelection {
-  refuseUnknown(params, (name) => names.includes(name));
+  refuseUnknown(
+    params,
+    (name) => names.includes(name),
+    names,
+    (label, value) => `${label}=${value}`,
+  );
   const isPublic = caller.scopes.length === 0;
   const filters = readIsolation(params);
   const viewer = isPublic ? publicViewer(tenantOf(filters, "every", "tenant")) : caller;

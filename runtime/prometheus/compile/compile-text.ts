@@ -2,6 +2,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import { ExpressionError } from "../language/expression.ts";
 import { parseExpression } from "../language/parse-expression.ts";
 import { compileExpression } from "./compile.ts";
+import { hasMatches } from "./has-matches.ts";
 import type { LookUp } from "./look-up.ts";
 import type { CompiledExpression } from "./program.ts";
 
@@ -32,8 +33,7 @@ function workingRewrite(
   let text = proposed;
   for (let tries = 0; text !== undefined && tries < rewritesMax; tries += 1) {
     try {
-      compile(text);
-      return text;
+      return hasMatches(compile(text)) ? text : undefined;
     } catch (error) {
       if (error instanceof ExpressionError) text = error.rewrite;
       // The caller may not read a metric of the text.

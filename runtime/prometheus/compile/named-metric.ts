@@ -1,15 +1,8 @@
 import type { SourceConfig } from "../../../crds/config.ts";
-import { editDistance } from "../../errors/edit-distance.ts";
+import { nearNames } from "../../errors/near-names.ts";
 import { ExpressionError, type Selector } from "../language/expression.ts";
 import type { NamedMetric } from "./forms.ts";
 import type { LookUp } from "./look-up.ts";
-
-/** Most edits between a name and one that it is taken for. */
-const editsMax = 3;
-/** Most names in a hint. */
-const nearMax = 3;
-/** Most names that are compared with an unknown one. */
-const comparedMax = 500;
 
 interface NamePart {
   readonly suffix: string;
@@ -43,21 +36,4 @@ export function nameMetric(
   const near = nearNames(name, names());
   const hint = near.length === 0 ? "see /v1/metrics/catalog" : `did you mean ${near.join(", ")}`;
   throw new ExpressionError(`the metric ${name} is not in the catalog; ${hint}`, span.start + 1);
-}
-
-/** The names with the fewest edits, the nearest first. */
-function nearNames(name: string, names: Iterable<string>): readonly string[] {
-  const found: { readonly other: string; readonly edits: number }[] = [];
-  let compared = 0;
-  for (const other of names) {
-    if (Math.abs(other.length - name.length) > editsMax) continue;
-    if ((compared += 1) > comparedMax) break;
-    found.push({ other, edits: editDistance(name, other) });
-  }
-  const most = Math.min(editsMax, Math.floor(name.length / 2));
-  return found
-    .filter(({ edits }) => edits <= most)
-    .sort((a, b) => a.edits - b.edits)
-    .slice(0, nearMax)
-    .map(({ other }) => other);
 }

@@ -1,5 +1,7 @@
 import type { BinaryOp, Expression } from "./expression.ts";
 import { type Edit, Fault, shorten } from "./fault.ts";
+import { formatExpression } from "./format-expression.ts";
+import { matchedSide, type Matching } from "./matched-sides.ts";
 import { parseBy, parseLabels } from "./parse-by.ts";
 import { parseSelector } from "./parse-selector.ts";
 import type { Token, TokenReader } from "./token-reader.ts";
@@ -38,7 +40,7 @@ export class ExpressionParser {
       const operator = this.#reader.take();
       const op = operator.text.toLowerCase() as BinaryOp;
       const isBool = this.#acceptBool(op);
-      this.#refuseMatching();
+      this.#refuseMatching(left, precedence);
       const right = this.#parseBinary(precedence + 1);
       height = this.#grow(Math.max(height, this.#height), operator.start);
       const span = { start: left.span.start, end: right.span.end };
@@ -55,9 +57,10 @@ export class ExpressionParser {
     throw new Fault(`bool stands only behind comparisons, not behind ${op}`, start, { start, end, text: "" });
   }
 
-  #refuseMatching(): void {
+  #refuseMatching(left: Expression, precedence: number): void {
     const keyword = this.#reader.next;
     if (!this.#reader.isAtKeyword("on") && !this.#reader.isAtKeyword("ignoring")) return;
+    const kind = keyword.text.toLowerCase() === "on" ? "on" : "ignoring";
     const problem = `${keyword.text} is not supported, since both sides match by all their labels`;
     const labels = this.#try(() => {
       this.#reader.take();
@@ -65,8 +68,24 @@ export class ExpressionParser {
     });
     const isGrouped = this.#reader.isAtKeyword("group_left") || this.#reader.isAtKeyword("group_right");
     const { start } = keyword;
-    const edit = labels instanceof Fault || isGrouped ? undefined : { start, end: labels.end, text: "" };
+    const edit =
+      labels instanceof Fault || isGrouped
+        ? undefined
+        : this.#withoutMatching(left, { kind, labels: labels.labels }, { start, end: labels.end, precedence });
     throw new Fault(`${problem}; aggregate both sides by the same labels`, start, edit);
+  }
+
+  /** Aggregates both sides by the labels of the clause. A fault of the right side comes first. */
+  #withoutMatching(
+    left: Expression,
+    matching: Matching,
+    { start, end, precedence }: { readonly start: number; readonly end: number; readonly precedence: number },
+  ): Edit {
+    const right = this.#try(() => this.#parseBinary(precedence + 1));
+    if (right instanceof Fault) return right.edit ?? { start, end, text: "" };
+    const [one, other] = [left, right].map((side) => formatExpression(matchedSide(side, matching)));
+    const operator = this.#reader.text.slice(left.span.end, start).trim();
+    return { start: left.span.start, end: right.span.end, text: `${one} ${operator} ${other}` };
   }
 
   /** Reads an operand with signs. A sign before a number is a part of the number. */

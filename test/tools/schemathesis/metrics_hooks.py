@@ -5,8 +5,10 @@ import re
 import schemathesis
 
 NOT_OF_THE_DOCUMENT = [
-    ("unknown_metric", r"the metric .* is not in the catalog; choose one of /v1/metrics/catalog"),
-    ("invalid_filter", r"no store of .* has the .*; name another"),
+    ("unknown_metric", r"the metric .* is not in the catalog; (did you mean .*)?choose one of /v1/metrics/catalog"),
+    ("invalid_filter", r"no store of .* has the .*; name another(; .*)?"),
+    ("invalid_filter", r".* has filter\[.*\] and filter_in\[.*\]; use one of them"),
+    ("invalid_time", r".* is not a time; .*"),
     ("invalid_filter", r".* has no label .*"),
     ("invalid_group_by", r".* has no label .*"),
     ("invalid_aggregation", r".* has no .*; (use|ask for) .*"),

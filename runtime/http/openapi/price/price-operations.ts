@@ -1,6 +1,6 @@
 // Operations and schemas of prices, quotas, label values and histories. Those of queries are not here.
 import { lookUpMetricsMax } from "../../../metrics/request/parameters.ts";
-import { askedTime } from "../common-schemas.ts";
+import { queryTime } from "../common-schemas.ts";
 import { list, ref } from "../json-schema.ts";
 import {
   diagnostics,
@@ -44,8 +44,9 @@ export const labelValuesOperation: Operation = {
     }),
     parameter("tenant", "The tenant, as filter[tenant]", name),
     ...filters,
-    parameter("from", "Start. Default: an hour before the end. At most the last day before the end is read", askedTime),
-    parameter("to", "End. Default: now", askedTime),
+    parameter("from", "Start. Default: an hour before the end. At most the last day before the end is read", queryTime),
+    parameter("to", "End. Default: now", queryTime),
+    parameter("last", "The time of this length that ends now. Excludes from and to", ref("Duration")),
   ],
   answers: wholeOrPartial({ schema: "LabelValuesAnswer", headers: quotas }),
 };

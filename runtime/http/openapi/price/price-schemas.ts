@@ -90,7 +90,15 @@ export const priceSchemas: SchemaSet = {
   QuotaAnswer: object({ data: list(ref("Quota")), meta: object({}) }),
   LabelValuesAnswer: object({
     data: described(list(text()), "Sorted, without duplicates"),
-    meta: object({ partial: flag }),
+    meta: object(
+      { partial: flag },
+      {
+        hints: described(
+          list(text()),
+          "What a request without values probably meant, such as several values of a filter",
+        ),
+      },
+    ),
   }),
   SloHistoryPoint: object({
     at: ref("Time"),

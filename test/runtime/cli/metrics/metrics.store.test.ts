@@ -234,6 +234,21 @@ describe("heliograph gate", () => {
     expect({ code, stdout }).toEqual({ code: expected, stdout: expect.stringMatching(lines) });
   });
 
+  test("prints one object for programs, with the exit code of its result", async () => {
+    const { code, stdout } = await heliograph("gate", "--tenant", "lumen", "--output", "json");
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({
+      result: "red",
+      objectives: [
+        expect.objectContaining({ name: "bad", tenant: "lumen", result: "red", status: "critical" }),
+        expect.objectContaining({ name: "good", result: "green", why: expect.stringContaining("100 %") as string }),
+        expect.objectContaining({ name: "rare", result: "undecided", regions: [{ region: "eu", state: "ok" }] }),
+      ],
+    });
+    const none = await heliograph("gate", "--domain", "nowhere", "-o", "json");
+    expect([none.code, JSON.parse(none.stdout)]).toEqual([13, { result: "undecided", objectives: [] }]);
+  });
+
   test("is undecided without an objective", async () => {
     expect(await heliograph("gate", "--domain", "nowhere")).toMatchObject({
       code: 13,

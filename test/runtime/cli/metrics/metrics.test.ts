@@ -34,6 +34,20 @@ describe("the parameters of a query", () => {
     expect(Date.parse(query.to) - Date.parse(query.from)).toBe(7_200_000);
   });
 
+  test("of --last stay relative in a command for curl", async () => {
+    const { query } = (await read("query cpu_util --last 2h -o curl")) as { query: Readonly<Record<string, string>> };
+    expect(query).toMatchObject({ last: "2h" });
+    expect([query["from"], query["to"]]).toEqual([undefined, undefined]);
+    expect(curlOf("http://h:1", query, undefined)).toContain("last=2h");
+    expect(await read("query cpu_util --from now-6h -o curl")).toMatchObject({ query: { from: "now-6h" } });
+  });
+
+  test("have a list for a repeated label", async () => {
+    const { query } = (await read("query cpu_util --filter psp=a --filter psp=b --filter geo=x")) as { query: object };
+    expect(query).toMatchObject({ "filter_in[psp]": ["a", "b"], "filter[geo]": "x" });
+    expect(query).not.toHaveProperty("filter[psp]");
+  });
+
   test.each([
     ["query cpu_util --last 2h --from 2026-01-01T00:00:00Z", "--last excludes --from and --to."],
     ["query cpu_util --last soon", "--last is a duration such as 30m, 6h or 7d, not soon."],

@@ -5,7 +5,8 @@ import { createCardinality } from "../../../../runtime/metrics/admission/cardina
 import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
 import { makePlan } from "../../../../runtime/metrics/planning/plan.ts";
 import { identityOf, metricIdentityOf } from "../../../../runtime/metrics/planning/query-identity.ts";
-import { makeQuery, requireLabels, type Query } from "../../../../runtime/metrics/planning/query.ts";
+import { makeQuery, type Query } from "../../../../runtime/metrics/planning/query.ts";
+import { requireLabels } from "../../../../runtime/metrics/planning/require-labels.ts";
 import { filterValues, type Filters } from "../../../../runtime/metrics/request/parameters.ts";
 import { refused } from "../refused.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "../oracle/universe.ts";

@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
 import * as fc from "fast-check";
-import { formatDuration, parseDuration } from "../../../../runtime/metrics/request/duration.ts";
+import {
+  formatAlike,
+  formatDuration,
+  formatWithLimit,
+  parseDuration,
+} from "../../../../runtime/metrics/request/duration.ts";
 
 test.each([
   ["10s", 10],
@@ -28,4 +33,16 @@ test("a duration is formatted in its largest whole unit and parses back to itsel
       (seconds) => parseDuration(formatDuration(seconds)) === seconds,
     ),
   );
+});
+
+test("durations of one sentence have one unit, the largest in which all are whole", () => {
+  expect(formatAlike(30, 60)).toEqual(["30s", "60s"]);
+  expect(formatAlike(3_600, 7_200)).toEqual(["1h", "2h"]);
+  expect(formatAlike(5_400, 86_400)).toEqual(["90m", "1440m"]);
+});
+
+test("a duration above a limit is shown in the unit of the limit, never as the limit", () => {
+  expect(formatWithLimit(604_801, 604_800)).toEqual(["7.01d", "7d"]);
+  expect(formatWithLimit(5_400, 3_600)).toEqual(["1.5h", "1h"]);
+  expect(formatWithLimit(7_200, 7_199)).toEqual(["7200s", "7199s"]);
 });

@@ -145,7 +145,7 @@ describe("leaves are refused", () => {
       "with a range below the smallest step",
       { times: last(hour, minute), width: 30, smallest: 60 },
       "invalid_step query",
-      "the range [30s] is below the smallest range of 1m; use [1m]",
+      "the range [30s] is below the smallest range of 60s; use [60s]",
     ],
     [
       "with a range that is not in whole seconds",
@@ -187,7 +187,7 @@ describe("leaves are refused", () => {
       "when the covered time is longer than the class allows",
       { times: last(hour, minute), width: 3_600, maxWindowSeconds: 7_199 },
       "invalid_window start",
-      "the window is 2h long; this caller's class allows 7199s",
+      "the window is 7200s long; this caller's class allows 7199s",
     ],
     [
       "when the range of an instant is longer than the class allows",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { readInstant, readQuery, shown } from "../../../../runtime/metrics/request/parameters.ts";
+import { shown } from "../../../../runtime/metrics/request/parameters.ts";
+import { readInstant, readQuery } from "../../../../runtime/metrics/request/read-query.ts";
 import { refusalOf, refused } from "../refused.ts";
 import { parameters } from "../oracle/universe.ts";
 
@@ -44,7 +45,7 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
         snapshot: "abc",
         schemaVersion: "7",
       },
-      window: { fromMs: 1_767_225_600_000, toMs: 1_767_229_200_000, stepSeconds: 60 },
+      window: { from: { atMs: 1_767_225_600_000 }, to: { atMs: 1_767_229_200_000 }, stepSeconds: 60 },
     });
   });
 
@@ -109,6 +110,85 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
     expect(refused(() => read(pairs))).toBe(refusal);
   });
 
+  test("take several values of a filter in a parameter of its own", () => {
+    const { selection } = read([
+      ["filter_in[psp]", "b"],
+      ["filter_in[psp]", "a,c"],
+      ["filter_in[psp]", "b"],
+      ["filter[geo]", "x,y"],
+    ]);
+    expect([...selection.filters]).toEqual([
+      ["geo", ["x,y"]],
+      ["psp", ["a,c", "b"]],
+    ]);
+  });
+
+  test("take the last hours in place of a start", () => {
+    expect(read([["last", "3h"]]).window).toEqual({
+      from: { agoMs: 10_800_000 },
+      to: undefined,
+      stepSeconds: undefined,
+    });
+  });
+
+  const advised: readonly (readonly [sentence: string, pairs: Pairs, detail: string])[] = [
+    ["a label without brackets", [["region", "eu"]], "write filter[region]=eu"],
+    ["a label without brackets whose value is not shown", [["psp", "4111111111111111"]], "write filter[psp]=VALUE"],
+    ["another name of the start", [["start", "now-1h"]], "write from"],
+    ["another name of the labels to group by", [["by", "psp"]], "write group_by"],
+    ["a misspelled parameter", [["stpe", "1m"]], "did you mean step?"],
+    ["a filter with a point", [["filter.psp", "x"]], "did you mean filter[psp]?"],
+    ["a parameter like no other", [["color", "red"]], "color is not a parameter of this route; remove it"],
+    ["a misspelled label", [["filter[servise]", "x"]], "servise is not a label; did you mean service?"],
+    ["another name of an aggregation", [["agg", "mean"]], "did you mean avg?"],
+    [
+      "both forms of a filter",
+      [
+        ["filter[psp]", "a"],
+        ["filter_in[psp]", "b"],
+      ],
+      "use one of them",
+    ],
+    [
+      "last beside a start",
+      [
+        ["last", "1h"],
+        ["from", "now-2h"],
+      ],
+      "last excludes from and to",
+    ],
+    ["a last that is no duration", [["last", "1 hour"]], "use one such as 30m, 6h or 7d"],
+    ["milliseconds", [["from", "1767225600000"]], "write seconds, 1767225600"],
+    ["a time without a zone", [["to", "2026-01-01T00:00:00"]], "2026-01-01T00:00:00Z for UTC"],
+    ["a day", [["from", "2026-01-01"]], "write 2026-01-01T00:00:00Z"],
+    ["a distance alone", [["from", "-3h"]], "write now-3h"],
+    ["a rounded time of Grafana", [["from", "now/d"]], "or now-3h"],
+  ];
+  test.each(advised)("say what to write in the place of %s", (_sentence, pairs, detail) => {
+    expect(refusalOf(() => read(pairs)).message).toContain(detail);
+  });
+
+  test("name the labels and aggregations of the metric of the request", () => {
+    const names = () => ({ of: "m", labels: ["service" as const], aggregations: ["max" as const, "avg" as const] });
+    const detail = (name: string, value: string) =>
+      refusalOf(() =>
+        readQuery(
+          parameters([
+            ["metric", "m"],
+            [name, value],
+          ]),
+          names,
+        ),
+      ).message;
+    expect(detail("agg", "maximum")).toBe(
+      "agg=maximum is not an aggregation of m; did you mean max? use one of max, avg",
+    );
+    expect(detail("group_by", "servce")).toBe("servce is not a label of m; did you mean service? use one of service");
+    expect(detail("filter[color]", "red")).toBe(
+      "color is not a label of m; use one of service, tenant, region, environment",
+    );
+  });
+
   test("refuse a query without a metric", () => {
     expect(refused(() => readQuery(parameters([])))).toBe("invalid_request metric");
   });
@@ -121,13 +201,13 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
 
 describe("the parameters of an instant (Operational Metrics API §4.3)", () => {
   test("have one time and no window", () => {
-    const { tsMs } = readInstant(
+    const { ts } = readInstant(
       parameters([
         ["metric", "m"],
         ["ts", "2026-01-01T00:00:00Z"],
       ]),
     );
-    expect(tsMs).toBe(1_767_225_600_000);
+    expect(ts).toEqual({ atMs: 1_767_225_600_000 });
     expect(
       refused(() =>
         readInstant(

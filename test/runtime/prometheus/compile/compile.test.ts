@@ -280,6 +280,31 @@ describe("a text outside of the language is refused with a text that compiles:",
     ["sum(irate(nothing[5m]))", undefined],
     ["sum(irate(hidden[5m]))", undefined],
     ["sum(irate(requests[5m])", undefined],
+    ["queue_consumer_lag / on() requests", "avg(queue_consumer_lag) / sum(rate(requests[5m]))"],
+    [
+      "sum by (service) (rate(requests[5m])) / on () avg(queue_consumer_lag)",
+      "sum(rate(requests[5m])) / avg(queue_consumer_lag)",
+    ],
+    [
+      "sum by (service) (rate(requests[5m])) / on (service) queue_consumer_lag",
+      "sum by (service) (rate(requests[5m])) / avg by (service) (queue_consumer_lag)",
+    ],
+    [
+      "sum by (service, component) (rate(requests[5m])) / ignoring (component) avg by (service) (queue_consumer_lag)",
+      "sum by (service) (rate(requests[5m])) / avg by (service) (queue_consumer_lag)",
+    ],
+    [
+      "histogram_quantile(0.95, sum by (le, service) (rate(latency_bucket[5m]))) / on () requests",
+      "histogram_quantile(0.95, sum by (le) (rate(latency_bucket[5m]))) / sum(rate(requests[5m]))",
+    ],
+    [
+      "1 - (sum by (service) (rate(requests[5m])) / on () queue_consumer_lag)",
+      "1 - (sum(rate(requests[5m])) / avg(queue_consumer_lag))",
+    ],
+    ["queue_consumer_lag / on (service) pool_size_peak", undefined],
+    ["avg by (service) (queue_consumer_lag) / on () group_left () sum(rate(requests[5m]))", undefined],
+    ['avg(queue_consumer_lag{service="a"}) / on (service) sum(rate(requests{service="b"}[5m]))', undefined],
+    ["irate(queue_consumer_lag[5m]) / pool_size_peak", undefined],
   ])("%s", (text, rewrite) => {
     const lookUp: LookUp = (id) => {
       if (id === "hidden") throw new Refusal("metric_forbidden", "hidden");

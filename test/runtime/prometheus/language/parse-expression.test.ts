@@ -144,7 +144,7 @@ describe("a refusal", () => {
       "a + on (x) b",
       5,
       "on is not supported, since both sides match by all their labels; aggregate both sides by the same labels",
-      "a + b",
+      "avg by (x) (a) + avg by (x) (b)",
     ],
     [
       "a + on (x) group_left () b",

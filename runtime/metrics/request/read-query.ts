@@ -1,0 +1,220 @@
+// The parameters of queries and instants as one closed form. The values of single parameters are in `parameters.ts`.
+import { aggregations, labelNames, type Aggregation, type LabelName } from "../../../crds/config.ts";
+import { refuseField } from "../../errors/refusal.ts";
+import { parseDuration } from "./duration.ts";
+import {
+  downsamples,
+  filterValues,
+  filterValuesMax,
+  metricsMax,
+  readCount,
+  readLabel,
+  readMany,
+  readOne,
+  readWord,
+  refuseUnknown,
+  requireLength,
+  seriesMax,
+  shown,
+  type Downsample,
+  type Filters,
+  type Parameters,
+} from "./parameters.ts";
+import { parseRequestedTime, wrongTime, type RequestedTime, type RequestedTimes } from "./requested-time.ts";
+import { adviceOnAggregation, type KnownNames } from "./unknown-names.ts";
+
+const pageMax = 1_000_000;
+
+/** The parameters of a request besides its times. Every name is well formed; none is checked against a catalog. */
+export interface Selection {
+  /** Sorted, without duplicates. */
+  readonly metrics: readonly string[];
+  readonly aggregation: Aggregation | undefined;
+  readonly filters: Filters;
+  /** Sorted, without duplicates. */
+  readonly groupBy: readonly LabelName[];
+  readonly downsample: Downsample | undefined;
+  readonly exemplars: boolean;
+  /** Makes a response with missing data an error. */
+  readonly isCompleteRequired: boolean;
+  readonly limit: number | undefined;
+  readonly page: number;
+  /** `meta.snapshot` of an earlier page: the response must be cut from the same data. */
+  readonly snapshot: string | undefined;
+  /** `meta.schema_version` that the client was written for. */
+  readonly schemaVersion: string | undefined;
+}
+
+const selectionNames = [
+  "metric",
+  "agg",
+  "group_by",
+  "downsample",
+  "exemplars",
+  "complete",
+  "limit",
+  "page",
+  "snapshot",
+  "schema_version",
+];
+
+/** Finds the names that metrics of a request have, for errors. @default errors list those of every metric */
+export type FindNames = (metrics: readonly string[]) => KnownNames | undefined;
+
+const noNames: FindNames = () => undefined;
+const windowNames = ["from", "to", "last", "step"];
+const filterNames = labelNames.flatMap((label) => [`filter[${label}]`, `filter_in[${label}]`]);
+
+/** Parses the parameters of `GET /v1/metrics/query`. @throws Refusal 400 that names the invalid parameter */
+export function readQuery(
+  params: Parameters,
+  findNames: FindNames = noNames,
+): { readonly selection: Selection; readonly window: RequestedTimes } {
+  refuseOthers(params, [...windowNames, ...selectionNames]);
+  const window = { ...readSpan(params), stepSeconds: readStep(params) };
+  return { selection: readSelection(params, findNames), window };
+}
+
+/** Parses the parameters of `GET /v1/metrics/instant`. @throws Refusal 400 that names the invalid parameter */
+export function readInstant(
+  params: Parameters,
+  findNames: FindNames = noNames,
+): { readonly selection: Selection; readonly ts: RequestedTime | undefined } {
+  refuseOthers(params, ["ts", ...selectionNames]);
+  return { selection: readSelection(params, findNames), ts: readRequestedTime(params, "ts") };
+}
+
+/** Refuses the first parameter that is neither a filter nor known. @throws Refusal `unknown_parameter` */
+export function refuseOthers(params: Parameters, known: readonly string[]): void {
+  refuseUnknown(params, (name) => isFilter(name) || known.includes(name), [...known, ...filterNames]);
+}
+
+function readSelection(params: Parameters, findNames: FindNames): Selection {
+  const metrics = readMetrics(params);
+  const known = once(() => findNames(metrics));
+  return {
+    metrics,
+    aggregation: readAggregation(params, known),
+    filters: readFilters(params, known),
+    groupBy: readGroupBy(params, known),
+    downsample: readWord(params, "downsample", downsamples, "invalid_downsample"),
+    exemplars: readWord(params, "exemplars", ["true", "false"]) === "true",
+    isCompleteRequired: readWord(params, "complete", ["required"]) === "required",
+    limit: readCount(params, "limit", seriesMax),
+    page: readCount(params, "page", pageMax) ?? 1,
+    snapshot: readOne(params, "snapshot"),
+    schemaVersion: readOne(params, "schema_version"),
+  };
+}
+
+type Known = () => KnownNames | undefined;
+
+function once(find: Known): Known {
+  let found: { readonly names: KnownNames | undefined } | undefined;
+  return () => (found ??= { names: find() }).names;
+}
+
+function readMetrics(params: Parameters): readonly string[] {
+  const metrics = [...new Set(readMany(params, "metric", metricsMax))].sort();
+  if (metrics.length === 0)
+    throw refuseField("invalid_request", "metric", "the request names no metric; name one with metric=");
+  return metrics;
+}
+
+function readAggregation(params: Parameters, known: Known): Aggregation | undefined {
+  const text = readOne(params, "agg", "invalid_aggregation");
+  const aggregation = aggregations.find((one) => one === text);
+  if (text === undefined || aggregation !== undefined) return aggregation;
+  const advice = adviceOnAggregation(text, aggregations, known());
+  throw refuseField("invalid_aggregation", "agg", `agg=${shown(text)} ${advice}`);
+}
+
+/**
+ * Parses the filters: `filter[label]` has one exact value, `filter_in[label]` is repeated for several.
+ *
+ * @throws Refusal `forbidden_label`, `invalid_filter`
+ */
+export function readFilters(params: Parameters, known: Known = () => undefined): Filters {
+  const filters = new Map<LabelName, readonly string[]>();
+  for (const name of [...params.keys()].sort()) {
+    const label = filterLabel(name);
+    if (label === undefined) continue;
+    const governed = readLabel(label, name, "invalid_filter", () => filterable(known()));
+    if (filters.has(governed)) {
+      const detail = `${governed} has filter[${governed}] and filter_in[${governed}]; use one of them`;
+      throw refuseField("invalid_filter", name, detail);
+    }
+    const values = name.startsWith("filter_in[") ? readListed(params, name) : [readFilterValue(params, name)];
+    filters.set(governed, filterValues(values, name));
+  }
+  return new Map([...filters].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Every metric can be filtered by the labels of the isolation. Source: seed "Operational Metrics API" §1. */
+function filterable(known: KnownNames | undefined): KnownNames | undefined {
+  return known && { ...known, labels: [...new Set([...known.labels, "tenant", "region", "environment"] as const)] };
+}
+
+function readListed(params: Parameters, name: string): readonly string[] {
+  const values = params.get(name) ?? [];
+  if (values.length > filterValuesMax) {
+    const detail = `${shown(name)} has ${values.length} values; give it 1 to ${filterValuesMax}`;
+    throw refuseField("invalid_filter", name, detail);
+  }
+  for (const value of values) requireLength(value, name, "invalid_filter");
+  return values;
+}
+
+function readFilterValue(params: Parameters, name: string): string {
+  const value = readOne(params, name, "invalid_filter");
+  if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value; give it one`);
+  return value;
+}
+
+function readGroupBy(params: Parameters, known: Known): readonly LabelName[] {
+  const text = readOne(params, "group_by", "invalid_group_by");
+  if (text === undefined) return [];
+  const labels = text.split(",").map((name) => readLabel(name.trim(), "group_by", "invalid_group_by", known));
+  if (new Set(labels).size < labels.length) {
+    throw refuseField("invalid_group_by", "group_by", `group_by=${shown(text)} names a label twice; name it once`);
+  }
+  return labels.sort();
+}
+
+/** The start and the end of a window. @throws Refusal `invalid_time`, `invalid_window` */
+export function readSpan(params: Parameters): Pick<RequestedTimes, "from" | "to"> {
+  const times = { from: readRequestedTime(params, "from"), to: readRequestedTime(params, "to") };
+  const last = readOne(params, "last", "invalid_window");
+  if (last === undefined) return times;
+  if (times.from !== undefined || times.to !== undefined) {
+    throw refuseField("invalid_window", "last", "last excludes from and to, since it ends now; use one of the two");
+  }
+  const seconds = parseDuration(last);
+  if (seconds !== undefined) return { from: { agoMs: seconds * 1_000 }, to: undefined };
+  throw refuseField("invalid_window", "last", `last=${shown(last)} is not a duration; use one such as 30m, 6h or 7d`);
+}
+
+/** Parses a time of any form; undefined without one. @throws Refusal `invalid_time` */
+function readRequestedTime(params: Parameters, name: string): RequestedTime | undefined {
+  const text = readOne(params, name, "invalid_time");
+  if (text === undefined) return undefined;
+  const time = parseRequestedTime(text);
+  if (time === undefined) throw wrongTime(name, text, shown(text));
+  return time;
+}
+
+function readStep(params: Parameters): number | undefined {
+  const text = readOne(params, "step", "invalid_step");
+  if (text === undefined) return undefined;
+  const seconds = parseDuration(text);
+  if (seconds !== undefined) return seconds;
+  throw refuseField("invalid_step", "step", `step=${shown(text)} is not a duration; use one such as 10s, 1m or 1h`);
+}
+
+function isFilter(parameter: string): boolean {
+  return filterLabel(parameter) !== undefined;
+}
+
+function filterLabel(parameter: string): string | undefined {
+  return /^filter(?:_in)?\[(.*)\]$/su.exec(parameter)?.[1];
+}
