@@ -202,7 +202,7 @@ export interface MetricCatalogStorePeerAuth {
  * tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end.
  */
 export interface MetricCatalogStorePeerAuthOauth2 {
-  /** Absolute URL of the token endpoint, https. */
+  /** Absolute URL of the token endpoint, https. The values of a query are treated as secrets. */
   readonly tokenUrl: string;
   /** Client id, visible ASCII. */
   readonly clientId: string;

@@ -10,6 +10,13 @@ const metricCatalogStoresItemPrometheusTlsServerName = {
   pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$",
 };
 
+const webhookPartnerEndpointOauth2TokenUrl = {
+  type: "string",
+  minLength: 1,
+  maxLength: 2048,
+  pattern: "^https?://[^/?#@{}]+([/?][A-Za-z0-9\\-._~:/?\\[\\]@!$&'()*+,;=%]*)?$",
+};
+
 const metricCatalogMetricsItemDeprecatedAt = {
   type: "string",
   format: "date-time",
@@ -232,7 +239,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = {
                           type: "string",
                           minLength: 1,
                           maxLength: 2048,
-                          pattern: "^https://[^/?#@{}]+(/[A-Za-z0-9\\-._~:/\\[\\]@!$&'()*+,;=%]*)?$",
+                          pattern: "^https://[^/?#@{}]+([/?][A-Za-z0-9\\-._~:/?\\[\\]@!$&'()*+,;=%]*)?$",
                         },
                         clientId: { type: "string", minLength: 1, maxLength: 256, pattern: "^[!-~]+$" },
                         secretRef: {
@@ -559,12 +566,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = {
             type: "object",
             required: ["tokenUrl", "clientId", "clientSecretRef"],
             properties: {
-              tokenUrl: {
-                type: "string",
-                minLength: 1,
-                maxLength: 2048,
-                pattern: "^https?://[^/?#@{}]+(/[A-Za-z0-9\\-._~:/\\[\\]@!$&'()*+,;=%]*)?$",
-              },
+              tokenUrl: webhookPartnerEndpointOauth2TokenUrl,
               clientId: { type: "string", minLength: 1, maxLength: 256, pattern: "^[!-~]+$" },
               clientSecretRef: webhookPartnerEndpointOauth2ClientSecretRef,
               scopes: {
@@ -580,12 +582,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = {
           },
           verification: { type: "string", enum: ["None", "Handshake"], default: "None" },
           idempotencySeconds: { type: "integer", minimum: 86400, maximum: 31536000, default: 259200 },
-          ackUrl: {
-            type: "string",
-            minLength: 1,
-            maxLength: 2048,
-            pattern: "^https?://[^/?#@{}]+([/?][A-Za-z0-9\\-._~:/?\\[\\]@!$&'()*+,;=%]*)?$",
-          },
+          ackUrl: webhookPartnerEndpointOauth2TokenUrl,
         },
         additionalProperties: false,
       },

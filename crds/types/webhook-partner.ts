@@ -108,7 +108,10 @@ export interface WebhookPartnerEndpointClientCertificateRef {
  * and into the form for a server that refuses them there.
  */
 export interface WebhookPartnerEndpointOauth2 {
-  /** Absolute URL of the token endpoint; it is guarded like the endpoint itself. */
+  /**
+   * Absolute URL of the token endpoint; it is guarded like the endpoint itself. The values of a query are treated as
+   * secrets.
+   */
   readonly tokenUrl: string;
   /** Client id, visible ASCII. */
   readonly clientId: string;

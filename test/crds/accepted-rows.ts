@@ -29,6 +29,16 @@ export const acceptedRows: readonly Row[] = [
       says: "has a query without a path, which its scheme does not sign",
       set: { "signing.scheme": "StandardWebhooks", "endpoint.url": "https://partner.example?code=abc" },
     },
+    {
+      says: "has a query in the URL of its token endpoint",
+      set: {
+        "endpoint.oauth2": {
+          tokenUrl: "https://acme.example/acme.example/oauth2/v2.0/token?p=B2C_1_policy",
+          clientId: "sender",
+          clientSecretRef: { name: "partner", key: "client" },
+        },
+      },
+    },
     { says: "has the highest port", set: { "endpoint.url": "https://partner.example:65535/webhooks/v1" } },
     {
       says: "rotates its key",

@@ -23,6 +23,8 @@ interface TokenRequest {
 export interface AuthorizationServer {
   readonly issuer: string;
   readonly tokenUrl: string;
+  /** Targets of the requests so far. */
+  readonly requests: readonly string[];
   readonly jwksUrl: string;
   /** The authority of its certificate, PEM. */
   readonly ca: string;
@@ -57,6 +59,8 @@ export async function startAuthorizationServer(algorithm: "ES256" | "RS256"): Pr
   });
   const place = await listenOnLoopback(server);
   const issuer = `https://localhost:${place.port}`;
+  const requests: string[] = [];
+  server.on("request", ({ url = "" }: IncomingMessage) => requests.push(url));
   let keys = 0;
   const provide = async (): Promise<ReturnType<Provider["callback"]>> => {
     keys += 1;
@@ -68,6 +72,7 @@ export async function startAuthorizationServer(algorithm: "ES256" | "RS256"): Pr
   return {
     issuer,
     tokenUrl,
+    requests,
     jwksUrl: `${issuer}/jwks`,
     ca: authority.cert,
     token: (client, request) => requestToken(tokenUrl, authority.cert, client, request),

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
-import type { PartnerConfig } from "../../../crds/config.ts";
+import type { CatalogConfig, PartnerConfig, StoreConfig } from "../../../crds/config.ts";
 import { version } from "../../version.ts";
 import type { ExitName } from "../exit-codes.ts";
 import { problemReport } from "./problem-report.ts";
@@ -28,15 +28,27 @@ export async function printCompiled({ place, output }: CompileArguments): Promis
 export function compiledText({ config, hash }: Configuration, output: CompileArguments["output"]): string {
   const material = Object.fromEntries(Object.entries(config.material).map(([id, base64]) => [id, hidden(base64)]));
   const partners = config.partners.map(withoutQueries);
-  const shown: unknown = JSON.parse(canonicalJson({ hash, config: { ...config, material, partners } }));
+  const catalogs = config.catalogs.map(withoutTokenQueries);
+  const shown: unknown = JSON.parse(canonicalJson({ hash, config: { ...config, material, partners, catalogs } }));
   return output === "json" ? `${JSON.stringify(shown, undefined, 2)}\n` : stringify(shown, { lineWidth: 0 });
 }
 
-/** The query of an endpoint's URL may be a credential. Digests tell its versions apart. */
+/** The query of a URL may be a credential. Digests tell its versions apart. */
 function withoutQueries(partner: PartnerConfig): PartnerConfig {
-  const { url, ackUrl, ...endpoint } = partner.endpoint;
+  const { url, ackUrl, oauth2, ...endpoint } = partner.endpoint;
   const ack = ackUrl === undefined ? {} : { ackUrl: withoutQuery(ackUrl) };
-  return { ...partner, endpoint: { ...endpoint, url: withoutQuery(url), ...ack } };
+  const token = oauth2 === undefined ? {} : { oauth2: { ...oauth2, tokenUrl: withoutQuery(oauth2.tokenUrl) } };
+  return { ...partner, endpoint: { ...endpoint, url: withoutQuery(url), ...ack, ...token } };
+}
+
+function withoutTokenQueries(catalog: CatalogConfig): CatalogConfig {
+  return { ...catalog, stores: catalog.stores.map(withoutTokenQuery) };
+}
+
+function withoutTokenQuery(store: StoreConfig): StoreConfig {
+  const auth = store.peer?.auth;
+  if (store.peer === undefined || auth?.kind !== "oauth2") return store;
+  return { ...store, peer: { ...store.peer, auth: { ...auth, tokenUrl: withoutQuery(auth.tokenUrl) } } };
 }
 
 function withoutQuery(url: string): string {

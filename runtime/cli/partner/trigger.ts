@@ -49,8 +49,7 @@ function triggerArguments(given: Given, [type = ""]: readonly string[]): Trigger
   const tenant = given.optional("tenant");
   return {
     type,
-    to: urlOf("to", given.text("to")),
-    scheme: schemeOf(given),
+    ...targetOf(given),
     keys: requiredKeySourceOf(given),
     format: outputFormatOf(given),
     ...(data === undefined ? {} : { data }),
@@ -58,4 +57,16 @@ function triggerArguments(given: Given, [type = ""]: readonly string[]): Trigger
     ...(eventId === undefined ? {} : { eventId }),
     ...(tenant === undefined ? {} : { tenant }),
   };
+}
+
+/** The endpoint and the scheme, if a partner could have both. @throws UsageError */
+function targetOf(given: Given): Pick<TriggerArguments, "to" | "scheme"> {
+  const to = urlOf("to", given.text("to"));
+  const scheme = schemeOf(given);
+  if (scheme === "HmacV1" && to.href.includes("?"))
+    throw new UsageError(
+      "--to has no query under HmacV1, which signs the path alone, so no partner can have this URL. Remove the query " +
+        "or name another --scheme.",
+    );
+  return { to, scheme };
 }

@@ -29,8 +29,9 @@ interface Fetched {
 /** Creates the token of a peer; undefined for a peer with a fixed token. Source: RFC 6749 §4.4, RFC 8705 §3. */
 export function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreSecrets): PeerToken | undefined {
   if (auth.kind !== "oauth2") return undefined;
-  const { pool, base } = openPool({ url: auth.tokenUrl, timeoutMs }, { tls: withoutName(secrets.tls) });
-  const options = { path: base === "" ? "/" : base, ...tokenRequest(auth, secrets.clientSecret ?? "") };
+  const { pool } = openPool({ url: auth.tokenUrl, timeoutMs }, { tls: withoutName(secrets.tls) });
+  const { pathname, search } = new URL(auth.tokenUrl);
+  const options = { path: `${pathname}${search}`, ...tokenRequest(auth, secrets.clientSecret ?? "") };
   let kept: Fetched | undefined;
   let flight: Promise<Fetched> | undefined;
   const fetchToken = async (): Promise<Fetched> => {

@@ -41,14 +41,19 @@ test("compile hides the query of an endpoint's URL", async () => {
   const text = await readFile("docs/examples/webhook-partner.yaml", "utf8");
   const place = join(folder.path, "partners.yaml");
   const url = /url: (?<url>http:\S+19101)/u;
+  const clientSecretRef = { name: "acme-payments-signing", key: "current" };
+  const oauth2 = { tokenUrl: "https://id.example/token?p=hunter3", clientId: "sender", clientSecretRef };
   const edited = text
     .replace(url, "url: $<url>/webhooks/v1/payout?code=hunter2")
+    .replace("  signing:\n", `    oauth2: ${JSON.stringify(oauth2)}\n  signing:\n`)
     .replace("  signing:\n", "  signing:\n    scheme: StandardWebhooks\n");
   await writeFile(place, edited);
   const { stdout, stderr } = await runProgram(["compile", place]);
   expect(stderr).toBe("");
   expect(stdout).toContain("?***");
   expect(stdout).not.toContain("hunter2");
+  expect(stdout).toContain("https://id.example/token?***");
+  expect(stdout).not.toContain("hunter3");
 });
 
 test("compile leaves an object with a problem out, says why and ends with 1", async () => {

@@ -212,7 +212,7 @@ describe("heliograph trigger and listen", () => {
     });
     const endpoint = await listenOnLoopback(server);
     const program = await listen(`--key-file acme.key -o json --forward http://127.0.0.1:${endpoint.port}`);
-    const result = await run(`trigger a.b --to ${program.url}/v1/a?x=1 --key-file acme.key -o json`);
+    const result = await run(`trigger a.b --to ${program.url}/v1/a --key-file acme.key -o json`);
     expect(result.code).toBe(1);
     expect(JSON.parse(result.stdout)).toMatchObject({
       status: 429,
@@ -229,8 +229,8 @@ describe("heliograph trigger and listen", () => {
       { timeoutMs, what: "a line" },
     );
     const printed = JSON.parse(line) as Record<string, unknown>;
-    expect(printed).toMatchObject({ path: "/v1/a?x=1", type: "a.b", attempt: "1", result: "valid", status: 429 });
-    expect(seen).toMatchObject([{ url: "/v1/a?x=1", headers: { "x-event-id": printed["event_id"] } }]);
+    expect(printed).toMatchObject({ path: "/v1/a", type: "a.b", attempt: "1", result: "valid", status: 429 });
+    expect(seen).toMatchObject([{ url: "/v1/a", headers: { "x-event-id": printed["event_id"] } }]);
     expect(seen[0]?.headers["x-signature"]).toMatch(/^v1=/u);
     await endpoint.close();
     expect((await run(`trigger a.b --to ${program.url}/v1/a --key-file acme.key`)).stdout).toContain("502");
@@ -304,11 +304,21 @@ describe("the commands for partners", () => {
     ["verify --headers - --key-file k", "cannot both be the standard input"],
     ["trigger --to http://x --key-file k", "trigger needs a TYPE"],
     ["trigger a.b --to ftp://x --key-file k", "--to is a URL"],
+    ["trigger a.b --to http://x/v1?x=1 --key-file k", "--to has no query under HmacV1, which signs the path alone"],
+    ["trigger a.b --to http://x/v1? --key-file k", "--to has no query under HmacV1, which signs the path alone"],
     ["verify --headers h", "--key-file or HELIOGRAPH_KEY is required"],
     ["sign --path /x --key-file k --scheme HttpMessageSignatures", "--path is the whole URL"],
   ])("%s is refused", async (line, sentence) => {
     await expect(readArguments(line.split(" "), {})).rejects.toThrow(sentence);
   });
+
+  test.each(["HttpMessageSignatures", "StandardWebhooks"])(
+    "trigger takes a URL with a query under %s",
+    async (scheme) => {
+      const line = `trigger a.b --to http://x/v1?x=1 --key-file k --scheme ${scheme}`;
+      await expect(readArguments(line.split(" "), {})).resolves.toMatchObject({ args: { scheme } });
+    },
+  );
 
   test("take a key from a file or from the environment, not from both", async () => {
     const line = "listen --key-file k".split(" ");

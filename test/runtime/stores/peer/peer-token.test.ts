@@ -97,6 +97,11 @@ describe("a peer with client credentials", () => {
     expect(store.state()).toBe("ok");
   });
 
+  test("asks a token endpoint with a query", async () => {
+    await peerStore({ tokenUrl: `${id.tokenUrl}?p=policy` }).capabilities();
+    expect(id.requests).toContain("/token?p=policy");
+  });
+
   test("refuses a token without a binding, however it was fetched", async () => {
     await expect(peerStore({ clientId: "plain" }).capabilities()).rejects.toMatchObject({
       kind: "refused",

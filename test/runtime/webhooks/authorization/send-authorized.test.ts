@@ -17,6 +17,7 @@ afterEach(async () => {
 });
 
 interface Seen {
+  readonly url: string;
   readonly headers: IncomingHttpHeaders;
   /** Lowercase names, as often as they came. */
   readonly names: readonly string[];
@@ -32,7 +33,12 @@ async function server(answer: Answer): Promise<{ readonly url: string; readonly 
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks = await request.toArray();
     const names = request.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
-    const one = { headers: request.headers, names, body: Buffer.concat(chunks as Buffer[]).toString() };
+    const one = {
+      url: request.url ?? "",
+      headers: request.headers,
+      names,
+      body: Buffer.concat(chunks as Buffer[]).toString(),
+    };
     seen.push(one);
     const { status, headers = {}, body } = answer(one, seen.length);
     response.writeHead(status, headers).end(typeof body === "object" ? JSON.stringify(body) : body);
@@ -95,6 +101,14 @@ async function caseOf(
 }
 
 describe("a delivery with OAuth 2.0 client credentials", () => {
+  test("asks a token endpoint with a query, which its proof leaves out", async () => {
+    const issuer = await server(granted);
+    const it = await caseOf(granted, undefined, { tokenUrl: `${issuer.url}/token?p=B2C_1_policy`, dpop: true });
+    expect(await it.send()).toMatchObject({ status: 204 });
+    expect(issuer.seen.map(({ url }) => url)).toEqual(["/token?p=B2C_1_policy"]);
+    expect(proven(issuer.seen[0]?.headers["dpop"])).toMatchObject({ htu: `${issuer.url}/token` });
+  });
+
   test("carries a token fetched by RFC 6749 §4.4 and caches it until shortly before it expires", async () => {
     const it = await caseOf();
     expect(await Promise.all([it.send(), it.send()])).toMatchObject([{ status: 204 }, { status: 204 }]);
