@@ -42,12 +42,10 @@ const drainMsMax = 240_000;
 /** The silence after a fault is looked for until so long after its end. */
 const tailMsMax = 10_000;
 /**
- * Longest silence of healthy partners after the loss of a server or a pod. A pod counts as gone two seconds after its
- * last heartbeat, and its lanes have an owner within three (`lane-ownership.ts`).
+ * Longest silence of healthy partners after the loss of a server or a pod. A pod counts as gone a second and a half
+ * after its last heartbeat (`lane-ownership.ts`).
  */
-export const barMs = { server: 8_000, pod: 3_000 } as const;
-/** Silences above these are printed. */
-export const aimMs = { server: 8_000, pod: 2_000 } as const;
+export const barMs = { server: 8_000, pod: 2_000 } as const;
 const deliveriesStream = "HG_DELIVERIES";
 
 /** Deliveries that are stored and wait. */

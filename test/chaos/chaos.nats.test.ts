@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { random } from "../runtime/metrics/oracle/generated-series.ts";
 import { startTraffic } from "../seams/traffic.ts";
 import { waitFor } from "../support/wait.ts";
-import { account, aimMs, barMs, silencesOf, untilDrained } from "./account.ts";
+import { account, barMs, silencesOf, untilDrained } from "./account.ts";
 import { conduct, conductedText } from "./conductor.ts";
 import { losesServer } from "./faults.ts";
 import { startInstallation, type Installation } from "./installation.ts";
@@ -63,10 +63,9 @@ test.skipIf(seconds === 0)(
       print(`${conductedText(past, startedMs)}${silence === undefined ? "" : `, silence ${silence.ms} ms`}`);
     }
     print(JSON.stringify({ seed, waiting, ...counts }, null, 2));
-    const over = (limit: typeof barMs | typeof aimMs) =>
-      silences.filter(({ past, ms }) => ms > (losesServer(past.fault) ? limit.server : limit.pod));
-    const judged = over(barMs).filter(({ past }) => past.load <= availableParallelism() * loadPerCoreMax);
-    for (const { past, ms } of over(aimMs)) print(`late: silence ${ms} ms, ${conductedText(past, startedMs)}`);
+    const late = silences.filter(({ past, ms }) => ms > (losesServer(past.fault) ? barMs.server : barMs.pod));
+    const judged = late.filter(({ past }) => past.load <= availableParallelism() * loadPerCoreMax);
+    for (const { past, ms } of late) print(`late: silence ${ms} ms, ${conductedText(past, startedMs)}`);
     expect(problems).toEqual([]);
     expect(judged.map(({ past, ms }) => `silence ${ms} ms: ${conductedText(past, startedMs)}`)).toEqual([]);
   },

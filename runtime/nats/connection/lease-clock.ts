@@ -13,7 +13,7 @@ export interface LeaseClock {
   confirmedMs(): number;
   /** True when JetStream has read what was sent at this time. */
   isStored(sentAtMs: number): boolean;
-  /** True when this process never stood still, and never was without the server, for the time of a lease since then. */
+  /** True when this process never stood still, and never was without the server, for the lease of a lane since then. */
   isUnbrokenSince(sinceMs: number): boolean;
   /** Notes that the connection broke. What was sent since the last confirmation may be lost. */
   disconnect(): void;
@@ -21,10 +21,14 @@ export interface LeaseClock {
   skip(ms: number): void;
 }
 
-/** Shortest acknowledgement wait, and age of a heartbeat at which a pod counts as gone. */
-export const leaseMs = 2_000;
-/** Age at which this process stops to use a lease: its last use still has to reach a partner. */
-export const leaseUseMs = 1_750;
+/** Shortest acknowledgement wait. */
+const messageLeaseMs = 2_000;
+/** Age at which this process stops to use the lease of a message: its last use still has to reach a partner. */
+export const messageUseMs = 1_750;
+/** Age of a heartbeat at which a pod counts as gone. Two lost heartbeats in a row are not enough. */
+export const laneLeaseMs = 1_500;
+/** Age at which this process stops to use the lease of its lanes. */
+export const laneUseMs = 1_250;
 /** The clocks may drift by this before it counts: both are read in whole milliseconds, and NTP slews one of them. */
 const driftMsMax = 50;
 
@@ -45,14 +49,14 @@ export function createLeaseClock(wallNow = Date.now, localNow = () => performanc
     const movedMs = wallNow() - local - apartMs;
     if (Math.abs(movedMs) > driftMsMax) {
       // A wall clock that was set back hides how long the machine was suspended before.
-      addedMs += movedMs > 0 ? movedMs : leaseMs;
+      addedMs += movedMs > 0 ? movedMs : messageLeaseMs;
       apartMs += movedMs;
     }
     return local + addedMs;
   };
-  const isBroken = (): boolean => nowMs() - confirmedMs >= leaseUseMs;
+  const isBroken = (): boolean => nowMs() - confirmedMs >= laneUseMs;
   const confirm = (sentAtMs: number): void => {
-    if (isBroken()) brokenMs = confirmedMs + leaseUseMs;
+    if (isBroken()) brokenMs = confirmedMs + laneUseMs;
     confirmedMs = Math.max(confirmedMs, sentAtMs);
   };
   return {

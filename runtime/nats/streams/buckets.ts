@@ -1,5 +1,6 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { readStreamInfo } from "../messages/stream-info.ts";
+import type { HeaderFields } from "../messages/headers.ts";
 import { publish, publishHeader } from "../messages/publish.ts";
 import { readLast, readLastOfEach, type StoredMessage } from "../messages/stored-messages.ts";
 
@@ -11,12 +12,14 @@ export interface BucketEntry {
   readonly storedAtMs: number;
   /** Number of this value; all values of the bucket have different numbers. */
   readonly revision: number;
+  /** Headers of the message. @default none */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A key-value bucket in the layout of the NATS tools. A key is one subject token. Source: NATS ADR-8. */
 export interface Bucket {
   /** Resolves with the revision of the value. @throws Unanswered, or Error when the bucket refuses */
-  put(key: string, value: string): Promise<number>;
+  put(key: string, value: string, headers?: HeaderFields): Promise<number>;
   /**
    * Writes if the revision of the key is `revision`. 0 means that the key has no value and was never removed.
    *
@@ -44,9 +47,8 @@ const operationHeader = "KV-Operation";
 export function createBucket(handle: NatsConnectionHandle, name: string): Bucket {
   const stream = `KV_${name}`;
   const prefix = `$KV.${name}.`;
-  const store = async (key: string, value: string, operation?: string): Promise<number> => {
-    const headers = operation === undefined ? {} : { headers: { [operationHeader]: operation } };
-    const answer = await publish(handle, { subject: prefix + key, payload: value, ...headers });
+  const store = async (key: string, value: string, headers?: HeaderFields): Promise<number> => {
+    const answer = await publish(handle, { subject: prefix + key, payload: value, ...(headers && { headers }) });
     if (answer.kind !== "stored") {
       throw new Error(`the bucket ${name} refused ${key}: ${answer.kind === "refused" ? answer.detail : answer.kind}`);
     }
@@ -63,12 +65,12 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
   const entryOf = ({ subject, seq, storedAtMs, headers, data }: StoredMessage): BucketEntry | undefined => {
     const isMarker = headers[operationHeader] !== undefined;
     const key = subject.slice(prefix.length);
-    return isMarker ? undefined : { key, value: Buffer.from(data).toString(), storedAtMs, revision: seq };
+    return isMarker ? undefined : { key, value: Buffer.from(data).toString(), storedAtMs, revision: seq, headers };
   };
   return {
-    put: (key, value) => store(key, value),
+    put: store,
     putIf: storeIf,
-    remove: async (key) => void (await store(key, "", "DEL")),
+    remove: async (key) => void (await store(key, "", { [operationHeader]: "DEL" })),
     get: async (key) => {
       const message = await readLast(handle, stream, prefix + key);
       return message === undefined ? undefined : entryOf(message);

@@ -2,9 +2,9 @@ import type { Bucket, BucketEntry } from "../../nats/streams/buckets.ts";
 import { ownerOf } from "../../pods/owner-of.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
-import { leaseMs as goneAfterMs, leaseUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
+import { laneLeaseMs, laneUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";
-import { msToNextRun } from "../../bounds/periodic.ts";
+import { beatValue, earlierLeaseMs, livePods, sendBeat, untilGoneMs } from "./heartbeats.ts";
 
 export interface LaneOwnershipDeps {
   readonly bucket: Bucket;
@@ -19,15 +19,14 @@ export interface LaneOwnershipDeps {
 }
 
 const beatMs = 500;
+/** Shortest time between two heartbeats. */
+const beatMsMin = 50;
 /** JetStream measured so much more between two heartbeats that the clocks of this pod stood still. */
 const skippedMsMin = 1_000;
-/**
- * Value of a heartbeat: the pod recovers attempts that were made straight from events, and leaves half of the places
- * to them in a take-over. Earlier versions send another value or none, so no pod makes such attempts beside them.
- */
-const beatValue = "direct-half";
 /** Age of a heartbeat below which its pod may still begin attempts: twice that of a pod that counts as gone. */
-const livelyMs = 2 * goneAfterMs;
+const livelyMs = 2 * earlierLeaseMs;
+/** After an outage of JetStream, the live pods stay for so long without a new heartbeat. */
+const graceMs = 2_000;
 /** Time limit of the first heartbeat. */
 const startMsMax = 30_000;
 
@@ -48,6 +47,8 @@ export class LaneOwnership {
   /** The last heartbeat: when it was sent, by the lease clock, and when JetStream stored it. */
   #lease: { readonly sentMs: number; readonly storedAtMs: number } | undefined;
   #graceUntilMs = 0;
+  /** Milliseconds from the last heartbeat until another pod counts as gone, unless it sends one. */
+  #untilGoneMs = Number.POSITIVE_INFINITY;
   #isSilent = false;
   #timer: NodeJS.Timeout | undefined;
   #beat: Promise<void> = Promise.resolve();
@@ -91,7 +92,7 @@ export class LaneOwnership {
    * isOwner}, it is right after this process stood still.
    */
   isCurrent(): boolean {
-    return this.#lease !== undefined && this.#deps.leases.nowMs() - this.#lease.sentMs < leaseUseMs;
+    return this.#lease !== undefined && this.#deps.leases.nowMs() - this.#lease.sentMs < laneUseMs;
   }
 
   /**
@@ -129,14 +130,15 @@ export class LaneOwnership {
   }
 
   async #update(): Promise<void> {
-    const { entries, ...lease } = await beat(this.#deps, this.#key);
+    const { entries, ...lease } = await sendBeat(this.#deps, this.#key);
     this.#renew(lease);
     const found = livePods(entries, this.#key, this.#deps.clock.now());
     this.#meet(entries.filter(({ key }) => key !== this.#key));
     const knowDirect = entries.every(({ key, value }) => value === beatValue || !found.includes(key));
-    if (this.silentMs() > goneAfterMs) {
+    this.#untilGoneMs = untilGoneMs(entries, this.#key, this.#deps.clock.now());
+    if (this.silentMs() > laneLeaseMs) {
       // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
-      this.#graceUntilMs = performance.now() + goneAfterMs;
+      this.#graceUntilMs = performance.now() + graceMs;
     }
     this.#lastBeatMs = performance.now();
     const isGrace = this.#lastBeatMs < this.#graceUntilMs;
@@ -161,7 +163,7 @@ export class LaneOwnership {
     const sentMs = next.sentMs + (isSkipped ? skippedMs : 0);
     leases.confirm(sentMs);
     this.#lease = { ...next, sentMs };
-    if (!isUnbroken || isSkipped || passedMs >= leaseUseMs) onLapse();
+    if (!isUnbroken || isSkipped || passedMs >= laneUseMs) onLapse();
   }
 
   #meet(others: readonly Pick<BucketEntry, "storedAtMs">[]): void {
@@ -174,16 +176,16 @@ export class LaneOwnership {
   }
 
   #schedule(): void {
-    this.#timer = setTimeout(
-      () => {
-        this.#beat = this.#update()
-          .then(() => this.#log(false))
-          // Without JetStream the live pods are unknown, so the last owners stay.
-          .catch((error: unknown) => this.#log(true, error))
-          .finally(() => !this.#hasLeft && this.#schedule());
-      },
-      msToNextRun(beatMs, performance.now()),
-    );
+    // A pod that is gone is noticed at once, and not half a second later.
+    const waitMs = Math.max(beatMsMin, Math.min(msToNextBeat(performance.now()), this.#untilGoneMs));
+    this.#untilGoneMs = Number.POSITIVE_INFINITY;
+    this.#timer = setTimeout(() => {
+      this.#beat = this.#update()
+        .then(() => this.#log(false))
+        // Without JetStream the live pods are unknown, so the last owners stay.
+        .catch((error: unknown) => this.#log(true, error))
+        .finally(() => !this.#hasLeft && this.#schedule());
+    }, waitMs);
     this.#timer.unref();
   }
 
@@ -196,36 +198,10 @@ export class LaneOwnership {
   }
 }
 
-interface Beat {
-  readonly entries: readonly BucketEntry[];
-  /** By the lease clock. */
-  readonly sentMs: number;
-  readonly storedAtMs: number;
-}
-
-/** Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream. */
-async function beat({ bucket, clock, leases }: LaneOwnershipDeps, key: string): Promise<Beat> {
-  const sentMs = leases.nowMs();
-  const sentAtMs = clock.localMs();
-  const revision = await bucket.put(key, beatValue);
-  const answeredAtMs = clock.localMs();
-  const entries = await bucket.list();
-  // A replica that lags behind returns an earlier heartbeat.
-  const own = entries.find((entry) => entry.key === key && entry.revision === revision);
-  if (own !== undefined) {
-    clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, answeredAtMs });
-  }
-  return { entries, sentMs, storedAtMs: own?.storedAtMs ?? clock.now() };
-}
-
-/** Sorted keys of the pods whose last heartbeat is recent, and of this pod. */
-export function livePods(
-  entries: readonly { readonly key: string; readonly storedAtMs: number }[],
-  own: string,
-  nowMs: number,
-): readonly string[] {
-  const recent = entries.filter(({ storedAtMs }) => nowMs - storedAtMs < goneAfterMs).map(({ key }) => key);
-  return [...new Set([...recent, own])].sort();
+/** Heartbeats are at multiples of their period, also after one that took most of it. */
+function msToNextBeat(nowMs: number): number {
+  const ms = beatMs - (nowMs % beatMs);
+  return ms < beatMsMin ? ms + beatMs : ms;
 }
 
 /** The bucket key of a pod, which must be one subject token. */

@@ -1,14 +1,10 @@
 import * as fc from "fast-check";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../support/wait.ts";
 import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
-import {
-  LaneOwnership,
-  livePods,
-  podKey,
-  type LaneOwnershipDeps,
-} from "../../../../runtime/webhooks/workers/lane-ownership.ts";
+import { livePods } from "../../../../runtime/webhooks/workers/heartbeats.ts";
+import { LaneOwnership, podKey, type LaneOwnershipDeps } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createLeaseClock } from "../../../../runtime/nats/connection/lease-clock.ts";
 import { memoryLog } from "../engine-fixture.ts";
 
@@ -45,9 +41,18 @@ describe("the owner of a lane", () => {
 });
 
 describe("live pods", () => {
+  const lease = { headers: { "Lease-Ms": "1500" } };
   test.each([
     ["one whose heartbeat is young is alive", [{ key: "b", storedAtMs: 8_500 }], ["a", "b"]],
-    ["one whose heartbeat is two seconds old is gone", [{ key: "b", storedAtMs: 8_000 }], ["a"]],
+    ["one of an earlier version is alive for two seconds", [{ key: "b", storedAtMs: 8_001 }], ["a", "b"]],
+    ["one of an earlier version whose heartbeat is two seconds old is gone", [{ key: "b", storedAtMs: 8_000 }], ["a"]],
+    ["one is alive for the lease that its heartbeat states", [{ key: "b", storedAtMs: 8_501, ...lease }], ["a", "b"]],
+    ["one whose heartbeat is as old as its lease is gone", [{ key: "b", storedAtMs: 8_500, ...lease }], ["a"]],
+    [
+      "one whose lease cannot be read has that of an earlier version",
+      [{ key: "b", storedAtMs: 8_001, headers: { "Lease-Ms": "soon" } }],
+      ["a", "b"],
+    ],
     ["one whose heartbeat seems to come from the future is alive", [{ key: "b", storedAtMs: 11_000 }], ["a", "b"]],
     ["the asking pod always counts", [{ key: "a", storedAtMs: 0 }], ["a"]],
   ])("%s", (_sentence, entries, expected) => {
@@ -117,6 +122,31 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
   await ownership.start();
   expect([silent, ownership.livePods()]).toEqual([-1, ["other", "own"]]);
   await ownership.leave();
+});
+
+test("a pod that is gone loses its lanes at once, not at the next regular heartbeat", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"], now: 0 });
+  onTestFinished(() => void vi.useRealTimers());
+  const fromMs = performance.now();
+  const nowMs = (): number => 10_000 + performance.now() - fromMs;
+  const other = { key: "other", storedAtMs: 8_700, headers: { "Lease-Ms": "1500" } };
+  const bucket = {
+    put: async () => 1,
+    list: async () => [other],
+    times: async () => [],
+    remove: async () => undefined,
+  };
+  const clock = { observe: () => undefined, now: nowMs, localMs: () => performance.now() };
+  const { log } = memoryLog();
+  const calls = { onChange: () => undefined, onLapse: () => undefined };
+  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...calls };
+  const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
+  onTestFinished(() => ownership.leave());
+  await ownership.start();
+  await vi.advanceTimersByTimeAsync(199);
+  expect(ownership.livePods()).toEqual(["other", "own"]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(ownership.livePods()).toEqual(["own"]);
 });
 
 describe("a pod that stood still", () => {

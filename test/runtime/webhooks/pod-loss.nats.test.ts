@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeAll, describe, expect, test } from "vitest";
+import { createLayout } from "../../../runtime/nats/layout.ts";
+import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
+import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
+import { startNatsCluster } from "../../support/nats-cluster.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { isSoak } from "../../support/soak.ts";
+import { waitFor } from "../../support/wait.ts";
+import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
+import { configOf, partnerConfig } from "./engine-fixture.ts";
+import { idsOf, killWorker, producer, startWorker } from "./fault-fixture.ts";
+
+const timeoutMs = 60_000;
+/** Bound on the time for which a healthy partner receives nothing after the loss of the pod that owns its lane. */
+const silenceMsMax = 2_000;
+const loadPauseMs = 20;
+const warmDeliveries = 100;
+
+/** Longest time between two deliveries that began after a time. */
+function silenceMs({ received }: WebhookPartnerServer, fromMs: number): number {
+  const times = received.map(({ atMs }) => atMs).filter((atMs) => atMs >= fromMs);
+  return Math.max(...times.map((atMs, index) => atMs - (times[index - 1] ?? fromMs)));
+}
+
+describe.each(isSoak ? [1, 3] : [1])("with %i NATS servers", (size) => {
+  let servers: readonly NatsServerHandle[] = [];
+  let nats: NatsConnectionHandle;
+  beforeAll(async () => {
+    const cluster = size === 1 ? undefined : await startNatsCluster(size);
+    servers = cluster?.nodes ?? [await startNatsServer()];
+    nats = await connectNats({ servers: servers.map(({ url }) => url) });
+    return async () => {
+      await nats.drain();
+      await (cluster ?? servers[0])?.stop();
+    };
+  });
+
+  test("a healthy partner is silent for less than two seconds when its pod is killed right after a heartbeat", async ({
+    onTestFinished,
+  }) => {
+    const names = ["pod-1", "pod-2", "pod-3"];
+    const uid = idsOf(256).find((id) => ownerOf(partnerKey(id), names) === "pod-1") ?? "";
+    const partner = await startWebhookPartner();
+    onTestFinished(() => partner.close());
+    const config = configOf(partnerConfig("one", partner.url, { uid }));
+    const prefix = "loss";
+    const workers = await Promise.all(
+      names.map((podId, index) =>
+        startWorker({ prefix, config, podId, replicas: size, url: servers[index % size]?.url ?? "" }, onTestFinished),
+      ),
+    );
+    const produce = await producer(prefix, nats, size);
+    const over = new AbortController();
+    const load = (async (): Promise<void> => {
+      for (let count = 0; !over.signal.aborted; count += 1) {
+        await produce(`load-${count}`);
+        await sleep(loadPauseMs);
+      }
+    })();
+    const arrived = (count: number) =>
+      waitFor(() => partner.received.length >= count, { timeoutMs, what: `${count} deliveries` });
+    await arrived(warmDeliveries);
+    const beat = Promise.withResolvers<void>();
+    nats.connection.subscribe(`$KV.${createLayout(prefix).buckets.pods}.pod-1`, {
+      max: 1,
+      callback: () => beat.resolve(),
+    });
+    await beat.promise;
+    const [owner] = workers;
+    if (owner === undefined) throw new Error("no worker");
+    const killedAtMs = Date.now();
+    await killWorker(owner);
+    await arrived(partner.received.length + warmDeliveries);
+    over.abort();
+    await load;
+    expect(silenceMs(partner, killedAtMs)).toBeLessThan(silenceMsMax);
+  });
+});
