@@ -110,7 +110,9 @@ export class WebhookEngine {
       leases: nats.leases,
       podId,
       log,
+      held: () => this.#lanes.held(),
       onChange: () => this.#lanes.reconcile(),
+      onBeat: () => this.#lanes.refresh(),
       onLapse: () => this.#lanes.renew(),
     });
     this.pods = { own: podKey(podId), live: () => this.#ownership.livePods() };

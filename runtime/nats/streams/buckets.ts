@@ -16,6 +16,11 @@ export interface BucketEntry {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** The last value of a key, or the marker of its removal. */
+export interface MarkedEntry extends BucketEntry {
+  readonly isRemoved: boolean;
+}
+
 /** A key-value bucket in the layout of the NATS tools. A key is one subject token. Source: NATS ADR-8. */
 export interface Bucket {
   /** Resolves with the revision of the value. @throws Unanswered, or Error when the bucket refuses */
@@ -28,13 +33,13 @@ export interface Bucket {
    */
   putIf(key: string, value: string, revision: number): Promise<boolean>;
   /** @throws Unanswered, or Error when the bucket refuses */
-  remove(key: string): Promise<void>;
+  remove(key: string, headers?: HeaderFields): Promise<void>;
   /** Reads from the leader. @throws Unanswered */
   get(key: string): Promise<BucketEntry | undefined>;
   /** Lists all entries, from any replica; at most 1,024. */
   list(): Promise<readonly BucketEntry[]>;
-  /** Times of all entries, and of removals until their marker expires, from any replica; at most 1,024. */
-  times(): Promise<readonly Pick<BucketEntry, "key" | "storedAtMs">[]>;
+  /** As {@link list}, and removed keys until their marker expires. */
+  all(): Promise<readonly MarkedEntry[]>;
   /** Lists all keys without a limit, including removed keys until their marker expires. */
   keys(): Promise<readonly string[]>;
   /** Removes an entry without a marker. */
@@ -62,27 +67,24 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
     }
     return answer.kind === "stored";
   };
-  const entryOf = ({ subject, seq, storedAtMs, headers, data }: StoredMessage): BucketEntry | undefined => {
-    const isMarker = headers[operationHeader] !== undefined;
+  const entryOf = ({ subject, seq, storedAtMs, headers, data }: StoredMessage): MarkedEntry => {
+    const isRemoved = headers[operationHeader] !== undefined;
     const key = subject.slice(prefix.length);
-    return isMarker ? undefined : { key, value: Buffer.from(data).toString(), storedAtMs, revision: seq, headers };
+    return { key, value: Buffer.from(data).toString(), storedAtMs, revision: seq, headers, isRemoved };
   };
+  const all = async (): Promise<readonly MarkedEntry[]> =>
+    (await readLastOfEach(handle, stream, [`${prefix}>`])).map(entryOf);
   return {
     put: store,
     putIf: storeIf,
-    remove: async (key) => void (await store(key, "", { [operationHeader]: "DEL" })),
+    remove: async (key, headers) => void (await store(key, "", { [operationHeader]: "DEL", ...headers })),
     get: async (key) => {
       const message = await readLast(handle, stream, prefix + key);
-      return message === undefined ? undefined : entryOf(message);
+      const entry = message && entryOf(message);
+      return entry?.isRemoved === false ? entry : undefined;
     },
-    list: async () => {
-      const messages = await readLastOfEach(handle, stream, [`${prefix}>`]);
-      return messages.map(entryOf).filter((entry) => entry !== undefined);
-    },
-    times: async () => {
-      const messages = await readLastOfEach(handle, stream, [`${prefix}>`]);
-      return messages.map(({ subject, storedAtMs }) => ({ key: subject.slice(prefix.length), storedAtMs }));
-    },
+    list: async () => (await all()).filter(({ isRemoved }) => !isRemoved),
+    all,
     keys: async () => {
       const { state } = await readStreamInfo(handle, stream, { subjects_filter: `${prefix}>` });
       return Object.keys(state.subjects ?? {}).map((subject) => subject.slice(prefix.length));

@@ -12,7 +12,7 @@ const takeOverMarginMs = 5_000;
 
 interface DirectAttemptsDeps {
   readonly clock: Clock;
-  readonly shared: Pick<SharedByWorkers, "directPlaces" | "inWork" | "othersEndMs" | "takeOverMs">;
+  readonly shared: Pick<SharedByWorkers, "directPlaces" | "inWork" | "ownership" | "takeOverMs">;
   /** Called when the attempts of the previous owner have ended. */
   readonly onTakenOver: () => void;
 }
@@ -30,7 +30,10 @@ export class DirectAttempts {
   /** True when no attempt of a previous owner is under way. */
   #isAlone = false;
   #takeOverMs = 0;
-  #endTakeOver: () => void = () => undefined;
+  /** Heartbeat since which this pod owns the lane. */
+  #ownedSince = 0;
+  /** End of the wait for previous owners, by the monotonic clock. */
+  #aloneAtMs = 0;
   /** True when the last attempt, from an event or stored, found the partner healthy and fast. */
   #isWell = true;
 
@@ -39,22 +42,29 @@ export class DirectAttempts {
   }
 
   /** Takes the specification of the partner, and whether this pod owns its lane. */
-  set({ config }: Partner, isOwner: boolean): void {
-    const { shared, clock, onTakenOver } = this.#deps;
+  set({ config, key }: Partner, isOwner: boolean): void {
+    const { shared, clock } = this.#deps;
     // The previous owner may have an earlier specification, with another time limit.
     this.#takeOverMs = shared.takeOverMs ?? Math.max(this.#takeOverMs, config.endpoint.timeoutMs + takeOverMarginMs);
     if (isOwner === this.#isOwner) {
       return;
     }
     this.#isOwner = isOwner;
-    this.#endTakeOver();
-    const waitMs = isOwner ? shared.othersEndMs(this.#takeOverMs) : this.#takeOverMs;
+    this.#ownedSince = shared.ownership.revision();
+    const waitMs = isOwner ? this.#othersEndMs(key) : 0;
+    this.#aloneAtMs = clock.nowMs() + waitMs;
     this.#isAlone = isOwner && waitMs === 0;
-    if (isOwner && !this.#isAlone) {
-      this.#endTakeOver = clock.after(waitMs, () => {
-        this.#isAlone = true;
-        onTakenOver();
-      });
+  }
+
+  /**
+   * Called after each heartbeat, since the wait for previous owners ends only with what other pods have reported now.
+   * It ends when they name nothing that is under way, or when the time is over.
+   */
+  refresh({ key }: Partner): void {
+    const isWaiting = this.#isOwner && !this.#isAlone;
+    if (isWaiting && (this.#deps.clock.nowMs() >= this.#aloneAtMs || this.#othersEndMs(key) === 0)) {
+      this.#isAlone = true;
+      this.#deps.onTakenOver();
     }
   }
 
@@ -68,11 +78,11 @@ export class DirectAttempts {
   }
 
   /** True when one more attempt may begin: the partner answers, and its limit and that of the pod are not reached. */
-  mayBegin({ config }: Partner): boolean {
+  mayBegin({ config, key }: Partner): boolean {
     const [oldest] = this.#underWay.keys();
     const isSlow = oldest !== undefined && this.#deps.clock.nowMs() - oldest.sinceMs >= slowMs;
     const isFull = this.#underWay.size >= directShare(config.delivery.maxInFlight);
-    return this.#isAlone && this.#isWell && !isSlow && !isFull;
+    return this.#isAlone && this.#isWell && !isSlow && !isFull && this.#deps.shared.ownership.isNamed(key);
   }
 
   /** Makes an attempt; resolves with whether it has delivered the event. */
@@ -90,6 +100,10 @@ export class DirectAttempts {
       end.resolve();
     }
     return work.isDelivered;
+  }
+
+  #othersEndMs(key: string): number {
+    return this.#deps.shared.ownership.othersEndMs(key, this.#takeOverMs, this.#ownedSince);
   }
 
   /** Resolves when the attempts that are under way now have ended. */

@@ -1,6 +1,8 @@
+import { hash } from "node:crypto";
 import { laneLeaseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
-import type { Bucket, BucketEntry } from "../../nats/streams/buckets.ts";
+import type { HeaderFields } from "../../nats/messages/headers.ts";
+import type { Bucket, MarkedEntry } from "../../nats/streams/buckets.ts";
 
 /**
  * Value of a heartbeat: the pod recovers attempts that were made straight from events, and leaves half of the places
@@ -12,6 +14,14 @@ const leaseHeader = "Lease-Ms";
 /** Pods of earlier versions use their leases longer, and send no such header. */
 export const earlierLeaseMs = 2_000;
 
+/**
+ * Header of a heartbeat, and of the marker of a pod that left: a bit for each partner whose lane the pod owns, or for
+ * whom it has deliveries in work. Partners may share a bit. Earlier versions send no such header.
+ */
+const partnersHeader = "Partners";
+/** With 200 partners, a tenth of all others share their bit with one of them. */
+const partnerBits = 2_048;
+
 interface BeatDeps {
   readonly bucket: Bucket;
   readonly clock: StreamClock;
@@ -19,28 +29,63 @@ interface BeatDeps {
 }
 
 interface Beat {
-  readonly entries: readonly BucketEntry[];
+  /** The last heartbeat of each pod, or the marker of its removal. */
+  readonly entries: readonly MarkedEntry[];
   /** By the lease clock. */
   readonly sentMs: number;
   readonly storedAtMs: number;
+  readonly revision: number;
+  /** False when the entries are those of a replica that lags behind. */
+  readonly isUpToDate: boolean;
 }
 
-/** Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream. */
-export async function sendBeat({ bucket, clock, leases }: BeatDeps, key: string): Promise<Beat> {
+/**
+ * Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream.
+ *
+ * @param partners keys of the partners whose attempts this pod may have under way until the next heartbeat
+ */
+export async function sendBeat(
+  { bucket, clock, leases }: BeatDeps,
+  key: string,
+  partners: ReadonlySet<string>,
+): Promise<Beat> {
   const sentMs = leases.nowMs();
   const sentAtMs = clock.localMs();
-  const revision = await bucket.put(key, beatValue, { [leaseHeader]: String(laneLeaseMs) });
+  const headers = { [leaseHeader]: String(laneLeaseMs), ...partnersField(partners) };
+  const revision = await bucket.put(key, beatValue, headers);
   const answeredAtMs = clock.localMs();
-  const entries = await bucket.list();
+  const entries = await bucket.all();
   // A replica that lags behind returns an earlier heartbeat.
   const own = entries.find((entry) => entry.key === key && entry.revision === revision);
   if (own !== undefined) {
     clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, answeredAtMs });
   }
-  return { entries, sentMs, storedAtMs: own?.storedAtMs ?? clock.now() };
+  return { entries, sentMs, storedAtMs: own?.storedAtMs ?? clock.now(), revision, isUpToDate: own !== undefined };
 }
 
-type Heartbeat = Pick<BucketEntry, "key" | "storedAtMs" | "headers">;
+/** The header that names partners. */
+export function partnersField(partners: ReadonlySet<string>): HeaderFields {
+  const bits = Buffer.alloc(partnerBits / 8);
+  for (const partner of partners) {
+    const { byte, mask } = bitOf(partner);
+    bits.writeUInt8(bits.readUInt8(byte) | mask, byte);
+  }
+  return { [partnersHeader]: bits.toString("base64") };
+}
+
+/** Whether a heartbeat names a partner; undefined when it names none, because its pod has an earlier version. */
+export function namesPartner({ headers }: Pick<MarkedEntry, "headers">, partner: string): boolean | undefined {
+  const bits = Buffer.from(headers?.[partnersHeader] ?? "", "base64");
+  const { byte, mask } = bitOf(partner);
+  return bits.length === partnerBits / 8 ? (bits.readUInt8(byte) & mask) !== 0 : undefined;
+}
+
+function bitOf(partner: string): { readonly byte: number; readonly mask: number } {
+  const bit = hash("sha256", partner, "buffer").readUInt16BE() % partnerBits;
+  return { byte: Math.floor(bit / 8), mask: 1 << (bit % 8) };
+}
+
+type Heartbeat = Pick<MarkedEntry, "key" | "storedAtMs" | "headers" | "isRemoved">;
 
 /** Sorted keys of the pods whose last heartbeat is recent, and of this pod. */
 export function livePods(entries: readonly Heartbeat[], own: string, nowMs: number): readonly string[] {
@@ -49,12 +94,12 @@ export function livePods(entries: readonly Heartbeat[], own: string, nowMs: numb
 }
 
 /** Milliseconds until the first other live pod counts as gone. */
-export function untilGoneMs(entries: readonly Heartbeat[], own: string, nowMs: number): number {
-  const left = entries.filter(({ key }) => key !== own).map((entry) => leftMs(entry, nowMs));
+export function untilGoneMs(others: readonly Heartbeat[], nowMs: number): number {
+  const left = others.map((entry) => leftMs(entry, nowMs));
   return Math.min(...left.filter((ms) => ms > 0));
 }
 
 /** Milliseconds until the pod of a heartbeat counts as gone; 0 or less when it does. */
-function leftMs({ storedAtMs, headers }: Heartbeat, nowMs: number): number {
-  return storedAtMs + (Number(headers?.[leaseHeader]) || earlierLeaseMs) - nowMs;
+export function leftMs({ storedAtMs, headers, isRemoved }: Heartbeat, nowMs: number): number {
+  return isRemoved ? 0 : storedAtMs + (Number(headers?.[leaseHeader]) || earlierLeaseMs) - nowMs;
 }

@@ -1,10 +1,11 @@
-import type { Bucket, BucketEntry } from "../../nats/streams/buckets.ts";
+import type { Bucket } from "../../nats/streams/buckets.ts";
 import { ownerOf } from "../../pods/owner-of.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import { laneLeaseMs, laneUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";
-import { beatValue, earlierLeaseMs, livePods, sendBeat, untilGoneMs } from "./heartbeats.ts";
+import { beatValue, leftMs, livePods, partnersField, sendBeat, untilGoneMs } from "./heartbeats.ts";
+import { OtherPods } from "./other-pods.ts";
 
 export interface LaneOwnershipDeps {
   readonly bucket: Bucket;
@@ -12,8 +13,12 @@ export interface LaneOwnershipDeps {
   readonly leases: LeaseClock;
   readonly podId: string;
   readonly log: Log;
+  /** Keys of the partners whose lanes this pod owns, or for whom it has deliveries in work. */
+  readonly held: () => ReadonlySet<string>;
   /** Called after the set of live pods changed. */
   readonly onChange: () => void;
+  /** Called after each heartbeat, when others may have ended their attempts. */
+  readonly onBeat: () => void;
   /** Called when other pods may have taken this one for gone, before {@link onChange}. */
   readonly onLapse: () => void;
 }
@@ -23,8 +28,6 @@ const beatMs = 500;
 const beatMsMin = 50;
 /** JetStream measured so much more between two heartbeats that the clocks of this pod stood still. */
 const skippedMsMin = 1_000;
-/** Age of a heartbeat below which its pod may still begin attempts: twice that of a pod that counts as gone. */
-const livelyMs = 2 * earlierLeaseMs;
 /** After an outage of JetStream, the live pods stay for so long without a new heartbeat. */
 const graceMs = 2_000;
 /** Time limit of the first heartbeat. */
@@ -42,10 +45,13 @@ export class LaneOwnership {
   #lastBeatMs = performance.now();
   /** Resolves with the next heartbeat. */
   #next = Promise.withResolvers<void>();
-  /** Time of the last heartbeat of any other process, or of its removal, by JetStream's clock. */
-  #othersMs = Number.NEGATIVE_INFINITY;
+  readonly #others = new OtherPods();
+  /** Partners that the last stored heartbeat names. */
+  #named: ReadonlySet<string> = new Set();
+  /** That of the last stored heartbeat. */
+  #revision = 0;
   /** The last heartbeat: when it was sent, by the lease clock, and when JetStream stored it. */
-  #lease: { readonly sentMs: number; readonly storedAtMs: number } | undefined;
+  #lease: Lease | undefined;
   #graceUntilMs = 0;
   /** Milliseconds from the last heartbeat until another pod counts as gone, unless it sends one. */
   #untilGoneMs = Number.POSITIVE_INFINITY;
@@ -67,7 +73,8 @@ export class LaneOwnership {
    */
   async start(): Promise<void> {
     // An earlier process may have had the name of this pod.
-    this.#meet(await untilAnswered(() => this.#deps.bucket.times(), { giveUpAfterMs: startMsMax }));
+    const before = await untilAnswered(() => this.#deps.bucket.all(), { giveUpAfterMs: startMsMax });
+    this.#others.meet(before, this.#deps.clock.now());
     await untilAnswered(() => this.#update(), { giveUpAfterMs: startMsMax });
     this.#schedule();
   }
@@ -104,16 +111,25 @@ export class LaneOwnership {
     return isUnbroken ? undefined : this.#next.promise;
   }
 
+  /** True when the last stored heartbeat names this partner, so that the next owner of its lane knows of attempts. */
+  isNamed(partner: string): boolean {
+    return this.#named.has(partner);
+  }
+
   /**
-   * Milliseconds until the attempts of previous owners have ended that a pod begins by its last heartbeat; 0 when there
-   * was no other pod.
+   * Milliseconds until the attempts to a partner have ended that other pods may have under way by their heartbeats.
+   * 0: none are.
    *
    * @param endMs time after its last heartbeat at which all attempts of a pod have ended
+   * @param ownedSince {@link revision} when this pod became the owner of the lane
    */
-  othersEndMs(endMs: number): number {
-    const ageMs = this.#deps.clock.now() - this.#othersMs;
-    // A live pod learns of this one with its next heartbeat.
-    return ageMs < livelyMs ? endMs : Math.max(0, endMs - ageMs);
+  othersEndMs(partner: string, endMs: number, ownedSince: number): number {
+    return this.#others.endMs(partner, endMs, this.#deps.clock.now(), ownedSince);
+  }
+
+  /** Revision of the last stored heartbeat of this pod; 0 before the first one. */
+  revision(): number {
+    return this.#revision;
   }
 
   /** Milliseconds since JetStream last stored a heartbeat of this pod. */
@@ -126,22 +142,30 @@ export class LaneOwnership {
     this.#hasLeft = true;
     clearTimeout(this.#timer);
     await this.#beat;
-    await this.#deps.bucket.remove(this.#key).catch(() => undefined);
+    // What is in work may still end here.
+    await this.#deps.bucket.remove(this.#key, partnersField(this.#deps.held())).catch(() => undefined);
   }
 
   async #update(): Promise<void> {
-    const { entries, ...lease } = await sendBeat(this.#deps, this.#key);
+    const held = this.#deps.held();
+    // What this heartbeat names no more ends with it, whether it is stored or not.
+    this.#named = this.#named.intersection(held);
+    const { entries, isUpToDate, ...lease } = await sendBeat(this.#deps, this.#key, held);
+    this.#named = held;
+    const nowMs = this.#deps.clock.now();
+    const others = entries.filter(({ key }) => key !== this.#key);
+    this.#others.meet(others, nowMs);
     this.#renew(lease);
-    const found = livePods(entries, this.#key, this.#deps.clock.now());
-    this.#meet(entries.filter(({ key }) => key !== this.#key));
-    const knowDirect = entries.every(({ key, value }) => value === beatValue || !found.includes(key));
-    this.#untilGoneMs = untilGoneMs(entries, this.#key, this.#deps.clock.now());
+    const found = livePods(others, this.#key, nowMs);
+    const knowDirect = others.every((entry) => entry.value === beatValue || leftMs(entry, nowMs) <= 0);
+    this.#untilGoneMs = untilGoneMs(others, nowMs);
     if (this.silentMs() > laneLeaseMs) {
       // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
       this.#graceUntilMs = performance.now() + graceMs;
     }
     this.#lastBeatMs = performance.now();
-    const isGrace = this.#lastBeatMs < this.#graceUntilMs;
+    // Nor does a pod go because a replica lags behind.
+    const isGrace = this.#lastBeatMs < this.#graceUntilMs || !isUpToDate;
     const next = isGrace ? [...new Set([...this.#live, ...found])].sort() : found;
     this.#endWaits();
     if ((next.join() !== this.#live.join() || knowDirect !== this.#knowDirect) && !this.#hasLeft) {
@@ -149,25 +173,24 @@ export class LaneOwnership {
       this.#knowDirect = knowDirect;
       this.#deps.onChange();
     }
+    this.#deps.onBeat();
   }
 
   /** Takes a stored heartbeat. JetStream's times count too: both clocks of a suspended machine may stand still. */
-  #renew(next: { readonly sentMs: number; readonly storedAtMs: number }): void {
+  #renew({ revision, ...next }: Lease & { readonly revision: number }): void {
     const { leases, onLapse } = this.#deps;
     const before = this.#lease ?? next;
     const passedMs = next.sentMs - before.sentMs;
-    const skippedMs = next.storedAtMs - before.storedAtMs - passedMs;
-    const isSkipped = skippedMs >= skippedMsMin;
+    const storedMs = next.storedAtMs - before.storedAtMs;
+    const isSkipped = storedMs - passedMs >= skippedMsMin;
     const isUnbroken = leases.isUnbrokenSince(before.sentMs);
-    if (isSkipped) leases.skip(skippedMs);
-    const sentMs = next.sentMs + (isSkipped ? skippedMs : 0);
+    if (isSkipped) leases.skip(storedMs - passedMs);
+    const sentMs = next.sentMs + (isSkipped ? storedMs - passedMs : 0);
     leases.confirm(sentMs);
+    const isLapsed = !isUnbroken || isSkipped || Math.max(passedMs, storedMs) >= laneUseMs;
     this.#lease = { ...next, sentMs };
-    if (!isUnbroken || isSkipped || passedMs >= laneUseMs) onLapse();
-  }
-
-  #meet(others: readonly Pick<BucketEntry, "storedAtMs">[]): void {
-    this.#othersMs = Math.max(this.#othersMs, ...others.map(({ storedAtMs }) => storedAtMs));
+    this.#revision = revision;
+    if (isLapsed) onLapse();
   }
 
   #endWaits(): void {
@@ -196,6 +219,11 @@ export class LaneOwnership {
       this.#deps.log.warn({ err: error }, isSilent ? "heartbeat not stored" : "heartbeat stored again");
     }
   }
+}
+
+interface Lease {
+  readonly sentMs: number;
+  readonly storedAtMs: number;
 }
 
 /** Heartbeats are at multiples of their period, also after one that took most of it. */

@@ -11,6 +11,7 @@ import type { Partner } from "../partners/partner.ts";
 import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
+import type { LaneOwnership } from "./lane-ownership.ts";
 import type { Semaphore } from "./semaphore.ts";
 import { TurnStarts } from "./turn-starts.ts";
 
@@ -24,11 +25,8 @@ export interface SharedByWorkers {
   readonly inWork: Map<number, Work>;
   /** Places of the attempts straight from events in this pod, shared by the partners. */
   readonly directPlaces: FairPlaces;
-  /** As in {@link LaneOwnership}. */
-  readonly othersEndMs: (endMs: number) => number;
-  /** As in {@link LaneOwnership}. */
-  readonly confirmed: () => Promise<void> | undefined;
-  /** Time for which a new owner of a lane makes none. @default the longest attempt of the partner and five seconds */
+  readonly ownership: Pick<LaneOwnership, "confirmed" | "isNamed" | "othersEndMs" | "revision">;
+  /** Longest time for which a new owner of a lane makes none. @default the longest attempt and five seconds */
   readonly takeOverMs?: number | undefined;
 }
 
@@ -153,7 +151,7 @@ export class LaneWorker {
 
   /** Resolves when this pod has heard since it stood still which lanes it owns; undefined when it has. */
   confirmed(): Promise<void> | undefined {
-    return this.#shared.confirmed()?.then(() => this.confirmed() ?? this.#reconciled);
+    return this.#shared.ownership.confirmed()?.then(() => this.confirmed() ?? this.#reconciled);
   }
 
   /** Makes one attempt; false when the partner may not be sent to any more. */

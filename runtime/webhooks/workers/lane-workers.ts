@@ -17,7 +17,7 @@ interface LanesDeps {
   readonly context: DeliveryContext;
   readonly ownership: Pick<
     LaneOwnership,
-    "isOwner" | "isCurrent" | "confirmed" | "othersEndMs" | "livePods" | "knowDirect"
+    "isOwner" | "isCurrent" | "isNamed" | "confirmed" | "othersEndMs" | "revision" | "livePods" | "knowDirect"
   >;
   readonly promotions: Pick<Promotions, "promote">;
   /** Messages in work in this pod, shared fairly by its lanes. @default 4096: 8 MiB with bodies of 2 KiB */
@@ -62,8 +62,7 @@ export class Lanes {
       budget: new FairPlaces(deps.inWorkMax ?? inWorkMaxDefault),
       inWork: new Map(),
       directPlaces: new FairPlaces(0),
-      othersEndMs: (endMs) => deps.ownership.othersEndMs(endMs),
-      confirmed: () => deps.ownership.confirmed(),
+      ownership: deps.ownership,
       takeOverMs: deps.takeOverMs,
     };
   }
@@ -112,6 +111,17 @@ export class Lanes {
   renew(): void {
     this.#own.forEach((own) => own.renew());
     this.reconcile();
+  }
+
+  /** Ends the waits for previous owners that have nothing under way any more. */
+  refresh(): void {
+    this.#own.forEach((own) => own.refresh());
+  }
+
+  /** Keys of the partners whose own lanes this pod may pull, or for whom it has deliveries in work. */
+  held(): ReadonlySet<string> {
+    const owned = this.#isRunning ? [...this.#own].filter(([, own]) => own.isOwned).map(([key]) => key) : [];
+    return new Set([...owned, ...this.#common.inWork.values().map(({ delivery }) => delivery.partner)]);
   }
 
   /**

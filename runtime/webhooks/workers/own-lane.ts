@@ -108,6 +108,16 @@ export class OwnLane implements LanePolicy, LaneControl {
     this.#renewal = renewal;
   }
 
+  /** True while this pod owns the lane. */
+  get isOwned(): boolean {
+    return this.#ownership !== undefined;
+  }
+
+  /** As in {@link DirectAttempts}. */
+  refresh(): void {
+    this.#direct.refresh(this.#partner);
+  }
+
   /** Reads the consumer of retries again, because one exists now. */
   findRetries(): void {
     if (this.#consumers.discardAbsence()) {

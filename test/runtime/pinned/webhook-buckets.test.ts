@@ -49,7 +49,7 @@ function bucketWith(name: string, values: Readonly<Record<string, string>> = {})
     ...createBucket(nats.handle, name),
     get: async (key) => entries.find((entry) => entry.key === key),
     list: async () => entries,
-    times: async () => entries,
+    all: async () => entries.map((entry) => ({ ...entry, isRemoved: false })),
     keys: async () => Object.keys(values),
     drop: async () => undefined,
   };
@@ -111,7 +111,9 @@ async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
     leases: nats.handle.leases,
     podId: "node-1.example/pod a",
     log,
+    held: () => new Set(["LjICiCqQS54ZbpWe"]),
     onChange: () => undefined,
+    onBeat: () => undefined,
     onLapse: () => undefined,
   });
   await ownership.start();

@@ -1,13 +1,22 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Registry } from "prom-client";
 import { laneConsumer } from "../../../runtime/nats/layout.ts";
+import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { directShare } from "../../../runtime/webhooks/delivery/partner-consumer.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import type { PartnerAnswer, ReceivedDelivery, WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { engineCase, partnerServer, removedAtOnce, untilEmpty, type EngineCase } from "./engine-cases.ts";
-import { configOf, eventBytes, partnerConfig, type PartnerOverrides } from "./engine-fixture.ts";
-import { sendDirectly, storedDeliveries } from "./fault-fixture.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  startEngine,
+  streamsOf,
+  type PartnerOverrides,
+} from "./engine-fixture.ts";
+import { idsOf, sendDirectly, storedDeliveries } from "./fault-fixture.ts";
 
 const timeoutMs = 30_000;
 const context = { onTestFinished };
@@ -121,18 +130,58 @@ describe("an attempt straight from an event", () => {
   });
 });
 
+/** Attempts that JetStream may have under way for a partner. */
+async function places({ nats, layout }: EngineCase, uid: string): Promise<number | undefined> {
+  const name = laneConsumer("first", partnerKey(uid));
+  return (await nats.manager.consumers.info(layout.streams.deliveries, name)).config.max_ack_pending;
+}
+
 test("a lone pod has all places of a partner at once, also of one that is added later", async () => {
   const [first, later] = [
     partnerConfig("one", "https://partner.test/a"),
     partnerConfig("two", "https://partner.test/b"),
   ];
   const it = await engineCase(server.url, context, configOf(first));
-  const places = async (uid: string): Promise<number | undefined> => {
-    const name = laneConsumer("first", partnerKey(uid));
-    return (await it.nats.manager.consumers.info(it.layout.streams.deliveries, name)).config.max_ack_pending;
-  };
-  const one = await waitFor(() => places(first.uid), { timeoutMs, what: "the consumer of the first partner" });
+  const one = await waitFor(() => places(it, first.uid), { timeoutMs, what: "the consumer of the first partner" });
   it.engine.apply(configOf(first, later));
-  const two = await waitFor(() => places(later.uid), { timeoutMs, what: "the consumer of the later partner" });
+  const two = await waitFor(() => places(it, later.uid), { timeoutMs, what: "the consumer of the later partner" });
   expect([one, two]).toEqual([first, later].map(({ delivery }) => delivery.maxInFlight));
+});
+
+describe("beside another pod that is live", () => {
+  const names = ["pod-1", "pod-2"];
+  /** Below the time limit of an attempt and five seconds, for which places were free before. */
+  const soonMs = 12_000;
+  const [uid = "", laterUid = ""] = idsOf(256).filter((id) => ownerOf(partnerKey(id), names) === "pod-2");
+
+  test("a pod leaves places free for attempts of the previous owner, until these end", async () => {
+    const held = new Map<string, () => void>();
+    const partner = await partnerServer(context, ({ eventId }) =>
+      eventId.startsWith("direct-") ? new Promise((resolve) => held.set(eventId, () => resolve({}))) : {},
+    );
+    const release = (id: string): void => held.get(id)?.();
+    onTestFinished(() => [...held.keys()].forEach(release));
+    const one = partnerConfig("one", partner.url, { uid, timeoutMs: 20_000 });
+    const it = await engineCase(server.url, context, configOf(one), { podId: "pod-1", takeOverMs: 25_000 });
+    const produce = (id: string) => it.ingest(eventBytes(id));
+    const [slow = ""] = await sendDirectly({ ...it, partner, produce }, 1, release);
+    const later = partnerConfig("later", partner.url, { uid: laterUid });
+    const second = await startEngine(server.url, configOf(one, later), {
+      settings: streamsOf(it.prefix),
+      podId: "pod-2",
+      takeOverMs: 25_000,
+    });
+    onTestFinished(second.stop);
+    it.engine.apply(configOf(one, later));
+    const { maxInFlight } = one.delivery;
+    const reserved = maxInFlight - directShare(maxInFlight);
+    await waitFor(async () => (await places(it, uid)) === reserved, { timeoutMs: soonMs, what: "free places" });
+    let beats = 0;
+    const subject = `$KV.${it.layout.buckets.pods}.pod-1`;
+    it.nats.connection.subscribe(subject, { callback: () => void (beats += 1) });
+    await waitFor(() => beats >= 4, { timeoutMs, what: "heartbeats of the previous owner" });
+    expect([await places(it, uid), await places(it, laterUid)]).toEqual([reserved, maxInFlight]);
+    release(slow);
+    await waitFor(async () => (await places(it, uid)) === maxInFlight, { timeoutMs: soonMs, what: "all places" });
+  });
 });

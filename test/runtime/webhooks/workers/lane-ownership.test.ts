@@ -3,11 +3,20 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../support/wait.ts";
 import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
-import { livePods } from "../../../../runtime/webhooks/workers/heartbeats.ts";
+import type { MarkedEntry } from "../../../../runtime/nats/streams/buckets.ts";
+import { livePods, namesPartner, partnersField } from "../../../../runtime/webhooks/workers/heartbeats.ts";
+import { OtherPods } from "../../../../runtime/webhooks/workers/other-pods.ts";
 import { LaneOwnership, podKey, type LaneOwnershipDeps } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createLeaseClock } from "../../../../runtime/nats/connection/lease-clock.ts";
 import { memoryLog } from "../engine-fixture.ts";
+import { quiet } from "../memory-context.ts";
 
+const quietCalls = {
+  held: () => new Set<string>(),
+  onChange: () => undefined,
+  onBeat: () => undefined,
+  onLapse: () => undefined,
+};
 const pods = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/u), { minLength: 1, maxLength: 8 });
 const lanes = fc.uniqueArray(fc.stringMatching(/^[\w-]{16}$/u), { minLength: 1, maxLength: 50 });
 
@@ -54,9 +63,11 @@ describe("live pods", () => {
       ["a", "b"],
     ],
     ["one whose heartbeat seems to come from the future is alive", [{ key: "b", storedAtMs: 11_000 }], ["a", "b"]],
+    ["one that left is gone", [{ key: "b", storedAtMs: 9_999, isRemoved: true }], ["a"]],
     ["the asking pod always counts", [{ key: "a", storedAtMs: 0 }], ["a"]],
   ])("%s", (_sentence, entries, expected) => {
-    expect(livePods(entries, "a", 10_000)).toEqual(expected);
+    const known = entries.map((entry) => ({ isRemoved: false, ...entry }));
+    expect(livePods(known, "a", 10_000)).toEqual(expected);
   });
 
   test("have keys that are one subject token", () => {
@@ -74,8 +85,8 @@ test.each([
   async (_sentence, value, storedAtMs, expected) => {
     let changes = 0;
     const own = { key: "own", value: "direct-half", storedAtMs: 9_999 };
-    const list = async () => [own, { key: "other", value, storedAtMs }];
-    const bucket = { put: async () => undefined, list, times: async () => [], remove: async () => undefined };
+    const all = async () => [own, { key: "other", value, storedAtMs }];
+    const bucket = { put: async () => undefined, all, remove: async () => undefined };
     const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0, errorMs: () => 0 };
     const { log } = memoryLog();
     const deps = {
@@ -83,6 +94,8 @@ test.each([
       clock,
       podId: "own",
       log,
+      held: () => new Set(),
+      onBeat: () => undefined,
       onChange: () => (changes += 1),
       leases: createLeaseClock(),
       onLapse: () => undefined,
@@ -103,8 +116,7 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
   };
   const bucket = {
     put,
-    list: async () => [{ key: "other", storedAtMs: 8_500 }],
-    times: async () => [],
+    all: async () => [{ key: "other", storedAtMs: 8_500 }],
     remove: async () => undefined,
   };
   const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0, errorMs: () => 0 };
@@ -114,6 +126,8 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
     clock,
     podId: "own",
     log,
+    held: () => new Set(),
+    onBeat: () => undefined,
     onChange: () => undefined,
     onLapse: () => undefined,
     leases: createLeaseClock(),
@@ -130,16 +144,11 @@ test("a pod that is gone loses its lanes at once, not at the next regular heartb
   const fromMs = performance.now();
   const nowMs = (): number => 10_000 + performance.now() - fromMs;
   const other = { key: "other", storedAtMs: 8_700, headers: { "Lease-Ms": "1500" } };
-  const bucket = {
-    put: async () => 1,
-    list: async () => [other],
-    times: async () => [],
-    remove: async () => undefined,
-  };
+  const own = { key: "own", storedAtMs: 10_000, revision: 1 };
+  const bucket = { put: async () => 1, all: async () => [own, other], remove: async () => undefined };
   const clock = { observe: () => undefined, now: nowMs, localMs: () => performance.now() };
   const { log } = memoryLog();
-  const calls = { onChange: () => undefined, onLapse: () => undefined };
-  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...calls };
+  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls };
   const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
   onTestFinished(() => ownership.leave());
   await ownership.start();
@@ -168,13 +177,12 @@ describe("a pod that stood still", () => {
         leases.confirmStored(leases.nowMs());
         return (revision += 1);
       },
-      list: async () => [{ key: "own", value: "direct-half", storedAtMs: time.jetStreamMs, revision }],
-      times: async () => [],
+      all: async () => [{ key: "own", value: "direct-half", storedAtMs: time.jetStreamMs, revision }],
       remove: async () => undefined,
     };
     const clock = { observe: () => undefined, now: () => time.jetStreamMs, localMs: () => time.localMs };
     const { log } = memoryLog();
-    const given = { bucket, clock, leases, podId: "own", log, onChange: () => undefined, onLapse: () => (lapses += 1) };
+    const given = { bucket, clock, leases, podId: "own", log, ...quietCalls, onLapse: () => (lapses += 1) };
     const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
     onTestFinished(() => ownership.leave());
     const state = (): readonly [boolean, boolean, number] => [
@@ -226,38 +234,128 @@ describe("a pod that stood still", () => {
   });
 });
 
-describe("attempts of previous owners", () => {
-  const endMs = 15_000;
-
-  async function started(
-    before: readonly { readonly key: string; readonly storedAtMs: number }[],
-    others: readonly { readonly key: string; readonly storedAtMs: number }[] = [],
-  ): Promise<number> {
-    const own = { key: "own", value: "direct-half", storedAtMs: 100_000 };
+describe("a heartbeat", () => {
+  async function start() {
+    const beats: Readonly<Record<string, string>>[] = [];
+    const entries = new Map<string, { storedAtMs: number; revision: number; headers?: object; isLagging?: boolean }>();
+    let held: ReadonlySet<string> = new Set();
+    const revision = { own: 0 };
     const bucket = {
-      put: async () => undefined,
-      list: async () => [own, ...others],
-      times: async () => before,
-      remove: async () => undefined,
+      put: async (_key: string, _value: string, headers: Readonly<Record<string, string>>) => {
+        beats.push(headers);
+        return (revision.own += 10);
+      },
+      all: async () => [
+        { key: "own", storedAtMs: 10_000, revision: revision.own },
+        ...[...entries].map(([key, entry]) => ({ key, isRemoved: false, ...entry })),
+      ],
+      remove: async (_key: string, headers: Readonly<Record<string, string>>) => void beats.push(headers),
     };
-    const clock = { observe: () => undefined, now: () => 100_000, localMs: () => 0, errorMs: () => 0 };
+    const clock = { observe: () => undefined, now: () => 10_000, localMs: () => 0 };
     const { log } = memoryLog();
-    const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log };
-    const calls = { onChange: () => undefined, onLapse: () => undefined };
-    const ownership = new LaneOwnership({ ...given, ...calls } as unknown as LaneOwnershipDeps);
+    const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls, held: () => held };
+    const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
+    onTestFinished(() => ownership.leave());
     await ownership.start();
-    await ownership.leave();
-    return ownership.othersEndMs(endMs);
+    const next = async (): Promise<void> => {
+      const count = beats.length;
+      await waitFor(() => beats.length > count, { timeoutMs: 5_000, what: "the next heartbeat" });
+      await quiet();
+    };
+    return { ownership, beats, entries, next, hold: (...partners: string[]) => (held = new Set(partners)) };
   }
 
-  test.each<[string, Parameters<typeof started>, number]>([
-    ["do not exist for a pod that was always alone", [[]], 0],
-    ["may begin while another pod is live", [[], [{ key: "other", storedAtMs: 99_500 }]], endMs],
-    ["end so long after the last heartbeat of a pod", [[], [{ key: "other", storedAtMs: 94_000 }]], 9_000],
-    ["end so long after the last heartbeat of an earlier process", [[{ key: "own", storedAtMs: 94_000 }]], 9_000],
-    ["end so long after another pod left", [[{ key: "other", storedAtMs: 90_000 }]], 5_000],
-    ["of a pod that ended long ago have ended", [[{ key: "other", storedAtMs: 85_000 }]], 0],
-  ])("%s", async (_sentence, given, expected) => {
-    expect(await started(...given)).toBe(expected);
+  test("names the partners that the pod holds, and so does the marker that it leaves", async () => {
+    const it = await start();
+    expect([it.ownership.isNamed("p1"), namesPartner({ headers: it.beats[0] ?? {} }, "p1")]).toEqual([false, false]);
+    it.hold("p1");
+    expect(it.ownership.isNamed("p1")).toBe(false);
+    await it.next();
+    expect([it.ownership.isNamed("p1"), namesPartner({ headers: it.beats[1] ?? {} }, "p1")]).toEqual([true, true]);
+    it.hold("p2");
+    await it.ownership.leave();
+    expect(["p1", "p2"].map((one) => namesPartner({ headers: it.beats.at(-1) ?? {} }, one))).toEqual([false, true]);
+  });
+});
+
+describe("attempts of other pods", () => {
+  const endMs = 15_000;
+  const nowMs = 100_000;
+  const entry = (ageMs: number, more: Partial<MarkedEntry> = {}): MarkedEntry => ({
+    key: "other",
+    value: "direct-half",
+    storedAtMs: nowMs - ageMs,
+    revision: 20,
+    isRemoved: false,
+    headers: partnersField(new Set()) as Record<string, string>,
+    ...more,
+  });
+  const named = { headers: partnersField(new Set(["p1"])) as Record<string, string> };
+  const earlier = { headers: {} };
+
+  test.each<[string, readonly MarkedEntry[], number]>([
+    ["do not exist without other pods", [], 0],
+    ["are named by a live pod", [entry(500, named)], endMs],
+    ["are not named by a pod that learned of this one meanwhile", [entry(500)], 0],
+    ["may have begun in a pod that learns of this one next", [entry(500, { revision: 10 })], endMs],
+    ["end so long after the last heartbeat that named them", [entry(6_000, named)], 9_000],
+    [
+      "may have begun after the last heartbeat of a pod that never learned of this one",
+      [entry(6_000, { revision: 10 })],
+      9_000,
+    ],
+    ["have ended in a pod that left without them", [entry(100, { revision: 10, isRemoved: true })], 0],
+    ["end so long after the pod that had them left", [entry(6_000, { ...named, isRemoved: true })], 9_000],
+    ["may begin in a live pod of an earlier version", [entry(500, earlier)], endMs],
+    ["end so long after the last heartbeat of an earlier version", [entry(6_000, earlier)], 9_000],
+    ["of an earlier version that left end so long after", [entry(10_000, { ...earlier, isRemoved: true })], 5_000],
+    ["of pods that ended long ago have ended", [entry(15_000, named)], 0],
+    [
+      "are those of the pod that has them for longest",
+      [entry(9_000, named), entry(6_000, { ...named, key: "third" })],
+      9_000,
+    ],
+  ])("%s", (_sentence, entries, expected) => {
+    const others = new OtherPods();
+    others.meet(entries, nowMs);
+    expect(others.endMs("p1", endMs, nowMs, 10)).toBe(expected);
+  });
+
+  test("are judged by the latest heartbeat, also when a replica returns an earlier one", () => {
+    const others = new OtherPods();
+    others.meet([entry(500)], nowMs);
+    others.meet([entry(1_000, { ...named, revision: 15 })], nowMs);
+    expect(others.endMs("p1", endMs, nowMs, 10)).toBe(0);
+  });
+
+  test("of every partner that a heartbeat names are found, and of few others", () => {
+    const names = fc.uniqueArray(fc.stringMatching(/^[\w-]{16}$/u), { minLength: 1, maxLength: 200 });
+    fc.assert(
+      fc.property(names, (partners) => {
+        const headers = partnersField(new Set(partners)) as Record<string, string>;
+        expect(partners.every((one) => namesPartner({ headers }, one) === true)).toBe(true);
+        const others = Array.from({ length: 400 }, (_, index) => `other-${index}`);
+        expect(others.filter((one) => namesPartner({ headers }, one) === true).length).toBeLessThan(80);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test.each(["", "AAAA", "no base64!"])("are unknown by a header of other bytes: %j", (text) => {
+    expect(namesPartner({ headers: { Partners: text } }, "p1")).toBeUndefined();
+  });
+
+  test("of an earlier process with the name of this one count", async () => {
+    const before = entry(6_000, { ...named, key: "own" });
+    let reads = 0;
+    const all = async () => ((reads += 1) === 1 ? [before] : [entry(0, { key: "own", revision: 30 })]);
+    const bucket = { put: async () => 30, all, remove: async () => undefined };
+    const clock = { observe: () => undefined, now: () => nowMs, localMs: () => 0 };
+    const { log } = memoryLog();
+    const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls };
+    const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
+    onTestFinished(() => ownership.leave());
+    await ownership.start();
+    expect(ownership.othersEndMs("p1", endMs, ownership.revision())).toBe(9_000);
   });
 });

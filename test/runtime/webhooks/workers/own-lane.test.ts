@@ -24,6 +24,10 @@ interface Case extends MemoryContext {
   readonly own: OwnLane;
   /** Delivers a message of a first attempt. */
   hand(seq: number, queue?: LaneQueue): Promise<void>;
+  /** What other pods report in their heartbeats, and whether that of this pod names the partner. */
+  readonly beats: { othersEndMs: (endMs: number) => number; isNamed: boolean };
+  /** Lets time pass until a heartbeat. */
+  beat(ms: number): Promise<void>;
   /** Lets the pod wait for its next heartbeat. */
   wait(heartbeat: Promise<void> | undefined): void;
   /** The actions since the previous call. */
@@ -40,20 +44,25 @@ async function caseOf(
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
   let confirmed: Promise<void> | undefined;
+  const beats = { othersEndMs: (endMs: number) => endMs - headStartMs, isNamed: true };
   const shared = {
     consumerChanges: new Semaphore(16),
     budget: new FairPlaces(4_096),
     inWork: new Map(),
     directPlaces: new FairPlaces(64),
-    othersEndMs: (endMs: number) => endMs - headStartMs,
-    confirmed: () => confirmed,
+    ownership: {
+      othersEndMs: (_partner: string, endMs: number) => beats.othersEndMs(endMs),
+      isNamed: () => beats.isNamed,
+      revision: () => 1,
+      confirmed: () => confirmed,
+    },
     ...(takeOverMs !== null && { takeOverMs }),
   };
   const own = new OwnLane(memory.context, partner, shared);
   own.set(partner, true);
   await quiet();
   onTestFinished(() => own.worker.stop(0));
-  const hand = async (seq: number, queue: LaneQueue = "first"): Promise<void> => {
+  const hand: Case["hand"] = async (seq, queue = "first") => {
     const pull = memory.pulls.findLast(({ name }) => name === `${queue}-${partner.lane}`);
     pull?.onMessage(
       pulled(memory.done, storedAs(deliveryMessage(itemOf(partner, seq), partner.lane, Buffer.from(""))), 1, seq),
@@ -64,7 +73,13 @@ async function caseOf(
     ...memory,
     one: partner,
     own,
+    beats,
     hand,
+    beat: async (ms) => {
+      await advance(memory.clock, ms);
+      own.refresh();
+      await quiet();
+    },
     wait: (next) => void (confirmed = next),
     news: () => memory.done.splice(0),
   };
@@ -435,9 +450,12 @@ describe("a first attempt straight from its event", () => {
   test("is not made while attempts of the previous owner may be under way, whose places stay free", async () => {
     const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 7_000);
     expect([it.news(), attempt(it)]).toEqual([["consumer first 5"], undefined]);
-    await advance(it.clock, 6_999);
+    await it.beat(6_999);
     expect([it.news(), attempt(it)]).toEqual([[], undefined]);
+    // The time alone tells nothing about other pods.
     await advance(it.clock, 1);
+    expect([it.news(), attempt(it)]).toEqual([[], undefined]);
+    await it.beat(0);
     expect(it.news()).toEqual(["consumer first 8"]);
     await expect(attempt(it)).resolves.toBe(true);
     it.own.set(it.one, false, false);
@@ -450,19 +468,37 @@ describe("a first attempt straight from its event", () => {
     ["once attempts of a pod that was gone for a while have ended", 3_000, 4_000],
   ])("is made %s", async (_sentence, headStartMs, leftMs) => {
     const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 7_000, headStartMs);
-    await advance(it.clock, Math.max(0, leftMs - 1));
+    await it.beat(Math.max(0, leftMs - 1));
     const early = leftMs > 0 ? attempt(it) : undefined;
     expect(early).toBeUndefined();
-    await advance(it.clock, 1);
+    await it.beat(1);
     expect(it.news().at(-1)).toBe("consumer first 8");
     await expect(attempt(it)).resolves.toBe(true);
   });
 
+  test("is made once the heartbeats of other pods name nothing that is under way", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 7_000);
+    await it.beat(0);
+    expect([it.news(), attempt(it)]).toEqual([["consumer first 5"], undefined]);
+    it.beats.othersEndMs = () => 0;
+    await it.beat(0);
+    expect(it.news()).toEqual(["consumer first 8"]);
+    await expect(attempt(it)).resolves.toBe(true);
+    await it.beat(7_000);
+    expect(it.news()).toEqual(["POST", "record delivered"]);
+  });
+
+  test("is not made before a heartbeat of this pod names its partner", async () => {
+    const it = await caseOf();
+    it.beats.isNamed = false;
+    expect(attempt(it)).toBeUndefined();
+  });
+
   test("waits for the longest attempt of the previous owner and five seconds by itself", async () => {
     const it = await caseOf({ timeoutMs: 2_000 }, undefined, null);
-    await advance(it.clock, 6_999);
+    await it.beat(6_999);
     expect(attempt(it)).toBeUndefined();
-    await advance(it.clock, 1);
+    await it.beat(1);
     await expect(attempt(it)).resolves.toBe(true);
   });
 
