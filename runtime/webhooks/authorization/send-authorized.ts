@@ -17,7 +17,10 @@ interface Deps {
  * sends the request once more. Never rejects.
  */
 export function sendAuthorized(deps: Deps, partner: Partner, request: Omit<SendRequest, "tls">): Promise<Outcome>;
-/** @param maySend asked after the wait for a token. The outcome is undefined when it returns false. */
+/**
+ * @param maySend asked after the wait for a token, and after that for a connection. The outcome is undefined when it
+ *   returns false.
+ */
 export function sendAuthorized(
   deps: Deps,
   partner: Partner,
@@ -25,10 +28,25 @@ export function sendAuthorized(
   maySend: () => boolean,
 ): Promise<Outcome | undefined>;
 export async function sendAuthorized(
-  { sender, tokens }: Deps,
+  deps: Deps,
   partner: Partner,
   request: Omit<SendRequest, "tls">,
   maySend: () => boolean = () => true,
+): Promise<Outcome | undefined> {
+  let isHeldBack = false;
+  const ask = (): boolean => {
+    isHeldBack ||= !maySend();
+    return !isHeldBack;
+  };
+  const outcome = await sendWhileAllowed(deps, partner, { ...request, maySend: ask }, ask);
+  return isHeldBack ? undefined : outcome;
+}
+
+async function sendWhileAllowed(
+  { sender, tokens }: Deps,
+  partner: Partner,
+  request: Omit<SendRequest, "tls">,
+  maySend: () => boolean,
 ): Promise<Outcome | undefined> {
   const identified = partner.tls === undefined ? request : { ...request, tls: partner.tls };
   const tokenRequest = tokenRequestOf(partner, identified);

@@ -10,6 +10,8 @@ interface AttemptRequest extends RequestParts {
   readonly timeoutMs: number;
   /** Aborts the attempt, with outcome `aborted`. */
   readonly signal?: AbortSignal | undefined;
+  /** As in `SendRequest`. */
+  readonly maySend?: (() => boolean) | undefined;
   /** Bytes of the response body that are read. */
   readonly responseBytesMax: number;
 }
@@ -40,6 +42,7 @@ export async function makeAttempt(
   return await new Promise((settle) => {
     const exchange = new Exchange({
       connect: (trace) => connect(request.url, trace),
+      maySend: request.maySend,
       bodyBytesMax: request.responseBytesMax,
       onSettled: (outcome) => {
         release();

@@ -6,6 +6,8 @@ import type { RequestMessage } from "./request-bytes.ts";
 export interface ConnectionUser extends ResponseHandler {
   /** True when the attempt is over. */
   readonly isSettled: boolean;
+  /** Asked when a new connection is open. False: the request is not sent on it. */
+  maySend(): boolean;
   /** Opens a new connection. */
   connect(): Promise<Socket>;
   /**
@@ -14,7 +16,7 @@ export interface ConnectionUser extends ResponseHandler {
    * @param resend sends it on a new connection; undefined when this one is new
    */
   onConnection(connection: HttpConnection, resend: (() => void) | undefined): void;
-  /** Ends the attempt, because its connections are closed. */
+  /** Ends the attempt without a response: its connections are closed, or it may not be sent any more. */
   abandon(): void;
 }
 
@@ -81,8 +83,12 @@ export class Connections {
         onIdle: (serverMs) => this.#keep(origin, connection, serverMs),
         onClosed: () => this.#drop(origin, connection),
       });
-      if (user.isSettled) this.#keep(origin, connection, 0);
-      else sendOn(connection, message, user, undefined);
+      if (!user.isSettled && user.maySend()) {
+        sendOn(connection, message, user, undefined);
+      } else {
+        user.abandon();
+        this.#keep(origin, connection, 0);
+      }
     } catch (error) {
       user.onFailure(error as Error, false);
     }

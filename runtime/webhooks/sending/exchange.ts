@@ -26,6 +26,8 @@ const resentWarning = "sent again on a new connection: the server had closed the
 interface ExchangeOptions {
   /** Opens a new connection and fills its trace. */
   readonly connect: (trace: ConnectionTrace) => Promise<Socket>;
+  /** As in `SendRequest`. @default always */
+  readonly maySend?: (() => boolean) | undefined;
   readonly onSettled: (outcome: Outcome) => void;
   readonly bodyBytesMax: number;
 }
@@ -66,6 +68,10 @@ export class Exchange implements ConnectionUser {
   /** All headers of the response. */
   get headers(): Readonly<Record<string, string>> {
     return this.#head?.headers ?? {};
+  }
+
+  maySend(): boolean {
+    return this.#options.maySend?.() ?? true;
   }
 
   connect(): Promise<Socket> {

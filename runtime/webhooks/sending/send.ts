@@ -29,6 +29,8 @@ export interface SendRequest {
   readonly tls?: TlsIdentity;
   /** Aborts the attempt, with outcome `aborted`. */
   readonly signal?: AbortSignal;
+  /** Asked after a new connection was opened. False: nothing is sent, and the outcome is `aborted`. @default true */
+  readonly maySend?: () => boolean;
 }
 
 /** Sends attempts over connections that it keeps alive. */

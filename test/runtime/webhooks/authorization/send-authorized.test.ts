@@ -178,6 +178,13 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     expect([refused.tokens.length, refused.deliveries.length]).toEqual([2, 1]);
   });
 
+  test("is not sent when its message was lost while its connection was opened", async () => {
+    const it = await caseOf();
+    let asked = 0;
+    expect(await it.sendIf(() => (asked += 1) === 1)).toBeUndefined();
+    expect([asked, it.tokens.length, it.deliveries.length]).toEqual([2, 1, 0]);
+  });
+
   test.each<[string, number, Readonly<Record<string, string>>, number | undefined]>([
     ["in seconds", 429, { "retry-after": "20" }, 20_000],
     [

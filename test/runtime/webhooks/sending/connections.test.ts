@@ -111,6 +111,19 @@ describe("a response that does not follow HTTP", () => {
   });
 });
 
+test("a connection for a request that may not be sent any more serves the next request", async () => {
+  let requests = 0;
+  const server = await serve((_request, response) => {
+    requests += 1;
+    response.writeHead(204).end();
+  });
+  const sender = newSender();
+  expect(await sender.send(requestTo(at(server), { maySend: () => false }))).toMatchObject(failure("aborted"));
+  expect(requests).toBe(0);
+  expect(await sender.send(requestTo(at(server), { maySend: () => true }))).toMatchObject({ status: 204 });
+  expect([requests, server.connections()]).toEqual([1, 1]);
+});
+
 describe("a kept connection", () => {
   /** A server that serves some requests of each connection, and ends it at the next one. */
   async function serveSome(count: number, end: (socket: Socket) => void): Promise<Loopback & { requests(): number }> {
@@ -144,6 +157,15 @@ describe("a kept connection", () => {
     });
     expect(outcome.timings.connectMs).toBeGreaterThan(0);
     expect([server.connections(), server.requests()]).toEqual([2, 3]);
+  });
+
+  test("is not replaced for a request that may not be sent any more", async () => {
+    const server = await serveSome(1, (socket) => void socket.end());
+    const sender = newSender();
+    await sender.send(requestTo(at(server)));
+    const outcome = await sender.send(requestTo(at(server), { maySend: () => false }));
+    expect(outcome).toMatchObject(failure("aborted"));
+    expect(server.requests()).toBe(2);
   });
 
   test("is replaced once, by a new connection and not by another kept one", async () => {
