@@ -13,8 +13,8 @@ const takeOverMarginMs = 5_000;
 interface DirectAttemptsDeps {
   readonly clock: Clock;
   readonly shared: Pick<SharedByWorkers, "directPlaces" | "inWork" | "ownership" | "takeOverMs">;
-  /** Called when the attempts of the previous owner have ended. */
-  readonly onTakenOver: () => void;
+  /** Called when the attempts of the previous owner have ended. Resolves when JetStream fills their places. */
+  readonly onTakenOver: () => Promise<void>;
 }
 
 /**
@@ -32,6 +32,10 @@ export class DirectAttempts {
   #takeOverMs = 0;
   /** Heartbeat since which this pod owns the lane. */
   #ownedSince = 0;
+  /** True when JetStream fills all places of this ownership. */
+  #isFilled = false;
+  /** True when a heartbeat after that found no other owner, who would have left places free. */
+  #isConfirmed = false;
   /** End of the wait for previous owners, by the monotonic clock. */
   #aloneAtMs = 0;
   /** True when the last attempt, from an event or stored, found the partner healthy and fast. */
@@ -54,6 +58,8 @@ export class DirectAttempts {
     const waitMs = isOwner ? this.#othersEndMs(key) : 0;
     this.#aloneAtMs = clock.nowMs() + waitMs;
     this.#isAlone = isOwner && waitMs === 0;
+    this.#isFilled = false;
+    this.#isConfirmed = this.#isAlone;
   }
 
   /**
@@ -61,10 +67,12 @@ export class DirectAttempts {
    * It ends when they name nothing that is under way, or when the time is over.
    */
   refresh({ key }: Partner): void {
+    if (this.#isAlone) this.#isConfirmed ||= this.#isFilled;
     const isWaiting = this.#isOwner && !this.#isAlone;
     if (isWaiting && (this.#deps.clock.nowMs() >= this.#aloneAtMs || this.#othersEndMs(key) === 0)) {
       this.#isAlone = true;
-      this.#deps.onTakenOver();
+      const ownedSince = this.#ownedSince;
+      void this.#deps.onTakenOver().then(() => (this.#isFilled ||= ownedSince === this.#ownedSince));
     }
   }
 
@@ -82,7 +90,7 @@ export class DirectAttempts {
     const [oldest] = this.#underWay.keys();
     const isSlow = oldest !== undefined && this.#deps.clock.nowMs() - oldest.sinceMs >= slowMs;
     const isFull = this.#underWay.size >= directShare(config.delivery.maxInFlight);
-    return this.#isAlone && this.#isWell && !isSlow && !isFull && this.#deps.shared.ownership.isNamed(key);
+    return this.#isConfirmed && this.#isWell && !isSlow && !isFull && this.#deps.shared.ownership.isNamed(key);
   }
 
   /** Makes an attempt; resolves with whether it has delivered the event. */

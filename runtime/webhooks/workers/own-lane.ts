@@ -55,7 +55,7 @@ export class OwnLane implements LanePolicy, LaneControl {
       onPause: (state) => this.#ownership && context.holds.keep(this.#partner, state),
     });
     this.#shared = shared;
-    this.#direct = new DirectAttempts({ clock: context.clock, shared, onTakenOver: () => this.worker.reconcile() });
+    this.#direct = new DirectAttempts({ clock: context.clock, shared, onTakenOver: () => this.#reconciled() });
     this.#consumers = new OwnLaneConsumers(
       context,
       () => this.#isClosed(),
@@ -353,6 +353,11 @@ export class OwnLane implements LanePolicy, LaneControl {
       return false;
     }
     return this.worker.queues.length > 0 || !(await this.#context.disabled.isDisabled(partner));
+  }
+
+  #reconciled(): Promise<void> {
+    this.worker.reconcile();
+    return this.worker.reconciled;
   }
 
   #topUpWithTokens(): void {
