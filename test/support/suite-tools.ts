@@ -8,7 +8,16 @@ import type { ToolName } from "../tools/tool-table.ts";
 
 const toolsBySuite: Readonly<Record<string, readonly ToolName[]>> = {
   nats: ["nats-server"],
-  store: ["nats-server", "prometheus", "promtool", "prometheus-client", "victoria-metrics", "vmalert", "otlp-receiver"],
+  store: [
+    "nats-server",
+    "prometheus",
+    "promtool",
+    "prometheus-client",
+    "victoria-metrics",
+    "vmalert",
+    "thanos",
+    "otlp-receiver",
+  ],
   kube: [
     "etcd",
     "kube-apiserver",

@@ -69,6 +69,17 @@ const victoriaMetrics: ToolSource = {
   cost: "about a minute and a half, once",
 };
 
+/** The whole program, although only its query frontend runs: that is no program of its own. */
+const thanos: ToolSource = {
+  folder: "thanos",
+  packages: ["github.com/thanos-io/thanos/cmd/thanos"],
+  versionModule: "github.com/thanos-io/thanos",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "about two and a half minutes on two cores, once",
+};
+
 const vmalert: ToolSource = {
   folder: "vmalert",
   packages: [`${victoriaMetricsModule}/app/vmalert`],
@@ -233,6 +244,8 @@ export const tools = {
     versionArgs: ["-version"],
     pathVariable: "HELIOGRAPH_VICTORIA_METRICS",
   },
+  /** A query frontend in front of Prometheus; only ever built. */
+  thanos: { source: thanos, minimum: [0, 42, 0], versionArgs: [] },
   /** Evaluates alert rules against a Prometheus API; only ever built, Debian has an old one too. */
   vmalert: { source: vmalert, minimum: [1, 150, 0], versionArgs: [] },
   /** The one program that holds all of Kubernetes; only ever built. */

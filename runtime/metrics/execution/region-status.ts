@@ -91,8 +91,7 @@ export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, s
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);
-  const messages = [...roundedTimes(reports), ...(showsRefusals ? refusalsOf(outcomes) : [])];
-  const gone = { query, reports, errors, messages };
+  const gone = { query, reports, errors, messages: showsRefusals ? refusalsOf(outcomes) : [] };
   if (errors.length === outcomes.length) throw missing("no store answered", gone);
   const isWhole = reports.every(({ state }) => state === "ok");
   if (query.isCompleteRequired && !isWhole) throw missing("the response would not be complete", gone);
@@ -118,16 +117,6 @@ interface Missing {
   readonly messages: readonly FieldError[];
 }
 
-/** The setting of each store that rounds times, once. */
-function roundedTimes(reports: readonly RegionReport[]): readonly FieldError[] {
-  const reasons = reports.flatMap((report) => report.reasons ?? []).filter(({ code }) => code === "times_rounded");
-  return [...new Set(reasons.map(({ detail }) => detail))].map((detail) => ({
-    field: "metric",
-    code: "store_failed",
-    detail,
-  }));
-}
-
 /** The messages of stores that refused a query, each once. */
 function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   const details = outcomes.flatMap(({ part, outcome }) =>
@@ -143,7 +132,9 @@ function missing(what: string, { query, reports, errors, messages }: Missing): R
   const gone = reports.filter(({ state }) => state !== "ok");
   const allLate = errors.length > 0 && errors.every(({ kind }) => kind === "late");
   const names = gone.map(({ region, state }) => `${region} (${state})`);
-  return new Refusal(allLate ? "store_timeout" : "store_failed", `${what}: ${names.join(", ")}`, {
+  const settings = new Set(errors.flatMap(({ publicDetail }) => publicDetail ?? []));
+  const detail = [`${what}: ${names.join(", ")}`, ...settings].join("; ");
+  return new Refusal(allLate ? "store_timeout" : "store_failed", detail, {
     ...(isHelpedByCheaper(errors) ? { suggestion: suggestionFor(query) } : {}),
     retryAfterSeconds,
     ...(messages.length === 0 ? {} : { errors: messages }),

@@ -1,5 +1,5 @@
 import { createColumns } from "./columns.ts";
-import type { Column, PointGrid } from "./matrix.ts";
+import { indexAt, type Column, type PointGrid } from "./matrix.ts";
 
 /** A response without its points: `values` of each series is the index of its column. */
 interface ScannedMatrix {
@@ -64,8 +64,8 @@ function scanColumn(bytes: Buffer, grid: PointGrid, column: Column, scan: Scan):
 function scanPoint(bytes: Buffer, grid: PointGrid, { values, present }: Column, scan: Scan): boolean {
   if (!scanNumber(bytes, scan.end + 1, scan) || bytes[scan.end] !== comma || bytes[scan.end + 1] !== quote)
     return false;
-  const index = Math.round((scan.value * 1_000 - grid.startMs) / grid.stepMs);
-  if (!(index >= 0 && index < grid.count) || !scanText(bytes, scan.end + 2, scan)) return false;
+  const index = indexAt(scan.value, grid);
+  if (index === -1 || !scanText(bytes, scan.end + 2, scan)) return false;
   values[index] = scan.value;
   present[index] = 1;
   scan.end += 2;

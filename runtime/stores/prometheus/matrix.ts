@@ -76,11 +76,48 @@ export function matrixEntries(data: unknown): readonly MatrixEntry[] {
   });
 }
 
-/** The index of a point in a grid. @throws StoreError `malformed` for a point outside of the grid */
-export function pointIndex(seconds: number, { startMs, stepMs, count }: PointGrid): number {
-  const index = Math.round((seconds * 1_000 - startMs) / stepMs);
-  if (index >= 0 && index < count) return index;
-  throw new StoreError("malformed", `the response has a point at ${seconds}, outside of the requested window`);
+/** Greatest distance of a point from its requested time, in milliseconds: stores write times with three decimals. */
+const offGridMsMax = 1;
+
+/** The index of the point at a time; -1 for a time that was not requested. */
+export function indexAt(seconds: number, { startMs, stepMs, count }: PointGrid): number {
+  const ms = seconds * 1_000;
+  const index = Math.round((ms - startMs) / stepMs);
+  // The epsilon is for the rounding of the product.
+  const isOnGrid = Math.abs(ms - (startMs + index * stepMs)) <= offGridMsMax + 1e-3;
+  return isOnGrid && index >= 0 && index < count ? index : -1;
+}
+
+/**
+ * The index of a point in a grid.
+ *
+ * @throws StoreError `unsupported` for a time that was not requested; `malformed` for none
+ */
+export function pointIndex(seconds: number, grid: PointGrid): number {
+  const index = indexAt(seconds, grid);
+  if (index !== -1) return index;
+  if (!Number.isFinite(seconds)) throw new StoreError("malformed", "the response has a point without a time");
+  throw new StoreError("unsupported", `the response has a point at ${seconds}, which was not requested`, {
+    publicDetail: roundedDetail,
+  });
+}
+
+const roundedDetail =
+  "a store rounds the times of a query to its step, so that its values are those of other times; turn that off " +
+  "(--no-query-range.align-range-with-step of Thanos' query frontend, align_queries_with_step of Mimir, or the same " +
+  "of another cache), or begin at a multiple of the step";
+
+/** The `data` of an instant query in the form of a range query over one point. @throws StoreError `malformed` */
+export function matrixOfVector(data: unknown): unknown {
+  const result = resultOf(data, "vector").map((entry) => {
+    const { metric, value, histogram } = (entry ?? {}) as Readonly<Record<string, unknown>>;
+    return {
+      metric,
+      ...(value === undefined ? {} : { values: [value] }),
+      ...(histogram === undefined ? {} : { histograms: [histogram] }),
+    };
+  });
+  return { resultType: "matrix", result };
 }
 
 /** Decodes the numbers in the `data` of an instant query. @throws StoreError `malformed` */

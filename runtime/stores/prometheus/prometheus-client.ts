@@ -6,6 +6,7 @@ import { decodeHistograms, type HistogramSeries } from "./histogram-matrix.ts";
 import {
   decodeMatrix,
   decodeVector,
+  matrixOfVector,
   parseSample,
   type PointGrid,
   type StoreSeries,
@@ -90,14 +91,14 @@ export interface StoreExemplar {
  * request, and the method rejects with the reason of the signal.
  */
 export interface PrometheusClient {
-  /** `POST /api/v1/query_range` of a query whose values are numbers. */
+  /** `POST /api/v1/query_range` of a query whose values are numbers, `POST /api/v1/query` for one point. */
   range(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeResult<StoreSeries>>;
   /**
    * Several range queries over one grid with one result: a cache returns points of all of them from the same reads.
    * @default each query alone
    */
   ranges?(asks: readonly RangeAsk[], call: StoreCall): Promise<readonly RangeResult<StoreSeries>[]>;
-  /** `POST /api/v1/query_range` of a query whose values are native histograms. */
+  /** The same of a query whose values are native histograms. */
   histograms(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeResult<HistogramSeries>>;
   /** `POST /api/v1/query` */
   vector(query: string, timeMs: number, call: StoreCall): Promise<readonly VectorSample[]>;
@@ -112,13 +113,14 @@ export function createPrometheusClient(config: PrometheusConfig, post: Post): Pr
   const flavour = flavours[config.flavour];
   const timeout = `${config.timeoutMs}ms`;
 
-  const range = (query: string, grid: RangeGrid, call: StoreCall, scanned?: PointGrid): Promise<ApiResponse> =>
-    post(
-      "query_range",
-      { query, ...rangeForm(grid), timeout, ...flavour.parameters(grid.alignedMs ?? grid.rangeMs, config) },
-      call,
-      scanned,
-    );
+  /** One point is an instant query: caches in front of stores round the times of range queries only. */
+  const range = async (query: string, grid: RangeGrid, call: StoreCall, scanned?: PointGrid): Promise<ApiResponse> => {
+    const parameters = flavour.parameters(grid.alignedMs ?? grid.rangeMs, config);
+    if (grid.count > 1)
+      return post("query_range", { query, ...rangeForm(grid), timeout, ...parameters }, call, scanned);
+    const response = await post("query", { query, time: seconds(grid.startMs), timeout, ...parameters }, call);
+    return { ...response, data: matrixOfVector(response.data) };
+  };
   const vector: PrometheusClient["vector"] = async (query, timeMs, call) => {
     const form = { query, time: seconds(timeMs), timeout, ...flavour.parameters(0, config) };
     return decodeVector((await post("query", form, call)).data);

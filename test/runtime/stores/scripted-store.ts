@@ -94,9 +94,48 @@ export function healthyProbe(reply: StoreReply, answers: ProbeAnswers = {}): Sto
   ];
   return (response, request) => {
     const query = request.form.get("query") ?? "";
-    const own = replies.find(([start]) => query.startsWith(start))?.[1] ?? reply;
-    own(response, request);
+    const own = replies.find(([start]) => query.startsWith(start))?.[1];
+    if (own !== undefined) own(response, request);
+    else onePoint(reply)(response, request);
   };
+}
+
+/**
+ * Lets a reply to range queries reply to the instant queries that read one point too. Those for the time of the newest
+ * sample stay as they are.
+ */
+function onePoint(reply: StoreReply): StoreReply {
+  return (response, request) => {
+    const { path, form } = request;
+    const time = form.get("time");
+    if (!path.endsWith("/query") || time === null || /\btimestamp\(/u.test(form.get("query") ?? ""))
+      return reply(response, request);
+    const ranged = new URLSearchParams(form);
+    for (const name of ["start", "end"]) ranged.set(name, time);
+    ranged.set("step", "1");
+    const end = response.end.bind(response);
+    response.end = ((body?: string) => end(body && vectorOf(body))) as typeof response.end;
+    return reply(response, { ...request, path: `${path}_range`, form: ranged });
+  };
+}
+
+interface MatrixBody {
+  readonly data?: {
+    readonly resultType?: string;
+    readonly result?: readonly { readonly values?: readonly unknown[]; readonly histograms?: readonly unknown[] }[];
+  };
+}
+
+/** A body of a matrix with one point as that of a vector; any other as it is. */
+function vectorOf(body: string): string {
+  if (!body.includes('"matrix"')) return body;
+  const { data, ...others } = JSON.parse(body) as MatrixBody;
+  const result = data?.result?.map(({ values, histograms, ...entry }) => ({
+    ...entry,
+    ...(values?.[0] === undefined ? {} : { value: values[0] }),
+    ...(histograms?.[0] === undefined ? {} : { histogram: histograms[0] }),
+  }));
+  return JSON.stringify({ ...others, data: { resultType: "vector", result } });
 }
 
 async function readForm(message: IncomingMessage): Promise<URLSearchParams> {

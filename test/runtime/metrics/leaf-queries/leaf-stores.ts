@@ -143,11 +143,12 @@ export function nativeOf(...metrics: readonly string[]): readonly (readonly [str
   ];
 }
 
-/** The texts of the range queries that the stores got. */
+/** The texts of the queries for points that the stores got: over a range, or at one time. */
 export function sentTo({ stores }: Pick<Started, "stores">): readonly string[] {
+  const aside = /^(?:max\(timestamp\(|count_over_time\(vector|increase\(\(vector|count\()/u;
   return stores
     .flatMap(({ requests }) => requests)
-    .filter(({ path }) => path.endsWith("/query_range"))
-    .map(({ form }) => `${form.get("query")} ${form.get("start")} ${form.get("end")} ${form.get("step")}`)
+    .filter(({ path, form }) => path.endsWith("/query_range") || !aside.test(form.get("query") ?? ""))
+    .map(({ form }) => ["query", "time", "start", "end", "step"].flatMap((name) => form.get(name) ?? []).join(" "))
     .sort();
 }

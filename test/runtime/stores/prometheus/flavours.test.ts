@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
-const grid = { startMs: 0, stepMs: 600_000, count: 1, rangeMs: 600_000 };
+const grid = { startMs: 0, stepMs: 600_000, count: 2, rangeMs: 600_000 };
 
 function clientOf(
   changes: Partial<PrometheusConfig>,

@@ -80,6 +80,21 @@ describe("a range query", () => {
     expect(request?.headers["accept-encoding"]).toBe("identity");
   });
 
+  test("of one point is an instant query, whose times no cache rounds", async () => {
+    const onePoint = { ...grid, startMs: 90_000, count: 1 };
+    const instant = success({ resultType: "vector", result: [{ metric: { a: "b" }, value: [90, "7"] }] });
+    const { client, store } = await clientOf(instant);
+    const { series } = await client.range("up", onePoint, storeCall());
+    expect(series.map(({ labels, values }) => [labels, [...values]])).toEqual([[{ a: "b" }, [7]]]);
+    expect([store.requests[0]?.path, store.requests[0]?.form.get("time")]).toEqual(["/api/v1/query", "90.000"]);
+    const other = success({ resultType: "vector", result: [{ metric: {}, value: [60, "7"] }] });
+    expect(await kindOf((await clientOf(other)).client.range("up", onePoint, storeCall()))).toBe("unsupported");
+    const histogram = { count: "2", sum: "3", buckets: [[0, "1", "2", "2"]] };
+    const native = success({ resultType: "vector", result: [{ metric: {}, histogram: [90, histogram] }] });
+    const read = await (await clientOf(native)).client.histograms("up", onePoint, storeCall());
+    expect(read.series).toMatchObject([{ histograms: [{ count: 2, sum: 3 }] }]);
+  });
+
   test("is sent below the path of a store that is not at the root", async () => {
     const store = await startScriptedStore(success(matrix()));
     const client = openClient({ url: `${store.url}/tenant/prom/` });
@@ -132,7 +147,13 @@ describe("a store that misbehaves", () => {
     ["answers a vector where a matrix was asked", "malformed", success(vector("1"))],
     ["answers a series without values", "malformed", success({ resultType: "matrix", result: [{ metric: {} }] })],
     ["answers a series that is null", "malformed", success({ resultType: "matrix", result: [null] })],
-    ["answers a point outside of the window", "malformed", success(matrix([600, "1"]))],
+    ["answers a point outside of the window", "unsupported", success(matrix([600, "1"]))],
+    ["answers a point of another time", "unsupported", success(matrix([60, "1"], [119.998, "1"]))],
+    [
+      "answers a point without a time",
+      "malformed",
+      json(200, { status: "success", data: { resultType: "matrix", result: [{ metric: {}, values: [[null, "1"]] }] } }),
+    ],
     [
       "announces too many bytes",
       "too_large",
