@@ -109,8 +109,9 @@ function storeProblems(stores: readonly StoreNames[], grant: Grant): readonly Fi
 }
 
 function storeUrlProblems(field: string, url: string, { storeHosts }: Grant): readonly FieldProblem[] {
-  const host = hostOf(url);
-  const isNamed = names(storeHosts, host) || storeHosts.some((suffix) => isBelow(host, suffix));
+  const host = plainHost(hostOf(url));
+  const granted = storeHosts.map((name) => plainHost(name));
+  const isNamed = names(granted, host) || granted.some((suffix) => isBelow(host, suffix));
   const unnamedHost = isNamed ? [] : [problem(field, `the policy does not grant the namespace the store host ${host}`)];
   return [...metadataUrlProblems(field, url), ...unnamedHost];
 }
@@ -170,6 +171,12 @@ export function addressOf(host: string): Cidr | undefined {
 /** The host of a URL that the rules accept, lowercase, in the brackets of an IPv6 address. */
 export function hostOf(url: string): string {
   return /^https?:\/\/(?<host>\[[^\]]*\]|[^/:?#]*)/u.exec(url)?.groups?.["host"]?.toLowerCase() ?? "";
+}
+
+/** A host in one spelling: an IPv6 address in its shortest form with brackets, which grants may leave out. */
+function plainHost(host: string): string {
+  if (!host.includes(":")) return host;
+  return URL.parse(`http://${host.startsWith("[") ? host : `[${host}]`}`)?.hostname ?? host;
 }
 
 function isBelow(host: string, suffix: string): boolean {

@@ -11,6 +11,8 @@ interface NatsServerOptions {
   readonly storeDir?: string;
   /** @default one that the server picks */
   readonly port?: number;
+  /** A loopback address. @default 127.0.0.1 */
+  readonly host?: string;
   /**
    * How long JetStream may keep writes from the disk, as nats-server spells it: `always`, `1s`. @default nats-server's
    * own, 2 minutes
@@ -20,7 +22,7 @@ interface NatsServerOptions {
   readonly config?: string;
 }
 
-/** A real nats-server with JetStream on 127.0.0.1. */
+/** A real nats-server with JetStream on a loopback address. */
 export interface NatsServerHandle {
   readonly url: string;
   readonly port: number;
@@ -57,14 +59,15 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
   const storeDir = options.storeDir ?? join(folder.path, "store");
   const configPath = join(folder.path, "nats-server.conf");
   await writeFile(configPath, configText(options, storeDir));
-  const launch = (port: number): Promise<Launched> => launchOn(command, configPath, folder.path, port);
+  const host = options.host ?? "127.0.0.1";
+  const launch = (port: number): Promise<Launched> => launchOn(command, configPath, folder.path, { host, port });
   let current = await launch(options.port ?? 0).catch(async (error: unknown) => {
     await folder.remove();
     throw error;
   });
   const { port } = current;
   return {
-    url: `nats://127.0.0.1:${port}`,
+    url: `nats://${host.includes(":") ? `[${host}]` : host}:${port}`,
     port,
     storeDir,
     get pid() {
@@ -95,12 +98,18 @@ interface Launched {
   readonly port: number;
 }
 
-async function launchOn(command: string, configPath: string, portsDir: string, port: number): Promise<Launched> {
+interface Place {
+  readonly host: string;
+  readonly port: number;
+}
+
+async function launchOn(command: string, configPath: string, portsDir: string, place: Place): Promise<Launched> {
+  const { host, port } = place;
   let found = 0;
   const server = await startServerProcess({
     name: "nats-server",
     command,
-    args: ["-c", configPath, "-a", "127.0.0.1", "-p", String(port === 0 ? -1 : port), "--ports_file_dir", portsDir],
+    args: ["-c", configPath, "-a", host, "-p", String(port === 0 ? -1 : port), "--ports_file_dir", portsDir],
     ready: async ({ pid }) => {
       // The server writes this file once it listens. No process can take a port of its own choice first.
       const ports: unknown = JSON.parse(await readFile(join(portsDir, `nats-server_${pid}.ports`), "utf8"));

@@ -33,6 +33,7 @@ export interface WebhookPartnerServer {
 /** Starts a recipient; `answer` is asked for each request, after it was remembered. */
 export async function startWebhookPartner(
   answer: (delivery: ReceivedDelivery) => PartnerAnswer | Promise<PartnerAnswer> = () => ({}),
+  host = "127.0.0.1",
 ): Promise<WebhookPartnerServer> {
   const received: ReceivedDelivery[] = [];
   const byEvent = new Map<string, ReceivedDelivery[]>();
@@ -47,9 +48,9 @@ export async function startWebhookPartner(
       response.writeHead(status, headers).end(body);
     }, leaveCutOff);
   });
-  const loopback = await listenOnLoopback(server);
+  const loopback = await listenOnLoopback(server, host);
   return {
-    url: `http://127.0.0.1:${loopback.port}/webhooks/v1/{domain}`,
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${loopback.port}/webhooks/v1/{domain}`,
     received,
     of: (eventId) => byEvent.get(eventId) ?? [],
     close: () => loopback.close(),

@@ -39,6 +39,35 @@ function peerAt(url: string, tokenUrl: string): Changes {
   };
 }
 
+describe("a policy that grants the store host", () => {
+  const problems = (storeHost: string, url: string) =>
+    problemsOf(
+      "MetricCatalog",
+      { "stores[1].prometheus.url": url },
+      {
+        grants: [{ ...granted, storeHosts: ["eu.example", storeHost] }],
+      },
+    ).map(({ field }) => field);
+
+  test.each([
+    ["fd00::6", "http://[fd00::6]:9090"],
+    ["[fd00::6]", "https://[fd00::6]"],
+    ["FD00:0::0006", "http://[fd00::6]:9090/prometheus"],
+    ["fd00::6", "http://[fd00:0:0::0006]:9090"],
+  ])("%s permits %s", (storeHost, url) => {
+    expect(problems(storeHost, url)).toEqual([]);
+  });
+
+  test.each([
+    ["fd00::6", "http://[fd00::7]:9090"],
+    ["fd00::", "http://[fd00::6]:9090"],
+    ["fd00::6:9090", "http://[fd00::6]:9090"],
+    ["*.fd00::6", "http://[fd00::6]:9090"],
+  ])("%s does not permit %s", (storeHost, url) => {
+    expect(problems(storeHost, url)).toEqual(["spec.stores[1].prometheus.url"]);
+  });
+});
+
 describe("a policy that grants metrics", () => {
   const granting = (...metrics: readonly string[]): InstallationPolicy => ({ grants: [{ ...granted, metrics }] });
   const problems = (id: string, policy: InstallationPolicy) =>
