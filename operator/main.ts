@@ -21,6 +21,7 @@ import {
 } from "./metrics.ts";
 import { shardName } from "../crds/shards/shards.ts";
 import type { OperatorOptions } from "./options.ts";
+import { createPolicyWatch } from "./policy/policy-config-map.ts";
 import { PolicyFile } from "./policy/policy-file.ts";
 import { type Desired, DesiredState } from "./publish/desired-state.ts";
 import { Publications } from "./publish/publications.ts";
@@ -70,7 +71,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   collectDefaultMetrics({ register: registry });
   const metrics = createOperatorMetrics(registry);
   const policy = await openPolicy(options, metrics, () => replica.touch());
-  const replica = new Replica(options, registry, metrics, () => policy?.policy ?? allowAll);
+  const replica = new Replica(options, registry, metrics, policy);
   const open = () => startHealthServer({ registry, ...replica.probes() }, options.metricsPort, options.host);
   const server = await startStep("port", "the port of probes and metrics cannot be opened", open);
   return operatorOf(replica, server, policy);
@@ -122,18 +123,14 @@ class Replica {
   readonly #desired: DesiredState;
   readonly #events: EventRecorder;
   readonly #election: LeaderElection;
+  readonly #policyWatch: ReturnType<typeof createPolicyWatch> | undefined;
   /** Token of the first replica; later ones read it from a shard. */
   readonly #ownToken = randomBytes(tokenBytes).toString("base64url");
   readonly #compiled = Promise.withResolvers<boolean>();
   #term: Term | undefined;
   #isSynced = false;
 
-  constructor(
-    options: OperatorOptions,
-    registry: Registry,
-    metrics: OperatorMetrics,
-    policy: () => InstallationPolicy,
-  ) {
+  constructor(options: OperatorOptions, registry: Registry, metrics: OperatorMetrics, policy: PolicyFile | undefined) {
     const { namespace, prefix, counts, log, identity, clock = systemClock, random = Math.random } = options;
     this.#options = options;
     this.#clock = clock;
@@ -147,7 +144,10 @@ class Replica {
     this.#secrets = new SecretInventory({ ...parts, metadata: this.#watches.secrets, onChange: () => this.touch() });
     this.#shards = new ShardSecrets({ ...parts, namespace, prefix, counts, watched: this.#watches.shards });
     this.#publications = new Publications(counts);
-    this.#desired = this.#createDesired(policy);
+    this.#desired = this.#createDesired(() => policy?.policy ?? allowAll);
+    const { policyConfigMap: configMap } = options;
+    if (policy !== undefined && configMap !== undefined)
+      this.#policyWatch = createPolicyWatch({ ...parts, namespace, configMap, onText: (text) => policy.use(text) });
     this.#events = new EventRecorder({ ...parts, reporter: { controller: reportingController, instance: identity } });
     this.#election = this.#createElection();
     this.#wire(registry);
@@ -157,6 +157,7 @@ class Replica {
   async start(): Promise<boolean> {
     const watches = watchesIn(this.#watches);
     for (const watch of watches) watch.start();
+    this.#policyWatch?.start();
     const settled = Promise.all(watches.map((watch) => watch.whenSettled()));
     if (!(await this.#watches.shards.whenSynced())) return false;
     if (!(await this.#within(listsMsMax, settled))) return false;
@@ -181,6 +182,7 @@ class Replica {
     await this.#desired.stop();
     this.#secrets.stop();
     await this.#events.stop(drainMs);
+    await this.#policyWatch?.stop();
     await Promise.all(watchesIn(this.#watches).map((watch) => watch.stop()));
     await this.#client.close();
   }

@@ -33,6 +33,8 @@ export interface OperatorOptions {
   readonly runtime: RuntimePods;
   /** Path of the installation's policy. @default everything is granted */
   readonly policyFile?: string;
+  /** ConfigMap that is mounted as the policy's file; watched, because a mount changes late. @default none */
+  readonly policyConfigMap?: string;
   /** First part of the names of the shards' Secrets and of the Lease. */
   readonly prefix: string;
   readonly counts: ShardCounts;

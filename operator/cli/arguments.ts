@@ -17,6 +17,7 @@ export interface Arguments {
   readonly selector?: string;
   readonly runtime: RuntimePods;
   readonly policyFile?: string;
+  readonly policyConfigMap?: string;
   readonly prefix: string;
   readonly counts: { readonly config: number; readonly keys: number };
   readonly lease: LeaseTimes;
@@ -76,11 +77,14 @@ function optionals(given: OwnFlags): Partial<Arguments> {
   const entries = {
     selector: given.optional("selector"),
     policyFile: given.optional("policy"),
+    policyConfigMap: given.optional("policy-config-map"),
     identity: given.optional("identity"),
     host: given.optional("host"),
     kubeconfig: given.optional("kubeconfig"),
     context: given.optional("context"),
   };
+  if (entries.policyConfigMap !== undefined && entries.policyFile === undefined)
+    throw new UsageError("--policy-config-map needs --policy, the policy until the ConfigMap is read.");
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
 }
 

@@ -45,6 +45,11 @@ export const flags = [
     help: "Policy of what namespaces may name, as YAML; read again when it changes. Without it, everything.",
   },
   {
+    name: "policy-config-map",
+    value: "NAME",
+    help: "ConfigMap in the installation's namespace whose entry policy.yaml is mounted as --policy; watched.",
+  },
+  {
     name: "config-prefix",
     value: "PREFIX",
     help: "First part of the names of the shards and of the Lease.",

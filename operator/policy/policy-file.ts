@@ -19,7 +19,10 @@ const bytesMax = 1024 * 1024;
 /** Poll period. A mounted ConfigMap changes by swapping a link above it, which no watch of the file reports. */
 const pollMs = 1_000;
 
-/** The policy of a file, read again when the file changes. An invalid change keeps the previous policy. */
+/**
+ * The policy of a file, read again when the file changes, or of newer texts that somebody else reads. An invalid change
+ * keeps the previous policy.
+ */
 export class PolicyFile {
   readonly #options: PolicyFileOptions;
   #text: string;
@@ -27,6 +30,7 @@ export class PolicyFile {
   #cancel: (() => void) | undefined;
   #isStopped = false;
   #fault: string | undefined;
+  #isFollowed = false;
 
   private constructor(options: PolicyFileOptions, text: string) {
     this.#options = options;
@@ -50,29 +54,53 @@ export class PolicyFile {
   }
 
   #schedule(): void {
-    if (!this.#isStopped) this.#cancel = this.#options.clock.after(pollMs, () => void this.#poll());
+    if (!this.#isStopped && !this.#isFollowed)
+      this.#cancel = this.#options.clock.after(pollMs, () => void this.#poll());
+  }
+
+  /**
+   * Uses the present text of the object that is mounted as the file. The kubelet shows it there a minute later, so the
+   * file is not read any more.
+   */
+  use(text: string): void {
+    this.#isFollowed = true;
+    this.#cancel?.();
+    try {
+      this.#take(text);
+    } catch (error) {
+      this.#rejected(error);
+    }
   }
 
   async #poll(): Promise<void> {
-    const { log, metrics, onChange, path } = this.#options;
     try {
-      const text = await readText(path);
-      if (text !== this.#text && !this.#isStopped) {
-        this.#text = text;
-        this.#policy = parsePolicy(text);
-        this.#fault = undefined;
-        metrics.policyReloads.inc({ result: "read" });
-        log.info({ path, grants: this.#policy.grants.length }, "policy changed");
-        onChange();
-      }
+      const text = await readText(this.#options.path);
+      if (!this.#isFollowed) this.#take(text);
     } catch (error) {
-      const fault = String(error);
-      if (fault !== this.#fault) log.error({ path, error: fault }, "policy rejected, previous version kept");
-      this.#fault = fault;
-      metrics.policyReloads.inc({ result: "failed" });
+      if (!this.#isFollowed) this.#rejected(error);
     } finally {
       this.#schedule();
     }
+  }
+
+  /** @throws PolicyError */
+  #take(text: string): void {
+    const { log, metrics, onChange, path } = this.#options;
+    if (text === this.#text || this.#isStopped) return;
+    this.#text = text;
+    this.#policy = parsePolicy(text);
+    this.#fault = undefined;
+    metrics.policyReloads.inc({ result: "read" });
+    log.info({ path, grants: this.#policy.grants.length }, "policy changed");
+    onChange();
+  }
+
+  #rejected(error: unknown): void {
+    const { log, metrics, path } = this.#options;
+    const fault = String(error);
+    if (fault !== this.#fault) log.error({ path, error: fault }, "policy rejected, previous version kept");
+    this.#fault = fault;
+    metrics.policyReloads.inc({ result: "failed" });
   }
 }
 

@@ -1,10 +1,10 @@
-import { secretType } from "../../kube/client/resource.ts";
+import { type KubeObject, secretType } from "../../kube/client/resource.ts";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig } from "../../crds/config.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
-import { waitFor } from "../support/wait.ts";
+import { stallMsMax, waitFor } from "../support/wait.ts";
 import { OperatorCluster, type Replica } from "./operator-cluster.ts";
 import type { TestPod } from "./test-pod.ts";
 
@@ -16,6 +16,10 @@ afterAll(() => cluster.stop());
 afterEach(() => cluster.stopAll());
 
 const patience = { timeoutMs: 60_000 };
+const grantMsMax = 5_000;
+const configMapType = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
+const configMap = (namespace: string, text: string): KubeObject =>
+  ({ metadata: { namespace, name: "hg-policy" }, data: { "policy.yaml": text } }) as KubeObject;
 type Options = Parameters<OperatorCluster["replica"]>[1];
 
 /** A partner in force in one pod, and every configuration that the pod applied since. */
@@ -196,6 +200,35 @@ describe("a partner whose right is withdrawn", () => {
     await grant("lumen");
     await scene.is("Ready", "Ready");
     expect(scene.acme()).toMatchObject({ state: "Active", subscriptions: [{ tenants: ["lumen"] }] });
+    await folder.remove();
+  });
+});
+
+describe("a partner without a right yet", () => {
+  test("is Reconciling, and in force five seconds after the ConfigMap grants it, although the mount is old", async () => {
+    const folder = await temporaryFolder("policy");
+    const policyFile = join(folder.path, "policy.yaml");
+    const policy = (tenant: string) =>
+      JSON.stringify({ grants: [{ namespaces: ["*"], tenants: [tenant], producers: ["*"], clients: ["*"] }] });
+    await writeFile(policyFile, policy("nova"));
+    const ns = await cluster.namespace();
+    const put = (tenant: string) =>
+      cluster.client.apply(configMapType, configMap(ns, policy(tenant)), { fieldManager: "test", force: true });
+    await put("nova");
+    const pod = await cluster.pod(ns, "rt-0");
+    await cluster.replica(ns, { runtime: { urls: [pod.url] }, policyFile, policyConfigMap: "hg-policy" });
+    await cluster.partner(ns, "acme", 1);
+    await cluster.reason(ns, "WebhookPartner", "acme", "Reconciling", "NotPermitted");
+    const startedMs = performance.now();
+    await put("lumen");
+    await waitFor(() => pod.config?.partners[0]?.state === "Active", { ...patience, what: "the grant" });
+    const grantMs = performance.now() - startedMs;
+    console.info(`from the grant to the pod: ${Math.round(grantMs)} ms`);
+    expect(grantMs).toBeLessThan(grantMsMax + stallMsMax);
+    await cluster.client.delete(configMapType, { namespace: ns, name: "hg-policy" });
+    await cluster.quota(ns, "desk");
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+    expect(pod.config?.partners[0]?.state).toBe("Active");
     await folder.remove();
   });
 });

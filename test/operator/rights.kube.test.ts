@@ -1,7 +1,10 @@
+import { writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { endpointSliceType } from "../../operator/resource-types.ts";
 import { type KubeObject, secretType } from "../../kube/client/resource.ts";
+import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import { asOperator, grant, rights } from "./documented-rights.ts";
 import { OperatorCluster, prefix, type Replica } from "./operator-cluster.ts";
@@ -81,7 +84,11 @@ describe("the rights of the page", () => {
     );
     await first.stop();
     await unlabel(core, "config-00");
-    const replica = await cluster.replica(core, { access, watched: [shop, other], runtime });
+    const folder = await temporaryFolder("policy");
+    const policy = { policyFile: join(folder.path, "policy.yaml"), policyConfigMap: "hg-policy" };
+    const everything = { tenants: ["*"], producers: ["*"], storeHosts: ["*"], clients: ["*"] };
+    await writeFile(policy.policyFile, JSON.stringify({ grants: [{ namespaces: ["*"], ...everything }] }));
+    const replica = await cluster.replica(core, { access, watched: [shop, other], runtime, ...policy });
     await cluster.partner(shop, "acme", 1);
     await cluster.quota(other, "desk");
     await cluster.put(other, "MetricCatalog", "metrics");
@@ -94,6 +101,7 @@ describe("the rights of the page", () => {
       { ...patience, what: "the surplus shard to go" },
     );
 
+    await folder.remove();
     const seen = used([first, replica], core);
     const listed = new Map(
       rights.map(({ place, group, resource, verbs }) => [

@@ -88,6 +88,20 @@ describe("the policy's file", () => {
     expect([names(), changes()]).toEqual([["three"], 1]);
   });
 
+  test("gives way to newer texts of the same object, of which an invalid one changes nothing", async () => {
+    const path = join(folder.path, "policy.yaml");
+    await writeFile(path, grantFor("one"));
+    const { opened, names, failures, changes } = await open(path);
+    opened.use(grantFor("one"));
+    expect(changes()).toBe(0);
+    opened.use(grantFor("two"));
+    expect([names(), changes()]).toEqual([["two"], 1]);
+    for (const text of ["grants: nonsense", ""]) opened.use(text);
+    expect([names(), await failures(), changes()]).toEqual([["two"], 2, 1]);
+    opened.use(grantFor("three"));
+    expect([names(), changes()]).toEqual([["three"], 2]);
+  });
+
   test.each([
     ["is not there", undefined],
     ["holds no policy", "grants: nonsense"],
