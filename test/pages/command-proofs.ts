@@ -49,6 +49,9 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     [`kubectl --namespace heliograph patch secret heliograph-nats-auth --patch '{"data": {"runtime-previous": null, "runtime-previous-user": null}}'`]:
       { runBy: [natsMoves] },
     "kubectl --namespace heliograph patch pvc data-heliograph-nats-0": { runBy: ["test/chart/upgrade.kube.test.ts"] },
+    "for kind in webhookpartners metriccatalogs queryclassquotas; do": {
+      runBy: ["test/runtime/cli/kubectl/resources.kube.test.ts"],
+    },
     "helm install other charts/heliograph --namespace heliograph --take-ownership": {
       runBy: ["test/chart/ownership.kube.test.ts"],
     },

@@ -1,7 +1,10 @@
-import { join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type KubeApiHandle, startKubeApi } from "../../../support/kube-api.ts";
 import { waitFor } from "../../../support/wait.ts";
+import { resolveTool } from "../../../tools/resolve.ts";
+import { commandBlocks } from "../../../pages/command-blocks.ts";
 import { run, type RunResult } from "../../../tools/run.ts";
 
 const root = join(import.meta.dirname, "..", "..", "..", "..");
@@ -63,6 +66,40 @@ test("resources of every namespace are one line of JSON each, with what is ready
 });
 
 const times = { lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 1 };
+
+test("resources needs no other rights than those of the page", async () => {
+  await kubectl("create", "namespace", "heliograph");
+  const roles = await readFile(join(root, "docs", "examples", "cluster", "access.yaml"), "utf8");
+  // The client of the plugin cannot impersonate a group.
+  const bound = roles.replaceAll("kind: Group, name: shop-team", `kind: User, name: ${member.as}`);
+  expect(bound).not.toBe(roles);
+  expect((await api.kubectl(["apply", "--filename=-"], bound)).stderr).toBe("");
+  const config = JSON.parse(await readFile(api.kubeconfig, "utf8")) as { users: { user: object }[] };
+  const users = config.users.map((one) => ({ ...one, user: { ...one.user, ...member } }));
+  const path = `${api.kubeconfig}-member`;
+  await writeFile(path, JSON.stringify({ ...config, users }));
+  const args = [program, "-n", "shop", "resources"];
+  const { code, stdout } = await run(process.execPath, args, { env: { KUBECONFIG: path }, timeoutMs: commandMsMax });
+  expect([code, stdout.trimEnd().split("\n").length]).toEqual([1, 4]);
+  const others = await run(process.execPath, [program, "-n", "other", "resources"], {
+    env: { KUBECONFIG: path },
+    timeoutMs: commandMsMax,
+  });
+  expect(others.stderr).toContain("forbidden");
+});
+
+const member = { as: "somebody" };
+
+test("the commands of the page set statuses back after an uninstall", async () => {
+  const block = commandBlocks("docs/install.md").find(({ first }) => first.startsWith("for kind in webhookpartners"));
+  const { code, stderr } = await run("bash", ["-ec", block?.text ?? "false"], {
+    env: { KUBECONFIG: api.kubeconfig, PATH: `${dirname(await resolveTool("kubectl"))}:${process.env["PATH"] ?? ""}` },
+    timeoutMs: commandMsMax,
+  });
+  expect([code, stderr]).toEqual([0, ""]);
+  const { stdout } = await kubectlHeliograph("resources", "-A");
+  expect(stdout.match(/Unknown +NoOperator/gu)).toHaveLength(4);
+});
 
 test("a namespace without resources is said on the standard error, with 0", async () => {
   expect(await kubectlHeliograph("resources", "-n", "empty")).toEqual({
