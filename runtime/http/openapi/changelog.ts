@@ -78,6 +78,18 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "changed",
         surface: "metrics",
+        what:
+          "GET /v1/metrics/catalog and /health, and /slo without objectives, charge one request; GET " +
+          "/v1/metrics/quota has a rate of its own",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what: "schema_version is none, and no longer empty, in a response about no metric",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
         what: "X-Data-Freshness is the age of the newest sample in every window, and grows while objectives are cached",
       },
       {

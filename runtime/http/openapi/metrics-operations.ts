@@ -212,7 +212,7 @@ export const catalogOperation: Operation = {
     parameter("filter[tenant]", "Tenant of the objectives", name),
     schemaVersion,
   ],
-  answers: { "200": { description: "By metric id", schema: "CatalogAnswer" } },
+  answers: { "200": { description: "By metric id", schema: "CatalogAnswer", headers: quotas } },
 };
 
 /** `GET /v1/metrics/health` */
@@ -220,7 +220,7 @@ export const healthOperation: Operation = {
   id: "metricsHealth",
   tag: "metrics",
   summary: "Health of the metrics API itself",
-  answers: { "200": { description: "Of the last minutes", schema: "HealthAnswer" } },
+  answers: { "200": { description: "Of the last minutes", schema: "HealthAnswer", headers: quotas } },
 };
 
 /** Parameters that narrow an objective. */

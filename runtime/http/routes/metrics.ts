@@ -46,6 +46,7 @@ type MetricsReads = Pick<
   | "labelValues"
   | "quota"
   | "health"
+  | "admitEmpty"
 >;
 
 const json = "application/json";
@@ -84,10 +85,8 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
       refuseUnknown(query, () => false);
       return metrics.quota(caller, contextOf(request));
     }),
-    read("catalog", catalogOperation, async ({ query, caller, correlationId, nowMs }) =>
-      metrics.catalog(query, caller, { correlationId, nowMs }),
-    ),
-    read("health", healthOperation, async () => metrics.health()),
+    read("catalog", catalogOperation, admitted(metrics, catalogOf(metrics))),
+    read("health", healthOperation, admitted(metrics, metrics.health)),
   ];
 }
 
@@ -104,6 +103,22 @@ async function plan(
     status,
     headers: { ...headers, Vary: "Authorization, Accept" },
     body: { ...body, expression: expression ?? null },
+  };
+}
+
+function catalogOf({ catalog }: MetricsReads): (request: ApiRequest) => MetricsResponse {
+  return ({ query, caller, ...request }) => catalog(query, caller, contextOf(request));
+}
+
+/** Charges one request for a response that reads no store. */
+function admitted(
+  { admitEmpty }: Pick<MetricsApi, "admitEmpty">,
+  answer: (request: ApiRequest) => MetricsResponse,
+): Answering {
+  return async (request) => {
+    const quotas = await admitEmpty(request.caller);
+    const response = answer(request);
+    return { ...response, headers: { ...response.headers, ...quotas } };
   };
 }
 

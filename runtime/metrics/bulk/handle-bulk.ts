@@ -9,6 +9,7 @@ import type { AdmitQuery, Admission } from "../admission/admission.ts";
 import { handleQuery } from "../handle-query.ts";
 import type { QuerySources } from "../query-sources.ts";
 import type { Caller } from "../authorization/caller.ts";
+import { joinedVersions } from "../planning/schema-version.ts";
 import { freshnessOf, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
 import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
@@ -166,7 +167,7 @@ function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: numb
     results,
     meta: {
       correlation_id: request.context.correlationId,
-      schema_version: [...run.schemaVersions].sort().join(","),
+      schema_version: joinedVersions(run.schemaVersions),
       queries: results.length,
       failed: results.length - responses.length,
       partial,

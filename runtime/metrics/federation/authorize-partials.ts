@@ -15,11 +15,11 @@ import {
   ownQuery,
   queriedMetric,
   requireOneRule,
-  schemaVersionOf,
   type QueriedMetric,
   type QueryContext,
 } from "../planning/query.ts";
 import { requireLabels } from "../planning/require-labels.ts";
+import { schemaVersionOf } from "../planning/schema-version.ts";
 import { countingRecipe } from "../slo/slo-recipe.ts";
 import type { SloEntry } from "../slo/slo-index.ts";
 import {

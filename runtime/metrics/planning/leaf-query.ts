@@ -10,8 +10,9 @@ import { leavesMax, type Leaf, type LeavesRequest } from "../leaves/leaf.ts";
 import { leafWindowAt, resolveLeafWindow, type LeafWindow } from "../request/leaf-window.ts";
 import { filterValues, readLabel, seriesMax, shown, type Filters } from "../request/parameters.ts";
 import { queriedLeaf } from "./queried-leaf.ts";
-import { entryOf, ownQuery, schemaVersionOf, smallestStep, type Query, type QueryContext } from "./query.ts";
+import { entryOf, ownQuery, smallestStep, type Query, type QueryContext } from "./query.ts";
 import { requireLabels } from "./require-labels.ts";
+import { schemaVersionOf } from "./schema-version.ts";
 
 /** A leaf as a closed query, and the points of its window that the stamps of the request have. */
 export interface LeafQuery extends Pick<LeafWindow, "stamps" | "places"> {

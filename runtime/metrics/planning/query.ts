@@ -1,3 +1,4 @@
+import { schemaVersionOf } from "./schema-version.ts";
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
 import { refuseField } from "../../errors/refusal.ts";
@@ -196,20 +197,5 @@ function limitOf(requested: number | undefined, most: number): number {
     "invalid_limit",
     "limit",
     `limit=${requested} is too large for this caller's class; use at most ${most}`,
-  );
-}
-
-/**
- * The schema versions of the catalogs that are read, usually one; empty without entries.
- *
- * @throws Refusal `schema_version_gone` when the request pins another one
- */
-export function schemaVersionOf(entries: readonly MetricEntry[], pinned: string | undefined): string {
-  const served = [...new Set(entries.map(({ schemaVersion }) => schemaVersion))].sort().join(",");
-  if (pinned === undefined || pinned === served || entries.length === 0) return served;
-  throw refuseField(
-    "schema_version_gone",
-    "schema_version",
-    `these metrics are served in schema version ${served}, not ${shown(pinned)}; pin ${served} or none`,
   );
 }

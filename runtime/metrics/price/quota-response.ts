@@ -18,23 +18,31 @@ interface QuotaRequest {
 
 interface QuotaSources {
   readonly queryContext: QueryContext;
-  readonly admission: Pick<Admission, "state">;
+  readonly admission: Pick<Admission, "state" | "chargeRequest">;
 }
 
 /**
- * The quotas of the caller in each class of the metrics that it may read. It charges nothing and reads no store.
+ * The quotas of the caller in each class of the metrics that it may read. It reads no store and charges none of these
+ * quotas, so that a client that has spent them can read them. Its own rate is that of a class.
  *
- * @throws Refusal `scope_missing`
+ * @throws Refusal `scope_missing`, `rate_exceeded`
  */
 export async function quotaResponse(request: QuotaRequest, sources: QuotaSources): Promise<MetricsResponse> {
   const { caller } = request;
   requireReadScope(caller);
+  await chargeRead(caller, sources);
   const data = await Promise.all(
     grantsOf(request, sources).map(async ({ grant, metrics }) =>
       quotaItem(caller, grant, await sources.admission.state(caller, grant, metrics)),
     ),
   );
   return { status: 200, headers: noStore, body: { data, meta: {} } };
+}
+
+/** Charges the bucket for reads of quotas, which no other request shares. */
+async function chargeRead(caller: Caller, { admission, queryContext }: QuotaSources): Promise<void> {
+  const reader = { ...caller, client: JSON.stringify([caller.client, "quota"]) };
+  await admission.chargeRequest(reader, classOf(caller, [], queryContext.quotas));
 }
 
 interface OwnGrant {

@@ -17,7 +17,8 @@ import {
   refuseUnknown,
 } from "../request/parameters.ts";
 import { mayRead, namedTenant, requireReadScope } from "../authorization/policy.ts";
-import { schemaVersionOf, type QueryContext } from "../planning/query.ts";
+import type { QueryContext } from "../planning/query.ts";
+import { schemaVersionOf } from "../planning/schema-version.ts";
 import { readFilters } from "../request/read-query.ts";
 import { formatTime } from "../request/time.ts";
 

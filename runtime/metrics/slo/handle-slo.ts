@@ -4,6 +4,7 @@ import type { Stores } from "../../stores/store-set.ts";
 import type { Admission } from "../admission/admission.ts";
 import { createAnonymousLimit, type AnonymousLimit } from "../admission/anonymous-limit.ts";
 import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
+import { classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
@@ -138,11 +139,12 @@ async function narrowed(
 async function admitSlo(
   all: readonly SloPlan[],
   { caller, context }: SloRequest,
-  { admission, cache }: SloSources,
+  { admission, cache, quotas }: SloSources,
 ): Promise<AdmittedRequest | undefined> {
-  const plans = caller.scopes.length === 0 ? all.filter((plan) => !cache.has(plan, context.nowMs)) : all;
-  const quota = plans[0]?.plans[0]?.query.quota;
-  if (quota === undefined) return undefined;
+  const isPublic = caller.scopes.length === 0;
+  const plans = isPublic ? all.filter((plan) => !cache.has(plan, context.nowMs)) : all;
+  if (isPublic && plans.length === 0) return undefined;
+  const quota = plans[0]?.plans[0]?.query.quota ?? classOf(caller, [], quotas);
   return admission.request(caller, quota, addedCosts(plans.map(({ costs }) => costs)));
 }
 

@@ -9,7 +9,7 @@ import { forbiddenValue } from "../request/forbidden-labels.ts";
 import { type Filters, type Parameters, readOne, refuseUnknown, shown } from "../request/parameters.ts";
 import { allows } from "../authorization/names.ts";
 import { grant, mayRead, requireReadScope, tenantOf, type Grant } from "../authorization/policy.ts";
-import { schemaVersionOf } from "../planning/query.ts";
+import { schemaVersionOf } from "../planning/schema-version.ts";
 import type { SloEntry } from "./slo-index.ts";
 
 /** One view of an objective: over all its regions together where the catalog permits it, else over one region. */

@@ -28,7 +28,7 @@ export const planOperation: Operation = {
 export const quotaOperation: Operation = {
   id: "readQuotas",
   tag: "metrics",
-  summary: "The quotas of the caller, without a charge",
+  summary: "The quotas of the caller, without a charge to them; reads of quotas have a rate of their own",
   answers: { "200": { description: "By class", schema: "QuotaAnswer" } },
 };
 

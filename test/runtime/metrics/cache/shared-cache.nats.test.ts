@@ -29,8 +29,8 @@ async function connect({ url }: NatsServerHandle): Promise<NatsConnectionHandle>
 }
 
 /** Pods that share quotas and what they read, over one store. */
-async function startPods(store: ScriptedStore): Promise<readonly MetricsServer[]> {
-  const nats = await startNats();
+async function startPods(store: ScriptedStore, own?: NatsServerHandle): Promise<readonly MetricsServer[]> {
+  const nats = own ?? (await startNats());
   const names = ["pod-a", "pod-b"];
   const servers: MetricsServer[] = [];
   for (const name of names) {
@@ -92,4 +92,19 @@ test("50 identical queries over two pods at once are one request to the store (O
   const health = await Promise.all(pods.map(healthOf));
   expect(health.map(({ caches: [, distributed] }) => distributed?.state)).toEqual(["ok", "ok"]);
   expect(health.map(({ caches: [, distributed] }) => distributed?.hit_ratio)).toEqual(expect.arrayContaining([0, 1]));
+});
+
+test("health reports the cache of pods as failing within ten seconds of a stopped NATS server", async () => {
+  const store = await startScriptedStore(healthyProbe(simulated(() => ({ services: ["a"] }))));
+  closing.push(() => store.close());
+  const nats = await startNats();
+  const [pod] = await startPods(store, nats);
+  if (pod === undefined) throw new Error("no pod");
+  const stateOf = async (): Promise<string | undefined> => (await healthOf(pod)).caches[1]?.state;
+  expect(await stateOf()).toBe("ok");
+  process.kill(nats.pid, "SIGSTOP");
+  closing.push(async () => void process.kill(nats.pid, "SIGCONT"));
+  await waitFor(async () => (await stateOf()) === "failing", { timeoutMs: 10_000, what: "a failing cache" });
+  process.kill(nats.pid, "SIGCONT");
+  await waitFor(async () => (await stateOf()) === "ok", { timeoutMs: 10_000, what: "the cache again" });
 });

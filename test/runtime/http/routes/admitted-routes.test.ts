@@ -1,0 +1,82 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { simulated, startMetricsServer, type ScriptedMetricsServer } from "./metrics-server.ts";
+
+/** Every route of `/v1/metrics` counts requests (Operational Metrics API §8, "Request rate per client"). */
+
+let server: ScriptedMetricsServer;
+afterEach(() => server.close());
+
+const burst = 5;
+async function start(): Promise<void> {
+  server = await startMetricsServer({ eu: simulated(() => ({ services: ["a"] })) });
+  const { config } = server;
+  const limited = Object.entries(config.classDefaults).map(
+    ([name, limits]) => [name, { ...limits, requestsPerSecond: 0.001, burst }] as const,
+  );
+  server.apply({ ...config, classDefaults: Object.fromEntries(limited) as typeof config.classDefaults });
+}
+
+const tenant = "filter[tenant]=brand-a";
+const routes = [
+  ["query", `query?metric=lag&${tenant}`],
+  ["instant", `instant?metric=lag&${tenant}`],
+  ["plan", `plan?metric=lag&${tenant}`],
+  ["catalog", "catalog"],
+  ["health", "health"],
+  ["quota", "quota"],
+  ["labels", `labels/region/values?metric=lag&${tenant}`],
+  ["slo", "slo?tenant=brand-a"],
+  ["slo of no objective", "slo?tenant=brand-a&slo=none"],
+  ["slo/history", "slo/history?tenant=brand-a&slo=login"],
+] as const;
+
+describe("a client that sends more requests than its burst", () => {
+  test.each(routes)("is limited: %s", async (_name, path) => {
+    await start();
+    const statuses: number[] = [];
+    for (let sent = 0; sent <= burst; sent += 1) statuses.push((await server.get(`/v1/metrics/${path}`)).status);
+    expect(statuses).toEqual([...Array.from({ length: burst }, () => 200), 429]);
+    const refused = await server.get(`/v1/metrics/${path}`);
+    expect(refused.json()).toMatchObject({ code: "rate_exceeded" });
+    expect(refused.headers["retry-after"]).toMatch(/^\d+$/u);
+  });
+
+  test("still reads its quotas, which show what is left", async () => {
+    await start();
+    for (let sent = 0; sent <= burst; sent += 1) await server.get("/v1/metrics/health");
+    expect((await server.get("/v1/metrics/catalog")).status).toBe(429);
+    const answer = await server.get("/v1/metrics/quota");
+    expect(answer.status).toBe(200);
+    expect(answer.json()).toMatchObject({
+      data: [{ client: "test", requests: { remaining: expect.any(Number) } }],
+    });
+  });
+
+  test("sees what is left in the headers of cheap routes", async () => {
+    await start();
+    for (const [path, left] of [
+      ["health", 4],
+      ["catalog", 3],
+    ] as const) {
+      const { headers } = await server.get(`/v1/metrics/${path}`);
+      expect([headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]]).toEqual([`${burst}`, `${left}`]);
+    }
+  });
+});
+
+test.each([
+  ["catalog", "catalog?category=kri"],
+  ["slo", "slo?tenant=brand-a&slo=none"],
+])("the schema version of a response about no metric is not empty: %s", async (_name, path) => {
+  await start();
+  expect((await server.get(`/v1/metrics/${path}`)).json()).toMatchObject({
+    data: [],
+    meta: { schema_version: "none" },
+  });
+});
+
+test("the schema version of a bulk without a successful item is not empty", async () => {
+  await start();
+  const answer = await server.post("/v1/metrics/bulk-query", { queries: [{ id: "a", metric: "unknown" }] });
+  expect(answer.json()).toMatchObject({ meta: { schema_version: "none" } });
+});
