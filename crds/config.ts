@@ -78,6 +78,11 @@ export interface PartnerConfig extends ResourceOrigin {
   /** Present when a reference cannot be read and this is the last good version: Unix milliseconds since then. */
   readonly lastGoodSinceMs?: number;
   /**
+   * Time at which the source of the configuration first saw that it is `Paused`, or held for this reason, in Unix
+   * milliseconds. Absent while it is active, and when the time is unknown.
+   */
+  readonly waitsSinceMs?: number;
+  /**
    * Subscriptions whose right was withdrawn. Events that match only these are not routed, and their history shows it.
    */
   readonly withdrawn?: readonly SubscriptionConfig[];

@@ -70,7 +70,7 @@ function NextAttempt({ delivery: { state, next_attempt_at: at, attempts } }: { r
 function Waits({ delivery: { waiting } }: { readonly delivery: DeliveryHistory }): JSX.Element | null {
   const text = waitWhy(waiting);
   if (text === undefined) return null;
-  const since = waiting?.since ?? null;
+  const [since, until] = [waiting?.since ?? null, waiting?.until ?? null];
   return (
     <span>
       {text}
@@ -78,6 +78,11 @@ function Waits({ delivery: { waiting } }: { readonly delivery: DeliveryHistory }
         <>
           {" "}
           since <Moment at={since} />
+        </>
+      )}
+      {until === null ? null : (
+        <>
+          , until <Moment at={until} />
         </>
       )}
     </span>

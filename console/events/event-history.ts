@@ -22,7 +22,12 @@ export interface DeliveryHistory {
   readonly next_attempt_at: Time | null;
   readonly handled: "manual" | null;
   /** Why it waits. Servers of earlier versions do not say it. */
-  readonly waiting?: { readonly kind: string; readonly reason: string | null; readonly since: Time | null } | null;
+  readonly waiting?: {
+    readonly kind: string;
+    readonly reason: string | null;
+    readonly since: Time | null;
+    readonly until?: Time | null;
+  } | null;
   readonly attempts: readonly Attempt[];
 }
 

@@ -3,9 +3,9 @@ import type { Logger } from "pino";
 import { createCompiler } from "../../crds/compile/compile.ts";
 import type { ConfigPart } from "../../crds/part.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
+import { WaitingSince } from "../../crds/compile/waiting-since.ts";
 import type { Before } from "../../crds/compile/stand-in.ts";
 import type { ResourceResult } from "../../crds/compile/resource-result.ts";
-import { secretNamesOf } from "../../crds/checks/references.ts";
 import type { Secrets } from "../../crds/checks/secret-entry.ts";
 import type { InstallationPolicy } from "../../crds/policy.ts";
 import type { Resource } from "../../crds/resource.ts";
@@ -20,6 +20,7 @@ import { isPaused } from "../resource-types.ts";
 import { Coalescer } from "./coalescer.ts";
 import { fitIntoShards } from "./fit.ts";
 import { withLeftOut } from "./left-out.ts";
+import { namesOrNone } from "./secret-names.ts";
 import type { Publications } from "./publications.ts";
 
 /** The outcome of compilation for one object. */
@@ -70,6 +71,7 @@ const restMsMax = 1_000;
 export class DesiredState {
   readonly #options: DesiredStateOptions;
   readonly #compile = createCompiler();
+  readonly #waitingSince = new WaitingSince();
   readonly #split;
   readonly #secretNames = new WeakMap<Resource, readonly string[]>();
   readonly #coalescer: Coalescer;
@@ -117,7 +119,7 @@ export class DesiredState {
   }
 
   #decide(all: readonly Resource[], secrets: Secrets): void {
-    const { policy, metrics, onDesired, clock } = this.#options;
+    const { policy, metrics, onDesired, clock, publications } = this.#options;
     const startedMs = clock.nowMs();
     const before = this.#before();
     const held = new Map(
@@ -128,7 +130,11 @@ export class DesiredState {
     );
     const compiled = all.filter((resource) => !isPaused(resource) || held.has(resource));
     const carried = this.#carriedParts();
-    const { config, results, againMs } = this.#compile({
+    const {
+      config: compiledConfig,
+      results,
+      againMs,
+    } = this.#compile({
       resources: compiled,
       secrets,
       policy: policy(),
@@ -137,6 +143,7 @@ export class DesiredState {
       carried,
     });
     this.#scheduleAgain(againMs - before.nowMs);
+    const config = this.#waitingSince.note(compiledConfig, (partner) => publications.partner(partner), before.nowMs);
     const fitted = this.#fit(withLeftOut(config, all, results), all);
     const outcomes = this.#outcomesOf(all, results, fitted);
     const changed = changedBetween(this.#desired?.outcomes, outcomes);
@@ -217,15 +224,6 @@ export class DesiredState {
     const names = namesOrNone(resource);
     this.#secretNames.set(resource, names);
     return names;
-  }
-}
-
-/** An object of an earlier schema may lack any field; `compile` reports that. */
-function namesOrNone(resource: Resource): readonly string[] {
-  try {
-    return secretNamesOf(resource);
-  } catch {
-    return [];
   }
 }
 

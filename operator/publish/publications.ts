@@ -1,4 +1,5 @@
 import { withoutKeys } from "../../crds/compile/stand-in.ts";
+import type { PartnerConfig } from "../../crds/config.ts";
 import type { ConfigPart } from "../../crds/part.ts";
 import { isReadable } from "../../crds/shards/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
@@ -116,6 +117,12 @@ export class Publications {
       const whole = this.part(key, part.config.uid) ?? keyless(part);
       return whole === undefined ? [] : [[key, whole] as const];
     });
+  }
+
+  /** The published form of a partner; undefined when there is none of that uid. */
+  partner(partner: PartnerConfig): PartnerConfig | undefined {
+    const part = this.of(resourceKey("WebhookPartner", partner))?.part;
+    return part?.config.uid === partner.uid ? (part.config as PartnerConfig) : undefined;
   }
 
   #takeResources(shard: ConfigShard, revision: number, nowMs: number): readonly string[] {

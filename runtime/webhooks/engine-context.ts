@@ -20,7 +20,7 @@ import type { Stage } from "./delivery/delivery-context.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
 import { createPartnerHolds } from "./delivery/partner-holds.ts";
 import type { RouterDeps } from "./delivery/router.ts";
-import { createFindBlock } from "./history/delivery-wait.ts";
+import { createCachedBlock, createFindBlock } from "./history/delivery-wait.ts";
 import { createEventIndex } from "./event-index/event-index.ts";
 import type { IndexedDeps } from "./history/indexed-list.ts";
 import { createPartnerFigures, type PartnerFigures } from "./live/partner-figures.ts";
@@ -174,7 +174,8 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
 function createBlocks({ nats, log }: WebhookEngineDeps, { layout, ending: signal }: ContextParts, now: () => number) {
   const disabled = createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners));
   const holds = createPartnerHolds({ bucket: createBucket(nats, layout.buckets.pausedPartners), log, signal });
-  return { disabled, holds, findBlock: createFindBlock({ disabled, holds, now }) };
+  const findBlock = createFindBlock({ disabled, holds, now });
+  return { disabled, holds, findBlock, findCachedBlock: createCachedBlock(findBlock) };
 }
 
 const nonceBytes = 9;

@@ -28,7 +28,12 @@ export interface DeliveryHistory extends DeliverySummary {
   readonly next_attempt_at: string | null;
   readonly attempts: readonly Attempt[];
   /** Absent in responses of earlier versions. */
-  readonly waiting?: { readonly kind: string; readonly reason: string | null; readonly since: string | null } | null;
+  readonly waiting?: {
+    readonly kind: string;
+    readonly reason: string | null;
+    readonly since: string | null;
+    readonly until?: string | null;
+  } | null;
   /** Absent in responses of earlier versions. */
   readonly routed_by?: { readonly configuration: string; readonly generation?: number } | null;
 }
@@ -93,8 +98,12 @@ export const deliveryColumns: readonly Column<DeliveryHistory>[] = [
 /** `held: unresolved: SecretNotFound: shop/key` */
 function waitText(waiting: DeliveryHistory["waiting"]): string | undefined {
   if (waiting === undefined || waiting === null) return undefined;
-  const { kind, reason, since } = waiting;
-  const facts = [...(reason === null ? [] : [reason]), ...(since === null ? [] : [`since ${since}`])];
+  const { kind, reason, since, until = null } = waiting;
+  const facts = [
+    ...(reason === null ? [] : [reason]),
+    ...(since === null ? [] : [`since ${since}`]),
+    ...(until === null ? [] : [`until ${until}`]),
+  ];
   return facts.length === 0 ? kind : `${kind} (${facts.join(", ")})`;
 }
 

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import { type ConfigPart, partsOf } from "../../../crds/part.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
+import { WaitingSince } from "../../../crds/compile/waiting-since.ts";
+import type { PartnerConfig } from "../../../crds/config.ts";
 import type { InstallationPolicy } from "../../../crds/policy.ts";
 import type { ConfigSource } from "../config-source.ts";
 import type { SourceProblem } from "../yaml/yaml-documents.ts";
@@ -136,6 +138,7 @@ class FolderReader {
   private parts: ReadonlyMap<string, ConfigPart> = new Map();
   /** Unix milliseconds at which time alone makes something else of what is in force. */
   private againMs = Number.POSITIVE_INFINITY;
+  private readonly waitingSince = new WaitingSince();
   /** A fault of the record at the start. */
   private recordProblem: SourceProblem | undefined;
 
@@ -194,12 +197,18 @@ class FolderReader {
       mayForget: true,
     };
     const tooMany = fileProblem(this.folder, "TooLarge", `holds more than ${filesMax} files; the others are not read`);
-    const { state, againMs } = stateOf(this.objects, policy, before, this.hasTooMany ? [tooMany] : []);
+    const { state: compiled, againMs } = stateOf(this.objects, policy, before, this.hasTooMany ? [tooMany] : []);
+    const state = { ...compiled, config: this.waitingSince.note(compiled.config, this.lastOf, before.nowMs) };
     this.parts = partsOf(state.config);
     this.againMs = againMs;
     const problems = [this.recordProblem, await this.keep(state)].flatMap((problem) => problem ?? []);
     return problems.length === 0 ? state : { ...state, problems: [...state.problems, ...problems] };
   }
+
+  private readonly lastOf = ({ uid }: PartnerConfig): PartnerConfig | undefined => {
+    const part = this.parts.get(uid);
+    return part?.kind === "WebhookPartner" ? part.config : undefined;
+  };
 
   /** Writes the record; returns the problem when that fails. */
   private async keep({ config }: FolderState): Promise<SourceProblem | undefined> {

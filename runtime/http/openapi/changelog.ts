@@ -28,6 +28,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "added",
         surface: "webhooks",
+        what: "waiting of deliveries: until; since of paused, held and keyless ones; waiting in lists of events",
+      },
+      {
+        kind: "added",
+        surface: "webhooks",
         what: "partners: rejected, why a definition is not applied; missing, what a held one lacks; state rejected",
       },
       {

@@ -86,7 +86,8 @@ export const eventSchemas: SchemaSet = {
   DeliveryWait: object({
     kind: { ...words(waitKinds), description: "Why the delivery waits; turn: for a place, or it is in work" },
     reason: nullable(text({ description: "What is missing, or the code of the last failure" })),
-    since: nullable(ref("Time")),
+    since: { ...nullable(ref("Time")), description: "For paused and held, when the configuration first had it" },
+    until: { ...nullable(ref("Time")), description: "Time until which it lasts at least" },
   }),
   DeliveryHistory: object({
     partner: text(),
@@ -181,6 +182,7 @@ export const eventSchemas: SchemaSet = {
         reason: nullable(text()),
         status: { type: ["integer", "null"] },
         attempts: count,
+        waiting: { ...nullable(ref("DeliveryWait")), description: "Why it waits; it may be a second old" },
       }),
     ),
   }),

@@ -19,8 +19,13 @@ export interface DeliveryWait {
   readonly kind: (typeof waitKinds)[number];
   /** What is missing, or the code of the last failure; null when the kind says everything. */
   readonly reason: string | null;
-  /** ISO 8601 UTC; null when the time is unknown. */
+  /**
+   * ISO 8601 UTC; null when the time is unknown. For `paused` and `held`, when the source of the configuration first
+   * saw it. For `keyless`, when the last key ended.
+   */
   readonly since: string | null;
+  /** Time until which it lasts at least, ISO 8601 UTC; null when that is unknown. */
+  readonly until: string | null;
 }
 
 /** Finds what keeps all deliveries of a partner waiting; undefined for nothing. @throws Unanswered */
@@ -38,22 +43,54 @@ const goneReason = "status_410";
 /** Reads the configuration of this pod and the marks of all pods. */
 export function createFindBlock({ disabled, holds, now }: BlockDeps): FindBlock {
   return async (partner) => {
-    const { held, heldBy, state } = partner.config;
+    const { held, heldBy, state, waitsSinceMs } = partner.config;
+    const since = waitsSinceMs === undefined ? null : iso(waitsSinceMs);
     if (held !== undefined)
-      return { kind: "held", reason: heldBy === undefined ? held : `${held}: ${heldBy}`, since: null };
-    if (state === "Paused") return { kind: "paused", reason: null, since: null };
+      return { kind: "held", reason: heldBy === undefined ? held : `${held}: ${heldBy}`, since, until: null };
+    if (state === "Paused") return { kind: "paused", reason: null, since, until: null };
     const [mark, pause] = await Promise.all([disabled.find(partner), holds.read(partner)]);
-    if (mark !== undefined) return { kind: "disabled", reason: goneReason, since: mark.at };
-    if (!maySendTo(partner, now())) return { kind: "keyless", reason: "no signing key is valid", since: null };
-    return pause === undefined ? undefined : blockOf(pause);
+    if (mark !== undefined) return { kind: "disabled", reason: goneReason, since: mark.at, until: null };
+    if (!maySendTo(partner, now()))
+      return { kind: "keyless", reason: "no signing key is valid", since: keysEnd(partner), until: null };
+    return pause === undefined ? undefined : blockOf(pause, now());
   };
 }
 
-function blockOf({ cause, sinceMs, failures }: OpenBreaker): DeliveryWait {
-  const since = new Date(sinceMs).toISOString();
+/** Lifetime of what lists know of a partner, and the number of partners that they know it of. */
+const cachedMs = 1_000;
+const cachedMax = 4_096;
+
+/** The same for lists: a partner is looked up once a second, however many of its deliveries they show. */
+export function createCachedBlock(findBlock: FindBlock): FindBlock {
+  const known = new Map<string, { readonly block: ReturnType<FindBlock>; readonly endsAtMs: number }>();
+  return (partner) => {
+    const nowMs = performance.now();
+    const last = known.get(partner.fingerprint);
+    if (last !== undefined && last.endsAtMs > nowMs) return last.block;
+    if (known.size >= cachedMax) known.clear();
+    const block = findBlock(partner);
+    known.set(partner.fingerprint, { block, endsAtMs: nowMs + cachedMs });
+    block.catch(() => known.delete(partner.fingerprint));
+    return block;
+  };
+}
+
+/** End of the last key; null without keys, and when one of them never ends. */
+function keysEnd({ config }: Partner): string | null {
+  const ends = config.signing.keys.map(({ notAfterMs = Number.POSITIVE_INFINITY }) => notAfterMs);
+  const last = Math.max(...ends);
+  return Number.isFinite(last) ? iso(last) : null;
+}
+
+function blockOf({ cause, sinceMs, untilMs, failures }: OpenBreaker, nowMs: number): DeliveryWait {
+  const times = { since: iso(sinceMs), until: untilMs > nowMs ? iso(untilMs) : null };
   return cause === "rate_limited"
-    ? { kind: "rate_limited", reason: "Retry-After", since }
-    : { kind: "circuit_open", reason: `${failures} failures in a row`, since };
+    ? { kind: "rate_limited", reason: "Retry-After", ...times }
+    : { kind: "circuit_open", reason: `${failures} failures in a row`, ...times };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 interface Standing {
@@ -75,13 +112,13 @@ export function waitOf(
 ): DeliveryWait | null {
   const { state, reason } = standing;
   const block = live?.block;
-  if (state === "held") return block ?? { kind: "held", reason, since: null };
+  if (state === "held") return block ?? { kind: "held", reason, since: null, until: null };
   return state === "in_delivery" ? (block ?? ownWait(standing, last)) : null;
 }
 
 /** The wait of a delivery whose partner gets deliveries. */
 function ownWait({ reason, next_attempt_at: nextAt }: Standing, { at, settlement }: LastAttempt): DeliveryWait {
-  if (nextAt !== null) return { kind: "retry", reason, since: at ?? null };
+  if (nextAt !== null) return { kind: "retry", reason, since: at ?? null, until: nextAt };
   const isDue = reason !== null && settlement?.kind === "retry";
-  return { kind: "turn", reason, since: isDue ? new Date(settlement.atMs).toISOString() : null };
+  return { kind: "turn", reason, since: isDue ? iso(settlement.atMs) : null, until: null };
 }

@@ -1,6 +1,7 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { eventHash } from "../ids.ts";
 import type { StoredEvent } from "../records/event-record.ts";
+import type { DeliveryWait } from "./delivery-wait.ts";
 import type { DeliveryState, Waiting } from "./delivery-histories.ts";
 import { standingsOf, waitingPartners, type HistoryDeps } from "./history.ts";
 import type { PartnerAccess } from "./partner-access.ts";
@@ -24,6 +25,8 @@ interface DeliverySummary {
   /** HTTP status of the last attempt; null without an attempt or without a response. */
   readonly status: number | null;
   readonly attempts: number;
+  /** Why it waits; null when it does not. It may be a second old. */
+  readonly waiting: DeliveryWait | null;
 }
 
 /** Everything that is stored about the deliveries of an event. */
@@ -35,7 +38,7 @@ export interface EventReading {
 
 /** Reads what is stored about an event. Attempts are read last, as in its history. */
 export async function readDeliveries(deps: HistoryDeps, event: StoredEvent): Promise<EventReading> {
-  const waiting = await waitingPartners(deps, event);
+  const waiting = await waitingPartners(deps, event, deps.findCachedBlock);
   return { event, waiting, stored: await deps.attempts.list(event.tenant, eventHash(event.eventId)) };
 }
 
@@ -52,8 +55,9 @@ export function summaryOf(
     tenant: event.tenant,
     accepted_at: new Date(event.acceptedAtMs).toISOString(),
     routed_at: routedAt,
-    deliveries: deliveries.map(({ partner, state, reason, attempts }) => {
-      return { partner, state, reason, status: attempts.at(-1)?.status ?? null, attempts: attempts.length };
+    deliveries: deliveries.map(({ partner, state, reason, attempts, waiting: wait }) => {
+      const status = attempts.at(-1)?.status ?? null;
+      return { partner, state, reason, status, attempts: attempts.length, waiting: wait };
     }),
   };
 }

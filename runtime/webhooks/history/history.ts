@@ -44,6 +44,8 @@ export interface HistoryDeps {
   readonly table: () => RoutingTable;
   /** @default nothing is looked up */
   readonly findBlock?: FindBlock;
+  /** The same for lists. @default nothing is looked up */
+  readonly findCachedBlock?: FindBlock;
   /** Removed partners that may still have waiting deliveries. */
   readonly removed: () => Promise<readonly Unconfigured[]>;
 }

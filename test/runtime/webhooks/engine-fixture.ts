@@ -26,6 +26,7 @@ export type PartnerOverrides = Partial<
     | "deadLetterSeconds"
     | "signing"
     | "held"
+    | "waitsSinceMs"
     | "withdrawn"
   >
 > & {

@@ -108,12 +108,12 @@ describe.concurrent("a delivery to a partner that is held", () => {
     const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, keyless)), { registry });
     await engine.ingest(eventBytes("e-1"));
     const { deliveries, routed_at: routedAt } = await untilHistory(engine, "e-1", inState("held"));
-    const waiting = { kind: "held", reason: "unresolved", since: null };
+    const waiting = { kind: "held", reason: "unresolved", since: null, until: null };
     expect(deliveries).toEqual([{ partner: "default/one", ...waits, state: "held", reason: "unresolved", waiting }]);
     expect(routedAt).toBeNull();
     const query = { tenants: ["acme"], fromMs: 0, toMs: Number.POSITIVE_INFINITY, state: "held", limit: 10 } as const;
     const { items } = await engine.engine.history.events(query);
-    expect(items).toMatchObject([{ event_id: "e-1", deliveries: [{ state: "held", reason: "unresolved" }] }]);
+    expect(items).toMatchObject([{ event_id: "e-1", deliveries: [{ state: "held", reason: "unresolved", waiting }] }]);
     expect(await registry.metrics()).toContain('heliograph_webhook_held_partners{reason="unresolved"} 1');
     engine.engine.apply(configOf(partnerConfig("one", partner.url)));
     await untilHistory(engine, "e-1", inState("delivered"));
