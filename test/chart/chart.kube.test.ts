@@ -159,6 +159,29 @@ describe("the chart", () => {
       "tests.enabled=true,watch.namespaces={one}",
       "tests.enabled needs demo, the release's namespace, among watch.namespaces",
     ],
+    ["a label by which pods are selected", String.raw`commonLabels.app\.kubernetes\.io/name=x`, "commonLabels has"],
+    [
+      "a label of pods by which they are selected",
+      String.raw`runtime.podLabels.app\.kubernetes\.io/component=x`,
+      "runtime.podLabels has app.kubernetes.io/component",
+    ],
+    [
+      "a label of dashboards that Helm needs",
+      String.raw`monitoring.dashboards.labels.app\.kubernetes\.io/managed-by=x`,
+      "monitoring.dashboards.labels has",
+    ],
+    ["an annotation of the chart", "nats.podAnnotations.checksum/config=x", "nats.podAnnotations has checksum/config"],
+    ["a file of the chart", String.raw`settingsFiles.settings\.yaml=x`, "settingsFiles has settings.yaml"],
+    ["a variable twice", "runtime.extraEnv[0].name=A,runtime.extraEnv[1].name=A", "runtime.extraEnv has A"],
+    ["the name of the pod", "nats.extraEnv[0].name=POD_NAME", "nats.extraEnv has POD_NAME"],
+    ["a volume of the chart", "nats.extraVolumes[0].name=data", "nats.extraVolumes has data"],
+    [
+      "a mount of the chart",
+      "operator.extraVolumeMounts[0].mountPath=/etc/heliograph",
+      "operator.extraVolumeMounts has /etc/heliograph",
+    ],
+    ["a container of the chart", "nats.extraInitContainers[0].name=monitor", "nats.extraInitContainers has monitor"],
+    ["names that no Service may have", "nameOverride=a.b", "Names of objects would begin with hg-a.b"],
   ])("refuses %s by its name", async (_what, value, named) => {
     await expect(rendered("helm", [value])).rejects.toThrow(named);
   });

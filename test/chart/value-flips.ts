@@ -38,7 +38,7 @@ const samples = [
 export function flips(): readonly Flip[] {
   const schema = JSON.parse(readFileSync(join(chartFolder, "values.schema.json"), "utf8")) as Schema;
   const defaults: unknown = parse(readFileSync(join(chartFolder, "values.yaml"), "utf8"));
-  return leaves(schema, defaults, "").filter(({ path }) => path !== "global");
+  return leaves(schema, defaults, "").filter(({ path }) => path !== "global" && path !== "enabled");
 }
 
 function leaves(schema: Schema, current: unknown, path: string): readonly Flip[] {

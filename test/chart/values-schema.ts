@@ -26,6 +26,15 @@ const kubernetesNames = {
 /** What Kubernetes itself checks when it is applied. */
 const kubernetesObject = { type: "object" };
 const kubernetesObjects = { type: "array", items: { type: "object" } };
+/** Kubernetes objects that are told apart by a field. */
+const named = (...fields: readonly string[]): Schema => ({
+  type: "array",
+  items: {
+    type: "object",
+    required: fields,
+    properties: Object.fromEntries(fields.map((field) => [field, { type: "string" }])),
+  },
+});
 const textMap = { type: "object", additionalProperties: text };
 /** Grants of an issuer, as the settings have them. */
 const grants = (settingsSchema as IssuerOfSettings).properties.issuers.items.properties.grants;
@@ -35,7 +44,8 @@ interface IssuerOfSettings {
 
 /** What cannot be read off the defaults, by the last names of a value's path. */
 const known: Readonly<Record<string, Schema>> = {
-  fullnameOverride: { type: "string", maxLength: 40 },
+  fullnameOverride: { type: "string", maxLength: 40, pattern: "^(?:[a-z](?:[-a-z0-9]*[a-z0-9])?)?$" },
+  nameOverride: { type: "string", pattern: "^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" },
   "image.digest": { type: "string", pattern: "^(?:sha256:[0-9a-f]{64})?$" },
   pullPolicy: { enum: ["Always", "IfNotPresent", "Never"] },
   imagePullSecrets: kubernetesNames,
@@ -87,6 +97,8 @@ const known: Readonly<Record<string, Schema>> = {
   "issuerRef.kind": text,
   "tests.cidrs": { type: "array", minItems: 1, items: text },
   hostnames: { type: "array", items: text },
+  // It goes into the text of the rules.
+  "prometheusRule.runbookUrl": { type: "string", pattern: "^(?:https?://[^\\s\"'#{}]+)?$" },
   "serviceMonitor.interval": { type: "string", pattern: "^[0-9]+(?:ms|s|m|h)$" },
   resources: kubernetesObject,
   podSecurityContext: kubernetesObject,
@@ -99,11 +111,11 @@ const known: Readonly<Record<string, Schema>> = {
   metricsFrom: kubernetesObjects,
   egressTo: kubernetesObjects,
   extraObjects: kubernetesObjects,
-  extraEnv: kubernetesObjects,
-  extraVolumes: kubernetesObjects,
-  extraVolumeMounts: kubernetesObjects,
-  extraContainers: kubernetesObjects,
-  extraInitContainers: kubernetesObjects,
+  extraEnv: named("name"),
+  extraVolumes: named("name"),
+  extraVolumeMounts: named("name", "mountPath"),
+  extraContainers: named("name"),
+  extraInitContainers: named("name"),
   nodeSelector: textMap,
   commonLabels: textMap,
   podAnnotations: textMap,
@@ -133,8 +145,8 @@ function schemaOf(value: unknown, path: readonly string[]): Schema {
 }
 
 function objectSchema(value: object, path: readonly string[]): Schema {
-  // Charts that contain this one set global.
-  const outer = path.length === 0 ? { global: { type: "object" } } : {};
+  // Charts that contain this one set `global`, and `enabled` as its condition.
+  const outer = path.length === 0 ? { global: { type: "object" }, enabled: { type: "boolean" } } : {};
   const properties = Object.entries(value).map(([name, inner]) => [name, schemaOf(inner, [...path, name])] as const);
   return { type: "object", additionalProperties: false, properties: { ...outer, ...Object.fromEntries(properties) } };
 }

@@ -40,21 +40,26 @@ for the one that is recorded. A record that an older chart made under another na
 
 {{/* Labels of every object. */}}
 {{- define "heliograph.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-app.kubernetes.io/part-of: heliograph
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- include "heliograph.labelsWith" (list . dict) -}}
+{{- end -}}
+
+{{/* The same with labels of one value, which win over those for all objects: (list root labels). */}}
+{{- define "heliograph.labelsWith" -}}
+{{- $root := index . 0 -}}
+{{- $chart := printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" -}}
+{{- $own := dict "helm.sh/chart" $chart "app.kubernetes.io/part-of" "heliograph" "app.kubernetes.io/managed-by" $root.Release.Service "app.kubernetes.io/version" $root.Chart.AppVersion -}}
+{{- range $more := list $root.Values.commonLabels (index . 1) -}}
+{{- range $name, $value := default dict $more -}}{{- $_ := set $own $name $value -}}{{- end -}}
+{{- end -}}
+{{- toYaml $own -}}
 {{- end -}}
 
 {{/* Labels by which the pods of one part are selected: (list root part). */}}
 {{- define "heliograph.selector" -}}
 {{- $root := index . 0 -}}
-app.kubernetes.io/name: {{ include "heliograph.name" $root }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
-app.kubernetes.io/component: {{ ternary (include "heliograph.nats.component" $root) (index . 1) (eq (index . 1) "nats") }}
+app.kubernetes.io/name: {{ include "heliograph.name" $root | quote }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
+app.kubernetes.io/component: {{ ternary (include "heliograph.nats.component" $root) (index . 1) (eq (index . 1) "nats") | quote }}
 {{- end -}}
 
 {{/* Component of the NATS servers: `nats`, with the suffix of the store that a migration made. */}}
@@ -108,7 +113,7 @@ tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
@@ -238,16 +243,16 @@ ConfigMap shows the number, because the servers may be scaled to another one now
 {{- $name := include "heliograph.nats.name" . -}}
 {{- $headless := printf "%s-pods" $name -}}
 {{- range $service := list (printf "%s-nats" (include "heliograph.fullname" .)) $headless }}
-- {{ $service }}
+- {{ $service | quote }}
 - {{ $service }}.{{ $.Release.Namespace }}
 - {{ $service }}.{{ $.Release.Namespace }}.svc
-- {{ $service }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
+- {{ printf "%s.%s.svc.%s" $service $.Release.Namespace $.Values.clusterDomain | quote }}
 {{- end }}
 # For forwarded ports, as in a backup.
 - localhost
 {{- range $index := until 3 }}
 - {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc
-- {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
+- {{ printf "%s-%d.%s.%s.svc.%s" $name $index $headless $.Release.Namespace $.Values.clusterDomain | quote }}
 {{- end }}
 {{- end -}}
 
@@ -328,6 +333,7 @@ apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:
   name: {{ include "heliograph.fullname" (index . 0) }}-{{ ternary (include "heliograph.nats.component" (index . 0)) (index . 1) (eq (index . 1) "nats") }}
+  namespace: {{ (index . 0).Release.Namespace | quote }}
   labels:
     {{- include "heliograph.labels" (index . 0) | nindent 4 }}
     {{- include "heliograph.selector" . | nindent 4 }}

@@ -8,8 +8,8 @@ namespace, and never connects as a user.
 {{- $limits := dict "memory" "128Mi" "ephemeral-storage" "16Mi" -}}
 - name: monitor
   restartPolicy: Always
-  image: {{ include "heliograph.image" . }}
-  imagePullPolicy: {{ .Values.image.pullPolicy }}
+  image: {{ include "heliograph.image" . | quote }}
+  imagePullPolicy: {{ .Values.image.pullPolicy | quote }}
   command: [node, --max-old-space-size=48, --max-semi-space-size=1, /app/runtime/nats/monitor/nats-monitor.js]
   args:
     - --auth=/etc/nats-auth
