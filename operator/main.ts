@@ -35,7 +35,7 @@ import {
   healthOf,
   onNamespaceState,
   namespaceStates,
-  unavailableSince,
+  unavailability,
   type Watches,
   watchesIn,
 } from "./watches.ts";
@@ -264,7 +264,7 @@ class Replica {
       installation: `${namespace}/${prefix}`,
       writer: new StatusWriter({ client: this.#client, clock, metrics }),
       events: this.#events,
-      unavailable: (one) => unavailableSince(this.#watches, one),
+      unavailable: (one) => unavailability(this.#watches, one),
       runtime,
       slices: this.#watches.slices,
       token: () => this.#token(),

@@ -94,11 +94,10 @@ export function watchesIn({ kinds, secrets, shards, slices }: Watches): readonly
   return [...kindsInOrder.map((kind) => kinds[kind]), secrets, shards, ...(slices === undefined ? [] : [slices])];
 }
 
+type NamespacedSet = Pick<WatchedSet<KubeObject>, "rejectionOf" | "onState">;
+
 /** The sets of the watched namespaces: a fault of one namespace must not affect the others. */
-function setsOfNamespaces({
-  kinds,
-  secrets,
-}: Watches): readonly Pick<WatchedSet<KubeObject>, "rejected" | "onState">[] {
+function setsOfNamespaces({ kinds, secrets }: Watches): readonly NamespacedSet[] {
   return [...kindsInOrder.map((kind) => kinds[kind]), secrets];
 }
 
@@ -107,26 +106,19 @@ export function onNamespaceState(watches: Watches, handler: (namespace: string) 
   for (const set of setsOfNamespaces(watches)) set.onState(handler);
 }
 
-/** The watched namespaces that the server does not let list, with its first reason; `*` stands for every namespace. */
-function unavailableNamespaces(watches: Watches): ReadonlyMap<string, string> {
-  return new Map(
-    setsOfNamespaces(watches)
-      .toReversed()
-      .flatMap((set) => [...set.rejected()]),
-  );
-}
-
 /** Whether each watched namespace can be listed; `*` stands for every namespace. */
 export function namespaceStates(watches: Watches, watched: WatchedNamespaces): ReadonlyMap<string, boolean> {
-  const unavailable = unavailableNamespaces(watches);
   const all = watched === "all" ? [everyNamespace] : watched;
-  return new Map(all.map((namespace) => [namespace, !unavailable.has(namespace)]));
+  return new Map(all.map((namespace) => [namespace, unavailability(watches, namespace) === undefined]));
 }
 
-/** The reason why a namespace cannot be listed; undefined while it can. */
-export function unavailableSince(watches: Watches, namespace: string): string | undefined {
-  const unavailable = unavailableNamespaces(watches);
-  return unavailable.get(namespace) ?? unavailable.get(everyNamespace);
+/** The error of the server why a namespace cannot be listed; undefined while it can. */
+export function unavailability(watches: Watches, namespace: string): string | undefined {
+  for (const set of setsOfNamespaces(watches)) {
+    const rejection = set.rejectionOf(namespace);
+    if (rejection !== undefined) return rejection;
+  }
+  return undefined;
 }
 
 /** Health of each informer, by name. */

@@ -62,15 +62,10 @@ export class WatchedSet<T extends KubeObject> {
     return (this.#everywhere ?? this.#informers.get(namespace))?.hasSynced() === false;
   }
 
-  /** The namespaces that the server does not let list, with its reason. */
-  rejected(): ReadonlyMap<string, string> {
-    const each = this.#everywhere === undefined ? [...this.#informers] : [[everyNamespace, this.#everywhere] as const];
-    return new Map(
-      each.flatMap(([namespace, informer]) => {
-        const { rejected, lastError = "" } = informer.health();
-        return rejected ? [[namespace, lastError] as const] : [];
-      }),
-    );
+  /** The error of a server that does not let list the namespace, or every one; undefined while it can be listed. */
+  rejectionOf(namespace: string): string | undefined {
+    const health = (this.#everywhere ?? this.#informers.get(namespace))?.health();
+    return health?.rejected === true ? (health.lastError ?? "") : undefined;
   }
 
   /** Calls the handler when a namespace was listed first, and when the server begins or ceases to reject its lists. */
