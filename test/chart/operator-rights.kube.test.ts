@@ -91,6 +91,19 @@ describe("the account of the operator", () => {
     expect(await created(object)).toBe("created");
   });
 
+  test("cannot turn a shard into a token, by update or by apply", async () => {
+    const shard = secret("hg-heliograph-config-00", "heliograph.dev/config");
+    await mustRun(["--namespace", namespace, "create", "-f", "-"], JSON.stringify(shard));
+    const minted = JSON.stringify(secret("hg-heliograph-config-00", "kubernetes.io/service-account-token", token));
+    const attempt = async (...args: readonly string[]): Promise<string> =>
+      (await kube.kubectl(["--namespace", namespace, ...args, `--as=${account}`, "-f", "-"], minted)).stderr;
+    expect(await attempt("replace")).toContain("type: Invalid value");
+    expect(await attempt("apply", "--server-side", "--force-conflicts")).toContain("cannot patch resource");
+    // Deleted and made again, as the operator does with a Secret of another type.
+    await mustRun(["--namespace", namespace, "delete", "secret", "hg-heliograph-config-00", `--as=${account}`]);
+    expect(await attempt("create")).toEqual(refused);
+  });
+
   test("is the only one that the policy limits", async () => {
     expect(await created(secret("mine", "Opaque"), "admin-of-demo")).toContain("cannot create resource");
     await mustRun(["--namespace", namespace, "create", "secret", "generic", "mine", "--from-literal=a=b"]);

@@ -75,6 +75,8 @@ export function describeRights(suite: () => Suite): void {
       "runtime may not list webhookpartners.heliograph.dev",
       "runtime may not get pods",
       "operator may update secrets/heliograph-config-00",
+      "operator may watch secrets/heliograph-config-00",
+      "operator may not create serviceaccounts/heliograph-runtime --subresource=token",
       "operator may not update secrets/signing-first",
       "operator may not delete secrets/signing-first",
       "operator may not update webhookpartners.heliograph.dev",

@@ -9,6 +9,7 @@ import { providerName } from "../cluster/provider.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { backupOf } from "./backup.ts";
 import { describeDrain, describeForgedCertificate, describeRights } from "./describe-operations.ts";
+import { describeNamespaces } from "./describe-namespaces.ts";
 import { describeReads } from "./describe-reads.ts";
 import {
   addedValues,
@@ -57,7 +58,7 @@ let machineBefore: MachineSnapshot;
 let installation: Installation;
 let user: User;
 let client: BoundClient;
-const suite = () => ({ installation, user, client, service, isNode });
+const suite = () => ({ installation, user, client, service, isNode, upgrade });
 
 beforeAll(async () => {
   await endInstallation(() => undefined);
@@ -439,6 +440,8 @@ describeOnCluster("rights", () => {
 });
 
 describeRights(suite);
+
+describeNamespaces(suite);
 
 describeOnCluster("a backup of JetStream", () => {
   test(

@@ -121,6 +121,25 @@ describe("a watched namespace whose RoleBinding is deleted", () => {
     expect([scene.gaps(), scene.pod.faultsSeen]).toEqual([0, []]);
   });
 
+  test("keeps its partner when its watches end under a running operator, which writes no status there", async () => {
+    const scene = await Scene.open();
+    await unbind(cluster, scene.shop, "watched");
+    await cluster.kube.stopServer();
+    await cluster.kube.startServer();
+    const isNoticed = async () => (await scene.available())[scene.shop] === "0";
+    await waitFor(isNoticed, { ...patience, what: "the operator to notice" });
+    expect((await scene.probes()).slice(0, 2)).toEqual([200, 200]);
+    expect(await scene.editOther(7)).toBeLessThan(editMsMax + stallMsMax);
+    expect([scene.acme()?.state, scene.gaps()]).toEqual(["Active", 0]);
+    await bind(cluster, scene.shop, "watched");
+    await waitFor(async () => !(await isNoticed()), { ...patience, what: "the namespace to be followed again" });
+    await cluster.put(scene.shop, "WebhookPartner", "acme", {
+      "signing.keys[0].secretRef.name": "acme",
+      state: "Paused",
+    });
+    await cluster.reason(scene.shop, "WebhookPartner", "acme", "Ready", "Paused");
+  });
+
   test("loses what was deleted meanwhile when it can be listed again, and not before", async () => {
     const scene = await Scene.open();
     await unbind(cluster, scene.shop, "watched");
