@@ -129,7 +129,8 @@ async function accessOf({ client, namespace }: Migration, servers: Servers, url:
   return {
     servers: [url],
     user: backupUser,
-    password: await entry(password.secret, password.key),
+    // The monitor writes the server's users without this line break, too.
+    password: (await entry(password.secret, password.key)).replace(/\r?\n$/u, ""),
     // The addresses that a cluster announces are not reachable from here.
     followsCluster: false,
     ...(tlsSecret === undefined || !url.startsWith("tls:") ? {} : { tls: { ca: await entry(tlsSecret, "ca.crt") } }),

@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import { clusterImages, loadClusterImages } from "../image/cluster-images.ts";
 import type { Cluster, Progress } from "../cluster/cluster.ts";
 import { nodeLayout } from "../cluster/node/layout.ts";
+import { privateRange } from "../cluster/node/network.ts";
 import { clusterProvider } from "../cluster/provider.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { resolveTool } from "../tools/resolve.ts";
@@ -165,7 +166,7 @@ export function suiteValues(namespace: string): Readonly<Record<string, unknown>
     producers: ["*"],
     storeHosts: ["*"],
     clients: ["*"],
-    cidrs: ["10.0.0.0/8"],
+    cidrs: [privateRange],
     plaintext: true,
   };
   const scopes = ["events:write", "webhooks:read", "metrics:read"];

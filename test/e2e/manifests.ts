@@ -1,3 +1,4 @@
+import { privateRange } from "../cluster/node/network.ts";
 import { toolsTag } from "./installation.ts";
 
 /** The metric that the suite asks for, and what its store says of it. */
@@ -111,7 +112,7 @@ export function partner(
       endpoint: { url: `http://partner.${namespace}.svc.cluster.local:8080${path}`, timeoutSeconds: 5 },
       signing: { keys: keyIds.map((id) => ({ id, secretRef: { name: `signing-${id}`, key: "key" } })) },
       subscriptions: [{ name: "payouts", types: ["payout.*"], tenants: ["lumen"] }],
-      networks: { allowCidrs: ["10.0.0.0/8"], allowPlaintext: true },
+      networks: { allowCidrs: [privateRange], allowPlaintext: true },
     },
   };
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pauseImage } from "../images.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Layout } from "./layout.ts";
-import { clusterDomain, nodeAddress, podRange } from "./network.ts";
+import { clusterDomain, nodeAddress, nodeHost, podRange } from "./network.ts";
 
 /** Where containerd listens, inside the node. */
 export const containerdSocket = "/run/containerd/containerd.sock";
@@ -118,7 +118,7 @@ function corefile(credentials: Credentials): string {
   return `${clusterDomain} in-addr.arpa ip6.arpa {
   bind ${nodeAddress}
   errors
-  ready ${nodeAddress}:8181
+  ready ${nodeHost}:8181
   kubernetes ${clusterDomain} in-addr.arpa ip6.arpa {
     kubeconfig ${credentials.kubeconfigs.coredns}
     ttl 5

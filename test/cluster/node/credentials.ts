@@ -6,7 +6,7 @@ import {
   createCertificateAuthority,
   type CertificateRequest,
 } from "../../support/tls/certificate-authority.ts";
-import { apiPort, apiServiceAddress, clusterDomain, nodeAddress, nodeName } from "./network.ts";
+import { apiPort, apiServiceAddress, clusterDomain, nodeAddress, nodeHost, nodeName } from "./network.ts";
 
 /** Paths of the files by which the parts of the cluster know each other. */
 export interface Credentials {
@@ -67,7 +67,7 @@ export async function writeCredentials(
   const issue = (name: string, request: CertificateRequest): Promise<CertificateFiles> => {
     return writeCertificate(authority, join(folder, name), request);
   };
-  const inside = `https://${nodeAddress}:${apiPort}`;
+  const inside = `https://${nodeHost}:${apiPort}`;
   await writeKubeconfig(authority, admin.path, admin.url, { commonName: "admin", organizations: admins });
   const kubeconfigs = Object.entries(clientNames).map(async ([client, request]) => {
     const path = join(folder, `${client}.kubeconfig`);

@@ -5,7 +5,7 @@ import { packagesScript, quoted } from "../packages.ts";
 import { createCgroups } from "./cgroups.ts";
 import type { Layout } from "./layout.ts";
 import { logPath, markVariable, runInNode, startNamespaces } from "./namespaces.ts";
-import { networkScript } from "./network.ts";
+import { familyVariable, networkScript } from "./network.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 import { type NodeRecord, writeRecord } from "./record.ts";
 
@@ -23,7 +23,14 @@ const kernelSettings: Readonly<Record<string, string>> = {
 
 /** The environment of everything that is started for a node. */
 export function nodeEnv(layout: Layout): Readonly<Record<string, string>> {
-  return { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: layout.root, LC_ALL: "C", [markVariable]: layout.root };
+  const family = process.env[familyVariable];
+  return {
+    PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
+    HOME: layout.root,
+    LC_ALL: "C",
+    [markVariable]: layout.root,
+    ...(family === undefined ? {} : { [familyVariable]: family }),
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Resolver } from "node:dns";
 import { connect, type LookupFunction, Server } from "node:net";
 import { joinSockets } from "./join-sockets.ts";
-import { nodeAddress } from "./network.ts";
+import { isIPv6, nodeAddress } from "./network.ts";
 
 /**
  * A program that is started in a node's network with a socket that listens on this machine's: a socket stays in the
@@ -22,9 +22,10 @@ function main(host: string, port: number, lifetime: string): void {
 const lookup: LookupFunction = (name, _options, callback) => {
   const resolver = new Resolver();
   resolver.setServers([nodeAddress]);
-  resolver.resolve4(name, (error, addresses) => {
-    callback(error, error ? [] : addresses.map((address) => ({ address, family: 4 })));
-  });
+  const answer = (error: Error | null, addresses: readonly string[]): void =>
+    callback(error, error ? [] : addresses.map((address) => ({ address, family: isIPv6 ? 6 : 4 })));
+  if (isIPv6) resolver.resolve6(name, answer);
+  else resolver.resolve4(name, answer);
 };
 
 if (import.meta.main) {

@@ -19,7 +19,7 @@ import { logTail, nodeEnv, startEmptyNode } from "./empty-node.ts";
 import { listenLocally, startForwarder } from "./forward.ts";
 import type { Layout } from "./layout.ts";
 import { type Daemon, logPath, runInNode, startDaemon } from "./namespaces.ts";
-import { apiPort, nodeAddress, nodeName } from "./network.ts";
+import { apiPort, nodeAddress, nodeHost, nodeName } from "./network.ts";
 import { machineFacts, nodeProblems } from "./preflight.ts";
 import { writeRecord } from "./record.ts";
 import { createVolumes } from "./storage.ts";
@@ -120,7 +120,7 @@ export function kubectlOf(
 }
 
 function askDns(initPid: number): Promise<{ readonly code: number; readonly stderr: string }> {
-  const ask = ["busybox", "wget", "-q", "-O", "-", `http://${nodeAddress}:8181/ready`];
+  const ask = ["busybox", "wget", "-q", "-O", "-", `http://${nodeHost}:8181/ready`];
   return runInNode(initPid, "node", ask, { timeoutMs: dnsMsMax });
 }
 

@@ -13,10 +13,15 @@ describe("createCertificateAuthority", () => {
   });
 
   test("issues a server's certificate that the root proves, for its names and addresses only", () => {
-    const server = issue({ commonName: "server", names: ["api.test", "10.0.0.1"] });
+    const server = issue({ commonName: "server", names: ["api.test", "10.0.0.1", "fd00:89::1", "::1"] });
     expect(server.checkIssued(root) && server.verify(root.publicKey)).toBe(true);
     expect(server.ca).toBe(false);
     expect([server.checkHost("api.test"), server.checkIP("10.0.0.1")]).toEqual(["api.test", "10.0.0.1"]);
+    expect(["fd00:89::1", "::1", "fd00:89::2"].map((address) => server.checkIP(address) !== undefined)).toEqual([
+      true,
+      true,
+      false,
+    ]);
     expect([server.checkHost("other.test"), server.checkIP("10.0.0.2")]).toEqual([undefined, undefined]);
   });
 

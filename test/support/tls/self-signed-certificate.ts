@@ -4,7 +4,7 @@ import { type Certificate, signCertificate } from "./x509.ts";
 const dayMs = 86_400_000;
 
 /**
- * Makes a certificate for host names and IPv4 addresses, valid for a day. It is made anew in each run, so that no key
+ * Makes a certificate for host names and addresses, valid for a day. It is made anew in each run, so that no key
  * is ever kept.
  */
 export function selfSignedCertificate(names: readonly string[], nowMs = Date.now()): Certificate {

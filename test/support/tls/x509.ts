@@ -1,5 +1,5 @@
 import { type KeyObject, randomBytes, sign } from "node:crypto";
-import { isIPv4 } from "node:net";
+import { isIP, isIPv4 } from "node:net";
 
 /** A certificate with its private key; both PEM. */
 export interface Certificate {
@@ -18,7 +18,7 @@ export interface DistinguishedName {
 interface CertificateFields {
   readonly subject: DistinguishedName;
   readonly issuer: DistinguishedName;
-  /** Host names and IPv4 addresses that the subject may serve as. */
+  /** Host names and addresses that the subject may serve as. */
   readonly names: readonly string[];
   readonly publicKey: KeyObject;
   /** Whether the subject may sign certificates itself. */
@@ -71,7 +71,7 @@ function extensions(fields: CertificateFields): readonly Buffer[] {
 
 function alternativeNames(names: readonly string[]): Buffer {
   const entries = names.map((name) =>
-    isIPv4(name) ? der(0x87, Buffer.from(name.split(".").map(Number))) : der(0x82, Buffer.from(name)),
+    isIP(name) === 0 ? der(0x82, Buffer.from(name)) : der(0x87, addressBytes(name)),
   );
   return der(sequenceTag, ...entries);
 }
@@ -100,4 +100,13 @@ function lengthBytes(length: number): readonly number[] {
     return [length];
   }
   return length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+}
+
+/** The bytes of an address, as a certificate has them. */
+function addressBytes(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split(".").map(Number));
+  const [left = [], right = []] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
+  const groups = [...left, ...zeros, ...right];
+  return Buffer.from(groups.map((group) => group.padStart(4, "0")).join(""), "hex");
 }

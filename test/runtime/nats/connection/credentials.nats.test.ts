@@ -55,12 +55,10 @@ const hasJetStream = async ({ requests }: NatsConnectionHandle): Promise<boolean
   (await requests.request("$JS.API.INFO", "")).length > 0;
 
 describe("a server with an operator", () => {
-  test("accepts a file of nsc, a JWT with its key, and a renewed file before the first one ends", async () => {
+  test("accepts a file of nsc, a renewed one, and a JWT with its key", async () => {
     const operator = createNatsOperator();
     const server = await serverOf(operator.config);
-    const lifetimeSeconds = 6;
-    const ending = operator.user(Math.floor(Date.now() / 1_000) + lifetimeSeconds);
-    const secret = await mounted({ "shop.creds": ending.creds });
+    const secret = await mounted({ "shop.creds": operator.user().creds });
     const first = await connected(server, secret.folder);
     expect(await hasJetStream(first.handle)).toBe(true);
     expect(await hasJetStream((await connected(server, join(secret.folder, "shop.creds"))).handle)).toBe(true);
@@ -78,7 +76,22 @@ describe("a server with an operator", () => {
     expect(await hasJetStream(first.handle)).toBe(true);
   });
 
-  test("refuses a user of another account, which the log names by its key", async () => {
+  test("accepts a file that is renewed after the JWT has ended", async () => {
+    const operator = createNatsOperator();
+    const server = await serverOf(operator.config);
+    const lifetimeSeconds = 2;
+    const ending = operator.user(Math.floor(Date.now() / 1_000) + lifetimeSeconds);
+    const secret = await mounted({ "shop.creds": ending.creds });
+    const { handle, untilLogged } = await connected(server, secret.folder);
+    const ended = await untilLogged("NATS refused the credentials of the connection");
+    expect(ended.reason).toMatch(/expired/iu);
+    expect((await untilLogged("NATS unreachable, connection repeated")).reason).toBe("Authorization Violation");
+    await secret.replace({ "shop.creds": operator.user().creds });
+    const isRenewed = async (): Promise<boolean> => !handle.hasPendingCredentials() && (await hasJetStream(handle));
+    await expect(waitFor(isRenewed, { timeoutMs, what: "a connection" })).resolves.toBe(true);
+  });
+
+  test("refuses a user of another account, with a sentence", async () => {
     const server = await serverOf(createNatsOperator().config);
     const stranger = createNatsOperator().user();
     const secret = await mounted({ "shop.creds": stranger.creds });
