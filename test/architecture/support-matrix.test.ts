@@ -76,6 +76,7 @@ describe("the support matrix of docs/versions.md", () => {
       `${Math.floor(Number(minor) / 100)}.${Number(minor) % 100}.${patch}`,
     ]);
     expect(versionsOf("VictoriaMetrics", "tested")).toEqual([pinned("victoria-metrics")]);
+    expect(versionsOf("Thanos query frontend", "tested")).toEqual([pinned("thanos")]);
     expect(versionsOf("Node", "tested")).toEqual([devDependencies["node"]]);
   });
 

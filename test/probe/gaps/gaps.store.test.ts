@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MetricConfig, RuntimeConfig, SloConfig } from "../../../crds/config.ts";
 import { windowsOf } from "../../../runtime/metrics/slo/slo-windows.ts";
-import { metricsServerOver, type MetricsServer } from "../../runtime/http/routes/metrics-server.ts";
+import { metricsServerOver, type HttpAnswer, type MetricsServer } from "../../runtime/http/routes/metrics-server.ts";
 import { keyOf, type SeriesPoints } from "../../runtime/metrics/oracle/asked.ts";
 import { differences } from "../../runtime/metrics/oracle/differences.ts";
 import { random } from "../../runtime/metrics/oracle/generated-series.ts";
@@ -22,6 +22,7 @@ import {
   type HeldSeries,
   type Region,
 } from "./gap-stores.ts";
+import { faultsOver, mayRespond, type FaultyStores, type StoreFaultsOf } from "./faulty-stores.ts";
 import { eventsOf, gapValues, type GapQuery, type Measure } from "./gap-values.ts";
 
 /** Values over three stores with gaps are those of the stores that have all of their parts; the others are named. */
@@ -144,16 +145,28 @@ interface RegionState {
 }
 
 interface Answered {
+  /** Refused, since the bounds of the stores do not fit together; or failed, since no store responded. */
+  readonly outcome: "points" | "refused" | "failed";
   readonly points: SeriesPoints<number>;
-  readonly partial: ReadonlySet<string>;
+  /** The regions whose data is not complete, with their state. */
+  readonly states: ReadonlyMap<string, string>;
+  /** The times are multiples of the step, or a single one. */
+  readonly isAligned: boolean;
   /** Ends of all points, and their width. */
   readonly grid: { readonly ends: readonly number[]; readonly widthMs: number };
 }
 
 const token = { authorization: "Bearer everyone" };
 
-/** Asks the native API. Undefined when the bounds of the stores do not fit together. */
-async function askNatively(server: MetricsServer, query: GapQuery): Promise<Answered | undefined> {
+const nothing = { points: new Map(), states: new Map(), grid: { ends: [], widthMs: 0 } };
+
+function outcomeOf({ status, text }: HttpAnswer): Answered["outcome"] {
+  if (/"incompatible_buckets"|share too few bounds/u.test(text)) return "refused";
+  return status >= 500 ? "failed" : "points";
+}
+
+/** Asks the native API. */
+async function askNatively(server: MetricsServer, query: GapQuery): Promise<Answered> {
   const stepSeconds = pick([60, 120, 300]);
   const fromMs = startMs + Math.floor(next() * 40) * 60_000;
   const params = new URLSearchParams({
@@ -168,7 +181,8 @@ async function askNatively(server: MetricsServer, query: GapQuery): Promise<Answ
     ...(query.groupBy.length === 0 ? {} : { group_by: query.groupBy.join(",") }),
   });
   const answer = await server.get(`/v1/metrics/query?${params.toString()}`, token);
-  if (answer.text.includes('"incompatible_buckets"')) return undefined;
+  const outcome = outcomeOf(answer);
+  if (outcome !== "points") return { ...nothing, outcome, isAligned: true };
   const { data, meta } = answer.json() as {
     readonly data: readonly {
       readonly labels: Readonly<Record<string, string>>;
@@ -180,19 +194,21 @@ async function askNatively(server: MetricsServer, query: GapQuery): Promise<Answ
   const stepMs = stepSeconds * 1_000;
   for (let ms = Date.parse(meta.from) + stepMs; ms <= Date.parse(meta.to); ms += stepMs) ends.push(ms);
   return {
+    outcome,
+    isAligned: true,
     points: new Map(
       data.map(({ labels, points }) => [
         keyOf(query.groupBy, (label) => labels[label]),
         new Map(points.map(([time, value]) => [Date.parse(time), value])),
       ]),
     ),
-    partial: new Set(meta.regions.filter(({ state }) => state === "partial").map(({ region }) => region)),
+    states: new Map(meta.regions.filter(({ state }) => state !== "ok").map(({ region, state }) => [region, state])),
     grid: { ends, widthMs: stepMs },
   };
 }
 
 /** Asks the Prometheus API for points as wide as several steps. */
-async function askInPromql(server: MetricsServer, query: GapQuery): Promise<Answered | undefined> {
+async function askInPromql(server: MetricsServer, query: GapQuery): Promise<Answered> {
   const widthSeconds = pick([120, 300, 900]);
   const { tenant, region, service } = query;
   const matchers = Object.entries({ tenant, region, service })
@@ -209,16 +225,19 @@ async function askInPromql(server: MetricsServer, query: GapQuery): Promise<Answ
     p50: `histogram_quantile(0.5, sum ${withBound} (rate(${selector})))`,
     p95: `histogram_quantile(0.95, sum ${withBound} (rate(${selector})))`,
   };
+  const stepMs = pick([60_000, 60_000, 120_000]);
   const fromMs = startMs + Math.floor(next() * 50) * 60_000;
-  const ends = Array.from({ length: 1 + Math.floor(next() * 8) }, (_, index) => fromMs + index * 60_000);
+  const ends = Array.from({ length: 1 + Math.floor(next() * 8) }, (_, index) => fromMs + index * stepMs);
   const params = new URLSearchParams({
     query: expressions[query.measure],
     start: String(fromMs / 1_000),
     end: String((ends.at(-1) ?? fromMs) / 1_000),
-    step: "60",
+    step: String(stepMs / 1_000),
   });
   const answer = await server.get(`/prometheus/api/v1/query_range?${params.toString()}`, token);
-  if (answer.text.includes("share too few bounds")) return undefined;
+  const outcome = outcomeOf(answer);
+  const isAligned = ends.length === 1 || fromMs % stepMs === 0;
+  if (outcome !== "points") return { ...nothing, outcome, isAligned };
   const { data, warnings = [] } = answer.json() as {
     readonly data: {
       readonly result: readonly {
@@ -229,34 +248,48 @@ async function askInPromql(server: MetricsServer, query: GapQuery): Promise<Answ
     readonly warnings?: readonly string[];
   };
   return {
+    outcome,
+    isAligned,
     points: new Map(
       data.result.map(({ metric, values }) => [
         keyOf(query.groupBy, (label) => metric[label]),
         new Map(values.map(([seconds, text]) => [Math.round(seconds * 1_000), Number(text)])),
       ]),
     ),
-    partial: new Set(warnings.flatMap((text) => /region (\w+) are incomplete: partial/u.exec(text)?.[1] ?? [])),
+    states: new Map(
+      warnings.flatMap((text) => {
+        const [, name, state] = /region (\w+) are incomplete: (\w+)/u.exec(text) ?? [];
+        return name === undefined || state === undefined ? [] : [[name, state] as const];
+      }),
+    ),
     grid: { ends, widthMs: widthSeconds * 1_000 },
   };
 }
 
-async function checkQuery(
-  server: MetricsServer,
-): Promise<{ readonly wrong: readonly string[]; readonly points: number }> {
+interface Checked {
+  readonly wrong: readonly string[];
+  /** Regions that are missing although their store can respond in time. */
+  readonly lost: readonly { readonly region: Region; readonly about: string }[];
+  readonly points: number;
+}
+
+/** @param faults of the stores, by region. @default none */
+async function checkQuery(server: MetricsServer, faults: StoreFaultsOf = {}): Promise<Checked> {
   const query = randomQuery();
   const isNative = query.measure !== "fraction" && next() < 0.6;
   const answered = await (isNative ? askNatively : askInPromql)(server, query);
-  const about = JSON.stringify(query);
-  if (answered === undefined) {
-    const anywhere = { ends: minutes(), widthMs: 0 };
-    const mayBe = [60, 120, 300, 900].some(
-      (seconds) => gapValues(held, query, { ...anywhere, widthMs: seconds * 1_000 }).isIncompatible,
-    );
-    return { wrong: mayBe ? [] : [`${about}: refused`], points: 0 };
-  }
-  const wanted = gapValues(held, query, answered.grid);
-  const states = [[...answered.partial].sort().join(), [...wanted.lacking].sort().join()];
+  const about = `${JSON.stringify(query)} ${JSON.stringify(faults)}`;
+  const missing = missingRegions(answered, query.region);
+  const lost = lostOf(missing, faults, { about, isAligned: answered.isAligned });
+  if (answered.outcome === "failed") return { wrong: [], lost, points: 0 };
+  if (answered.outcome === "refused")
+    return { wrong: mayBeRefused(query) ? [] : [`${about}: refused`], lost: [], points: 0 };
+  const responded = held.filter(({ region }) => !missing.includes(region));
+  const wanted = gapValues(responded, query, answered.grid);
+  const partial = [...answered.states].filter(([, state]) => state === "partial").map(([region]) => region);
+  const states = [partial.toSorted().join(), [...wanted.lacking].sort().join()];
   return {
+    lost,
     wrong: [
       ...differences(answered.points, wanted.points, { oracle: about }),
       ...(wanted.isIncompatible ? [`${about}: not refused`] : []),
@@ -266,6 +299,27 @@ async function checkQuery(
   };
 }
 
+function lostOf(
+  missing: readonly Region[],
+  faults: StoreFaultsOf,
+  { about, isAligned }: { readonly about: string; readonly isAligned: boolean },
+): Checked["lost"] {
+  return missing.filter((region) => mayRespond(faults[region], isAligned)).map((region) => ({ region, about }));
+}
+
+/** The regions of a query that gave no data. */
+function missingRegions({ outcome, states }: Answered, region: Region | undefined): readonly Region[] {
+  const asked = regions.filter((one) => one === (region ?? one));
+  return asked.filter((one) => outcome === "failed" || !["partial", undefined].includes(states.get(one)));
+}
+
+function mayBeRefused(query: GapQuery): boolean {
+  const ends = minutes();
+  return [60, 120, 300, 900].some(
+    (seconds) => gapValues(held, query, { ends, widthMs: seconds * 1_000 }).isIncompatible,
+  );
+}
+
 const minutes = (): readonly number[] =>
   Array.from({ length: (endMs - startMs) / 60_000 + 1 }, (_, index) => startMs + index * 60_000);
 
@@ -273,37 +327,45 @@ const minutes = (): readonly number[] =>
 interface Objective {
   readonly sli: number | undefined;
   readonly partial: string;
+  readonly missing: readonly Region[];
 }
 
-async function checkObjective(
-  server: MetricsServer,
-): Promise<{ readonly wrong: readonly string[]; readonly points: number }> {
+async function checkObjective(server: MetricsServer, faults: StoreFaultsOf = {}): Promise<Checked> {
   const [slo, tenant] = [pick(slos), pick(tenants)];
-  const [actual, wanted] = [await askObjective(server, slo, tenant), wantedObjective(slo, tenant)];
+  const actual = await askObjective(server, slo, tenant);
+  const about = `${slo.name} of ${tenant} ${JSON.stringify(faults)}`;
+  const lost = lostOf(actual.missing, faults, { about, isAligned: true });
+  if (actual.missing.length === regions.length) return { wrong: [], lost, points: 0 };
+  const wanted = wantedObjective(slo, tenant, actual.missing);
   const isEqual =
     actual.sli === wanted.sli || Math.abs((actual.sli ?? Number.NaN) - (wanted.sli ?? Number.NaN)) < sliTolerance;
   return {
+    lost,
     wrong:
       isEqual && actual.partial === wanted.partial
         ? []
-        : [`${slo.name} of ${tenant}: ${JSON.stringify(actual)}, not ${JSON.stringify(wanted)}`],
+        : [`${about}: ${JSON.stringify(actual)}, not ${JSON.stringify(wanted)}`],
     points: 1,
   };
 }
 
 async function askObjective(server: MetricsServer, slo: SloConfig, tenant: string): Promise<Objective> {
-  clockMs = sloNowMs;
   const answer = await server.get(`/v1/metrics/slo?slo=${slo.name}&tenant=${tenant}`, token);
-  clockMs = nowMs;
+  if (answer.status >= 500) return { sli: undefined, partial: "", missing: regions };
   const { data } = answer.json() as {
     readonly data: readonly { readonly sli?: number; readonly regions: readonly RegionState[] }[];
   };
-  const partial = (data[0]?.regions ?? []).filter(({ state }) => state === "partial").map(({ region }) => region);
-  return { sli: data[0]?.sli, partial: partial.toSorted().join() };
+  const states = data[0]?.regions ?? [];
+  const named = (isMissing: boolean): readonly Region[] =>
+    states
+      .filter(({ state }) => state !== "ok" && (state !== "partial") === isMissing)
+      .map(({ region }) => region)
+      .toSorted();
+  return { sli: data[0]?.sli, partial: named(false).join(), missing: named(true) };
 }
 
-function wantedObjective(slo: SloConfig, tenant: string): Objective {
-  const own = held.filter(({ labels }) => labels["tenant"] === tenant);
+function wantedObjective(slo: SloConfig, tenant: string, missing: readonly Region[]): Objective {
+  const own = held.filter(({ labels, region }) => labels["tenant"] === tenant && !missing.includes(region));
   const byRegion = [...Map.groupBy(own, ({ region }) => region)];
   const windows = windowsOf(slo, minStepSeconds).map((seconds) =>
     eventsOf(slo.name as "success" | "errors" | "fraction", byRegion, { ms: sloNowMs, widthMs: seconds * 1_000 }),
@@ -313,7 +375,15 @@ function wantedObjective(slo: SloConfig, tenant: string): Objective {
   return {
     sli: Number.isNaN(share) ? undefined : Math.min(1, share),
     partial: [...new Set(windows.flatMap(({ lacking }) => lacking))].sort().join(),
+    missing,
   };
+}
+
+/** A check, at its time. */
+function pickCheck(): typeof checkQuery {
+  const check = next() < 0.85 ? checkQuery : checkObjective;
+  clockMs = check === checkQuery ? nowMs : sloNowMs;
+  return check;
 }
 
 test(
@@ -323,12 +393,39 @@ test(
     const found = { wrong: [] as string[], points: 0 };
     for (let index = 0; index < requests; index += 1) {
       const server = pick(servers);
-      const { wrong, points } = await (next() < 0.85 ? checkQuery : checkObjective)(server);
-      found.wrong.push(...wrong);
+      const { wrong, lost, points } = await pickCheck()(server);
+      found.wrong.push(...wrong, ...lost.map(({ region, about }) => `${about}: ${region} is missing`));
       found.points += points;
     }
     expect(found.wrong.slice(0, 20)).toEqual([]);
     // A run that compares little shows nothing.
     expect(found.points).toBeGreaterThan(requests * 3);
+  },
+);
+
+test(
+  `no value is wrong and no region is lost beside slow, hung, rounding and late stores, ${requests} requests, seed ${seed}`,
+  { timeout: isSoak ? 900_000 : 120_000 },
+  async () => {
+    const faulty: FaultyStores = await faultsOver(stores.map(({ url }) => url));
+    const found = { wrong: [] as string[], points: 0 };
+    for (let asked = 0; asked < requests; asked += faulty.together) {
+      const faults = faulty.draw(pick);
+      // A server of its own: no circuit breaker is open yet.
+      const server = metricsServerOver(faulty.urls, { now: () => clockMs, deadlineMs: faulty.deadlineMs });
+      server.apply(configWith(faulty.urls, pick([0, 60])));
+      const check = pickCheck();
+      const { result: checked, starved } = await faulty.watch(() =>
+        Promise.all(Array.from({ length: faulty.together }, () => check(server, faults))),
+      );
+      const lost = checked.flatMap((one) => one.lost).filter(({ region }) => !starved.includes(region));
+      found.wrong.push(...checked.flatMap(({ wrong }) => wrong));
+      found.wrong.push(...lost.map(({ region, about }) => `${about}: ${region} is missing`));
+      found.points += checked.reduce((sum, { points }) => sum + points, 0);
+      await server.close();
+    }
+    await faulty.stop();
+    expect(found.wrong.slice(0, 20)).toEqual([]);
+    expect(found.points).toBeGreaterThan(requests);
   },
 );

@@ -21,7 +21,11 @@ export interface StoreProxy {
   readonly paths: readonly string[];
   /** Most requests that were open at once. */
   openMax(): number;
+  /** The longest that the store took for a request since the last {@link StoreProxy.set}, without the wait. */
+  slowestMs(): number;
   set(faults: StoreFaults): void;
+  /** Resets the connections of the requests that hang. */
+  cut(): void;
   stop(): Promise<void>;
 }
 
@@ -30,26 +34,36 @@ export async function startStoreProxy(target: string, initial: StoreFaults = {})
   const pool = new Pool(target, { connections: 32 });
   const paths: string[] = [];
   let faults = initial;
-  let [open, openMax] = [0, 0];
+  const hanging = new Set<ServerResponse>();
+  let [open, openMax, slowestMs] = [0, 0, 0];
   const pass = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { url: path = "/" } = message;
     const body = await textOf(message);
     paths.push(path);
-    if (faults.isHung === true) return;
+    if (faults.isHung === true) {
+      hanging.add(response);
+      return;
+    }
     const isRounded = faults.isRounding === true && path.endsWith("/query_range");
     if (faults.delayMs !== undefined) await wait(faults.delayMs);
     if (!response.destroyed) await forward(path, isRounded ? rounded(body) : body, response);
   };
   const forward = async (path: string, body: string, response: ServerResponse): Promise<void> => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const startMs = performance.now();
     const far = await pool.request({ path, method: "POST", headers, body });
     response.writeHead(far.statusCode, { "content-type": "application/json" });
-    response.end(await far.body.text());
+    const text = await far.body.text();
+    slowestMs = Math.max(slowestMs, performance.now() - startMs);
+    response.end(text);
   };
   const server = createServer((message, response) => {
     open += 1;
     openMax = Math.max(openMax, open);
-    response.on("close", () => (open -= 1));
+    response.on("close", () => {
+      open -= 1;
+      hanging.delete(response);
+    });
     pass(message, response).catch(leaveCutOff);
   });
   const loopback = await listenOnLoopback(server);
@@ -57,7 +71,14 @@ export async function startStoreProxy(target: string, initial: StoreFaults = {})
     url: `http://127.0.0.1:${loopback.port}`,
     paths,
     openMax: () => openMax,
-    set: (next) => void (faults = next),
+    slowestMs: () => slowestMs,
+    set(next) {
+      faults = next;
+      slowestMs = 0;
+    },
+    cut() {
+      for (const response of hanging) response.socket?.resetAndDestroy();
+    },
     async stop() {
       await loopback.close();
       await pool.destroy();
