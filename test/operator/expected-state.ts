@@ -5,7 +5,8 @@ import { lastGoodMsDefault } from "../../crds/compile/stand-in.ts";
 import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { allowAll } from "../../crds/policy.ts";
 import type { Resource } from "../../crds/resource.ts";
-import type { RuntimeConfig } from "../../crds/config.ts";
+import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
+import { WaitingSince } from "../../crds/compile/waiting-since.ts";
 import { joinShards } from "../../crds/shards/join-shards.ts";
 import { splitIntoShards } from "../../crds/shards/split-shards.ts";
 import { readShardSecret, resourceKey, type Shard, shardNames, shardSecretType } from "../../crds/shards/shards.ts";
@@ -20,6 +21,25 @@ export interface State {
   readonly shards: Readonly<Record<string, string>>;
   /** By `<Kind>/<namespace>/<name>`: observed generation, and each condition's type, status, reason and generation. */
   readonly statuses: Readonly<Record<string, string>>;
+}
+
+interface Known {
+  readonly resources: readonly Resource[];
+  readonly results: readonly ResourceResult[];
+  readonly parts: ReadonlyMap<string, ConfigPart>;
+}
+
+/** Adds the partners without a part, and since when partners wait, which the published shards say. */
+function withPublished(config: RuntimeConfig, { resources, results, parts }: Known): RuntimeConfig {
+  const reasonOf = new Map(results.map(({ uid, accepted }) => [uid, accepted.reason]));
+  const lastOf = ({ uid }: { readonly uid: string }) => parts.get(uid)?.config as PartnerConfig | undefined;
+  const noted = new WaitingSince().note(config, lastOf, Date.now());
+  const applied = new Set(noted.partners.map(({ uid }) => uid));
+  const partners = resources
+    .filter((resource) => resource.kind === "WebhookPartner" && !applied.has(uidOf(resource)))
+    .map((resource) => ({ ...resource.metadata, uid: uidOf(resource), reason: reasonOf.get(uidOf(resource)) ?? "" }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return partners.length === 0 ? noted : { ...noted, notApplied: { partners, isPartial: false } };
 }
 
 /**
@@ -46,7 +66,8 @@ export async function expectedState(cluster: OperatorCluster, namespace: string)
     nowMs: Date.now(),
     lastGoodMs: lastGoodMsDefault,
   };
-  const { config, results } = compile({ resources, secrets: entries, policy: allowAll, before });
+  const { config: compiled, results } = compile({ resources, secrets: entries, policy: allowAll, before });
+  const config = withPublished(compiled, { resources, results, parts });
   const shards = splitIntoShards(config, counts, tokenOf(secrets));
   const resultOf = new Map(results.map((result) => [resourceKey(result.kind, result), result]));
   return {

@@ -33,6 +33,8 @@ export class ApiRefusal extends CommandError {
   }
 }
 
+const newTokenHint =
+  "give a new token; one of `heliograph dev-token` is for the server of the same data folder, which --data names";
 const detailCharactersMax = 400;
 
 /** The sentence of a refusal: what the server says, with the fields at fault and what to do. */
@@ -44,7 +46,7 @@ export function refusalOf({ status, headers, body }: ApiResponse, hasToken: bool
   const hints = [
     ...Object.entries(suggestion).map(([name, value]) => `try --${name} ${value}`),
     ...(retryAfterSeconds === undefined ? [] : [`try again in ${retryAfterSeconds} s`]),
-    ...(status === 401 ? [hasToken ? "give a new token" : "give a token with --token-file or HELIOGRAPH_TOKEN"] : []),
+    ...(status === 401 ? [hasToken ? newTokenHint : "give a token with --token-file or HELIOGRAPH_TOKEN"] : []),
   ];
   const name = [status, code].join(" ").trimEnd();
   const text = [reasonsOf(problem), ...hints].join("; ");

@@ -3,7 +3,7 @@ import { createOutput, type Column } from "../api/output.ts";
 import { sendForJson } from "../api/request.ts";
 import { say } from "../api/terminal.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
-import { partnerFlag } from "./event-filter.ts";
+import { partnerFlag, requirePartner } from "./event-filter.ts";
 import { eventPath, type Attempt, type EventHistory } from "./event-forms.ts";
 
 interface AttemptsArguments extends ApiArguments {
@@ -25,6 +25,7 @@ const columns: readonly Column<PartnerAttempt>[] = [
   { title: "MS", cell: ({ duration_ms: ms }) => Math.round(ms) },
   { title: "REPLAY", cell: ({ replay_id: id }) => id, isWide: true },
   { title: "POD", cell: ({ pod }) => pod, isWide: true },
+  { title: "WARNINGS", cell: ({ warnings }) => warnings?.join("; "), isWide: true },
   { title: "ERROR", cell: ({ error }) => (error === null ? null : `${error.reason}: ${error.detail}`) },
 ];
 
@@ -43,6 +44,7 @@ export const attemptsCommand: Command<AttemptsArguments> = {
       const asked = deliveries.filter((delivery) => (partner ?? delivery.partner) === delivery.partner);
       const rows = asked.flatMap((one) => one.attempts.map((attempt) => ({ partner: one.partner, ...attempt })));
       await createOutput(format, environment).list(columns, onePage(rows));
+      if (asked.length === 0) await requirePartner(connection, partner);
       if (rows.length === 0) say("No attempt was made yet.");
       return "done";
     }),

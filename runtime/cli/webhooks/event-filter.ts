@@ -1,7 +1,11 @@
 import type { Flag } from "../../../command-line/flag.ts";
 import { UsageError, type Given } from "../../../command-line/given.ts";
 import { parseDuration } from "../../metrics/request/duration.ts";
-import type { ApiRequest } from "../api/request.ts";
+import { plain } from "../../../command-line/plain.ts";
+import { ApiRefusal } from "../api/api-error.ts";
+import type { ApiConnection } from "../api/connection.ts";
+import { send, type ApiRequest } from "../api/request.ts";
+import { CommandError } from "../command-error.ts";
 
 export const sinceFlag: Flag = {
   name: "since",
@@ -21,6 +25,7 @@ export const descFlag: Flag = { name: "desc", help: "The newest first." };
 export const limitFlag: Flag = { name: "limit", value: "COUNT", help: "Most items of the list.", standard: "500" };
 
 const limitMax = 1_000_000;
+const notFoundStatus = 404;
 
 /** @throws UsageError */
 export function limitOf(given: Given): number {
@@ -36,6 +41,20 @@ export function timeOf(given: Given, flag: "since" | "until", nowMs: number): st
   const ms = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/u.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(ms)) return new Date(ms).toISOString();
   throw new UsageError(`--${flag} is a duration such as 15m or a time such as 2026-01-31T12:00:00Z, not ${text}.`);
+}
+
+/**
+ * Tells a partner without events from one that does not exist.
+ * @throws CommandError `refused` if the token sees no partner of that name
+ */
+export async function requirePartner(connection: ApiConnection, partner: string | undefined): Promise<void> {
+  if (partner === undefined) return;
+  const path = `/webhooks/partners/${partner.split("/").map(encodeURIComponent).join("/")}`;
+  await send(connection, { path }).catch((error: unknown) => {
+    if (!(error instanceof ApiRefusal) || error.status !== notFoundStatus) throw error;
+    const hint = partner.includes("/") ? "" : "; --partner is namespace/name, such as default/acme";
+    throw new CommandError("refused", `the token sees no partner ${plain(partner)}${hint}`, error);
+  });
 }
 
 /** Parameters that select events by type and partner. */

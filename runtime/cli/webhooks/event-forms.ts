@@ -46,6 +46,8 @@ export interface Attempt {
   readonly error: { readonly reason: string; readonly detail: string } | null;
   readonly replay_id: string | null;
   readonly pod?: string;
+  /** Faults that did not decide the outcome. */
+  readonly warnings?: readonly string[];
 }
 
 const tones: Readonly<Record<string, Tone>> = {

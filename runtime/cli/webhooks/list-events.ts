@@ -9,6 +9,7 @@ import {
   limitFlag,
   limitOf,
   partnerFlag,
+  requirePartner,
   selectionOf,
   sinceFlag,
   timeOf,
@@ -20,6 +21,8 @@ import { eventColumns, type EventSummary } from "./event-forms.ts";
 interface ListArguments extends ApiArguments {
   readonly query: NonNullable<ApiRequest["query"]>;
   readonly limit: number;
+  /** `namespace/name`; undefined: any. */
+  readonly partner: string | undefined;
 }
 
 /** `heliograph events list` */
@@ -49,13 +52,17 @@ export const listEventsCommand: Command<ListArguments> = {
       order: given.isSet("desc") ? "desc" : undefined,
     },
     limit: limitOf(given),
+    partner: given.optional("partner"),
   }),
-  run: ({ connect, format, query, limit }, { environment }) =>
+  run: ({ connect, format, query, limit, partner }, { environment }) =>
     withApi(connect, async (connection) => {
       const onMore = (): void => say(`There are more than ${limit}; see --limit.`);
       const pages = pagesOf<EventSummary>(connection, { path: "/webhooks/events", query }, { limit, onMore });
       const count = await createOutput(format, environment).list(eventColumns, pages);
-      if (count === 0) say("No event was found.");
+      if (count === 0) {
+        await requirePartner(connection, partner);
+        say("No event was found.");
+      }
       return "done";
     }),
 };

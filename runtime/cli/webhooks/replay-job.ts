@@ -7,6 +7,7 @@ import { createOutput, type Output } from "../api/output.ts";
 import { send } from "../api/request.ts";
 import { confirm, createProgress, isInteractive, progressBar, say } from "../api/terminal.ts";
 import { apiArguments, withApi, type ApiArguments } from "../api/with-api.ts";
+import { CommandError } from "../command-error.ts";
 import type { Context } from "../command.ts";
 import type { ExitName } from "../exit-codes.ts";
 
@@ -14,6 +15,8 @@ import type { ExitName } from "../exit-codes.ts";
 export interface ReplayJob {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
+  /** Number of events that are named; undefined when none is. */
+  readonly named?: number;
 }
 
 /** How a command starts a replay. */
@@ -82,6 +85,7 @@ export function startReplay(job: ReplayJob, args: StartArguments, { environment 
   const rate = args.ratePerSecond === undefined ? {} : { rate_per_second: args.ratePerSecond };
   const body = { ...job.body, ...rate };
   return withApi(args.connect, async (connection) => {
+    if (job.named !== undefined) await requireNamed(connection, { ...job, named: job.named, body });
     if (args.isDryRun) return dryRun(connection, { ...job, body }, output);
     if (!args.isConfirmed && !(await isWanted(connection, { ...job, body }))) return "done";
     const started = await send(connection, { method: "POST", path: job.path, body });
@@ -90,6 +94,21 @@ export function startReplay(job: ReplayJob, args: StartArguments, { environment 
     say(`replay ${id}`);
     return followReplay(connection, id, output);
   });
+}
+
+/**
+ * Reports events that are named and have nothing to deliver again.
+ * @throws CommandError `refused` if none has
+ */
+async function requireNamed(connection: ApiConnection, job: ReplayJob & { readonly named: number }): Promise<void> {
+  const { matched } = JSON.parse((await countedBody(connection, job)).toString()) as DryRun;
+  if (matched >= job.named) return;
+  const partner = String(job.body["partner"]);
+  if (matched === 0) {
+    const sentence = `no dead letter of ${partner} is of ${job.named === 1 ? "this event" : "these events"}`;
+    throw new CommandError("refused", `${plain(sentence)}; heliograph dlq list prints those that there are`);
+  }
+  say(`${job.named - matched} of the ${job.named} events have no dead letter of ${partner}.`);
 }
 
 async function dryRun(connection: ApiConnection, job: ReplayJob, output: Output): Promise<ExitName> {

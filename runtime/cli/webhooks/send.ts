@@ -83,11 +83,13 @@ export const sendCommand: Command<SendArguments> = {
         if (isUnknown) say(`The event may be accepted; repeat with ${repeat}, so that it is one event.`);
         if (isOtherTime(error, args))
           say("Without --ts, each run sends another time; repeat with the --id and the --ts of the first run.");
+        if (error instanceof ApiRefusal && error.code === "tenant_forbidden" && args.tenant === undefined)
+          say("Without --tenant the event has none, which needs a token for the tenant -. Name one by --tenant.");
         throw error;
       });
       const output = createOutput(args.format, environment);
       if (args.waitMs !== undefined) return waitAndPrint(connection, args.eventId, args.waitMs, output);
-      await output.one(accepted.body, () => acceptedText(accepted.body));
+      await output.one(accepted.body, () => acceptedText(accepted.body, args));
       return "done";
     }),
 };
@@ -157,10 +159,10 @@ async function readData(file: string): Promise<string> {
   }
 }
 
-function acceptedText(body: Buffer): string {
+function acceptedText(body: Buffer, { ts }: SendArguments): string {
   const { event_id: id, tenant, duplicate } = JSON.parse(body.toString()) as Readonly<Record<string, unknown>>;
   // The standard output has the id alone, for scripts.
-  say(`${duplicate === true ? "accepted before" : "accepted"}, tenant ${String(tenant)}`);
+  say(`${duplicate === true ? "accepted before" : "accepted"}, tenant ${String(tenant)}, ts ${ts}`);
   return String(id);
 }
 

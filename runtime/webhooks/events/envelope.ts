@@ -94,7 +94,7 @@ const fieldRules: readonly FieldRule[] = [
   {
     name: "ts",
     isRequired: true,
-    mustBe: "a UTC time like 2026-01-31T12:00:00.000Z",
+    mustBe: "a UTC time with milliseconds and Z, like 2026-01-31T12:00:00.000Z",
     accepts: (value) => isCalendarTime(value, timeForm),
   },
   {

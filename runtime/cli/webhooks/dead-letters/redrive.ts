@@ -6,6 +6,8 @@ import { startArguments, startFlags, startReplay, type StartArguments } from "..
 
 interface RedriveArguments extends StartArguments {
   readonly body: Readonly<Record<string, unknown>>;
+  /** Number of named events. @default all */
+  readonly named?: number;
 }
 
 /** `heliograph dlq redrive` */
@@ -21,7 +23,11 @@ export const redriveCommand: Command<RedriveArguments> = {
       ...(reason === undefined ? {} : { reason }),
       ...(eventIds.length === 0 ? {} : { event_ids: eventIds }),
     };
-    return { ...startArguments("dlq redrive", given), body };
+    const named = eventIds.length === 0 ? {} : { named: new Set(eventIds).size };
+    return { ...startArguments("dlq redrive", given), body, ...named };
   },
-  run: (args, context) => startReplay({ path: "/webhooks/dead-letters/redrive", body: args.body }, args, context),
+  run: (args, context) => {
+    const named = args.named === undefined ? {} : { named: args.named };
+    return startReplay({ path: "/webhooks/dead-letters/redrive", body: args.body, ...named }, args, context);
+  },
 };

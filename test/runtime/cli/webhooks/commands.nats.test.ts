@@ -92,14 +92,25 @@ async function inTerminal(args: readonly string[], answer: string): Promise<{ co
 describe("heliograph send", () => {
   test("prints the id of the accepted event", async () => {
     const result = await command("send", "cli.sent", "-d", data, "--id", "evt-sent", "--tenant", "lumen");
-    expect(result).toMatchObject({ code: 0, stdout: "evt-sent\n", stderr: "accepted, tenant lumen\n" });
+    expect(result).toMatchObject({
+      code: 0,
+      stdout: "evt-sent\n",
+      stderr: expect.stringMatching(/^accepted, tenant lumen, ts 20\S+Z\n$/u),
+    });
   });
 
   test("is one event when it is repeated with its id and its time, and names --ts otherwise", async () => {
     const sent = ["send", "cli.repeated", "-d", data, "--id", "evt-repeated", "--tenant", "lumen"];
     const timed = [...sent, "--ts", "2026-01-02T03:04:05Z"];
-    expect(await command(...timed)).toMatchObject({ code: 0, stderr: "accepted, tenant lumen\n" });
-    const again = { code: 0, stdout: "evt-repeated\n", stderr: "accepted before, tenant lumen\n" };
+    expect(await command(...timed)).toMatchObject({
+      code: 0,
+      stderr: "accepted, tenant lumen, ts 2026-01-02T03:04:05.000Z\n",
+    });
+    const again = {
+      code: 0,
+      stdout: "evt-repeated\n",
+      stderr: "accepted before, tenant lumen, ts 2026-01-02T03:04:05.000Z\n",
+    };
     expect(await command(...timed)).toMatchObject(again);
     const other = await command(...sent);
     expect(other.code).toBe(11);
@@ -170,12 +181,25 @@ describe("heliograph events", () => {
     expect(await items("events", "list", "--type", "cli.listed")).toEqual([
       expect.objectContaining({
         event_id: "evt-listed",
-        deliveries: [{ partner: "default/acme", state: "delivered", reason: null, status: 200, attempts: 1 }],
+        deliveries: [
+          { partner: "default/acme", state: "delivered", reason: null, status: 200, attempts: 1, waiting: null },
+        ],
       }),
     ]);
     const { stdout, stderr } = await command("events", "list", "--since", "1h", "--limit", "1");
     expect(stdout.split("\n")).toHaveLength(3);
     expect(stderr).toBe("There are more than 1; see --limit.\n");
+  });
+
+  test.each([
+    ["events list", "default/nope", "the token sees no partner default/nope"],
+    ["events list", "nope", "--partner is namespace/name, such as default/acme"],
+    ["events tail", "default/nope", "the token sees no partner default/nope"],
+    ["dlq redrive evt-nowhere --yes", "default/acme", "no dead letter of default/acme is of this event"],
+  ])("%s of %s says what there is not, and ends with 11", async (words, label, sentence) => {
+    const { code, stdout, stderr } = await command(...words.split(" "), "--partner", label);
+    expect({ code, stdout: stdout.split("\n").length <= 2 }).toEqual({ code: 11, stdout: true });
+    expect(stderr).toContain(sentence);
   });
 
   test("gets an event as the server sends it, for people or byte for byte", async () => {
@@ -201,7 +225,7 @@ describe("heliograph events", () => {
     await stored("evt-tried", "cli.tried");
     expect(await items("attempts", "evt-tried")).toMatchObject([{ partner: "default/acme", attempt: 1, status: 200 }]);
     const none = await command("attempts", "evt-tried", "--partner", "default/other");
-    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No attempt was made yet.\n" });
+    expect(none).toMatchObject({ code: 11, stdout: "", stderr: expect.stringContaining("sees no partner") });
   });
 });
 
@@ -224,7 +248,7 @@ test("heliograph partners lists partners with their subscriptions and keys", asy
     { partner: "default/acme", state: "active", reason: null, subscriptions: [{ types: ["**"], tenants: ["*"] }] },
   ]);
   const { stdout } = await command("partners");
-  expect(stdout).toMatch(/^PARTNER +STATE +TYPES +TENANTS +KEYS\ndefault\/acme +active +\*\* +\* +\S+\n$/u);
+  expect(stdout).toMatch(/^PARTNER +STATE +REASON +TYPES +TENANTS +KEYS\ndefault\/acme +active +- +\*\* +\* +\S+\n$/u);
 });
 
 describe("heliograph dlq", () => {
