@@ -64,23 +64,21 @@ beforeAll(async () => {
   await mkdir(auth);
   await write(1);
   await installation.write("partner.yaml", partnerText("acme", partner.url));
-  program = await installation.startAll(
-    Number(process.env["HELIOGRAPH_TEST_PROCESSES"] ?? "1"),
-    "--nats",
-    server.url,
-    "--nats-auth",
-    auth,
-  );
+  program = await installation.startAll(processes, "--nats", server.url, "--nats-auth", auth);
 });
 afterAll(async () => {
   await installation.remove();
   await Promise.all([partner.close(), server.stop()]);
 });
 
-const logged = (msg: string, user: string) =>
-  program.logLines().some((line) => line["msg"] === msg && line["user"] === user);
-const untilLogged = (msg: string, number: number) =>
-  waitFor(() => logged(msg, (users[number - 1] as User).name), { ...patience, what: `the log line: ${msg}` });
+const processes = Number(process.env["HELIOGRAPH_TEST_PROCESSES"] ?? "1");
+
+/** Waits for a line of each process about a user. */
+const untilLogged = (msg: string, number: number, count = processes) => {
+  const { name } = users[number - 1] as User;
+  const lines = () => program.logLines().filter((line) => line["msg"] === msg && line["user"] === name);
+  return waitFor(() => lines().length >= count, { ...patience, what: `the log line: ${msg}` });
+};
 
 /** Requests begin whether earlier ones have ended or not: clients that wait would send none during an interruption. */
 const sendMs = 5;
