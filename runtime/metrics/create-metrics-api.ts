@@ -134,7 +134,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
         const sources = { ...sourcesOf(context), log, admission, admitItem: counted(admission.bulkItem, instruments) };
         return handleBulk({ body, caller, signal, context: own }, sources);
       }),
-    ...createLookUps({ ...described, leaves, queryContext: () => applied.queryContext }),
+    ...lookingUp(parts, sourcesOf, () => applied.queryContext),
     leaves,
     slo: objectivesOn(slo),
     sloHistory: objectivesOn(sloHistory),
@@ -155,6 +155,23 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     apply,
     stop: () => parts.stop(),
   };
+}
+
+/** Creates the look-ups. Each takes one request token, and its leaves take none. */
+function lookingUp(
+  { admission, measurement, leavesSources }: ReturnType<typeof createParts>,
+  sourcesOf: (context: RequestContext) => QuerySources,
+  queryContext: () => QueryContext,
+): ReturnType<typeof createLookUps> {
+  const leaves = measuredLeaves(measurement, (run) => {
+    const sources = { ...sourcesOf(run.context), ...leavesSources, admitLeaves: leavesSources.admitWithin };
+    return handleLeaves(run, sources);
+  });
+  return createLookUps({
+    admit: (caller, metrics) => admission.request(caller, classOf(caller, metrics, queryContext().quotas), new Map()),
+    leaves,
+    queryContext,
+  });
 }
 
 /** Creates the reads of prices and quotas. */
@@ -324,9 +341,11 @@ function createLeavesSources({ admission, instruments, measurement, repeats, cou
   };
   const admitLeaves: LeavesAdmission["leaves"] = async (plans, caller) =>
     counting(plans, await admission.leaves(plans, caller));
+  const admitWithin: LeavesAdmission["leaves"] = async (plans, caller) =>
+    counting(plans, await admission.leavesWithin(plans, caller));
   const rememberLeaves = (cached: CachedLeaves) =>
     repeats.remember(measurement.repeat("prometheus", repeatLeaves(cached, { admitNow, countPoints })));
-  return { admitLeaves, rememberLeaves };
+  return { admitLeaves, admitWithin, rememberLeaves };
 }
 
 function appliedOf(config: RuntimeConfig): AppliedConfig {

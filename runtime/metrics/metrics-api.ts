@@ -100,8 +100,13 @@ export interface CatalogReader {
 
 /** A look-up of the labels of series. */
 export interface LookUp {
-  /** The metrics, each with its filters; of those that stores are asked for at most 10. */
+  /** The metrics, each with its filters. */
   readonly selectors: readonly { readonly metric: string; readonly filters: Filters }[];
+  /**
+   * True when the request names no metric and means all that the caller may read: those that a look-up cannot read are
+   * left out. @default the first of them is the error of the look-up
+   */
+  readonly isOfAll?: boolean;
   /** The tenant that a header names. @default none */
   readonly tenant: string | undefined;
   /** Unix milliseconds. The look-up reads an hour, six or a day up to the end, the least of them that holds both. */
@@ -116,6 +121,10 @@ export interface LabelValues {
   /** Some data is missing. */
   readonly isPartial: boolean;
   readonly headers: Readonly<Record<string, string>>;
+  /** Metrics that are left out, since they may not be read over the regions of the caller together. */
+  readonly leftOut: readonly string[];
+  /** Metrics above the bound of one look-up, which are left out. */
+  readonly unread: number;
 }
 
 /** The labels of series, sorted by metric and labels. */

@@ -9,7 +9,7 @@ import { answerMetadata } from "./metadata.ts";
 import type { PrometheusApi, PrometheusRequest } from "./prometheus-api.ts";
 import { answerInstant, answerRange, type ExpressionSources } from "./query.ts";
 import { callerCatalog, readableOf } from "./request/caller-catalog.ts";
-import { readSelected, type SelectedMetric } from "./request/selectors.ts";
+import { readSelected, type SelectedMetrics } from "./request/selectors.ts";
 
 /** The metrics API as this one uses it. */
 export type MetricsReads = Pick<
@@ -21,7 +21,7 @@ export type MetricsReads = Pick<
 export function createPrometheusApi(metrics: MetricsReads): PrometheusApi {
   const { describe, readable, admitEmpty, query, leaves } = metrics;
   const sources: ExpressionSources = { describe, readable, admitEmpty, leaves, slices: createTimeSlices() };
-  const selectedBy = (request: PrometheusRequest): readonly SelectedMetric[] =>
+  const selectedBy = (request: PrometheusRequest): SelectedMetrics =>
     readSelected(request.params, callerCatalog(metrics, request), readableOf(metrics, request));
   return {
     query: (request) => answerInstant(sources, request),
@@ -29,10 +29,12 @@ export function createPrometheusApi(metrics: MetricsReads): PrometheusApi {
     exemplars: (request) => answerExemplars({ describe, readable, query }, request),
     formatQuery: async (request) => answerFormat(request),
     metadata: async (request) => answerMetadata(readableOf(metrics, request), request),
-    labels: async (request) => answerLabels(selectedBy(request), request),
+    labels: async (request) => answerLabels(selectedBy(request).metrics, request),
     async labelValues(request, label) {
       const selected = selectedBy(request);
-      return label === nameLabel ? answerNames(selected, request) : answerValues(metrics, selected, request, label);
+      return label === nameLabel
+        ? answerNames(selected.metrics, request)
+        : answerValues(metrics, selected, request, label);
     },
     series: async (request) => answerSeries(metrics, selectedBy(request), request),
   };

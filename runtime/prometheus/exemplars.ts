@@ -5,7 +5,7 @@ import { compileExpression } from "./compile/compile.ts";
 import { ExpressionError, type Expression } from "./language/expression.ts";
 import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
 import { callerCatalog } from "./request/caller-catalog.ts";
-import { readLookUpTimes } from "./request/read-parameters.ts";
+import { isBeforeNow, readLookUpTimes, type LookUpTimes } from "./request/read-parameters.ts";
 import { readExpression, type CallerCatalog } from "./request/read-expression.ts";
 import { success } from "./success.ts";
 
@@ -29,10 +29,13 @@ export async function answerExemplars(sources: ExemplarSources, request: Prometh
   const leaves = leavesOf(callerCatalog(sources, request), expression);
   const series: object[] = [];
   let headers: PrometheusAnswer["headers"] = {};
-  for (const params of leaves.flatMap((leaf) => nativeParameters(leaf, request) ?? [])) {
+  const times = readLookUpTimes(request.params, request.context.nowMs);
+  for (const leaf of isBeforeNow(request) ? leaves : []) {
+    const params = nativeParameters(leaf, request);
     const response = await sources.query(params, request.caller, request.signal, request.context);
     headers = response.headers;
-    series.push(...(response.body as { readonly data: readonly NativeSeries[] }).data.flatMap(ofSeries));
+    const { data } = response.body as { readonly data: readonly NativeSeries[] };
+    series.push(...data.flatMap((one) => ofSeries(one, times)));
   }
   return success(series, quotaHeaders(headers));
 }
@@ -46,13 +49,12 @@ function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): rea
   }
 }
 
-/** The native query of a leaf; undefined for several values of one label, which it cannot name. */
-function nativeParameters(leaf: Leaf, { params, tenant, context }: PrometheusRequest): Parameters | undefined {
+/** The native query of a leaf. A short range is widened to whole points, since a query reads no part of one. */
+function nativeParameters(leaf: Leaf, { params, tenant, context }: PrometheusRequest): Parameters {
   const { metric, measure, groupBy } = leaf;
   const filters = new Map(leaf.filters);
   if (tenant !== undefined && !filters.has("tenant")) filters.set("tenant", [tenant]);
-  if ([...filters.values()].some((values) => values.length > 1)) return undefined;
-  const { startMs, endMs } = readLookUpTimes(params, context.nowMs);
+  const { startMs, endMs } = wholePoints(readLookUpTimes(params, context.nowMs), context.nowMs);
   return new Map<string, readonly string[]>([
     ["metric", [metric]],
     ["exemplars", ["true"]],
@@ -60,15 +62,27 @@ function nativeParameters(leaf: Leaf, { params, tenant, context }: PrometheusReq
     ["to", [new Date(endMs).toISOString()]],
     ...(measure.kind === "aggregation" ? [["agg", [measure.aggregation]] as const] : []),
     ...(groupBy.length === 0 ? [] : [["group_by", [groupBy.join(",")]] as const]),
-    ...[...filters].map(([label, values]) => [`filter[${label}]`, values] as const),
+    ...[...filters].map(([label, values]) => [`filter_in[${label}]`, values] as const),
   ]);
 }
 
-function ofSeries({ metric, labels, exemplars = [] }: NativeSeries): readonly object[] {
-  if (exemplars.length === 0) return [];
-  const own = exemplars.map(({ trace_id, timestamp, value }) => {
-    return { labels: { trace_id }, value: String(value), timestamp: Date.parse(timestamp) / 1_000 };
-  });
+/** Widest step of a short range. */
+const stepMsMax = 3_600_000;
+
+function wholePoints({ startMs, endMs }: LookUpTimes, nowMs: number): LookUpTimes {
+  if (endMs - startMs >= 2 * stepMsMax) return { startMs, endMs };
+  return { startMs: Math.max(0, startMs - stepMsMax), endMs: Math.min(nowMs, endMs + stepMsMax) };
+}
+
+function ofSeries(
+  { metric, labels, exemplars = [] }: NativeSeries,
+  { startMs, endMs }: LookUpTimes,
+): readonly object[] {
+  const own = exemplars
+    .map((exemplar) => ({ ...exemplar, ms: Date.parse(exemplar.timestamp) }))
+    .filter(({ ms }) => ms >= startMs && ms <= endMs)
+    .map(({ trace_id, ms, value }) => ({ labels: { trace_id }, value: String(value), timestamp: ms / 1_000 }));
+  if (own.length === 0) return [];
   return [{ seriesLabels: { __name__: metric, ...labels }, exemplars: own }];
 }
 

@@ -1,6 +1,7 @@
 import type { LabelName } from "../../crds/config.ts";
+import type { Parameters } from "../metrics/request/parameters.ts";
 import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
-import { readLimit } from "./request/read-parameters.ts";
+import { limited } from "./request/read-parameters.ts";
 import type { SelectedMetric } from "./request/selectors.ts";
 import { success } from "./success.ts";
 
@@ -13,11 +14,16 @@ const everywhere: readonly LabelName[] = ["tenant", "region", "environment"];
 export function answerLabels(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusAnswer {
   const own = selected.flatMap(({ metric }) => [...everywhere, ...metric.labels]);
   const names = selected.length === 0 ? [] : [nameLabel, ...own];
-  return success([...new Set(names)].sort().slice(0, readLimit(params)));
+  return listed([...new Set(names)].sort(), params);
+}
+
+function listed(names: readonly string[], params: Parameters): PrometheusAnswer {
+  const { kept, warnings } = limited(names, params);
+  return success(kept, {}, { warnings });
 }
 
 /** `label/__name__/values`: the ids of metrics, from the catalog. @throws Refusal `invalid_limit` */
 export function answerNames(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusAnswer {
   const ids = new Set(selected.map(({ metric }) => metric.id));
-  return success([...ids].sort().slice(0, readLimit(params)));
+  return listed([...ids].sort(), params);
 }

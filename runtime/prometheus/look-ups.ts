@@ -1,10 +1,10 @@
-import type { LookUp, MetricsApi } from "../metrics/metrics-api.ts";
+import type { LabelValues, LookUp, MetricsApi } from "../metrics/metrics-api.ts";
 import { refuseField } from "../errors/refusal.ts";
 import { readLabel } from "../metrics/request/parameters.ts";
 import { nameLabel } from "./labels.ts";
 import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
-import { readLimit, readLookUpTimes } from "./request/read-parameters.ts";
-import type { SelectedMetric } from "./request/selectors.ts";
+import { isBeforeNow, limited, readLookUpTimes } from "./request/read-parameters.ts";
+import type { SelectedMetrics } from "./request/selectors.ts";
 import { success } from "./success.ts";
 
 type LookUps = Pick<MetricsApi, "labelValues" | "seriesLabels">;
@@ -12,34 +12,56 @@ type LookUps = Pick<MetricsApi, "labelValues" | "seriesLabels">;
 /** `label/<name>/values` of a governed label. @throws Refusal */
 export async function answerValues(
   { labelValues }: LookUps,
-  selected: readonly SelectedMetric[],
+  selected: SelectedMetrics,
   request: PrometheusRequest,
   label: string,
 ): Promise<PrometheusAnswer> {
   const { caller, signal, context } = request;
   const lookUp = { ...lookUpOf(selected, request), label: readLabel(label, "label", "invalid_request") };
-  const { values, isPartial, headers } = await labelValues(lookUp, caller, signal, context);
-  return cut(values, request, { isPartial, headers, warnings: [] });
+  if (!isBeforeNow(request)) return success([]);
+  const found = await labelValues(lookUp, caller, signal, context);
+  const { values, isPartial, headers } = found;
+  return cut(values, request, { isPartial, headers, warnings: leftOutWarnings(found) });
 }
 
 /** `series`. @throws Refusal */
 export async function answerSeries(
   { seriesLabels }: LookUps,
-  selected: readonly SelectedMetric[],
+  selected: SelectedMetrics,
   request: PrometheusRequest,
 ): Promise<PrometheusAnswer> {
   const { params, caller, signal, context } = request;
   if (!params.has("match[]")) throw refuseField("invalid_request", "match[]", "no match[] parameter provided");
+  if (!isBeforeNow(request)) return success([]);
   const found = await seriesLabels(lookUpOf(selected, request), caller, signal, context);
   const { isPartial, isNarrowed, headers } = found;
   const series = found.series.map(({ metric, labels }) => ({ [nameLabel]: metric, ...labels }));
   const narrowed = "a metric has more labels than one query may group by; some are left out";
-  return cut(series, request, { isPartial, headers, warnings: isNarrowed ? [narrowed] : [] });
+  return cut(series, request, {
+    isPartial,
+    headers,
+    warnings: [...(isNarrowed ? [narrowed] : []), ...leftOutWarnings(found)],
+  });
 }
 
-function lookUpOf(selected: readonly SelectedMetric[], { params, tenant, context }: PrometheusRequest): LookUp {
-  const selectors = selected.map(({ metric, filters }) => ({ metric: metric.id, filters }));
-  return { selectors, tenant, ...readLookUpTimes(params, context.nowMs) };
+/** Most names of one warning. */
+const namesMax = 10;
+
+/** Warnings about metrics that a look-up could not read. */
+function leftOutWarnings({ leftOut, unread }: Pick<LabelValues, "leftOut" | "unread">): readonly string[] {
+  const more = leftOut.length > namesMax ? ` and ${leftOut.length - namesMax} more` : "";
+  const named = `${leftOut.slice(0, namesMax).join(", ")}${more}`;
+  return [
+    ...(leftOut.length === 0
+      ? []
+      : [`metrics that may not be read over several regions together are left out: ${named}; add a region matcher`]),
+    ...(unread === 0 ? [] : [`${unread} more metrics are left out; name some with match[]`]),
+  ];
+}
+
+function lookUpOf({ metrics, isOfAll }: SelectedMetrics, { params, tenant, context }: PrometheusRequest): LookUp {
+  const selectors = metrics.map(({ metric, filters }) => ({ metric: metric.id, filters }));
+  return { selectors, isOfAll, tenant, ...readLookUpTimes(params, context.nowMs) };
 }
 
 interface Found {
@@ -54,14 +76,8 @@ function cut(
   { params }: PrometheusRequest,
   { isPartial, headers, warnings }: Found,
 ): PrometheusAnswer {
-  const data = items.slice(0, readLimit(params));
-  const all = [
-    ...warnings,
-    ...(isPartial ? ["the data of some regions are missing"] : []),
-    ...(data.length < items.length ? ["results truncated due to limit"] : []),
-  ];
-  return success(data, headers, {
-    ...(all.length === 0 ? {} : { warnings: all }),
-    ...(isPartial ? { isPartial: true } : {}),
-  });
+  const { kept, warnings: cutOff } = limited(items, params);
+  const missing = isPartial ? ["the data of some regions are missing"] : [];
+  const all = [...warnings, ...missing, ...cutOff];
+  return success(kept, headers, { warnings: all, ...(isPartial ? { isPartial: true } : {}) });
 }

@@ -1,7 +1,7 @@
 import type { MetricConfig } from "../../crds/config.ts";
 import type { DescribedMetric } from "../metrics/metrics-api.ts";
 import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
-import { firstOf, readLimit } from "./request/read-parameters.ts";
+import { firstOf, limited } from "./request/read-parameters.ts";
 import { success } from "./success.ts";
 
 /** `metadata`: the types, help and units of the metrics that the caller may read. @throws Refusal `invalid_limit` */
@@ -9,12 +9,13 @@ export function answerMetadata(
   readable: ReadonlyMap<string, DescribedMetric>,
   { params }: PrometheusRequest,
 ): PrometheusAnswer {
-  const [wanted, limit] = [firstOf(params, "metric"), readLimit(params)];
-  const entries = [...readable]
-    .filter(([id]) => wanted === undefined || id === wanted)
-    .slice(0, limit)
-    .map(([id, { metric }]) => [id, [{ type: typeOf(metric), help: metric.description, unit: metric.unit }]] as const);
-  return success(Object.fromEntries(entries));
+  const wanted = firstOf(params, "metric");
+  const found = [...readable].filter(([id]) => wanted === undefined || id === wanted);
+  const { kept, warnings } = limited(found, params);
+  const entries = kept.map(
+    ([id, { metric }]) => [id, [{ type: typeOf(metric), help: metric.description, unit: metric.unit }]] as const,
+  );
+  return success(Object.fromEntries(entries), {}, { warnings });
 }
 
 /** A ratio has a value at each time, as a gauge does. */

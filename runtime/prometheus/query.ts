@@ -5,6 +5,7 @@ import { makeAnswer } from "./answer/answer.ts";
 import type { CompiledExpression } from "./compile/program.ts";
 import { evaluate } from "./evaluate/evaluate.ts";
 import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
+import { probeOf, probeResult } from "./probe-expressions.ts";
 import { firstOf, isCompleteRequired, readInstantTime, readLimit, readRange } from "./request/read-parameters.ts";
 import { compileFor } from "./request/read-expression.ts";
 import { callerCatalog } from "./request/caller-catalog.ts";
@@ -17,6 +18,8 @@ export interface ExpressionSources extends Pick<MetricsApi, "describe" | "readab
 /** `query`. @throws Refusal */
 export async function answerInstant(sources: ExpressionSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
   const timeMs = readInstantTime(request.params, request.context.nowMs);
+  const probe = probeOf(firstOf(request.params, "query"));
+  if (probe !== undefined) return answerProbe(sources, request, { probe, times: { timeMs } });
   const compiled = compileFor(callerCatalog(sources, request), request.params);
   const answer = await answerAt(sources, request, { compiled, times: { timeMs } });
   // Without a time, an equal request has another time.
@@ -26,8 +29,21 @@ export async function answerInstant(sources: ExpressionSources, request: Prometh
 /** `query_range`. @throws Refusal */
 export async function answerRange(sources: ExpressionSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
   const times = readRange(request.params);
+  const probe = probeOf(firstOf(request.params, "query"));
+  if (probe !== undefined) return answerProbe(sources, request, { probe, times });
   const compiled = compileFor(callerCatalog(sources, request), request.params);
   return answerAt(sources, request, { compiled, times });
+}
+
+async function answerProbe(
+  { admitEmpty, slices }: ExpressionSources,
+  { caller, context, params }: PrometheusRequest,
+  { probe, times }: { readonly probe: NonNullable<ReturnType<typeof probeOf>>; readonly times: LeafTimes },
+): Promise<PrometheusAnswer> {
+  const headers = await admitEmpty(caller);
+  const evaluated = probeResult(probe, stampsOf(times, context.nowMs), "timeMs" in times);
+  const answer = makeAnswer(evaluated, { limit: readLimit(params), warnings: [], isPartial: false, slices });
+  return { headers, body: await answer.json() };
 }
 
 interface Asked {

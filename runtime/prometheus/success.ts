@@ -12,5 +12,7 @@ export function success(
   headers: PrometheusAnswer["headers"] = {},
   reservations: Reservations = {},
 ): PrometheusAnswer {
-  return { headers, body: { status: "success", data, ...reservations } };
+  const { warnings = [], ...others } = reservations;
+  const members = warnings.length === 0 ? others : { warnings, ...others };
+  return { headers, body: { status: "success", data, ...members } };
 }

@@ -201,8 +201,8 @@ const table = `
       metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/execution/
       metrics/admission/ metrics/response/ metrics/repeat-query.ts metrics/query-sources.ts
   runtime/metrics/look-ups/ <
-      crds/ errors/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/ metrics/authorization/
-      metrics/metrics-api.ts metrics/planning/
+      crds/ errors/ stores/limits/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/
+      metrics/authorization/ metrics/metrics-api.ts metrics/planning/
   runtime/metrics/slo/ <
       crds/ bounds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
       stores/traced-reads.ts

@@ -188,6 +188,12 @@ describe("Grafana's data source", () => {
       ["POST", "query_range", range("sum by (service) (rate(payments[1m]))")],
       { status: 200, body: { data: { resultType: "matrix" } } },
     ],
+    ["reads the features", ["GET", "features"], { status: 200, body: { data: { promql_functions: { rate: true } } } }],
+    [
+      "lists values of a label without a metric",
+      ["GET", "label/service/values", hour],
+      { status: 200, body: { data: ["api", "web"] } },
+    ],
     ["finds no rules", ["GET", "rules"], { status: 200, body: { data: { groups: [] } } }],
     ["finds no alerts", ["GET", "alerts"], { status: 200, body: { data: { alerts: [] } } }],
   ] as const satisfies readonly (readonly [string, Parameters<typeof grafana>, object])[];

@@ -170,6 +170,18 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       },
       {
         kind: "added",
+        surface: "metrics",
+        what:
+          "/prometheus/api/v1/features, vector(NUMBER) and time() as probes, match[] up to 8,192 characters, and " +
+          "look-ups of labels without match[], which leave out metrics that may not cross regions with a warning",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what: "a look-up of labels takes one request token, however many metrics it reads; limit always has a warning",
+      },
+      {
+        kind: "added",
         surface: "webhooks",
         what: "live breaker of a partner: rate_limited, while a Retry-After of the partner pauses its deliveries",
       },

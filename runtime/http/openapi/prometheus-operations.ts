@@ -17,7 +17,7 @@ const end = parameter("end", "End of the range. Default: now", time);
 const limit = parameter("limit", "Most items; 0 sets no limit", { type: "integer", minimum: 0 });
 const selectors = parameter("match[]", "Metrics with matchers; repeatable. Default: all metrics of the caller", {
   type: "array",
-  items: text(),
+  items: text({ maxLength: 8_192 }),
   maxItems: 10,
 });
 const complete = parameter(
@@ -103,6 +103,12 @@ export const prometheusOperations = {
   "status/buildinfo": read({
     id: "BuildInfo",
     summary: "The version of Prometheus whose API these operations follow",
+    parameters: [],
+    schema: "PrometheusObject",
+  }),
+  features: read({
+    id: "Features",
+    summary: "What these operations and their language support, by category",
     parameters: [],
     schema: "PrometheusObject",
   }),

@@ -25,13 +25,18 @@ export async function labelValues(
 ): Promise<ApiResponse> {
   const label = readLabel(path["label"] ?? "", "label", "invalid_request");
   const request = { ...readLookUp(query, nowMs), label };
-  const { values, isPartial, headers } = await read(request, caller, signal, context);
-  const hints = values.length === 0 ? commaHints(readFilters(query)) : [];
+  const { values, isPartial, headers, leftOut } = await read(request, caller, signal, context);
+  const hints = [...(values.length === 0 ? commaHints(readFilters(query)) : []), ...leftOutHints(leftOut)];
   return {
     status: isPartial ? 206 : 200,
     headers: { ...headers, Vary: "Authorization, Accept" },
     body: { data: values, meta: { partial: isPartial, ...(hints.length === 0 ? {} : { hints }) } },
   };
+}
+
+function leftOutHints(leftOut: readonly string[]): readonly string[] {
+  if (leftOut.length === 0) return [];
+  return [`${leftOut.join(", ")} may not be read over several regions together; name one with filter[region]`];
 }
 
 /** Parses the parameters of a look-up. @throws Refusal 400 that names the invalid parameter */

@@ -1,6 +1,7 @@
 import { refuseField } from "../../errors/refusal.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
 import { buildInfo, noAlerts, noRules } from "../../prometheus/fixed-answers.ts";
+import { features } from "../../prometheus/features.ts";
 import type { PrometheusAnswer, PrometheusApi, PrometheusRequest } from "../../prometheus/prometheus-api.ts";
 import { inForm, prometheusOperations } from "../openapi/prometheus-operations.ts";
 import { chooseCoding } from "../representation/content-coding.ts";
@@ -40,6 +41,7 @@ export function prometheusRoutes(api: PrometheusApi): readonly Route[] {
     ...both("series", (request) => api.series(request)),
     get("metadata", (request) => api.metadata(request)),
     get("status/buildinfo", async () => buildInfo),
+    get("features", async () => features),
     get("rules", async () => noRules),
     get("alerts", async () => noAlerts),
     ...[root, `${root}/`].map(greeting),

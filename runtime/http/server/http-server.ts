@@ -19,6 +19,7 @@ import { hungUpStatus, noteEnd } from "./request-log.ts";
 import { httpLimits, type HttpLimits } from "./limits.ts";
 import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
 import { isPrometheusTarget, prometheusError } from "./prometheus-error.ts";
+import { prometheusTarget } from "./query-string.ts";
 import { refusalOfError } from "./refusal-of-error.ts";
 import type { RequestOutcome } from "./request-metrics.ts";
 import type { ApiResponse } from "./route.ts";
@@ -97,6 +98,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     ...(areAnswersBounded ? {} : { handlerTimeout: limits.responseTimeoutMs }),
     forceCloseConnections: "idle",
     return503OnClosing: false,
+    rewriteUrl: ({ url = "" }) => prometheusTarget(url),
     routerOptions: { maxParamLength: limits.segmentLengthMax, querystringParser: () => ({}) },
     frameworkErrors: (error, request, reply) => {
       void sendError(error, request, reply);
@@ -156,15 +158,10 @@ function boundedServer(handler: RequestListener, limits: HttpLimits, tls: Secure
 function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls }: ServerOptions): void {
   const headers = { ...securityHeaders, ...(tls === undefined ? {} : tlsHeaders) };
   const audit = createAudit(log, Date.now);
-  const problem = `The request target is longer than ${limits.targetLengthMax} characters.`;
   app.addHook("onRequest", (request, reply, done) => {
     request.startedAtMs = performance.now();
     reply.headers(headers).header(correlationHeader, request.id);
-    done(
-      request.url.length > limits.targetLengthMax
-        ? new Refusal("uri_too_long", problem)
-        : severalHosts(request.raw.rawHeaders),
-    );
+    done(longTarget(request.url, limits) ?? severalHosts(request.raw.rawHeaders));
   });
   const settle = (request: FastifyRequest, status: number): void => {
     const { id, answerId, client, refusal, method } = request;
@@ -182,6 +179,13 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
     done();
   });
   app.addHook("onRequestAbort", async (request) => settle(request, hungUpStatus));
+}
+
+function longTarget(url: string, limits: HttpLimits): Refusal | undefined {
+  const most = isPrometheusTarget(url) ? limits.prometheusTargetLengthMax : limits.targetLengthMax;
+  return url.length > most
+    ? new Refusal("uri_too_long", `The request target is longer than ${most} characters.`)
+    : undefined;
 }
 
 function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {

@@ -2,6 +2,10 @@
 export interface HttpLimits {
   /** Request target, in characters. */
   readonly targetLengthMax: number;
+  /**
+   * The same below `/prometheus`: an expression, or a `match[]`, of 8,192 characters whose escapes take three each.
+   */
+  readonly prometheusTargetLengthMax: number;
   /** Request line and headers together, in bytes. */
   readonly headerBytesMax: number;
   /** Value of one path parameter, in characters. */
@@ -29,7 +33,8 @@ export interface HttpLimits {
 /** @default of {@link HttpLimits} */
 export const httpLimits: HttpLimits = {
   targetLengthMax: 8192,
-  headerBytesMax: 16_384,
+  prometheusTargetLengthMax: 32_768,
+  headerBytesMax: 49_152,
   segmentLengthMax: 512,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,

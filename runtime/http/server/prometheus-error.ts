@@ -1,5 +1,6 @@
 import { errorTable } from "../../errors/table.ts";
 import type { Refusal } from "../../errors/refusal.ts";
+import { inPromql } from "../../errors/promql-words.ts";
 
 /** Paths whose errors have the form that Prometheus' HTTP API gives them. */
 const prometheusPath = /^\/prometheus(?:[/?#]|$)/u;
@@ -30,8 +31,9 @@ export function prometheusError(refusal: Refusal): { readonly status: number; re
 
 /** The message with the suggested step: clients show no other member and no header. */
 function textOf({ message, suggestion }: Refusal): string {
+  const text = inPromql(message);
   const step = suggestion?.step === undefined ? "" : `step=${suggestion.step}`;
-  return message.includes(step) ? message : `${message}; the suggestion is ${step}`;
+  return text.includes(step) ? text : `${text}; the suggestion is ${step}`;
 }
 
 /** Missing rights and removed metrics are errors of the execution, failed stores make the service unavailable. */

@@ -76,3 +76,15 @@ function textOf(body: Uint8Array): string {
     throw new Refusal("invalid_utf8", "The body is not valid UTF-8.", { cause });
   }
 }
+
+/**
+ * A request target of a client of Prometheus with the path that routes have: clients join the address of a server and a
+ * path, so that slashes can be doubled or stand at the end. Other targets are returned as they are.
+ */
+export function prometheusTarget(target: string): string {
+  const end = /[?#]/u.exec(target)?.index ?? target.length;
+  const path = target.slice(0, end);
+  if (!/^\/+prometheus(?:\/|$)/u.test(path) || !/\/\/|\/$/u.test(path)) return target;
+  const segments = path.split("/").filter((segment) => segment !== "");
+  return `/${segments.join("/")}${target.slice(end)}`;
+}

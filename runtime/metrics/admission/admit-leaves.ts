@@ -44,6 +44,8 @@ export interface LeavesAdmission {
    * @throws Refusal when the client has used up a quota
    */
   leaves(plans: readonly Plan[], caller: Caller): Promise<AdmittedLeaves>;
+  /** Admits as {@link leaves}, for a part of a request that took its request token already. */
+  leavesWithin(plans: readonly Plan[], caller: Caller): Promise<AdmittedLeaves>;
   /** Admits synchronously; undefined, without a charge, when only {@link leaves} can decide. */
   leavesNow(plans: readonly Plan[], caller: Caller): AdmittedLeaves | undefined;
 }
@@ -58,16 +60,20 @@ interface LeavesSources {
 /** Creates the admission of leaves over the same quotas as all other routes. */
 export function createLeavesAdmission({ quotas, cardinality, costsOf }: LeavesSources): LeavesAdmission {
   const price = (plans: readonly Plan[], caller: Caller): PricedLeaves => priceLeaves(plans, caller, costsOf);
+  const admit = async (priced: PricedLeaves): Promise<AdmittedLeaves> => {
+    const widest = priced.plans.reduce((one, other) => (other.grid.count > one.grid.count ? other : one));
+    try {
+      const cheaper = (share: number) => suggestionWithin(widest.query, share);
+      return admittedOf(priced, await quotas.admit(priced.client, priced.cost, cheaper), cardinality);
+    } catch (error) {
+      throw error instanceof Refusal ? error.with(estimateHeaders(priced)) : error;
+    }
+  };
   return {
-    async leaves(plans, caller) {
+    leaves: async (plans, caller) => admit(price(plans, caller)),
+    async leavesWithin(plans, caller) {
       const priced = price(plans, caller);
-      const widest = plans.reduce((one, other) => (other.grid.count > one.grid.count ? other : one));
-      try {
-        const cheaper = (share: number) => suggestionWithin(widest.query, share);
-        return admittedOf(priced, await quotas.admit(priced.client, priced.cost, cheaper), cardinality);
-      } catch (error) {
-        throw error instanceof Refusal ? error.with(estimateHeaders(priced)) : error;
-      }
+      return admit({ ...priced, cost: { ...priced.cost, requests: 0 } });
     },
     leavesNow(plans, caller) {
       const priced = price(plans, caller);

@@ -1,9 +1,14 @@
+import type { MetricConfig } from "../../../crds/config.ts";
 import type { Caller } from "../authorization/caller.ts";
 import type { MetricsApi, RequestContext } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
-import { readLabelValues, readSeriesLabels, type LookUpSources } from "./read-look-up.ts";
+import { readLabelValues, readSeriesLabels, type AdmittedLookUp, type LookUpSources } from "./read-look-up.ts";
 
-interface LookUpsOptions extends Pick<MetricsApi, "leaves" | "admitEmpty"> {
+interface LookUpsOptions {
+  /** Handles leaves of a look-up, which took its request token. */
+  readonly leaves: MetricsApi["leaves"];
+  /** Admits a look-up of metrics: one request token. @throws Refusal */
+  readonly admit: (caller: Caller, metrics: readonly MetricConfig[]) => Promise<AdmittedLookUp>;
   /** The configuration that applies. */
   readonly queryContext: () => QueryContext;
 }
@@ -11,7 +16,7 @@ interface LookUpsOptions extends Pick<MetricsApi, "leaves" | "admitEmpty"> {
 /** Creates the look-ups of the metrics API over its own leaves. */
 export function createLookUps({
   leaves,
-  admitEmpty,
+  admit,
   queryContext,
 }: LookUpsOptions): Pick<MetricsApi, "labelValues" | "seriesLabels"> {
   const sourcesOf = (caller: Caller, signal: AbortSignal, context: RequestContext): LookUpSources => ({
@@ -19,7 +24,7 @@ export function createLookUps({
     queryContext: queryContext(),
     nowMs: context.nowMs,
     leaves: (request) => leaves(request, caller, signal, context),
-    admitEmpty: () => admitEmpty(caller),
+    admit: (metrics) => admit(caller, metrics),
   });
   return {
     labelValues: (request, ...run) => readLabelValues(request, sourcesOf(...run)),

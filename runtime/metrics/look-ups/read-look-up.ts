@@ -1,21 +1,33 @@
 // Looks up the labels of series within the rights of a caller. Each metric is read by one closed query of one point.
-import type { LabelName } from "../../../crds/config.ts";
+import type { LabelName, MetricConfig } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
+import { runBounded } from "../../stores/limits/run-bounded.ts";
 import type { LeavesRequest, LeavesResult } from "../leaves/leaf.ts";
 import type { LabelValues, LookUp, SeriesLabels } from "../metrics-api.ts";
 import { compareLabels, type Labels } from "../planning/labels.ts";
 import { configuredValues } from "./configured-values.ts";
 import { groupedLabels } from "./grouped-labels.ts";
-import { presenceRequest, requireFew, selectMetrics, type LookUpContext } from "./selected-metrics.ts";
+import { presenceRequest, selectMetrics, type LookUpContext, type SelectedMetric } from "./selected-metrics.ts";
 
 /** Most values, and most series, of one response. */
 const foundMax = 10_000;
 
+/** Most metrics that one look-up reads. */
+const readsMax = 50;
+/** Reads at the same time. */
+const concurrency = 10;
+
+/** A look-up that has its request token. */
+export interface AdmittedLookUp {
+  headers(): Readonly<Record<string, string>>;
+  end(): void;
+}
+
 export interface LookUpSources extends LookUpContext {
-  /** Handles leaves: it admits, charges, reads and caches them. */
+  /** Handles leaves: it charges, reads and caches them. */
   readonly leaves: (request: LeavesRequest) => Promise<LeavesResult>;
-  /** Admits a look-up that reads no store. Returns the headers of the quotas. */
-  readonly admitEmpty: () => Promise<Readonly<Record<string, string>>>;
+  /** Admits the look-up before its first read. @throws Refusal */
+  readonly admit: (metrics: readonly MetricConfig[]) => Promise<AdmittedLookUp>;
 }
 
 /**
@@ -30,16 +42,17 @@ export async function readLabelValues(
   const { label } = request;
   const selected = selectMetrics(request, label, sources);
   const configured = selected.map((one) => configuredValues(label, one));
-  const asked = selected.filter((_, index) => configured[index] === undefined);
-  requireFew(asked);
+  const asked = readable(selected.filter((_, index) => configured[index] === undefined));
   const read = await readAll(
-    asked.map((one) => presenceRequest(one, [label], request, sources)),
+    asked.metrics.map((one) => presenceRequest(one, [label], request, sources)),
+    selected,
     sources,
   );
   const found = read.found.flatMap((series) => series.map((labels) => labels[label] ?? ""));
   const values = [...new Set([...configured.flatMap((own) => own ?? []), ...found])].filter((value) => value !== "");
   requireBound(values.length);
-  return { values: values.sort(), isPartial: read.isPartial, headers: read.headers };
+  const { leftOut, unread } = asked;
+  return { values: values.sort(), isPartial: read.isPartial, headers: read.headers, leftOut, unread };
 }
 
 /**
@@ -49,13 +62,14 @@ export async function readLabelValues(
  */
 export async function readSeriesLabels(request: LookUp, sources: LookUpSources): Promise<SeriesLabels> {
   const selected = selectMetrics(request, undefined, sources);
-  requireFew(selected);
-  const groups = selected.map((one) => groupedLabels(one, sources));
+  const { metrics, leftOut, unread } = readable(selected);
+  const groups = metrics.map((one) => groupedLabels(one, sources));
   const read = await readAll(
-    selected.map((one, index) => presenceRequest(one, groups[index]?.groupBy ?? [], request, sources)),
+    metrics.map((one, index) => presenceRequest(one, groups[index]?.groupBy ?? [], request, sources)),
+    selected,
     sources,
   );
-  const series = selected.flatMap(({ entry }, index) =>
+  const series = metrics.flatMap(({ entry }, index) =>
     (read.found[index] ?? []).map((labels) => ({
       metric: entry.metric.id,
       labels: { ...labels, ...groups[index]?.fixed },
@@ -67,7 +81,21 @@ export async function readSeriesLabels(request: LookUp, sources: LookUpSources):
     isPartial: read.isPartial,
     isNarrowed: groups.some(({ isNarrowed }) => isNarrowed),
     headers: read.headers,
+    leftOut,
+    unread,
   };
+}
+
+/** The metrics that one look-up reads. @throws Refusal `region_forbidden` when none may be read over its regions */
+function readable(selected: readonly SelectedMetric[]): Pick<LabelValues, "leftOut" | "unread"> & {
+  readonly metrics: readonly SelectedMetric[];
+} {
+  const [first] = selected;
+  const together = selected.filter(({ apart }) => apart === undefined);
+  if (first?.apart !== undefined && together.length === 0 && !first.isOfAll) throw first.apart;
+  const metrics = together.slice(0, readsMax);
+  const leftOut = selected.filter(({ apart }) => apart !== undefined).map(({ entry }) => entry.metric.id);
+  return { metrics, leftOut: [...new Set(leftOut)].sort(), unread: together.length - metrics.length };
 }
 
 interface Read extends Pick<LabelValues, "isPartial" | "headers"> {
@@ -75,13 +103,28 @@ interface Read extends Pick<LabelValues, "isPartial" | "headers"> {
   readonly found: readonly (readonly Labels[])[];
 }
 
-/** Reads every metric. One that its stores fail is missing from the response, unless all are. */
-async function readAll(requests: readonly LeavesRequest[], sources: LookUpSources): Promise<Read> {
-  if (requests.length === 0) return { found: [], isPartial: false, headers: await sources.admitEmpty() };
-  const settled = await Promise.allSettled(requests.map((request) => sources.leaves(request)));
+/** Reads every metric. One that its stores or its quota fail is missing from the response, unless all are. */
+async function readAll(
+  requests: readonly LeavesRequest[],
+  selected: readonly SelectedMetric[],
+  sources: LookUpSources,
+): Promise<Read> {
+  const admitted = await sources.admit(requests.length === 0 ? [] : selected.map(({ entry }) => entry.metric));
+  try {
+    if (requests.length === 0) return { found: [], isPartial: false, headers: admitted.headers() };
+    const settled = await runBounded(requests, concurrency, async (request) =>
+      Promise.allSettled([sources.leaves(request)]).then(([one]) => one),
+    );
+    return readOf(settled);
+  } finally {
+    admitted.end();
+  }
+}
+
+function readOf(settled: readonly PromiseSettledResult<LeavesResult>[]): Read {
   const failures = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
-  const refused = failures.find((failure) => !isOfStore(failure)) ?? failures[0];
-  const isLost = failures.length === requests.length || !failures.every(isOfStore);
+  const refused = failures.find((failure) => !isOfOne(failure)) ?? failures[0];
+  const isLost = failures.length === settled.length || !failures.every(isOfOne);
   if (refused !== undefined && isLost) throw refused;
   const results = settled.map((one) => (one.status === "fulfilled" ? one.value : undefined));
   return {
@@ -91,8 +134,10 @@ async function readAll(requests: readonly LeavesRequest[], sources: LookUpSource
   };
 }
 
-function isOfStore(failure: unknown): boolean {
-  return failure instanceof Refusal && failure.status >= 500 && failure.code !== "internal";
+/** True for a failure of the stores of one metric, or of its quota. */
+function isOfOne(failure: unknown): boolean {
+  if (!(failure instanceof Refusal)) return false;
+  return failure.status === 429 || (failure.status >= 500 && failure.code !== "internal");
 }
 
 function presentLabels(result: LeavesResult | undefined): readonly Labels[] {

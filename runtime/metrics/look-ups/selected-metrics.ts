@@ -1,10 +1,10 @@
 import type { LabelName } from "../../../crds/config.ts";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { Refusal } from "../../errors/refusal.ts";
 import { accessOf, classOf, type Access } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { grant, namedTenant, requireReadScope, tenantOf, type Grant } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog/catalog-index.ts";
-import { leavesMax, type LeavesRequest } from "../leaves/leaf.ts";
+import type { LeavesRequest } from "../leaves/leaf.ts";
 import type { LookUp } from "../metrics-api.ts";
 import { entryOf, type QueryContext } from "../planning/query.ts";
 import { requireLabels } from "../planning/require-labels.ts";
@@ -28,6 +28,10 @@ export interface SelectedMetric {
   readonly grants: readonly Grant[];
   /** The tenants of the response: one, but for a look-up of tenants. */
   readonly tenants: readonly string[];
+  /** Why the metric may not be read over all regions together. @default it may */
+  readonly apart: Refusal | undefined;
+  /** The request means all metrics and names none. */
+  readonly isOfAll: boolean;
 }
 
 /** Widths of the one point of a look-up, in seconds: few of them, so that look-ups share cached reads. */
@@ -40,27 +44,34 @@ const widthsSeconds = [3_600, 6 * 3_600, 24 * 3_600] as const;
  * @throws Refusal as a query of each metric does
  */
 export function selectMetrics(
-  { selectors, tenant }: LookUp,
+  { selectors, tenant, isOfAll = false }: LookUp,
   label: LabelName | undefined,
   { caller, queryContext }: LookUpContext,
 ): readonly SelectedMetric[] {
   requireReadScope(caller);
   const access = accessOf(caller, queryContext.quotas);
-  return selectors.map(({ metric, filters: own }) => {
+  return selectors.flatMap(({ metric, filters: own }) => {
     const entry = entryOf(metric, queryContext.catalog);
     const filters = withTenant(own, tenant);
     requireLabels({ filters, groupBy: [] }, [entry.metric], 0);
     const tenants = label === "tenant" ? tenantsOf(filters, access) : [tenantOf(filters, access.tenants)];
     const named = new Map([...filters, ["tenant", tenants.slice(0, 1)] as const]);
-    return { entry, filters, access, tenants, grants: grantsOf(entry, named, caller, access) };
+    const granted = isOfAll ? grantsOrNone(entry, named, caller, access) : grantsOf(entry, named, caller, access);
+    return granted === undefined ? [] : [{ entry, filters, access, tenants, isOfAll, ...granted }];
   });
 }
 
-/** Bounds the metrics that one look-up reads. @throws Refusal `invalid_request` */
-export function requireFew(selected: readonly SelectedMetric[]): void {
-  if (selected.length <= leavesMax) return;
-  const detail = `the look-up reads ${selected.length} metrics; name at most ${leavesMax} of them with match[]`;
-  throw refuseField("invalid_request", "match[]", detail);
+type Granted = Pick<SelectedMetric, "grants" | "apart">;
+
+/** The grants of one metric of all; undefined for one without a store that the caller may read. */
+function grantsOrNone(entry: MetricEntry, filters: Filters, caller: Caller, access: Access): Granted | undefined {
+  try {
+    return grantsOf(entry, filters, caller, access);
+  } catch (error) {
+    if (error instanceof Refusal && ["region_forbidden", "environment_forbidden"].includes(error.code))
+      return undefined;
+    throw error;
+  }
 }
 
 /** The leaf that finds the groups of a metric: one point over the times of the look-up. */
@@ -93,15 +104,15 @@ function tenantsOf(filters: Filters, { tenants }: Access): readonly string[] {
   return [...tenants].sort();
 }
 
-function grantsOf(entry: MetricEntry, filters: Filters, caller: Caller, access: Access): readonly Grant[] {
+function grantsOf(entry: MetricEntry, filters: Filters, caller: Caller, access: Access): Granted {
   try {
-    return [grant([entry], filters, caller, access)];
+    return { grants: [grant([entry], filters, caller, access)], apart: undefined };
   } catch (error) {
     if (filters.has("region") || !isOfRegions(error)) throw error;
     const regions = [...new Set(entry.stores.map(({ config: store }) => store.region))].sort();
     const grants = regions.flatMap((region) => grantIn(region, { entry, filters, caller, access }));
     if (grants.length === 0) throw error;
-    return grants;
+    return { grants, apart: grants.length === 1 ? undefined : error };
   }
 }
 
@@ -122,6 +133,6 @@ function grantIn(region: string, { entry, filters, caller, access }: Granting): 
   }
 }
 
-function isOfRegions(error: unknown): boolean {
+function isOfRegions(error: unknown): error is Refusal {
   return error instanceof Refusal && error.code === "region_forbidden";
 }

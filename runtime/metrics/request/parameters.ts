@@ -66,9 +66,15 @@ export function readOne(params: Parameters, name: string, code: ErrorCode = "inv
 /**
  * The values of a repeatable parameter; undefined without any.
  *
+ * @param longest characters of a value. @default those of a name
  * @throws Refusal for too many values, and for an empty or too long one
  */
-export function readMany(params: Parameters, name: string, most: number): readonly string[] | undefined {
+export function readMany(
+  params: Parameters,
+  name: string,
+  most: number,
+  longest: number = textLengthMax,
+): readonly string[] | undefined {
   const values = params.get(name);
   if (values === undefined) return undefined;
   if (values.length > most) {
@@ -78,19 +84,20 @@ export function readMany(params: Parameters, name: string, most: number): readon
       `${name} is given ${values.length} times; give it at most ${most} times`,
     );
   }
-  for (const value of values) requireLength(value, name, "invalid_request");
+  for (const value of values) requireLength(value, name, "invalid_request", longest);
   return values;
 }
 
 /** @throws Refusal for an empty and for a too long text */
-export function requireLength(text: string | undefined, name: string, code: ErrorCode): void {
+export function requireLength(
+  text: string | undefined,
+  name: string,
+  code: ErrorCode,
+  longest: number = textLengthMax,
+): void {
   if (text === "") throw refuseField(code, name, `${shown(name)} is empty; give it a value or leave it out`);
-  if (text === undefined || Array.from(text).length <= textLengthMax) return;
-  throw refuseField(
-    code,
-    shown(name),
-    `${shown(name)} has ${text.length} characters; it may have at most ${textLengthMax}`,
-  );
+  if (text === undefined || Array.from(text).length <= longest) return;
+  throw refuseField(code, shown(name), `${shown(name)} has ${text.length} characters; it may have at most ${longest}`);
 }
 
 /** The value of a parameter with a closed list of words; undefined without one. @throws Refusal that lists them */

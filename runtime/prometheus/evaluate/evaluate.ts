@@ -48,6 +48,8 @@ export async function evaluate(
     const series = stamps.count === 0 ? [] : [{ labels: {}, ...constantPoints(value, stamps.count) }];
     return { type: "matrix", stamps, series };
   }
-  const series = [...value.values()].sort((a, b) => compareLabels(a.labels, b.labels));
+  // A range after now has no stamps, and thus no series.
+  const present = stamps.count === 0 ? [] : [...value.values()];
+  const series = present.sort((a, b) => compareLabels(a.labels, b.labels));
   return { type: isInstant ? "vector" : "matrix", stamps, series };
 }

@@ -6,7 +6,7 @@ import { TokenReader } from "./token-reader.ts";
 import { typeOf } from "./type-of.ts";
 
 /** Characters of the longest text. */
-const charactersMax = 8_192;
+export const charactersMax = 8_192;
 /** How many faults of one text a rewrite removes. */
 const editsMax = 8;
 

@@ -1,6 +1,8 @@
 // Parameters of requests as Prometheus reads them: the first value counts, an empty one is none.
 import { refuseField } from "../../errors/refusal.ts";
 import { shown, type Parameters } from "../../metrics/request/parameters.ts";
+import type { PrometheusRequest } from "../prometheus-api.ts";
+import { parseTime } from "../../metrics/request/time.ts";
 
 /** Times of a range of evaluations, in Unix milliseconds. */
 export interface RangeTimes {
@@ -8,6 +10,9 @@ export interface RangeTimes {
   readonly endMs: number;
   readonly stepMs: number;
 }
+
+/** Times of a look-up, in Unix milliseconds. */
+export type LookUpTimes = Omit<RangeTimes, "stepMs">;
 
 /** Points of one series. Source: Prometheus, `web/api/v1`. */
 const pointsMax = 11_000;
@@ -37,10 +42,21 @@ export function readRange(params: Parameters): RangeTimes {
 }
 
 /** The times of a look-up, within the past and the present. @throws Refusal `invalid_time` */
-export function readLookUpTimes(params: Parameters, nowMs: number): Omit<RangeTimes, "stepMs"> {
+export function readLookUpTimes(params: Parameters, nowMs: number): LookUpTimes {
   const endMs = Math.min(readTime(params, "end") ?? nowMs, nowMs);
   const startMs = Math.min(readTime(params, "start") ?? endMs - lookUpMs, endMs - 1_000);
   return { startMs, endMs };
+}
+
+/**
+ * False for a range that begins after now, which nothing is in. Times in milliseconds, which Grafana sends to find out
+ * if there are exemplars, are clamped and count as before.
+ *
+ * @throws Refusal `invalid_time`
+ */
+export function isBeforeNow({ params, context }: Pick<PrometheusRequest, "params" | "context">): boolean {
+  const startMs = readTime(params, "start");
+  return startMs === undefined || startMs <= context.nowMs || startMs === latestMs;
 }
 
 /** Span of a look-up that names no start. */
@@ -50,17 +66,25 @@ const lookUpMs = 3_600_000;
 function readTime(params: Parameters, name: string): number | undefined {
   const text = firstOf(params, name);
   if (text === undefined) return undefined;
-  const ms = decimal.test(text) ? Math.round(Number(text) * 1_000) : ofRfc3339(text);
+  const ms = extremes.get(text) ?? (decimal.test(text) ? Math.round(Number(text) * 1_000) : ofRfc3339(text));
   if (ms !== undefined && Number.isFinite(ms)) return Math.min(Math.max(ms, 0), latestMs);
   const detail = `invalid parameter "${name}": cannot parse "${shown(text)}" to a valid timestamp`;
   throw refuseField("invalid_time", name, detail);
 }
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?$/u;
-const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/u;
+/** The least and the greatest time of Go, which its clients send for no bound. Source: Prometheus, `web/api/v1`. */
+const extremes: ReadonlyMap<string, number> = new Map([
+  ["-292273086-05-16T16:47:06Z", 0],
+  ["292277025-08-18T07:12:54.999999999Z", latestMs],
+]);
+const rfc3339 = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/u;
 
 function ofRfc3339(text: string): number | undefined {
-  const ms = rfc3339.test(text) ? Date.parse(text) : Number.NaN;
+  const [, local] = rfc3339.exec(text) ?? [];
+  // Date.parse reads 30 February as 2 March; parseTime detects it.
+  if (local === undefined || parseTime(`${local}Z`) === undefined) return undefined;
+  const ms = Date.parse(text);
   return Number.isNaN(ms) ? undefined : ms;
 }
 
@@ -108,6 +132,15 @@ export function readLimit(params: Parameters): number | undefined {
   const detail = `invalid parameter "limit": "${shown(text)}" is no whole number from 0`;
   throw refuseField("invalid_limit", "limit", detail);
 }
+
+/** The items up to the limit of a request, with the warning of Prometheus if it cuts some off. @throws Refusal */
+export function limited<Item>(items: readonly Item[], params: Parameters) {
+  const kept = items.slice(0, readLimit(params));
+  return { kept, warnings: kept.length < items.length ? [truncated] : [] };
+}
+
+/** The warning about a list or a result that `limit` cut off. Source: Prometheus, `web/api/v1`. */
+export const truncated = "results truncated due to limit";
 
 /** True for a request that wants an error in place of a part of the data. */
 export function isCompleteRequired(params: Parameters): boolean {

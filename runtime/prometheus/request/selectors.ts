@@ -3,13 +3,20 @@ import { refuseField } from "../../errors/refusal.ts";
 import type { DescribedMetric } from "../../metrics/metrics-api.ts";
 import { filterValues, readLabel, readMany, shown, type Parameters } from "../../metrics/request/parameters.ts";
 import type { LabelMatcher, Selector } from "../language/expression.ts";
-import { parseExpression } from "../language/parse-expression.ts";
+import { charactersMax, parseExpression } from "../language/parse-expression.ts";
 import { teaching, type CallerCatalog } from "./read-expression.ts";
 
 /** Most selectors of one request. */
 const selectorsMax = 10;
 /** Selectors that name every metric, as Grafana writes them. */
 const everyMetric = /^\s*\{\s*(?:__name__\s*(?:!=\s*""|=~\s*"\.[+*]")\s*,?\s*)?\}\s*$/u;
+
+/** The metrics of a look-up. */
+export interface SelectedMetrics {
+  readonly metrics: readonly SelectedMetric[];
+  /** The request names no metric and means all. */
+  readonly isOfAll: boolean;
+}
 
 /** Metrics with the conditions on their labels. */
 export interface SelectedMetric extends DescribedMetric {
@@ -26,11 +33,12 @@ export function readSelected(
   params: Parameters,
   catalog: Pick<CallerCatalog, "lookUp">,
   readable: ReadonlyMap<string, DescribedMetric>,
-): readonly SelectedMetric[] {
-  const texts = readMany(params, "match[]", selectorsMax);
+): SelectedMetrics {
+  const texts = readMany(params, "match[]", selectorsMax, charactersMax);
   const all = [...readable.values()].map((known) => ({ ...known, filters: new Map() }));
-  if (texts === undefined) return all;
-  return texts.flatMap((text) => (everyMetric.test(text) ? all : [selectedBy(text, catalog, readable)]));
+  if (texts === undefined) return { metrics: all, isOfAll: true };
+  const metrics = texts.flatMap((text) => (everyMetric.test(text) ? all : [selectedBy(text, catalog, readable)]));
+  return { metrics, isOfAll: texts.some((text) => everyMetric.test(text)) };
 }
 
 function selectedBy(

@@ -132,7 +132,7 @@ describe("over a real connection", () => {
     ],
     [
       "headers that are too large",
-      `GET /wait HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`,
+      `GET /wait HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(60_000)}\r\n\r\n`,
       431,
       "headers_too_large",
     ],

@@ -30,6 +30,7 @@ describe("a body below /prometheus has the members of its schema", () => {
     ["PrometheusSeries", "series", { "match[]": "lag" }],
     ["PrometheusMetadata", "metadata", {}],
     ["PrometheusObject", "status/buildinfo", {}],
+    ["PrometheusObject", "features", {}],
     ["PrometheusObject", "rules", {}],
     ["PrometheusError", "query", { query: "lag" }],
     ["PrometheusError", "nothing", {}],

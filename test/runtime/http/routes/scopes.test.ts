@@ -54,7 +54,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open" | "any token"
     ["query", "query_range", "query_exemplars", "format_query", "labels", "series"]
       .flatMap((name) => [`GET /prometheus/api/v1/${name}`, `POST /prometheus/api/v1/${name}`])
       .concat(
-        ["label/:name/values", "metadata", "status/buildinfo", "rules", "alerts"].map(
+        ["label/:name/values", "metadata", "status/buildinfo", "features", "rules", "alerts"].map(
           (name) => `GET /prometheus/api/v1/${name}`,
         ),
       )

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { nowMs, simulated, startMetricsServer, type ScriptedMetricsServer } from "./metrics-server.ts";
+import { nowMs, simulated, startMetricsServer, type ScriptedMetricsServer } from "../routes/metrics-server.ts";
 
 /** Queries as people type them: relative times, offsets, several values, misspelled names. */
 

@@ -5,7 +5,7 @@ import { startNginx, type NginxHandle } from "../../../support/debian/nginx.ts";
 import { findDebianServer } from "../../../tools/debian-server.ts";
 import { metricConfig } from "../../metrics/oracle/universe.ts";
 import type { StoreReply } from "../../stores/scripted-store.ts";
-import { simulated, startMetricsServer, type ScriptedMetricsServer } from "./metrics-server.ts";
+import { simulated, startMetricsServer, type ScriptedMetricsServer } from "../routes/metrics-server.ts";
 
 /** Responses with all that a response can have, for one to 50 metrics. A default proxy takes 4 KB of headers. */
 
