@@ -1,11 +1,11 @@
 /** Reads stale points again in the background, after they were served. Source: RFC 5861. */
 export interface BackgroundRefreshes {
   /**
-   * Starts a refresh, unless one of this name or {@link refreshesMax} of them are in progress.
+   * Starts a refresh, unless one of this name or {@link refreshesMax} of this store are in progress.
    *
    * @returns true when this call started it
    */
-  begin(name: string, work: (signal: AbortSignal) => Promise<unknown>): boolean;
+  begin(name: string, store: string, work: (signal: AbortSignal) => Promise<unknown>): boolean;
   /** Aborts the refreshes in progress; none starts afterwards. */
   stop(): void;
 }
@@ -17,7 +17,7 @@ interface RefreshOptions {
   readonly ended?: (failure: unknown) => void;
 }
 
-/** Most concurrent refreshes. Few, since waiting requests need the same connections. */
+/** Most concurrent refreshes of one store. Few, since waiting requests need the same connections. */
 export const refreshesMax = 8;
 const deadlineMsDefault = 1_800;
 
@@ -26,12 +26,14 @@ export function createBackgroundRefreshes({
   deadlineMs = deadlineMsDefault,
   ended = () => undefined,
 }: RefreshOptions = {}): BackgroundRefreshes {
-  const underWay = new Set<string>();
+  /** The store of each refresh. */
+  const underWay = new Map<string, string>();
+  const countOf = (store: string): number => [...underWay.values()].filter((one) => one === store).length;
   const stopping = new AbortController();
   return {
-    begin(name, work) {
-      if (stopping.signal.aborted || underWay.size >= refreshesMax || underWay.has(name)) return false;
-      underWay.add(name);
+    begin(name, store, work) {
+      if (stopping.signal.aborted || underWay.has(name) || countOf(store) >= refreshesMax) return false;
+      underWay.set(name, store);
       const late = new AbortController();
       const timer = setTimeout(() => late.abort(new Error(`not refreshed in ${deadlineMs} ms`)), deadlineMs);
       timer.unref();

@@ -104,6 +104,7 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
   const asNumbers: Source<StoreSeries> = {
     kind: numbers,
     name: `numbers of ${identity}`,
+    identity,
     read: (...args) => client.range(...args),
     readLater: (...args) => lasting.run(() => lasting.client.range(...args)),
     rollUp,
@@ -111,6 +112,7 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
   const asHistograms: Source<HistogramSeries> = {
     kind: nativeHistograms,
     name: `histograms of ${identity}`,
+    identity,
     read: (...args) => client.histograms(...args),
     readLater: (...args) => lasting.run(() => lasting.client.histograms(...args)),
   };

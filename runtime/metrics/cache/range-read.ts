@@ -31,6 +31,8 @@ export interface Source<Series> {
   readonly rollUp?: (request: RollupRequest<Series>) => RolledUp<Series> | undefined;
   /** Names the kind of series and the store with its current configuration. */
   readonly name: string;
+  /** Identity of the store with its current configuration. */
+  readonly identity: string;
 }
 
 /** One range query. */

@@ -44,6 +44,6 @@ export async function readInstantValue(
     );
   if (cached === undefined) return read(now, call.signal);
   if (nowMs - cached.readAtMs >= lifetimes[lifetime])
-    cache.refreshes.begin(`instant ${key}`, (signal) => later.run(() => read(later.client, signal)));
+    cache.refreshes.begin(`instant ${key}`, identity, (signal) => later.run(() => read(later.client, signal)));
   return cached.value;
 }

@@ -66,7 +66,7 @@ function findStale<Series>(
   if ((lifetimes.staleMs ?? 0) === 0) return undefined;
   const { runs, gap } = cover(cache.ranges.extents<Series>(key), grid, staleLifetimes(lifetimes), nowMs);
   if (gap !== undefined) return undefined;
-  const hasBegun = cache.refreshes.begin(readKey(key, grid), (signal) => {
+  const hasBegun = cache.refreshes.begin(readKey(key, grid), source.identity, (signal) => {
     const call = { ...wanted.call, signal, bytes: createByteBudget() };
     return readGap({ ...source, read: source.readLater }, { ...wanted, call }, key, { ...reading, isRefresh: true });
   });

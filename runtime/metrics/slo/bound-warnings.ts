@@ -70,7 +70,9 @@ export function createBoundWarnings(options: BoundOptions): BoundWarnings {
       }
       found = own;
       const open = checks.filter(({ key }) => !own.has(key));
-      void runBounded(open, concurrency, (check) => run(check, own));
+      const byStore = Map.groupBy(open, ({ store }) => store.key);
+      for (const checksOfStore of byStore.values())
+        void runBounded(checksOfStore, concurrency, (check) => run(check, own));
     },
     of: (storeKey) => [...found.values()].flatMap((one) => (one.storeKey === storeKey ? (one.warning ?? []) : [])),
   };

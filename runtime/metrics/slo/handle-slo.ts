@@ -24,6 +24,8 @@ import type { SloEntry } from "./slo-index.ts";
 import { selectSlos } from "./slo-selection.ts";
 import { sloBody } from "./slo-response.ts";
 
+/** Share of the deadline for the look-up of environments. A store that hangs leaves the rest to the others. */
+const environmentsShare = 0.25;
 /** Most concurrent requests without a token. */
 const anonymousMax = 32;
 
@@ -76,7 +78,7 @@ export function createSloHandler({ elapsed, ...options }: SloOptions): SloHandle
     cache: createSloCache<SloData>(),
     completed: createCompletedReads(),
     anonymous: createAnonymousLimit(elapsed),
-    environments: createKnownEnvironments(options.deadlineMs),
+    environments: createKnownEnvironments(options.deadlineMs * environmentsShare),
   };
   const limited = createConcurrencyLimit(
     anonymousMax,
@@ -97,7 +99,8 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   const plans = isPublic ? await narrowed(planned, context, sources) : planned;
   const costs = addedCosts(plans.map((plan) => plan.costs));
   const admitted = await admitSlo(plans, request, sources);
-  const { read, counts } = await readViews(plans, request, { ...sources, read: readSlo }).finally(() =>
+  const deadlineMs = sources.deadlineMs - (performance.now() - startMs);
+  const { read, counts } = await readViews(plans, request, { ...sources, deadlineMs, read: readSlo }).finally(() =>
     admitted?.end(),
   );
   admitted?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));

@@ -9,7 +9,7 @@ import {
   type HttpAnswer,
   type ScriptedMetricsServer,
 } from "../http/routes/metrics-server.ts";
-import { success, type StoreReply } from "../stores/scripted-store.ts";
+import { json, success, type StoreReply } from "../stores/scripted-store.ts";
 
 /** Stores that lack a part of a value: each case is a store that no rule of PromQL over all series would leave out. */
 
@@ -352,4 +352,23 @@ describe("every route over a store that lacks a part", () => {
     const expression = burnExpression({ slo: slow, metric, matchers: { tenant: "brand-a" } }, tier ? [tier] : []);
     expect((await facade(expression)).values).toEqual([]);
   });
+});
+
+test("an objective whose queries its store rejects is failed alone, and the store keeps serving", async () => {
+  const healthy = holding(whole);
+  const rejected = json(422, { status: "error", errorType: "execution", error: "too many samples" });
+  const reply: StoreReply = (response, request) =>
+    (request.form.get("query")?.includes("latency") === true ? rejected : healthy)(response, request);
+  server = await startMetricsServer({ eu: reply });
+  const { config } = server;
+  const catalogs = config.catalogs.map((catalog) => ({ ...catalog, slos: [...catalog.slos, slow] }));
+  server.apply({ ...config, catalogs });
+  for (let turn = 0; turn < 3; turn += 1) {
+    const answer = await server.get("/v1/metrics/slo?tenant=brand-a");
+    const { data } = answer.json() as {
+      readonly data: readonly { readonly name: string; readonly status: string; readonly regions: readonly Region[] }[];
+    };
+    const seen = data.map(({ name, status, regions }) => `${name} ${status} ${statesOf(regions)}`);
+    expect([answer.status, seen.toSorted()]).toEqual([206, ["fast failed eu=failed", "login critical eu=ok"]]);
+  }
 });

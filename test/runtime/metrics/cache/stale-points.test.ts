@@ -168,8 +168,8 @@ describe("background refreshes", () => {
   test("are bounded, and one of each name", () => {
     const refreshes = createBackgroundRefreshes();
     const begun = Array.from({ length: refreshesMax + 5 }, (_, index) => [
-      refreshes.begin(`read ${index}`, never),
-      refreshes.begin(`read ${index}`, never),
+      refreshes.begin(`read ${index}`, "eu", never),
+      refreshes.begin(`read ${index}`, "eu", never),
     ]);
     expect(begun).toEqual([
       ...Array.from({ length: refreshesMax }, () => [true, false]),
@@ -178,22 +178,29 @@ describe("background refreshes", () => {
     refreshes.stop();
   });
 
+  test("of a store that hangs take nothing from those of another", () => {
+    const refreshes = createBackgroundRefreshes();
+    for (let index = 0; index < refreshesMax; index += 1) refreshes.begin(`read ${index}`, "hung", never);
+    expect([refreshes.begin("another", "hung", never), refreshes.begin("read", "eu", never)]).toEqual([false, true]);
+    refreshes.stop();
+  });
+
   test("end at their own deadline", async () => {
     const ended: unknown[] = [];
     const refreshes = createBackgroundRefreshes({ deadlineMs: 5, ended: (failure) => void ended.push(failure) });
-    refreshes.begin("read", never);
+    refreshes.begin("read", "eu", never);
     await waitFor(() => ended.length === 1, { timeoutMs: 20_000, pollMs: 1, what: "the deadline" });
     expect(String(ended[0])).toContain("not refreshed in 5 ms");
-    expect(refreshes.begin("read", never)).toBe(true);
+    expect(refreshes.begin("read", "eu", never)).toBe(true);
     refreshes.stop();
   });
 
   test("end when the program stops, and none starts afterwards", async () => {
     const refreshes = createBackgroundRefreshes();
     const { promise, resolve } = Promise.withResolvers<unknown>();
-    refreshes.begin("read", (signal) => never(signal).catch(resolve));
+    refreshes.begin("read", "eu", (signal) => never(signal).catch(resolve));
     refreshes.stop();
     expect(String(await promise)).toContain("stops");
-    expect(refreshes.begin("other", never)).toBe(false);
+    expect(refreshes.begin("other", "eu", never)).toBe(false);
   });
 });
