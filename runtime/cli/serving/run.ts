@@ -1,6 +1,6 @@
 // The commands that serve: `run` and `runtime`, on one process or several. The parts of the process are in `program/`.
 import type { Flag } from "../../../command-line/flag.ts";
-import type { Given } from "../../../command-line/given.ts";
+import { UsageError, type Given } from "../../../command-line/given.ts";
 import type { Command } from "../command.ts";
 import { dataFlag, natsFlags } from "../flags.ts";
 import { boundHeap, memoryPlanOf } from "./heap.ts";
@@ -50,6 +50,8 @@ export const runCommand: Command<RunArguments> = {
 function runArguments(folder: string, given: Given): RunArguments {
   const nats = given.optional("nats");
   const program = given.optional("nats-server");
+  if (nats === undefined && given.optional("nats-auth") !== undefined)
+    throw new UsageError("--nats-auth needs --nats: the own nats-server has credentials of its own.");
   return {
     folder,
     dataFolder: given.text("data"),

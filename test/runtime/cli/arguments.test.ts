@@ -235,6 +235,11 @@ describe("a command line is refused with a sentence", () => {
     ["for a NATS URL that is none", "run a --nats localhost", "--nats is a URL such as nats://127.0.0.1:4222."],
     ["for a NATS URL of HTTP", "run a --nats http://h:4222", "--nats is a URL such as nats://127.0.0.1:4222."],
     [
+      "for credentials of an own nats-server",
+      "run a --nats-auth x",
+      "--nats-auth needs --nats: the own nats-server has credentials of its own.",
+    ],
+    [
       "for credentials of NATS in two places",
       "run a --nats nats://u:p@h:4222 --nats-auth x",
       "Credentials of NATS are given by --nats-auth or by the URL of --nats, not by both.",
