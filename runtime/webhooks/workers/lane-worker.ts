@@ -33,6 +33,7 @@ export interface SharedByWorkers {
 /** The part of a worker that depends on the kind of its lane: its own (`own-lane.ts`) or shared (`shared-lane.ts`). */
 export interface LanePolicy {
   readonly lane: string;
+  readonly hasOnePartner: boolean;
   /** Names the lane in log lines. */
   readonly logFields: Readonly<Record<string, string>>;
   /** Starts and stops pulls as {@link LaneWorker.isPulling} and the partners require. Runs never overlap. */
@@ -59,7 +60,7 @@ export class LaneWorker {
   readonly #policy: LanePolicy;
   readonly #inFlight: InFlight<Work>;
   readonly #pulls = new Map<LaneQueue, Pull>();
-  readonly #starts = new TurnStarts();
+  readonly #starts: TurnStarts;
   #isPulling = false;
   #waiting = 0;
   #reconciled: Promise<void> = Promise.resolve();
@@ -69,6 +70,7 @@ export class LaneWorker {
     this.#context = context;
     this.#shared = shared;
     this.#policy = policy;
+    this.#starts = new TurnStarts({ isLimited: policy.hasOnePartner });
     this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), shared.inWork, context.clock);
   }
 
@@ -211,7 +213,7 @@ export class LaneWorker {
     budget.take(this.#policy.lane);
     try {
       await this.#starts.next();
-      await this.#policy.handle(work);
+      await this.#policy.handle(work).finally(() => this.#starts.end());
     } finally {
       budget.release(this.#policy.lane);
     }

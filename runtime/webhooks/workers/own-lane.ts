@@ -23,6 +23,7 @@ const probePollMs = 2_000;
  * Nothing is pulled before {@link set}.
  */
 export class OwnLane implements LanePolicy, LaneControl {
+  readonly hasOnePartner = true;
   readonly worker: LaneWorker;
   readonly #context: DeliveryContext;
   readonly #limiter: PartnerLimiter;

@@ -36,6 +36,7 @@ export function createSharedLane(deps: SharedLaneDeps, shared: SharedByWorkers):
 }
 
 class SharedLane implements LanePolicy {
+  readonly hasOnePartner = false;
   readonly worker: LaneWorker;
   readonly #deps: SharedLaneDeps;
   readonly #sessions = new Map<string, PartnerSession>();
