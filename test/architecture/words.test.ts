@@ -44,6 +44,7 @@ const standardWords: ReadonlyMap<string, string> = new Map(
 /** Words that a format or an API outside of the project has. */
 const foreign: Readonly<Record<string, readonly string[]>> = {
   "runtime/http/openapi/event-schemas.ts": ["verdict"],
+  "runtime/http/openapi/meanings/webhook-meanings.ts": ["verdict"],
   "runtime/recipient/receive.ts": ["verdict"],
   "runtime/recipient/verify-delivery.ts": ["verdict"],
   // The name of an alert, which routes and silences of users hold.

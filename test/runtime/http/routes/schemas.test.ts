@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { interfaceVersion } from "../../../../runtime/http/openapi/changelog.ts";
-import { schemas } from "../../../../runtime/http/openapi/schemas.ts";
+import { meanings, schemas, undescribed } from "../../../../runtime/http/openapi/schemas.ts";
 import { simulated, startMetricsServer, type MetricsServer } from "./metrics-server.ts";
 
 /**
@@ -12,7 +12,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
   "2026-11-22": "c4a06d84b2b61f60",
-  "2026-11-26": "1553f6e7335e98a1",
+  "2026-11-26": "a73861fde6e6e935",
 };
 
 let server: MetricsServer;
@@ -64,6 +64,50 @@ describe("the catalog of schemas (Operational Metrics API §4.6)", () => {
   test("changes only with the changelog (Webhook Event Delivery §9.3)", () => {
     const digest = createHash("sha256").update(JSON.stringify(schemas)).digest("hex").slice(0, 16);
     expect({ [interfaceVersion]: digest }).toEqual({ [interfaceVersion]: digests[interfaceVersion] });
+  });
+});
+
+interface MemberOf {
+  readonly path: string;
+  readonly description: string;
+}
+
+/** Every member of the objects in a schema, with its path and its own description. */
+function membersOf(value: unknown, path: string): readonly MemberOf[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((item: unknown) => membersOf(item, path));
+  return Object.entries(value).flatMap(([keyword, inner]: readonly [string, unknown]) =>
+    keyword === "properties"
+      ? Object.entries(inner as Readonly<Record<string, { readonly description?: string }>>).flatMap(
+          ([name, member]) => [
+            { path: `${path}.${name}`, description: member.description ?? "" },
+            ...membersOf(member, `${path}.${name}`),
+          ],
+        )
+      : membersOf(inner, path),
+  );
+}
+
+describe("the meaning of a member", () => {
+  test("is in the served document, for every member", async () => {
+    const { components } = (await readDocument()) as unknown as { readonly components: { readonly schemas: object } };
+    const members = Object.entries(components.schemas).flatMap(([name, schema]) => membersOf(schema, name));
+    expect(members.filter(({ description }) => description.trim() === "").map(({ path }) => path)).toEqual([]);
+    expect(members.length).toBeGreaterThan(700);
+  });
+
+  test("is a phrase without a full stop, of at most 240 characters", () => {
+    const written = Object.values(meanings).flatMap((own) => Object.values(own));
+    expect(written.filter((text) => !/^[A-Z0-9`].*[^.]$/su.test(text) || text.length > 240)).toEqual([]);
+  });
+
+  test("is written once: in the schema, or beside it for a member that exists", () => {
+    const bare = Object.entries(undescribed).flatMap(([name, schema]) => membersOf(schema, name));
+    const open = new Set(bare.filter(({ description }) => description === "").map(({ path }) => path));
+    const written = Object.entries(meanings).flatMap(([name, own]) =>
+      Object.keys(own).map((path) => `${name}.${path}`),
+    );
+    expect(written.filter((path) => !open.has(path))).toEqual([]);
   });
 });
 

@@ -1,0 +1,83 @@
+import type { Meanings } from "./describe-members.ts";
+
+const burn = {
+  burn: "Long windows of the fastest and the slowest tier",
+  "burn.fast": "Long window of the fastest tier",
+};
+const objective = {
+  name: "Name of the objective",
+  title: "Name for people",
+  domain: "Domain of the objective",
+  metric: "Metric id",
+  objective: "Share of good events that is required",
+  window_days: "Length of the objective's window in days",
+};
+
+/** Members of objectives. */
+export const objectiveMeanings: Meanings = {
+  BurnRate: {
+    window: "Length of the window",
+    rate: "Share of bad events over the error budget; absent without events",
+  },
+  Slo: {
+    ...objective,
+    ...burn,
+    "burn.slow": "Long window of the slowest tier",
+    minimum_events: "Events that the window needs for a status",
+    at: "End of all windows",
+    tenant: "Tenant of the events",
+    regions: "State of each region that was read",
+    error_budget: "Shares of all events of the window",
+    "error_budget.total": "1 minus the objective",
+    "error_budget.spent": "Share of bad events; absent without events",
+    "error_budget.remaining": "`total` minus `spent`, negative if overspent; absent without events",
+    tiers: "Pairs of windows that fire together, the fastest first",
+    "tiers.severity": "`page` makes the objective critical, `ticket` increasing",
+    "tiers.factor": "Burn rate above which a window fires",
+    "tiers.long": "Long window",
+    "tiers.short": "Short window",
+    status: "Status of the objective",
+    sli: "Share of good events in the window; absent without events",
+    events: "Events of the window; absent without any",
+    "events.good": "Good events",
+    "events.total": "All events",
+  },
+  StatusAnswer: {
+    tenant: "Tenant of the page",
+    status: "Worst status of all objectives",
+    data: "Public objectives",
+    "data.name": objective.name,
+    "data.title": objective.title,
+    "data.domain": objective.domain,
+    "data.objective": objective.objective,
+    "data.window_days": objective.window_days,
+    "data.at": "End of the window",
+    "data.status": "Status of the objective",
+    "data.regions": "Regions of the objective",
+    "data.missing_regions": "Regions without complete data",
+    "data.sli": "Share of good events in the window; absent without events",
+    "data.budget_remaining": "Remaining share of the error budget; absent without events",
+  },
+  SloAnswer: {
+    data: "Objectives that the caller may read",
+    meta: "About the response",
+    "meta.correlation_id": "Digest of the body, equal for equal contents",
+    "meta.schema_version": "Versions of the catalogs that were read; `none` without an objective",
+    "meta.partial": "True if some data is missing",
+  },
+  SloHistoryPoint: { at: "End of the window", sli: "Share of good events of the window; null without events" },
+  SloHistoryAnswer: {
+    meta: "About the objective",
+    "meta.correlation_id": "Digest of the body, equal for equal contents",
+    "meta.schema_version": "Version of the catalog that was read",
+    "meta.name": objective.name,
+    "meta.domain": objective.domain,
+    "meta.metric": objective.metric,
+    "meta.tenant": "Tenant of the events",
+    "meta.window_days": objective.window_days,
+    "meta.objective": objective.objective,
+    "meta.step_seconds": "Seconds between two points",
+    "meta.regions": "State of each region that was read",
+    "meta.partial": "True if some data is missing",
+  },
+};
