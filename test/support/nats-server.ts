@@ -39,6 +39,8 @@ export interface NatsServerHandle {
   restart(): Promise<void>;
   /** Replaces the `config` of the options and resolves when the running server has loaded it. */
   reload(config: string): Promise<void>;
+  /** The same with a configuration that turns JetStream off. */
+  reloadWithoutJetStream(config: string): Promise<void>;
 }
 
 const restartTriesMax = 5;
@@ -66,6 +68,13 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
     throw error;
   });
   const { port } = current;
+  const load = async (text: string): Promise<void> => {
+    const before = countOf(current.process.log());
+    await writeFile(configPath, text);
+    process.kill(current.process.pid, "SIGHUP");
+    const isLoaded = (): boolean => countOf(current.process.log()) > before;
+    await waitFor(isLoaded, { timeoutMs: reloadMsMax, what: "the reload" });
+  };
   return {
     url: `nats://${host.includes(":") ? `[${host}]` : host}:${port}`,
     port,
@@ -79,13 +88,8 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
       await current.process.stop();
       current = await retried(() => launch(port));
     },
-    reload: async (config) => {
-      const before = countOf(current.process.log());
-      await writeFile(configPath, configText({ ...options, config }, storeDir));
-      process.kill(current.process.pid, "SIGHUP");
-      const isLoaded = (): boolean => countOf(current.process.log()) > before;
-      await waitFor(isLoaded, { timeoutMs: reloadMsMax, what: "the reload" });
-    },
+    reload: (config) => load(configText({ ...options, config }, storeDir)),
+    reloadWithoutJetStream: (config) => load(`${config}\n`),
     stop: async () => {
       await current.process.stop();
       await folder.remove();

@@ -62,7 +62,9 @@ export async function startMonitor(options: MonitorOptions, log: Logger): Promis
     ]);
     const isReloadPending = reload.isPending() || users?.isFaulty() === true;
     const own = { isReloadPending, reloadSignals: reload.signals() };
-    const known = { ...(volume && { volume }), ...(isOn !== undefined && { isJetStreamOn: isOn }) };
+    // A reload that turns JetStream off leaves the health as it is: nats-server then expects none.
+    const isJetStreamOn = isOn === true && Object(jsz)["disabled"] !== true;
+    const known = { ...(volume && { volume }), ...(isOn !== undefined && { isJetStreamOn }) };
     return serverMetrics({ ...own, ...known, varz, jsz });
   };
   // Concurrent scrapes share one read.

@@ -134,6 +134,21 @@ describe("a NATS that has not the streams that a pod remembers", () => {
   });
 });
 
+describe("a NATS that turns JetStream off under a running pod", () => {
+  test("is noticed by the pod, which continues when it is on again", async () => {
+    const server = await serve();
+    const pod = await start(server);
+    await pod.ingest(eventBytes("kept"));
+    await server.reloadWithoutJetStream("");
+    await waitFor(() => !pod.engine.health().ok, { timeoutMs, what: "the loss" });
+    expect(pod.engine.health().detail).toMatch(/^HG_\w+ does not respond/u);
+    await expect(pod.ingest(eventBytes("next"))).rejects.toMatchObject({ code: "events_unavailable" });
+    await server.reload("");
+    await waitFor(() => pod.engine.health().ok, { timeoutMs, what: "JetStream" });
+    expect(await pod.ingest(eventBytes("kept"))).toMatchObject({ duplicate: true });
+  });
+});
+
 describe("streams without the events among them", () => {
   test("are what is left of an installation, which no start makes whole", async () => {
     const server = await serve();

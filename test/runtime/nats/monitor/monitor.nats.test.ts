@@ -142,3 +142,15 @@ test("a server that is away is not healthy, and its series are gone but for up",
   expect(body).not.toContain("memory_bytes");
   await monitored.server.restart();
 });
+
+test("a server whose reload turns JetStream off says so, and is not restarted, which would change nothing", async () => {
+  const { server, config } = monitored;
+  const handle = await connected();
+  await handle.manager.streams.add({ name: "KEPT", subjects: ["kept.>"] });
+  const isOn = () => valueOf("heliograph_nats_jetstream_enabled");
+  expect(await isOn()).toBe(1);
+  await server.reloadWithoutJetStream(config);
+  expect([await isOn(), (await metricsOf("/livez")).status]).toEqual([0, 200]);
+  await server.reload(config);
+  expect(await isOn()).toBe(1);
+});

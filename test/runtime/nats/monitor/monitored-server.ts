@@ -10,6 +10,8 @@ import { mountSecret, type MountedSecret } from "../../../support/tls/mounted-se
 /** A real nats-server with TLS and the monitor beside it, in the places that the chart gives them. */
 export interface MonitoredServer {
   readonly server: NatsServerHandle;
+  /** Its configuration apart from JetStream. */
+  readonly config: string;
   readonly secret: MountedSecret;
   readonly authority: CertificateAuthority;
   /** Port of the monitor. */
@@ -36,13 +38,12 @@ export async function startMonitoredServer(): Promise<MonitoredServer> {
   const pidFile = join(folder.path, "nats.pid");
   const monitorPort = await freePort();
   const path = (name: string): string => JSON.stringify(join(tlsFolder, name));
-  const server = await startNatsServer({
-    config: [
-      `http: "127.0.0.1:${monitorPort}"`,
-      `pid_file: ${JSON.stringify(pidFile)}`,
-      `tls { cert_file: ${path("tls.crt")}, key_file: ${path("tls.key")}, ca_file: ${path("ca.crt")} }`,
-    ].join("\n"),
-  });
+  const config = [
+    `http: "127.0.0.1:${monitorPort}"`,
+    `pid_file: ${JSON.stringify(pidFile)}`,
+    `tls { cert_file: ${path("tls.crt")}, key_file: ${path("tls.key")}, ca_file: ${path("ca.crt")} }`,
+  ].join("\n");
+  const server = await startNatsServer({ config });
   const log: string[] = [];
   const monitor = await startMonitor(
     {
@@ -58,6 +59,7 @@ export async function startMonitoredServer(): Promise<MonitoredServer> {
   );
   return {
     server,
+    config,
     secret,
     authority,
     port: monitor.port,
