@@ -15,11 +15,15 @@ const expression = parameter("query", "An expression of the closed subset of Pro
 const start = parameter("start", "Start of the range", time);
 const end = parameter("end", "End of the range. Default: now", time);
 const limit = parameter("limit", "Most items; 0 sets no limit", { type: "integer", minimum: 0 });
-const selectors = parameter("match[]", "Metrics with matchers; repeatable. Default: all metrics of the caller", {
-  type: "array",
-  items: text({ maxLength: 8_192 }),
-  maxItems: 10,
-});
+const selectors = parameter(
+  "match[]",
+  "Metrics with matchers, each of at most 8,192 characters; repeatable. Default: all metrics of the caller",
+  {
+    type: "array",
+    items: text(),
+    maxItems: 10,
+  },
+);
 const complete = parameter(
   "partial_response",
   "`false`: a response without some region is an error. Default: a partial response has warnings",
