@@ -31,7 +31,8 @@ export async function answerExemplars(sources: ExemplarSources, request: Prometh
   let headers: PrometheusAnswer["headers"] = {};
   const times = readLookUpTimes(request.params, request.context.nowMs);
   for (const leaf of isBeforeNow(request) ? leaves : []) {
-    const params = nativeParameters(leaf, request);
+    const minStepSeconds = sources.describe(leaf.metric, request.caller)?.metric.minStepSeconds ?? 0;
+    const params = nativeParameters(leaf, request, Math.max(minStepSeconds * 1_000, stepMsMin));
     const response = await sources.query(params, request.caller, request.signal, request.context);
     headers = response.headers;
     const { data } = response.body as { readonly data: readonly NativeSeries[] };
@@ -49,12 +50,16 @@ function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): rea
   }
 }
 
-/** The native query of a leaf. A short range is widened to whole points, since a query reads no part of one. */
-function nativeParameters(leaf: Leaf, { params, tenant, context }: PrometheusRequest): Parameters {
+/**
+ * The native query of a leaf. A range is widened to whole points, since a query reads no part of one.
+ *
+ * @param stepMs width of a point
+ */
+function nativeParameters(leaf: Leaf, { params, tenant, context }: PrometheusRequest, stepMs: number): Parameters {
   const { metric, measure, groupBy } = leaf;
   const filters = new Map(leaf.filters);
   if (tenant !== undefined && !filters.has("tenant")) filters.set("tenant", [tenant]);
-  const { startMs, endMs } = wholePoints(readLookUpTimes(params, context.nowMs), context.nowMs);
+  const { startMs, endMs } = wholePoints(readLookUpTimes(params, context.nowMs), stepMs, context.nowMs);
   return new Map<string, readonly string[]>([
     ["metric", [metric]],
     ["exemplars", ["true"]],
@@ -66,12 +71,14 @@ function nativeParameters(leaf: Leaf, { params, tenant, context }: PrometheusReq
   ]);
 }
 
-/** Widest step of a short range. */
-const stepMsMax = 3_600_000;
+/** Smallest step of public callers, which no class exceeds by default. */
+const stepMsMin = 60_000;
 
-function wholePoints({ startMs, endMs }: LookUpTimes, nowMs: number): LookUpTimes {
-  if (endMs - startMs >= 2 * stepMsMax) return { startMs, endMs };
-  return { startMs: Math.max(0, startMs - stepMsMax), endMs: Math.min(nowMs, endMs + stepMsMax) };
+/** At most one point is added on each side, since the newest exemplars of a series are returned and not all. */
+function wholePoints({ startMs, endMs }: LookUpTimes, stepMs: number, nowMs: number): LookUpTimes {
+  const widened = { startMs: Math.floor(startMs / stepMs) * stepMs, endMs: Math.ceil(endMs / stepMs) * stepMs };
+  const isOpen = widened.endMs > nowMs;
+  return { startMs: Math.max(0, widened.startMs - (isOpen ? stepMs : 0)), endMs: Math.min(nowMs, widened.endMs) };
 }
 
 function ofSeries(

@@ -169,6 +169,17 @@ describe("exemplars", () => {
     expect((await asked("avg(lag)", exemplar - 20, exemplar - 10)).data).toEqual([]);
   });
 
+  test("of a range in the past are asked for with one more point at most, since later ones would displace them", async () => {
+    const [start, end] = [now - 7_200, now - 7_100];
+    await asked("avg(lag)", start, end);
+    const sent = server.stores.flatMap(({ requests }) => requests).filter(({ path }) => path.endsWith("exemplars"));
+    const [from, to] = [Number(sent.at(-1)?.form.get("start")), Number(sent.at(-1)?.form.get("end"))];
+    expect({ isBefore: from <= start && from > start - 60, isAfter: to >= end && to < end + 60 }).toEqual({
+      isBefore: true,
+      isAfter: true,
+    });
+  });
+
   test("of a range after now are none", async () => {
     expect(await asked("avg(lag)", now + 60, now + 120)).toMatchObject({ code: 200, data: [] });
   });
