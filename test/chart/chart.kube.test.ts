@@ -19,6 +19,8 @@ const waived: Readonly<Record<string, string>> = {
   "networkpolicy-targets-pod": "policies of parts that are elsewhere or not running select no pod of the rendered ones",
 };
 
+const elsewhere = "nats.enabled=false,externalNats.url=tls://nats.example.com:4222";
+
 let folder: TemporaryFolder;
 let api: KubeApiHandle;
 
@@ -172,12 +174,58 @@ describe("the chart", () => {
     ],
     ["an annotation of the chart", "nats.podAnnotations.checksum/config=x", "nats.podAnnotations has checksum/config"],
     ["a file of the chart", String.raw`settingsFiles.settings\.yaml=x`, "settingsFiles has settings.yaml"],
+    [
+      "memory above the limit",
+      "runtime.memory=2Gi",
+      "runtime.memory is 2Gi and runtime.resources.limits.memory is 1Gi",
+    ],
+    [
+      "a request above its limit",
+      "nats.resources.requests.memory=2Gi",
+      "nats.resources.requests.memory is 2Gi and nats.resources.limits.memory is 1Gi",
+    ],
+    [
+      "a request of CPU above its limit",
+      "operator.resources.limits.cpu=0.01",
+      "operator.resources.requests.cpu is 50m and operator.resources.limits.cpu is 0.01",
+    ],
+    [
+      "a Lease that is not renewed in time",
+      "operator.leaseSeconds=10",
+      "operator.leaseSeconds is 10, leaseRenewSeconds 10",
+    ],
+    [
+      "fewer pods at most than at least",
+      "runtime.autoscaling.enabled=true,runtime.autoscaling.minReplicas=9",
+      "minReplicas is 9 and maxReplicas is 8",
+    ],
+    [
+      "an autoscaler without a request of CPU",
+      "runtime.autoscaling.enabled=true,runtime.resources.requests.cpu=null",
+      "set runtime.resources.requests.cpu",
+    ],
+    [
+      "streams that the volume cannot hold",
+      "nats.persistence.size=5Gi",
+      "settings.streams holds up to 6442450944 bytes in 1 copies, and the 1 servers may store 4294967296 bytes",
+    ],
+    ["a selector in no known form", "watch.selector=team in shop", 'watch.selector is "team in shop"'],
+    ["a part of the values without its fields", "runtime.autoscaling=null", "missing property 'autoscaling'"],
+    ["a value of a program without a value", "operator.logLevel=null", "missing property 'logLevel'"],
+    ["certificates without an issuer", "certManager.enabled=true", "set certManager.issuerRef.name"],
+    [
+      "a client certificate without its Secret",
+      `${elsewhere},externalNats.clientCertificate=true`,
+      "externalNats.tlsSecret",
+    ],
+    ["a class of load balancers without one", "runtime.service.loadBalancerClass=a", "the type is ClusterIP"],
+    ["a policy of outside traffic without any", "runtime.service.externalTrafficPolicy=Local", "the type is ClusterIP"],
     ["a variable twice", "runtime.extraEnv[0].name=A,runtime.extraEnv[1].name=A", "runtime.extraEnv has A"],
     ["the name of the pod", "nats.extraEnv[0].name=POD_NAME", "nats.extraEnv has POD_NAME"],
     ["a volume of the chart", "nats.extraVolumes[0].name=data", "nats.extraVolumes has data"],
     [
       "a mount of the chart",
-      "operator.extraVolumeMounts[0].mountPath=/etc/heliograph",
+      "operator.extraVolumeMounts[0].mountPath=/etc/heliograph,operator.extraVolumeMounts[0].name=a",
       "operator.extraVolumeMounts has /etc/heliograph",
     ],
     ["a container of the chart", "nats.extraInitContainers[0].name=monitor", "nats.extraInitContainers has monitor"],

@@ -15,7 +15,6 @@ const waived: Readonly<Record<string, string>> = {
   CKV_K8S_8: "the pod of helm test ends by itself, and its partner and store end with it",
   CKV_K8S_11: "a limit on CPU throttles what a request on it already shares out; memory is limited",
   CKV_K8S_15: "tags are versions that never move, and a node that cannot reach the registry still starts a pod",
-  CKV_K8S_35: "the passwords of NATS are variables, since nats-server reads its configuration's variables only",
   CKV_K8S_38: "operator and runtime ask the API server, each with a token of its own",
   CKV_K8S_43: "image.digest pins the image of whoever wants it; the default is the tag of the chart's version",
 };

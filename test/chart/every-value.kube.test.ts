@@ -41,10 +41,12 @@ const companions: Readonly<Record<string, Values>> = {
   ingress: { "ingress.enabled": true },
   "ingress.enabled": {},
   clusterDomain: { "tests.enabled": true },
-  "httpRoute.enabled": {},
+  "httpRoute.enabled": { "httpRoute.parentRefs": [{ name: "gateway" }] },
   httpRoute: { "httpRoute.enabled": true, "httpRoute.parentRefs": [{ name: "gateway" }] },
   tlsRoute: passthrough,
   "tlsRoute.enabled": { ...passthrough, "tlsRoute.enabled": false },
+  "runtime.service.loadBalancerClass": { "runtime.service.type": "LoadBalancer" },
+  "runtime.service.externalTrafficPolicy": { "runtime.service.type": "LoadBalancer" },
   "runtime.tls": { "runtime.tls.secret": "api-tls" },
   "runtime.tls.secret": {},
   "runtime.autoscaling": { "runtime.autoscaling.enabled": true },
@@ -68,8 +70,12 @@ const companions: Readonly<Record<string, Values>> = {
   "runtime.tracing": { "runtime.tracing.endpoint": "http://collector:4318" },
   "runtime.tracing.endpoint": {},
   "runtime.terminationGracePeriodSeconds": { "runtime.unreadySeconds": 0, "runtime.drainSeconds": 1 },
-  certManager: { "certManager.enabled": true, "nats.tls.existingSecret": "" },
-  "certManager.enabled": { "runtime.tls.secret": "api-tls" },
+  certManager: {
+    "certManager.enabled": true,
+    "certManager.issuerRef.name": "ca",
+    "nats.tls.existingSecret": "",
+  },
+  "certManager.enabled": { "certManager.issuerRef.name": "ca", "runtime.tls.secret": "api-tls" },
   "monitoring.serviceMonitor": { "monitoring.serviceMonitor.enabled": true },
   "monitoring.serviceMonitor.enabled": {},
   "monitoring.prometheusRule": { "monitoring.prometheusRule.enabled": true },
@@ -85,7 +91,14 @@ const suggested: Values = {
   "runtime.terminationGracePeriodSeconds": 90,
   "runtime.console.issuer": "https://flipped.example.com",
   "nats.maxMemoryStore": "128Mi",
+  "nats.maxFileStore": "7Gi",
+  "nats.persistence.size": "20Gi",
   "crds.install": true,
+  ...Object.fromEntries(
+    ["operator", "runtime", "nats"].flatMap((part) =>
+      ["startupProbe", "livenessProbe", "readinessProbe"].map((probe) => [`${part}.${probe}`, { failureThreshold: 9 }]),
+    ),
+  ),
 };
 
 /** Values that change no object, and why they are there. */
@@ -144,6 +157,30 @@ test("every value of the chart changes an object", async () => {
   const own = flips().filter(({ path }) => !path.startsWith("settings."));
   expect(own.length).toBeGreaterThan(100);
   expect(await ineffective(own)).toEqual(Object.keys(unrendered).sort());
+});
+
+/** Parts of the values with a fallback, which older releases lacked. */
+const withFallback =
+  /^(?:admissionPolicy|services|tlsRoute|nats\.(?:migration|monitor|service)|runtime\.(?:console|tls|tracing))\b/u;
+
+test("a part of the values that is taken out with null is named, unless it has a fallback", async () => {
+  const heads = flips().flatMap(({ path }) => {
+    const names = path.split(".");
+    return names.slice(1).map((_name, index) => names.slice(0, index + 1).join("."));
+  });
+  const parts = [...new Set(heads)].filter((path) => !path.startsWith("settings"));
+  expect(parts.length).toBeGreaterThan(25);
+  const queue = [...parts];
+  const found: string[] = [];
+  const work = async (): Promise<void> => {
+    for (let part = queue.shift(); part !== undefined; part = queue.shift()) {
+      const refusal = await rendered({ ...always, [part]: null }).then(() => "", String);
+      const isNamed = refusal.includes(`missing property '${part.split(".").at(-1) ?? ""}'`);
+      if (isNamed === withFallback.test(part) || refusal.includes("nil pointer")) found.push(`${part}: ${refusal}`);
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  expect(found).toEqual([]);
 });
 
 test("every setting is in the settings of the pods, as it was given", async () => {

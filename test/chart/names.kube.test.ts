@@ -40,6 +40,7 @@ const everything = {
   "nats.authSecret": "auth",
   "policy.acceptOpenGrants": true,
   "tests.enabled": true,
+  "runtime.service.type": "LoadBalancer",
   "ingress.enabled": true,
   "httpRoute.enabled": true,
   "tlsRoute.enabled": true,
@@ -69,7 +70,7 @@ const variants: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 /** Values whose form the chart itself reads, or which cannot be any text. */
 const formed = new RegExp(
   String.raw`^(?:settings|policy|clusterIssuer\.grants|watch\.selector|runtime\.console|nameOverride|fullnameOverride)\b` +
-    String.raw`|^(?:extraObjects|monitoring\.sloRules)\b|resources|extraInitContainers`,
+    String.raw`|^(?:extraObjects|monitoring\.sloRules)\b|resources|extraInitContainers|Probe$`,
   "u",
 );
 

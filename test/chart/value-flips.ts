@@ -32,6 +32,7 @@ const samples = [
   "https://flipped.example.com",
   "tls://flipped.example.com:4222",
   `sha256:${"0".repeat(64)}`,
+  "--flipped",
 ];
 
 /** Every value of the schema that has no members of its own, flipped; those of Helm itself excepted. */

@@ -35,6 +35,22 @@ const named = (...fields: readonly string[]): Schema => ({
     properties: Object.fromEntries(fields.map((field) => [field, { type: "string" }])),
   },
 });
+const ports = { type: "array", items: { type: "integer", minimum: 1, maximum: 65_535 } };
+const digest = { type: "string", pattern: "^(?:sha256:[0-9a-f]{64})?$" };
+/** What may change of a probe. */
+const probeFields = [
+  "initialDelaySeconds",
+  "periodSeconds",
+  "timeoutSeconds",
+  "failureThreshold",
+  "successThreshold",
+  "terminationGracePeriodSeconds",
+];
+const probe = {
+  type: "object",
+  additionalProperties: false,
+  patternProperties: { [`^(?:${probeFields.join("|")})$`]: { type: "integer", minimum: 0, maximum: 3600 } },
+};
 const textMap = { type: "object", additionalProperties: text };
 /** Grants of an issuer, as the settings have them. */
 const grants = (settingsSchema as IssuerOfSettings).properties.issuers.items.properties.grants;
@@ -46,7 +62,7 @@ interface IssuerOfSettings {
 const known: Readonly<Record<string, Schema>> = {
   fullnameOverride: { type: "string", maxLength: 40, pattern: "^(?:[a-z](?:[-a-z0-9]*[a-z0-9])?)?$" },
   nameOverride: { type: "string", pattern: "^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" },
-  "image.digest": { type: "string", pattern: "^(?:sha256:[0-9a-f]{64})?$" },
+  "image.digest": digest,
   pullPolicy: { enum: ["Always", "IfNotPresent", "Never"] },
   imagePullSecrets: kubernetesNames,
   "watch.namespaces": kubernetesNames,
@@ -92,8 +108,8 @@ const known: Readonly<Record<string, Schema>> = {
   maxMemoryStore: optionalQuantity,
   "persistence.size": quantity,
   "externalNats.url": { type: "string", pattern: "^(?:(?:nats|tls)://[^@]+)?$" },
-  "externalNats.ports": { type: "array", items: { type: "integer", minimum: 1, maximum: 65_535 } },
-  apiServerPorts: { type: "array", items: { type: "integer", minimum: 1, maximum: 65_535 } },
+  "externalNats.ports": ports,
+  apiServerPorts: ports,
   "issuerRef.kind": text,
   "tests.cidrs": { type: "array", minItems: 1, items: text },
   hostnames: { type: "array", items: text },
@@ -116,6 +132,24 @@ const known: Readonly<Record<string, Schema>> = {
   extraVolumeMounts: named("name", "mountPath"),
   extraContainers: named("name"),
   extraInitContainers: named("name"),
+  extraEnvFrom: kubernetesObjects,
+  extraArgs: { type: "array", items: { type: "string", pattern: "^--" } },
+  hostAliases: kubernetesObjects,
+  dnsConfig: kubernetesObject,
+  startupProbe: probe,
+  livenessProbe: probe,
+  readinessProbe: probe,
+  "autoscaling.behavior": kubernetesObject,
+  serviceAccountName: { type: "string", pattern: "^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)?$" },
+  ipFamilyPolicy: { enum: ["", "SingleStack", "PreferDualStack", "RequireDualStack"] },
+  ipFamilies: { type: "array", maxItems: 2, uniqueItems: true, items: { enum: ["IPv4", "IPv6"] } },
+  externalTrafficPolicy: { enum: ["", "Cluster", "Local"] },
+  "ingress.hosts": { type: "array", items: text },
+  scrapeTimeout: { type: "string", pattern: "^(?:[0-9]+(?:ms|s|m|h))?$" },
+  tlsConfig: kubernetesObject,
+  relabelings: kubernetesObjects,
+  metricRelabelings: kubernetesObjects,
+  dnsPorts: ports,
   nodeSelector: textMap,
   commonLabels: textMap,
   podAnnotations: textMap,
@@ -144,11 +178,55 @@ function schemaOf(value: unknown, path: readonly string[]): Schema {
   throw new Error(`what ${path.join(".")} may hold has to be said in values-schema.ts`);
 }
 
+/**
+ * Values that the release before did not have, or that have a fallback: an upgrade with --reuse-values leaves them
+ * out. A name stands for what is below it too.
+ */
+const optional = new Set([
+  "admissionPolicy",
+  "containerSecurityContext",
+  "podSecurityContext",
+  "hostUsers",
+  "revisionHistoryLimit",
+  "services",
+  "tlsRoute",
+  "console",
+  "tracing",
+  "runtime.tls",
+  "migration",
+  "monitor",
+  "runbookUrl",
+  "processes",
+  "memory",
+  "tokenBinding",
+  "dnsPorts",
+  "nats.service",
+  "terminationGracePeriodSeconds",
+  "resources",
+]);
+
+/** Whether a template fails, or a program does not start, when the value is taken out with `null`. */
+function isRequired(name: string, value: unknown, path: readonly string[]): boolean {
+  const names = [...path, name];
+  if (names.some((part, index) => optional.has(part) || optional.has(names.slice(0, index + 1).join("."))))
+    return false;
+  return typeof value === "object" ? isSection(value) : Boolean(value);
+}
+
+const isSection = (value: object | null): boolean =>
+  value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+
 function objectSchema(value: object, path: readonly string[]): Schema {
   // Charts that contain this one set `global`, and `enabled` as its condition.
   const outer = path.length === 0 ? { global: { type: "object" }, enabled: { type: "boolean" } } : {};
   const properties = Object.entries(value).map(([name, inner]) => [name, schemaOf(inner, [...path, name])] as const);
-  return { type: "object", additionalProperties: false, properties: { ...outer, ...Object.fromEntries(properties) } };
+  const required = Object.entries(value).flatMap(([name, inner]) => (isRequired(name, inner, path) ? [name] : []));
+  return {
+    type: "object",
+    additionalProperties: false,
+    ...(required.length === 0 ? {} : { required }),
+    properties: { ...outer, ...Object.fromEntries(properties) },
+  };
 }
 
 function withoutHead(schema: object): Schema {

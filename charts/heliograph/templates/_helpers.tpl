@@ -115,6 +115,65 @@ tolerations:
 {{- with .priorityClassName }}
 priorityClassName: {{ . | quote }}
 {{- end }}
+{{- with .runtimeClassName }}
+runtimeClassName: {{ . | quote }}
+{{- end }}
+{{- with .hostAliases }}
+hostAliases:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Name of the service account of a part: (list root part). */}}
+{{- define "heliograph.serviceAccount" -}}
+{{- $root := index . 0 -}}
+{{- $part := index . 1 -}}
+{{- $own := ternary (include "heliograph.nats.name" $root) (printf "%s-%s" (include "heliograph.fullname" $root) $part) (eq $part "nats") -}}
+{{- default $own (get (get $root.Values $part) "serviceAccountName") -}}
+{{- end -}}
+
+{{/* First part of names of the cluster. No namespace or name has a colon, so those of two installations differ. */}}
+{{- define "heliograph.clusterName" -}}
+{{ .Release.Namespace }}:{{ include "heliograph.fullname" . }}
+{{- end -}}
+
+{{/* IP families of a Service. */}}
+{{- define "heliograph.ipFamilies" -}}
+{{- with .Values.services -}}
+{{- with .ipFamilyPolicy }}
+ipFamilyPolicy: {{ . | quote }}
+{{- end }}
+{{- with .ipFamilies }}
+ipFamilies: {{ toJson . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Arguments of a program: (list own given), where own is a YAML list. A given flag takes the place of the chart's own of the same name.
+*/}}
+{{- define "heliograph.args" -}}
+{{- $given := default list (index . 1) -}}
+{{- $flags := list -}}
+{{- range $given -}}{{- $flags = append $flags (splitList "=" . | first) -}}{{- end -}}
+{{- $all := list -}}
+{{- range index . 0 | fromYamlArray -}}
+{{- if not (has (splitList "=" . | first) $flags) -}}{{- $all = append $all . -}}{{- end -}}
+{{- end -}}
+{{- toYaml (concat $all $given) -}}
+{{- end -}}
+
+{{/* Probes of a container: (list own values), where own is YAML. Values change times and numbers of failures. */}}
+{{- define "heliograph.probes" -}}
+{{- $own := index . 0 | fromYaml -}}
+{{- range $name := list "startupProbe" "livenessProbe" "readinessProbe" -}}
+{{- $_ := set $own $name (mergeOverwrite (get $own $name) (default dict (get (index $ 1) $name))) -}}
+{{- end -}}
+{{- toYaml $own -}}
 {{- end -}}
 
 {{/* Keeps pods of a part apart where there is more than one host: (list root part affinity). */}}
@@ -164,10 +223,11 @@ securityContext:
   {{- toYaml (default $restricted .Values.podSecurityContext) | nindent 2 }}
 {{- end -}}
 
-{{/* Security context of a container, with the same fallback. */}}
+{{/* Security context of a container, with the same fallback, and where its last words are found. */}}
 {{- define "heliograph.containerSecurity" -}}
 {{- $closed := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true -}}
 {{- $restricted := merge $closed (dict "capabilities" (dict "drop" (list "ALL"))) -}}
+terminationMessagePolicy: FallbackToLogsOnError
 securityContext:
   {{- toYaml (default $restricted .Values.containerSecurityContext) | nindent 2 }}
 {{- end -}}
@@ -325,6 +385,14 @@ ConfigMap shows the number, because the servers may be scaled to another one now
 {{- $grants = append $grants (dict "namespaces" (list .Release.Namespace) "tenants" (list .Values.tests.tenant) "producers" (list "*") "storeHosts" (list (printf "%s-test.%s.svc.%s" (include "heliograph.fullname" .) .Release.Namespace .Values.clusterDomain)) "clients" (list "*") "cidrs" .Values.tests.cidrs "plaintext" true) -}}
 {{- end -}}
 {{- toYaml (dict "grants" $grants) -}}
+{{- end -}}
+
+{{/* Ports of DNS, which a NetworkPolicy compares after the Service's address was translated. */}}
+{{- define "heliograph.dnsPorts" -}}
+{{- range default (list 53 5353 8053) .Values.networkPolicy.dnsPorts }}
+- {port: {{ int . }}, protocol: UDP}
+- {port: {{ int . }}, protocol: TCP}
+{{- end }}
 {{- end -}}
 
 {{/* Head of the NetworkPolicy of a part: (list root part). */}}
