@@ -34,8 +34,8 @@ interface Held {
 }
 
 const readsAtOnce = 16;
-/** Short bounds, since the compilation waits. */
-const readPolicy: RetryPolicy = { ...retryPolicyDefault, triesMax: 3, tryTimeoutMs: 3_000, budgetMs: 3_000 };
+/** Short bounds, since the compilation waits: an edit elsewhere is in force within three seconds. */
+const readPolicy: RetryPolicy = { ...retryPolicyDefault, triesMax: 3, tryTimeoutMs: 2_000, budgetMs: 2_000 };
 const againMs = 10_000;
 
 /**

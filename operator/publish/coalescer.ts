@@ -13,8 +13,12 @@ interface CoalescerOptions {
   /** @default 0 */
   readonly restMsMax?: number;
   readonly clock: Clock;
-  /** Must not fail. */
-  readonly run: () => Promise<void>;
+  /**
+   * Must not fail. Resolves with the milliseconds of the run that count for the pause, without waits for others.
+   *
+   * @default the duration of the run
+   */
+  readonly run: () => Promise<number | undefined>;
 }
 
 /** Combines many changes into one run. Runs never overlap; a change during a run starts another one. */
@@ -60,16 +64,16 @@ export class Coalescer {
       this.#fireAfter(restMs);
       return;
     }
-    this.#running = this.#options.run().finally(() => {
+    this.#running = this.#options.run().then((busyMs) => {
       this.#running = undefined;
-      this.#rest(startedMs);
+      const endedMs = this.#options.clock.nowMs();
+      this.#rest(endedMs, busyMs ?? endedMs - startedMs);
       this.#runDue();
     });
   }
 
-  #rest(startedMs: number): void {
-    const { clock, restFactor = 0, restMsMax = 0 } = this.#options;
-    const endedMs = clock.nowMs();
-    this.#restUntilMs = endedMs + Math.min(restMsMax, (endedMs - startedMs) * restFactor);
+  #rest(endedMs: number, busyMs: number): void {
+    const { restFactor = 0, restMsMax = 0 } = this.#options;
+    this.#restUntilMs = endedMs + Math.min(restMsMax, busyMs * restFactor);
   }
 }

@@ -104,18 +104,22 @@ export class DesiredState {
     await this.#coalescer.stop();
   }
 
-  async #run(): Promise<void> {
-    const { resources, secrets, log } = this.#options;
+  /** Resolves with the time of the compilation itself, without that of reads. */
+  async #run(): Promise<number> {
+    const { resources, secrets, log, clock } = this.#options;
     const { signal } = this.#stopping;
+    let startedMs = clock.nowMs();
     try {
       // The Secrets belong to these objects: an object that arrives meanwhile is for the next run.
       const all = resources.all();
       const entries = await secrets.read(new Set(all.flatMap((resource) => this.#secretNamesOf(resource))), signal);
+      startedMs = clock.nowMs();
       if (!signal.aborted) this.#decide(all, entries);
     } catch (error) {
       log.error({ error: describeError(error) }, "compilation failed, published configuration kept");
       this.#coalescer.touch();
     }
+    return clock.nowMs() - startedMs;
   }
 
   #decide(all: readonly Resource[], secrets: Secrets): void {

@@ -4,15 +4,15 @@ import { ManualClock, settle } from "../../support/manual-clock.ts";
 
 /** A coalescer of 300 ms whose runs the test ends. */
 function coalescerOn(clock: ManualClock, rest: { readonly restFactor?: number; readonly restMsMax?: number } = {}) {
-  const ends: Array<() => void> = [];
+  const ends: Array<(busyMs: number | undefined) => void> = [];
   const starts: number[] = [];
-  const run = (): Promise<void> => {
+  const run = (): Promise<number | undefined> => {
     starts.push(clock.nowMs());
     return new Promise((resolve) => ends.push(resolve));
   };
   const coalescer = new Coalescer({ delayMs: 300, clock, run, ...rest });
-  const end = async (): Promise<void> => {
-    ends.shift()?.();
+  const end = async (busyMs?: number): Promise<void> => {
+    ends.shift()?.(busyMs);
     await settle();
   };
   return { coalescer, starts, end };
@@ -48,6 +48,20 @@ describe("changes", () => {
     await end();
     clock.advance(1_000);
     expect(starts).toEqual([300, 1_300]);
+  });
+
+  test("wait for no share of the time in which a run itself waited", async () => {
+    const clock = new ManualClock(0, 0);
+    const { coalescer, starts, end } = coalescerOn(clock, { restFactor: 2, restMsMax: 1_000 });
+    coalescer.touch();
+    clock.advance(300);
+    coalescer.touch();
+    clock.advance(2_000);
+    await end(50);
+    clock.advance(99);
+    expect(starts).toEqual([300]);
+    clock.advance(1);
+    expect(starts).toEqual([300, 2_400]);
   });
 
   test("after a run wait until others had their share of the time, within a bound", async () => {
