@@ -36,7 +36,8 @@ export async function openConsole({ plan, settings, prepared }: ProgramContext):
     plan.log.warn({ err: error, folder: builtFolder }, "files of the console not readable");
     return undefined;
   });
-  return consoleRoutes({ files, settings: settings.console, isLocal: prepared.issuers.length > 0, version });
+  const proveOrigin = prepared.issuers.find((issuer) => issuer.proveOrigin !== undefined)?.proveOrigin;
+  return consoleRoutes({ files, settings: settings.console, proveOrigin, version });
 }
 
 /**

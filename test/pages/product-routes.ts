@@ -32,7 +32,7 @@ export function productRoutes(): readonly Route[] {
     ...prometheusRoutes(behind as Parameters<typeof prometheusRoutes>[0]),
     ...peerRoutes(behind as Parameters<typeof peerRoutes>[0]),
     ...previewRoutes(behind as Parameters<typeof previewRoutes>[0]),
-    ...consoleRoutes({ files: undefined, settings: { enabled: true }, isLocal: false, version: "0.0.0" }),
+    ...consoleRoutes({ files: undefined, settings: { enabled: true }, version: "0.0.0" }),
   ];
   return [...own, ...schemaRoutes(own)];
 }

@@ -1,4 +1,5 @@
 // The console as a command opens it: its address, a token of this machine, and the browser. The page is in `console/`.
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -41,11 +42,14 @@ const administratorScopes = [
 const answerMsMax = 10_000;
 const loopbackHosts: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const pageName = "open-console.html";
-const [notFound, unauthorized] = [404, 401];
+const notFound = 404;
+const nonceBytes = 32;
 
 /** `GET /console/config.json`, as far as it is read. */
 interface ConsoleConfig {
   readonly is_local: boolean;
+  /** Absent from versions that prove nothing. */
+  readonly proof?: string;
 }
 
 /**
@@ -58,9 +62,9 @@ export async function openConsole(
   output: Pick<NodeJS.WriteStream, "isTTY" | "write"> = process.stdout,
 ): Promise<ExitName> {
   const url = args.url ?? (await loginUrl(environment)) ?? urlDefault;
-  const token = await tokenFor(url, args);
-  await requirePage(url);
-  const address = `${url}/console/${token === undefined ? "" : `#token=${token}`}`;
+  const { server, token } = await signIn(url, args);
+  await requirePage(server);
+  const address = `${server}/console/${token === undefined ? "" : `#token=${token}`}`;
   output.write(`${address}\n`);
   if (args.isPrinted || !output.isTTY) return "done";
   const starter = findBrowserStarter(environment, process.platform);
@@ -69,14 +73,24 @@ export async function openConsole(
   return "done";
 }
 
+interface SignIn {
+  /** Base URL of the one server that accepts the token. */
+  readonly server: string;
+  /** Undefined where people sign in. */
+  readonly token: string | undefined;
+}
+
 /**
- * A token for a server of this machine, which trusts the issuer of its data folder. Undefined for any other server,
+ * A token for a server of this machine, which trusts the issuer of its data folder. None for any other server,
  * where people sign in. @throws CommandError, StartError
  */
-async function tokenFor(url: string, args: OpenArguments): Promise<string | undefined> {
-  const { is_local: trustsFolder } = await readConfig(url);
+async function signIn(url: string, args: OpenArguments): Promise<SignIn> {
+  const nonce = randomBytes(nonceBytes).toString("base64url");
+  const config = await readConfig(url, nonce);
   // Only this machine can trust a folder of this machine.
-  return trustsFolder && loopbackHosts.includes(new URL(url).hostname) ? localToken(url, args) : undefined;
+  return config.is_local && loopbackHosts.includes(new URL(url).hostname)
+    ? localToken(url, args, { nonce, proof: config.proof ?? "" })
+    : { server: url, token: undefined };
 }
 
 /** The server of the login; undefined without one. @throws CommandError `usage` */
@@ -90,8 +104,8 @@ async function loginUrl(environment: Environment): Promise<string | undefined> {
 }
 
 /** @throws CommandError `refused`, `unreachable` */
-async function readConfig(url: string): Promise<ConsoleConfig> {
-  const request = { path: "/console/config.json", timeoutMs: answerMsMax };
+async function readConfig(url: string, nonce: string): Promise<ConsoleConfig> {
+  const request = { path: "/console/config.json", query: { nonce }, timeoutMs: answerMsMax };
   return sendForJson<ConsoleConfig>(connectionTo(url, undefined), request).catch((error: unknown) => {
     if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
     throw new CommandError("refused", `${url} serves no console: its settings turn it off, or it is of an old version`);
@@ -110,8 +124,15 @@ async function requirePage(url: string): Promise<void> {
   });
 }
 
-/** A token that the server has taken. @throws CommandError `usage`, `refused`; StartError `data` */
-async function localToken(url: string, { dataFolder, roles, ttlSeconds }: OpenArguments): Promise<string> {
+/**
+ * A token for the server that holds the key of the data folder, and for no other: it is made after that server has
+ * signed a nonce, and names its origin. @throws CommandError `usage`, `refused`; StartError `data`
+ */
+async function localToken(
+  url: string,
+  { dataFolder, roles, ttlSeconds }: OpenArguments,
+  { nonce, proof }: { readonly nonce: string; readonly proof: string },
+): Promise<SignIn> {
   if (!existsSync(devKeyPath(dataFolder)))
     throw new CommandError(
       "usage",
@@ -119,6 +140,18 @@ async function localToken(url: string, { dataFolder, roles, ttlSeconds }: OpenAr
     );
   const open = () => openDevIssuer(dataFolder);
   const issuer = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
+  const origin = await issuer.provenOrigin(proof, nonce);
+  if (origin === undefined)
+    throw new CommandError(
+      "refused",
+      `${url} does not hold the key of the data folder ${dataFolder}, so it gets no token; name its own folder by --data, ` +
+        "or start a server of this version",
+    );
+  if (!isSameListener(origin, url))
+    throw new CommandError(
+      "refused",
+      `${url} passes requests on to ${origin}, so it gets no token; use --url ${origin}`,
+    );
   const token = await issuer.sign(
     {
       sub: "console",
@@ -130,12 +163,18 @@ async function localToken(url: string, { dataFolder, roles, ttlSeconds }: OpenAr
     },
     Date.now(),
     ttlSeconds,
+    origin,
   );
-  await sendForJson(connectionTo(url, token), { path: "/v1/me", timeoutMs: answerMsMax }).catch((error: unknown) => {
-    if (!(error instanceof ApiRefusal) || error.status !== unauthorized) throw error;
-    throw new CommandError("refused", `${url} runs on another data folder than ${dataFolder}; name its own by --data`);
-  });
-  return token;
+  // By plain HTTP a name such as localhost may lead to another listener; a certificate says which one answers.
+  const server = new URL(url).protocol === "https:" ? url : origin;
+  await sendForJson(connectionTo(server, token), { path: "/v1/me", timeoutMs: answerMsMax });
+  return { server, token };
+}
+
+/** True when both are the same port of this machine. The name `localhost` is one of several addresses. */
+function isSameListener(origin: string, url: string): boolean {
+  const [own, asked] = [new URL(origin), new URL(url)];
+  return own.protocol === asked.protocol && own.port === asked.port && loopbackHosts.includes(own.hostname);
 }
 
 function connectionTo(url: string, token: string | undefined): ApiConnection {

@@ -20,6 +20,11 @@ const issuerCharactersShown = 256;
 export interface TrustedIssuer {
   readonly settings: IssuerSettings;
   readonly keys: KeySource;
+  /**
+   * Signs a nonce of the caller and the origin at which its connection arrived. Present only where the key is on this
+   * machine; the issuer's tokens may then name that origin as their audience.
+   */
+  readonly proveOrigin?: (nonce: string, origin: string) => Promise<string>;
 }
 
 /** Evidence of a request besides its token: the token belongs to its sender. */
@@ -33,6 +38,8 @@ export interface Possession {
   readonly path: string;
   /** The `Host` header. */
   readonly host: string | undefined;
+  /** Origin at which the connection arrived, by its socket. */
+  readonly origin?: string | undefined;
   /** Required binding of the token. @default the binding in the settings of its issuer */
   readonly binding?: TokenBinding;
 }
@@ -87,7 +94,7 @@ export function createAuthenticate(
   { tokenBinding = "None", publicUrls = [] }: AuthenticateOptions = {},
 ): Authenticate {
   const byName = new Map(issuers.map((issuer) => [issuer.settings.issuer, issuer]));
-  const verify = rememberVerified(now, (token) => verifiedToken(token, byName, claimNames, now()));
+  const verify = rememberVerified(now, (token, origin) => verifiedToken(token, { byName, claimNames, origin }, now()));
   const seenProofs = createSeenProofs(proofLifetimeMs);
   const verifiedCallers = new WeakMap<Caller, Verified>();
   const isStill: Authenticate["isStill"] = (caller, certificate) => {
@@ -97,7 +104,7 @@ export function createAuthenticate(
   };
   const authenticate: Authenticate = async (authorization, shown) => {
     const { scheme, token } = credentialsOf(authorization);
-    const verified = await verify(token);
+    const verified = await verify(token, shown.origin);
     const { caller, binding, issuer } = verified;
     requireBound(binding, shown.binding ?? issuer.settings.tokenBinding ?? tokenBinding);
     requireCertificate(binding, shown.certificate);
@@ -112,17 +119,16 @@ export function createAuthenticate(
   return Object.assign(authenticate, { isStill });
 }
 
+type VerifyToken = (token: string, origin: string | undefined) => Promise<Verified>;
+
 /** Caches verified tokens by their digests: digests have one size and are no secret. */
-function rememberVerified(
-  now: () => number,
-  verify: (token: string) => Promise<Verified>,
-): (token: string) => Promise<Verified> {
+function rememberVerified(now: () => number, verify: VerifyToken): VerifyToken {
   const entries = new BoundedMap<string, Verified>(verifiedEntriesMax);
-  return async (token) => {
+  return async (token, origin) => {
     const digest = hash("sha256", token, "base64");
     const known = entries.get(digest);
     if (known !== undefined && isInForce(known, now())) return known;
-    const verified = await verify(token);
+    const verified = await verify(token, origin);
     if (isInForce(verified, now())) entries.set(digest, verified);
     return verified;
   };
@@ -158,15 +164,21 @@ function requireScheme(scheme: Scheme, { key }: Binding): void {
   }
 }
 
+interface Verification {
+  readonly byName: ReadonlyMap<string, TrustedIssuer>;
+  readonly claimNames: ClaimSettings;
+  readonly origin: string | undefined;
+}
+
 async function verifiedToken(
   token: string,
-  issuers: ReadonlyMap<string, TrustedIssuer>,
-  claimNames: ClaimSettings,
+  { byName, claimNames, origin }: Verification,
   nowMs: number,
 ): Promise<Verified> {
-  const issuer = issuerOf(token, issuers);
+  const issuer = issuerOf(token, byName);
   const keysVersion = issuer.keys.version();
-  const claims = await verifiedClaims(token, issuer, nowMs);
+  const own = issuer.proveOrigin === undefined || origin === undefined ? [] : [origin];
+  const claims = await verifiedClaims(token, issuer, { nowMs, audiences: [...issuer.settings.audiences, ...own] });
   const grants = issuer.settings.grants ?? [];
   const granted = withGrant(
     callerOf(claims, claimNames),
@@ -201,11 +213,15 @@ function claimedIssuer(token: string): string | undefined {
   }
 }
 
-async function verifiedClaims(token: string, issuer: TrustedIssuer, nowMs: number): Promise<Claims> {
+async function verifiedClaims(
+  token: string,
+  issuer: TrustedIssuer,
+  { nowMs, audiences }: { readonly nowMs: number; readonly audiences: string[] },
+): Promise<Claims> {
   try {
     const { payload, protectedHeader } = await jwtVerify(token, issuer.keys.getKey, {
       issuer: issuer.settings.issuer,
-      audience: [...issuer.settings.audiences],
+      audience: audiences,
       algorithms: [...issuer.settings.algorithms],
       requiredClaims: ["exp"],
       clockTolerance: clockLeewaySeconds,

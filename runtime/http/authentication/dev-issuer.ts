@@ -1,17 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from "jose";
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT, type JWK } from "jose";
 import type { TrustedIssuer } from "./authenticate.ts";
 import { KeySource } from "./key-source.ts";
 
 /** `iss` of the local development issuer. */
 export const devIssuerName = "urn:heliograph:standalone";
-/** `aud` of its tokens. */
+/** `aud` of its tokens, unless they name the origin of one server. */
 export const devAudience = "heliograph";
 
 const algorithm = "ES256";
 const keyFileName = "dev-issuer.jwk.json";
+const originProofType = "heliograph-origin+jwt";
+/** Both processes are on one machine. */
+const originProofSeconds = 60;
 
 /** File of the key pair in a data folder. */
 export function devKeyPath(dataFolder: string): string {
@@ -22,8 +25,22 @@ export function devKeyPath(dataFolder: string): string {
 interface DevIssuer {
   /** Its public half, for verification. */
   readonly trusted: TrustedIssuer;
-  /** A signed token with these claims. Times are Unix milliseconds and seconds. */
-  sign(claims: Readonly<Record<string, unknown>>, nowMs: number, ttlSeconds: number): Promise<string>;
+  /**
+   * A signed token with these claims. Times are Unix milliseconds and seconds.
+   * @param audience the one origin that shall accept the token @default every program on the data folder
+   */
+  sign(
+    claims: Readonly<Record<string, unknown>>,
+    nowMs: number,
+    ttlSeconds: number,
+    audience?: string,
+  ): Promise<string>;
+  /**
+   * The origin of a server that holds the key of the folder. Whatever else listens there cannot sign the nonce, and one
+   * that passes the nonce on receives the origin of the server that signed.
+   * @returns undefined when this key did not sign the nonce
+   */
+  provenOrigin(proof: string, nonce: string): Promise<string | undefined>;
 }
 
 /**
@@ -35,6 +52,13 @@ export async function openDevIssuer(dataFolder: string): Promise<DevIssuer> {
   const path = devKeyPath(dataFolder);
   const { d, ...publicJwk } = (await readKey(path)) ?? (await makeKey(path));
   const key = await importJWK({ ...publicJwk, d } as JWK, algorithm);
+  const publicKey = await importJWK(publicJwk as JWK, algorithm);
+  const proveOrigin = async (nonce: string, origin: string): Promise<string> =>
+    new SignJWT({ nonce, origin })
+      .setProtectedHeader({ alg: algorithm, typ: originProofType })
+      .setIssuer(devIssuerName)
+      .setExpirationTime(`${originProofSeconds}s`)
+      .sign(key);
   return {
     trusted: {
       settings: {
@@ -45,12 +69,19 @@ export async function openDevIssuer(dataFolder: string): Promise<DevIssuer> {
         tokenBinding: "None",
       },
       keys: new KeySource(async () => ({ keys: [publicJwk] })),
+      proveOrigin,
     },
-    sign: (claims, nowMs, ttlSeconds) =>
+    provenOrigin: async (proof, nonce) => {
+      const options = { issuer: devIssuerName, typ: originProofType, algorithms: [algorithm], requiredClaims: ["exp"] };
+      const verified = await jwtVerify(proof, publicKey, options).catch(() => undefined);
+      const { nonce: signed, origin } = verified?.payload ?? {};
+      return signed === nonce && typeof origin === "string" ? origin : undefined;
+    },
+    sign: (claims, nowMs, ttlSeconds, audience = devAudience) =>
       new SignJWT({ ...claims })
         .setProtectedHeader({ alg: algorithm, kid: String(publicJwk["kid"]), typ: "at+jwt" })
         .setIssuer(devIssuerName)
-        .setAudience(devAudience)
+        .setAudience(audience)
         .setIssuedAt(Math.floor(nowMs / 1000))
         .setExpirationTime(Math.floor(nowMs / 1000) + ttlSeconds)
         .sign(key),

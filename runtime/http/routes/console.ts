@@ -1,4 +1,5 @@
 import type { ConsoleSettings } from "../../config/settings/settings.ts";
+import type { TrustedIssuer } from "../authentication/authenticate.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { chooseAmong } from "../representation/content-coding.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
@@ -27,8 +28,8 @@ interface ConsoleOptions {
   /** Undefined when the console was not built. */
   readonly files: ConsoleFiles | undefined;
   readonly settings: ConsoleSettings;
-  /** True when the program trusts tokens that commands on this machine sign. */
-  readonly isLocal: boolean;
+  /** Present when the program trusts tokens that commands on this machine sign. */
+  readonly proveOrigin?: TrustedIssuer["proveOrigin"];
   /** Version of the program. */
   readonly version: string;
 }
@@ -42,12 +43,12 @@ const assetsFolder = "assets/";
  * out of the folder.
  */
 export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
-  const { settings, isLocal, version, files } = options;
+  const { settings, proveOrigin, version, files } = options;
   const config = {
     issuer: settings.issuer ?? null,
     client_id: settings.clientId ?? null,
     scopes: settings.scopes ?? null,
-    is_local: isLocal,
+    is_local: proveOrigin !== undefined,
     version,
   };
   const policy = policyOf(settings);
@@ -56,9 +57,27 @@ export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
   return [
     { ...open, path: "/console", answer },
     { ...open, path: "/console/*", answer },
-    { ...open, path: "/console/config.json", answer: async () => ({ status: 200, body: config }) },
+    {
+      ...open,
+      path: "/console/config.json",
+      answer: async (request) => ({ status: 200, body: { ...config, ...(await originProof(request, proveOrigin)) } }),
+    },
   ];
 }
+
+/** The proof that a nonce in the query asks for: the key of the data folder signs it with the origin of this server. */
+async function originProof(
+  { query, origin }: ApiRequest,
+  proveOrigin: TrustedIssuer["proveOrigin"],
+): Promise<{ readonly proof?: string }> {
+  const nonce = query.get("nonce")?.[0];
+  if (proveOrigin === undefined || nonce === undefined || origin === undefined) return {};
+  if (!nonceForm.test(nonce))
+    throw new Refusal("invalid_request", "The parameter nonce is 22 to 128 characters of base64url.");
+  return { proof: await proveOrigin(nonce, origin) };
+}
+
+const nonceForm = /^[\w-]{22,128}$/u;
 
 const open = { method: "GET", scopes: [], isOpen: true } as const;
 

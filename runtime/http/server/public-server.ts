@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import { usualCaches } from "../../bounds/memory-plan.ts";
 import { Refusal } from "../../errors/refusal.ts";
@@ -104,6 +105,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
             signal,
             nowMs: now(),
             address: readAddress(request.raw.socket, request.headers),
+            origin: originOf(request.raw.socket),
           }),
         );
       const answer = await abortOnClose(reply, responseTimeoutMs, work);
@@ -172,6 +174,7 @@ async function callerOf(
     method,
     path: url.split("?", 1)[0] ?? "",
     host: headers.host,
+    origin: originOf(raw.socket),
     ...(route.isCertificateRequired === true ? { binding: "Certificate" as const } : {}),
   };
   const caller = await authenticate(authorization, shown);
@@ -192,7 +195,7 @@ function refuseForm({ method, takesForms = false }: Route, contentType: string |
 function apiRequest(
   request: FastifyRequest,
   { takesForms = false }: Route,
-  moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs" | "address">,
+  moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs" | "address" | "origin">,
 ): ApiRequest {
   if (request.caller === undefined) throw new Error("a route ran without authentication");
   const { url, headers } = request;
@@ -210,6 +213,15 @@ function apiRequest(
     tenant: headerOf(headers["x-scope-orgid"]),
     body,
   };
+}
+
+/** By the socket, since a `Host` header is what the caller says. Undefined for a closed connection. */
+function originOf(socket: Socket): string | undefined {
+  const { localAddress, localPort } = socket;
+  if (localAddress === undefined || localPort === undefined) return undefined;
+  const address = localAddress.replace(/^::ffff:/u, "");
+  const scheme = "encrypted" in socket ? "https" : "http";
+  return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${localPort}`;
 }
 
 function headerOf(value: string | readonly string[] | undefined): string | undefined {

@@ -26,6 +26,8 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
   /** Address of the client; undefined when it is unknown. */
   readonly address?: string | undefined;
+  /** Origin at which the connection arrived, by its socket, such as `http://127.0.0.1:8080`. */
+  readonly origin?: string | undefined;
   /** Decoded segments of the path, by the name the route gives them. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Parameters;

@@ -1,5 +1,6 @@
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
+import { connect, createServer as createRelay, type AddressInfo, type Server } from "node:net";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
 import { pino } from "pino";
@@ -22,6 +23,9 @@ let local: string;
 let elsewhere: string;
 let off: string;
 let unbuilt: string;
+/** Passes connections on to `local`. */
+let relay: Server;
+let relayed: string;
 const pageBytes = { bytes: Buffer.from("<!doctype html>"), etag: '"1"' };
 const builtPage: ConsoleFiles = new Map([
   ["index.html", { mediaType: "text/html; charset=utf-8", codings: new Map([["identity", pageBytes]]) }],
@@ -38,8 +42,16 @@ beforeAll(async () => {
     serve(undefined),
     serve({ isLocal: true, files: undefined }),
   ]);
+  relay = createRelay((socket) => {
+    const onward = connect(Number(new URL(local).port), "127.0.0.1");
+    socket.pipe(onward).pipe(socket);
+    for (const end of [socket, onward]) end.on("error", () => socket.destroy());
+  });
+  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  relayed = `http://127.0.0.1:${(relay.address() as AddressInfo).port}`;
 });
 afterAll(async () => {
+  relay.close();
   await Promise.all(apps.map(async (app) => app.close()));
   await folder.remove();
 });
@@ -55,7 +67,16 @@ async function serve(
     observe: () => undefined,
     now: Date.now,
     authenticate: createAuthenticate([trusted], defaultSettings.claims, Date.now),
-    routes: [meRoute({ version: "1.2.3" }), ...(console === undefined ? [] : consoleRoutes({ ...own, ...console }))],
+    routes: [
+      meRoute({ version: "1.2.3" }),
+      ...(console === undefined
+        ? []
+        : consoleRoutes({
+            ...own,
+            files: console.files,
+            proveOrigin: console.isLocal ? trusted.proveOrigin : undefined,
+          })),
+    ],
   });
   apps.push(app);
   await app.listen({ host: "127.0.0.1", port: 0 });
@@ -71,8 +92,9 @@ describe("heliograph open", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const [address, token = ""] = stdout.trim().split("#token=");
     expect(address).toBe(`${local}/console/`);
-    const { iat = 0, exp = 0 } = decodeJwt(token);
+    const { iat = 0, exp = 0, aud } = decodeJwt(token);
     expect(exp - iat).toBe(1_800);
+    expect(aud).toBe(local);
     const me = await fetch(`${local}/v1/me`, { headers: { authorization: `Bearer ${token}` } });
     expect(await me.json()).toMatchObject({
       client: "console",
@@ -109,7 +131,13 @@ describe("heliograph open", () => {
       "of another data folder",
       () => ["--url", local, "--data", join(folder.path, "other")],
       11,
-      /another data folder/u,
+      /does not hold the key of the data folder/u,
+    ],
+    [
+      "that passes everything on to one of this machine",
+      () => ["--url", relayed, "--data", data],
+      11,
+      /passes requests on to http:\/\/127\.0\.0\.1:\d+, so it gets no token/u,
     ],
     ["whose data folder is not known", () => ["--url", local, "--data", join(folder.path, "x")], 2, /by --data/u],
     [
@@ -124,6 +152,27 @@ describe("heliograph open", () => {
     const outcome = await open(args());
     expect(outcome).toMatchObject({ code, stdout: "" });
     expect(outcome.stderr).toMatch(sentence);
+  });
+
+  test("gives nothing to whatever claims to be a local server", async () => {
+    const seen: string[] = [];
+    const liar = createServer((request, response) => {
+      seen.push(`${request.url?.split("?", 1)[0]} ${request.headers.authorization ?? "-"}`);
+      response.setHeader("content-type", "application/json").end('{"is_local":true,"proof":"e30.e30.e30"}');
+    });
+    await new Promise<void>((resolve) => liar.listen(0, "127.0.0.1", resolve));
+    const { port } = liar.address() as AddressInfo;
+    const { code, stdout } = await open(["--url", `http://127.0.0.1:${port}`, "--data", data]);
+    liar.close();
+    expect({ code, stdout, seen }).toEqual({ code: 11, stdout: "", seen: ["/console/config.json -"] });
+  });
+
+  test("makes a token that another server of the folder refuses", async () => {
+    const { stdout } = await open(["--url", local, "--data", data]);
+    const [, token = ""] = stdout.trim().split("#token=");
+    const headers = { authorization: `Bearer ${token}` };
+    const answers = await Promise.all([local, unbuilt].map(async (url) => fetch(`${url}/v1/me`, { headers })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 401]);
   });
 
   test("refuses a token of more than 12 hours", async () => {

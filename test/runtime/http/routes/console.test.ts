@@ -55,7 +55,7 @@ function serverWith(options: Given = { files }) {
     routes: consoleRoutes({
       files: options.files,
       settings: options.settings ?? { enabled: true },
-      isLocal: true,
+      proveOrigin: async (nonce, origin) => `${nonce} ${origin}`,
       version: "1.2.3",
     }),
   });
@@ -234,6 +234,18 @@ describe("the configuration", () => {
       is_local: true,
       version: "1.2.3",
     });
+  });
+
+  test("has a nonce and the origin of the connection signed, whatever the Host header says", async () => {
+    const app = serverWith();
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const { port } = app.server.address() as AddressInfo;
+    const own = `http://127.0.0.1:${port}`;
+    const nonce = "n".repeat(22);
+    const read = async (query: string) =>
+      fetch(`${own}/console/config.json${query}`, { headers: { host: "x.example" } });
+    expect(await (await read(`?nonce=${nonce}`)).json()).toMatchObject({ proof: `${nonce} ${own}` });
+    expect((await read("?nonce=short")).status).toBe(400);
   });
 
   test("names the issuer, the client and its scopes", async () => {
