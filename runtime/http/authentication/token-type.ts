@@ -8,7 +8,7 @@ const shownCharactersMax = 64;
 
 /**
  * Refuses tokens of another type. A proof, a logout token or any other JWT of an issuer has the same signature and is
- * no access token. A token without a type, or with the plain `JWT`, does not state its purpose. Source: RFC 8725 §3.11,
+ * no access token. Types are compared exactly: one with parameters is none that this API accepts. A token without a type, or with the plain `JWT`, does not state its purpose. Source: RFC 8725 §3.11,
  * RFC 7515 §4.1.9.
  * @param typ the `typ` header of the token
  * @throws Refusal `token_invalid`
@@ -19,7 +19,7 @@ export function requireType(typ: string | undefined, required: TokenType = "Any"
   if (required === "AccessToken") {
     throw new Refusal("token_invalid", "The header typ of the token is not at+jwt, as its issuer's settings require.");
   }
-  if (type?.endsWith("+jwt") === true) {
+  if (type?.split(";", 1)[0]?.trimEnd().endsWith("+jwt") === true) {
     throw new Refusal(
       "token_invalid",
       `The header typ of the token is ${type.slice(0, shownCharactersMax)}: it is no access token.`,

@@ -41,14 +41,20 @@ describe("a token's header typ (RFC 8725 §3.11)", () => {
     expect(await outcome(typ)).toBe("accepted");
   });
 
-  test.each(["dpop+jwt", "DPoP+JWT", "application/dpop+jwt", "logout+jwt", "secevent+jwt"])(
-    "%s is refused: it has another purpose",
-    async (typ) => {
-      expect(await outcome(typ)).toMatch(/^token_invalid: The header typ of the token is .*no access token/u);
-    },
-  );
+  test.each([
+    "dpop+jwt",
+    "DPoP+JWT",
+    "application/dpop+jwt",
+    "logout+jwt",
+    "secevent+jwt",
+    "dpop+jwt;v=1",
+    "application/logout+jwt ; v=1",
+    "at+jwt;v=1",
+  ])("%s is refused: it has another purpose", async (typ) => {
+    expect(await outcome(typ)).toMatch(/^token_invalid: The header typ of the token is .*no access token/u);
+  });
 
-  test.each([undefined, "JWT", "dpop+jwt"])(
+  test.each([undefined, "JWT", "dpop+jwt", "at+jwt;v=1", "at+jwt "])(
     "%s is refused where the issuer's settings require access tokens",
     async (typ) => {
       expect(await outcome(typ, "AccessToken")).toMatch(/^token_invalid: .*not at\+jwt/u);
