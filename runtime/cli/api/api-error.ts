@@ -77,11 +77,33 @@ function reasonOf(error: Error): string {
   return message === "" ? (code ?? "no reason") : message;
 }
 
+/** Only what has the form of a problem: another program may send anything. */
 function parseProblem(body: Buffer): Problem {
+  const { title, detail, code, errors, suggestion } = objectOf(jsonOf(body));
+  return {
+    ...textsOf({ title, detail, code }),
+    errors: (Array.isArray(errors) ? errors : []).flatMap((error) => {
+      const { field, detail: fault } = textsOf(objectOf(error));
+      return fault === undefined ? [] : [{ field: field ?? "", detail: fault }];
+    }),
+    suggestion: textsOf(objectOf(suggestion)),
+  };
+}
+
+function jsonOf(body: Buffer): unknown {
   try {
-    const value: unknown = JSON.parse(body.toString());
-    return typeof value === "object" && value !== null ? value : {};
+    return JSON.parse(body.toString());
   } catch {
-    return {};
+    return undefined;
   }
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+function textsOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(members).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
 }

@@ -1,6 +1,6 @@
 import { UsageError, type Environment, type Given } from "../../../command-line/given.ts";
 import type { Flag } from "../../../command-line/flag.ts";
-import { plain } from "../../../command-line/plain.ts";
+import { escaped, hasControls, plain } from "../../../command-line/plain.ts";
 import { paint, type Tone } from "./terminal.ts";
 
 const formats = ["table", "wide", "json", "yaml"] as const;
@@ -55,7 +55,10 @@ type Stream = Pick<NodeJS.WriteStream, "write" | "isTTY">;
 export function createOutput(format: OutputFormat, environment: Environment, stream: Stream = process.stdout): Output {
   const hasColours = stream.isTTY && (environment["NO_COLOR"] ?? "") === "";
   const shown = <Row>(columns: readonly Column<Row>[]) => columns.filter((one) => format === "wide" || !one.isWide);
-  const encode = format === "json" ? async (item: unknown) => `${JSON.stringify(item)}\n` : yamlDocument;
+  // A file gets the very bytes; a terminal would obey some of them.
+  const safe = stream.isTTY ? escaped : (text: string) => text;
+  const encode = async (item: unknown) =>
+    safe(format === "json" ? `${JSON.stringify(item)}\n` : await yamlDocument(item, stream.isTTY));
   return {
     list: async (columns, pages) => {
       const table = new Table(shown(columns), hasColours);
@@ -69,8 +72,8 @@ export function createOutput(format: OutputFormat, environment: Environment, str
       return count;
     },
     one: async (body, text) => {
-      if (format === "json") return write(stream, `${textOf(body)}\n`);
-      if (format === "yaml") return write(stream, await yamlDocument(JSON.parse(textOf(body))));
+      if (format === "json") return write(stream, safe(`${textOf(body)}\n`));
+      if (format === "yaml") return write(stream, await encode(JSON.parse(textOf(body))));
       return write(stream, `${text().trimEnd()}\n`);
     },
     table: (columns, rows) => new Table(shown(columns), hasColours).next(rows),
@@ -81,9 +84,18 @@ function textOf(body: Uint8Array | object): string {
   return (body instanceof Uint8Array ? Buffer.from(body).toString() : JSON.stringify(body)).trimEnd();
 }
 
-async function yamlDocument(item: unknown): Promise<string> {
-  const { stringify } = await import("yaml");
-  return `---\n${stringify(item)}`;
+/** @param isQuoted true to double-quote strings with control characters, where YAML has escapes */
+async function yamlDocument(item: unknown, isQuoted: boolean): Promise<string> {
+  const { Document, Scalar, visit } = await import("yaml");
+  const document = new Document(item);
+  if (isQuoted)
+    visit(document, {
+      Scalar: (_key, node) => {
+        if (typeof node.value === "string" && hasControls(node.value.replaceAll("\n", "")))
+          node.type = Scalar.QUOTE_DOUBLE;
+      },
+    });
+  return `---\n${document.toString()}`;
 }
 
 /** @returns false when the reader of the stream is gone */

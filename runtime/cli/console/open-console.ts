@@ -144,8 +144,8 @@ async function localToken(
   if (origin === undefined)
     throw new CommandError(
       "refused",
-      `${url} does not hold the key of the data folder ${dataFolder}, so it gets no token; name its own folder by --data, ` +
-        "or start a server of this version",
+      `${url} does not hold the key of the data folder ${dataFolder}, so it gets no token; ` +
+        "name its own folder by --data, or start a server of this version",
     );
   if (!isSameListener(origin, url))
     throw new CommandError(

@@ -2,6 +2,7 @@ import type { Environment } from "../../../command-line/given.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import type { KubeObject, ResourceType } from "../../../kube/client/resource.ts";
 import { createOutput, type Column, type OutputFormat } from "../api/output.ts";
+import { CommandError } from "../command-error.ts";
 import { say } from "../api/terminal.ts";
 import type { ExitName } from "../exit-codes.ts";
 import { type ClusterTarget, explained, openCluster } from "./cluster-connection.ts";
@@ -30,6 +31,8 @@ const types: readonly ResourceType[] = [
   { ...group, kind: "QueryClassQuota", plural: "queryclassquotas" },
 ];
 const pageItems = 500;
+/** Five million resources. */
+const pagesMax = 10_000;
 
 const columns: readonly Column<Resource>[] = [
   { title: "NAMESPACE", cell: ({ metadata }) => metadata.namespace },
@@ -73,7 +76,10 @@ async function* pagesOf(
 ): AsyncGenerator<readonly Resource[]> {
   for (const type of types) {
     let next: string | undefined;
+    let pages = 0;
     do {
+      pages += 1;
+      if (pages > pagesMax) throw new CommandError("unreachable", "the list of the API server does not end");
       const place = {
         ...(namespace === undefined ? {} : { namespace }),
         ...(next === undefined ? {} : { continue: next }),

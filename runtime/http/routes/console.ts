@@ -1,5 +1,4 @@
 import type { ConsoleSettings } from "../../config/settings/settings.ts";
-import type { TrustedIssuer } from "../authentication/authenticate.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { chooseAmong } from "../representation/content-coding.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
@@ -24,12 +23,15 @@ export interface ConsoleFile {
 /** The built console by its paths below `/console/`, such as `assets/index-1a2b.js`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
+/** Signs a nonce and the origin of this server with the key of the data folder. */
+type ProveOrigin = (nonce: string, origin: string) => Promise<string>;
+
 interface ConsoleOptions {
   /** Undefined when the console was not built. */
   readonly files: ConsoleFiles | undefined;
   readonly settings: ConsoleSettings;
   /** Present when the program trusts tokens that commands on this machine sign. */
-  readonly proveOrigin?: TrustedIssuer["proveOrigin"];
+  readonly proveOrigin?: ProveOrigin | undefined;
   /** Version of the program. */
   readonly version: string;
 }
@@ -68,7 +70,7 @@ export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
 /** The proof that a nonce in the query asks for: the key of the data folder signs it with the origin of this server. */
 async function originProof(
   { query, origin }: ApiRequest,
-  proveOrigin: TrustedIssuer["proveOrigin"],
+  proveOrigin: ProveOrigin | undefined,
 ): Promise<{ readonly proof?: string }> {
   const nonce = query.get("nonce")?.[0];
   if (proveOrigin === undefined || nonce === undefined || origin === undefined) return {};

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { createOutput, type Column, type OutputFormat } from "../../../../runtime/cli/api/output.ts";
 import { createProgress, progressBar } from "../../../../runtime/cli/api/terminal.ts";
 
@@ -39,6 +40,35 @@ async function printed(format: OutputFormat, isTTY = false, environment: Record<
   expect(await createOutput(format, environment, stream).list(columns, pages())).toBe(3);
   return text();
 }
+
+describe("characters that control a terminal", () => {
+  const text = "a\u0085\u202E\u{E0001}\u2028\u007Fb\nc";
+  const item = { [text]: text, plain: "x\ny" };
+  const one = async (format: OutputFormat, isTTY: boolean): Promise<string> => {
+    const { stream, text: read } = kept(isTTY);
+    await createOutput(format, {}, stream).one(Buffer.from(JSON.stringify(item)), () => "");
+    return read();
+  };
+
+  test.each(["json", "yaml"] as const)("are escaped in %s on a terminal, with the same value", async (format) => {
+    const shown = await one(format, true);
+    expect(shown.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    expect(parse(shown)).toEqual(item);
+  });
+
+  test("are escaped in the items of a list", async () => {
+    const { stream, text: read } = kept(true);
+    const list = async function* () {
+      yield [{ id: text, state: null }];
+    };
+    await createOutput("json", {}, stream).list(columns, list());
+    expect(read()).toBe(String.raw`{"id":"a\u0085\u202e\udb40\udc01\u2028\u007fb\nc","state":null}` + "\n");
+  });
+
+  test("reach a file as they are", async () => {
+    expect(await one("json", false)).toBe(`${JSON.stringify(item)}\n`);
+  });
+});
 
 describe("a list", () => {
   test("is a table whose columns are aligned, with `-` for nothing", async () => {

@@ -130,8 +130,14 @@ describe("a response that refuses", () => {
     });
   });
 
-  test("of another program is named by its status", async () => {
-    expect(await refused(502, "<html>")).toMatchObject({ message: "the server refused with 502: it sent no reason" });
+  test.each([
+    "<html>",
+    "null",
+    "7",
+    '{"detail":7,"title":{},"code":[],"errors":{"length":3},"suggestion":"x"}',
+    '{"errors":[null,7,{"detail":{}}],"suggestion":{"step":{}}}',
+  ])("of another program is named by its status: %s", async (body) => {
+    expect(await refused(502, body)).toMatchObject({ message: "the server refused with 502: it sent no reason" });
   });
 });
 
@@ -190,6 +196,29 @@ describe("a list", () => {
 
   test("ends at the limit and says that there is more", async () => {
     expect(await read(3)).toEqual({ pages: [[0, 1], [2]], said: ["more"] });
+  });
+
+  test.each([
+    ["null", /sent no list of this API/u],
+    ['{"data":{},"meta":{"cursor":null}}', /sent no list of this API/u],
+    ['{"data":[]}', /sent no list of this API/u],
+    ['{"data":[],"meta":{"cursor":7}}', /sent no list of this API/u],
+    ['{"data":[1],"meta":{"cursor":"again"}}', /does not end: its pages repeat/u],
+  ])("of another server ends with a sentence: %s", async (body, sentence) => {
+    const connection = await serve((_request, response) => response.end(body));
+    const pages = collect(pagesOf(connection, { path: "/", query: {} }, { limit: 100 }));
+    await expect(pages).rejects.toMatchObject({ exit: "unreachable", message: expect.stringMatching(sentence) });
+  });
+
+  test("with empty pages and new cursors ends too", async () => {
+    let count = 0;
+    const connection = await serve((_request, response) => {
+      count += 1;
+      response.end(JSON.stringify({ data: [], meta: { cursor: String(count) } }));
+    });
+    const pages = collect(pagesOf(connection, { path: "/", query: {} }, { limit: 100 }));
+    await expect(pages).rejects.toMatchObject({ message: expect.stringContaining("or are empty") });
+    expect(count).toBe(1_001);
   });
 
   test("says once when the server left items out", async () => {
