@@ -409,15 +409,20 @@ test(
   async () => {
     const faulty: FaultyStores = await faultsOver(stores.map(({ url }) => url));
     const found = { wrong: [] as string[], points: 0 };
-    for (let asked = 0; asked < requests; asked += faulty.together) {
+    for (let asked = 0; asked < requests;) {
       const faults = faulty.draw(pick);
       // A server of its own: no circuit breaker is open yet.
       const server = metricsServerOver(faulty.urls, { now: () => clockMs, deadlineMs: faulty.deadlineMs });
       server.apply(configWith(faulty.urls, pick([0, 60])));
       const check = pickCheck();
       const { result: checked, starved } = await faulty.watch(() =>
-        Promise.all(Array.from({ length: faulty.together }, () => check(server, faults))),
+        Promise.all(
+          Array.from({ length: faulty.together[check === checkQuery ? "queries" : "objectives"] }, () =>
+            check(server, faults),
+          ),
+        ),
       );
+      asked += checked.length;
       const lost = checked.flatMap((one) => one.lost).filter(({ region }) => !starved.includes(region));
       found.wrong.push(...checked.flatMap(({ wrong }) => wrong));
       found.wrong.push(...lost.map(({ region, about }) => `${about}: ${region} is missing`));
