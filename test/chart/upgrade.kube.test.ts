@@ -111,10 +111,10 @@ describe("a watched namespace that is missing", () => {
     for (const name of ["shop", "gone"]) await kubectl(["create", "namespace", name]);
     expect(await helm("install", "tenants", watch)).not.toContain("do not exist");
     const before = await roles("gone");
-    expect(before).toContain("heliograph-resources");
+    expect(before).toContain("tenants:heliograph:resources");
     // Nothing ends what terminates here; the API server refuses new objects in it, as in one that is gone.
     await kubectl(["delete", "namespace", "gone", "--wait=false"]);
-    await kubectl(["--namespace", "gone", "delete", "role,rolebinding", "heliograph-resources"]);
+    await kubectl(["--namespace", "gone", "delete", "role,rolebinding", "tenants:heliograph:resources"]);
     const notes = await helm("upgrade", "tenants", watch);
     expect(notes).toContain("these watched namespaces do not exist, so nothing was applied there: gone.");
     expect(await roles("shop")).toBe(before);
@@ -222,13 +222,20 @@ describe("the volume of NATS", () => {
     ["size", "nats.persistence.size=20Gi", "nats.persistence.size is 20Gi"],
     ["nameOverride", "nameOverride=bird", "nameOverride=heliograph and fullnameOverride=heliograph"],
     ["fullnameOverride", "fullnameOverride=bird", "nameOverride=heliograph and fullnameOverride=heliograph"],
+    ["ipFamilies", "services.ipFamilies={IPv6}", "services.ipFamilies cannot begin with IPv6"],
+    [
+      "loadBalancerClass",
+      "runtime.service.type=LoadBalancer,runtime.service.loadBalancerClass=b",
+      'runtime.service.loadBalancerClass cannot change from "a" to "b"',
+    ],
     [
       "nameOverride where the names stay",
       "nameOverride=bird,fullnameOverride=heliograph",
       "its pods are labelled heliograph",
     ],
   ])("keeps an upgrade with another %s from applying anything", async (_value, set, sentence) => {
-    await helm("install", "immutable").catch(() => undefined);
+    const balanced = "runtime.service.type=LoadBalancer,runtime.service.loadBalancerClass=a";
+    await helm("install", "immutable", balanced).catch(() => undefined);
     await expect(helm("upgrade", "immutable", `${set},commonLabels.half=applied`)).rejects.toThrow(sentence);
     const labelled = await kubectl(["--namespace", "immutable", "get", "all,cm", "--selector=half", "--output=name"]);
     expect(labelled).toBe("");

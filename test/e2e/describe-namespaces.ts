@@ -88,9 +88,9 @@ export function describeNamespaces(suite: () => Suite): void {
     test(
       "whose RoleBinding is deleted keeps its partner over a restart of the operator",
       async () => {
-        const { upgrade, service } = suite();
+        const { upgrade, service, user } = suite();
         const before = await condition("Ready");
-        await inTenant(["delete", "rolebinding", `${service}-resources`]);
+        await inTenant(["delete", "rolebinding", `${user.namespace}:${service}:resources`]);
         await restartOperator();
         const tookMs = await editMs(6);
         console.log(`an edit elsewhere was programmed after ${Math.round(tookMs)} ms`);
