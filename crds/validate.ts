@@ -41,12 +41,24 @@ export function validateResource(value: unknown, old?: Resource): Validation {
   if (kind === undefined) return { problems: [unknownKind(value)] };
   const object = withoutNulls(value);
   const validator = validatorOf(kind);
-  if (!validator(object)) return { problems: schemaProblems(validator.errors ?? []) };
+  if (!validator(object)) {
+    const problems = schemaProblems(validator.errors ?? []);
+    return { problems: [...problems, ...brokenRules(rulesOf[kind], object, old, (path) => isApart(path, problems))] };
+  }
   const problems = brokenRules(rulesOf[kind], object, old);
   if (problems.length > 0) return { problems };
   const resource = asIs(value, withoutStatus(object as Resource));
   valid.add(resource);
   return { resource, problems: [] };
+}
+
+/** True for a value that the schema accepts as a whole: no problem is in it, and it is in no problem. */
+function isApart(path: string, problems: readonly FieldProblem[]): boolean {
+  return problems.every(({ field }) => !isWithin(field, path) && !isWithin(path, field));
+}
+
+function isWithin(field: string, other: string): boolean {
+  return field === other || (field.startsWith(other) && (other === "" || ".[".includes(field.charAt(other.length))));
 }
 
 /** Returns the value itself when it has every default already, so that memory holds it once. */

@@ -34,8 +34,16 @@ export function unless(holds: boolean, path = ""): readonly string[] {
   return holds ? [] : [path];
 }
 
-/** Problems of an object, in the order of the rules. `old` is the object that an update replaces. */
-export function brokenRules(rules: readonly PlacedRule[], object: unknown, old?: unknown): readonly FieldProblem[] {
+/**
+ * Problems of an object, in the order of the rules. `old` is the object that an update replaces.
+ * @param isJudged false for the path of a value that the schema rejects, or that contains one. @default all are judged
+ */
+export function brokenRules(
+  rules: readonly PlacedRule[],
+  object: unknown,
+  old?: unknown,
+  isJudged: (path: string) => boolean = () => true,
+): readonly FieldProblem[] {
   // Many rules share few places.
   const known = new Map<string, readonly Found[]>();
   const valuesOf = (place: string): readonly Found[] => {
@@ -45,7 +53,7 @@ export function brokenRules(rules: readonly PlacedRule[], object: unknown, old?:
   };
   return rules.flatMap(({ place, message, faults }) =>
     valuesOf(place).flatMap((found) =>
-      faults(found.value, found.old).map((below) => ({
+      (isJudged(found.path) ? faults(found.value, found.old) : []).map((below) => ({
         field: found.path + below,
         reason: "Invalid" as const,
         message,

@@ -4,7 +4,7 @@ import { acceptedRows } from "./accepted-rows.ts";
 import type { Row } from "./rows.ts";
 import { ruleRows } from "./rule-rows.ts";
 import { schemaRows, unknownFieldRows } from "./schema-rows.ts";
-import { plainObject } from "./valid-objects.ts";
+import { plainObject, type Changes } from "./valid-objects.ts";
 
 function validate({ kind, set, replaces }: Row) {
   const old = replaces === undefined ? undefined : validateResource(plainObject(kind, replaces)).resource;
@@ -100,4 +100,16 @@ describe("validateResource", () => {
       "spec.state",
     ]);
   });
+});
+
+test("a rule is judged beside a field that the schema rejects, and not around it", () => {
+  const fields = (changes: Changes) =>
+    validateResource(plainObject("WebhookPartner", changes)).problems.map(({ field }) => field);
+  const url = { "endpoint.url": "ftp://partner.example/" };
+  expect(fields({ ...url, "endpoint.timeoutSeconds": -1 })).toEqual([
+    "spec.endpoint.timeoutSeconds",
+    "spec.endpoint.url",
+  ]);
+  // The rule that compares the scheme with the URL is around both.
+  expect(fields({ "endpoint.url": 7 })).toEqual(["spec.endpoint.url"]);
 });
