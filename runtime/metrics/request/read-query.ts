@@ -166,6 +166,12 @@ function readListed(params: Parameters, name: string): readonly string[] {
 }
 
 function readFilterValue(params: Parameters, name: string): string {
+  const given = params.get(name)?.length ?? 0;
+  if (given > 1) {
+    const several = shown(name.replace("filter[", "filter_in["));
+    const detail = `${shown(name)} is given ${given} times; give it once, or use ${several} for several values`;
+    throw refuseField("invalid_filter", name, detail);
+  }
   const value = readOne(params, name, "invalid_filter");
   if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value; give it one`);
   return value;

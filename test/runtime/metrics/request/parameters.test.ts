@@ -137,6 +137,14 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
     ["another name of the start", [["start", "now-1h"]], "write from"],
     ["another name of the labels to group by", [["by", "psp"]], "write group_by"],
     ["a misspelled parameter", [["stpe", "1m"]], "did you mean step?"],
+    [
+      "a repeated filter",
+      [
+        ["filter[psp]", "a"],
+        ["filter[psp]", "b"],
+      ],
+      "use filter_in[psp] for several values",
+    ],
     ["a filter with a point", [["filter.psp", "x"]], "did you mean filter[psp]?"],
     ["a parameter like no other", [["color", "red"]], "color is not a parameter of this route; remove it"],
     ["a misspelled label", [["filter[servise]", "x"]], "servise is not a label; did you mean service?"],
