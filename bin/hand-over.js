@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 /** The oldest Node that runs the product: package.json pins this major version. */
 const majorMin = 24;
 const usageCode = 2;
-/** Signals of a terminal and of a supervisor. The other process gets those of a terminal by itself. */
+/** Signals of a terminal and of a supervisor. The other process gets SIGINT by itself from a terminal, and only there. */
 const signals = /** @type {const} */ (["SIGTERM", "SIGINT", "SIGHUP"]);
 
 /**
@@ -33,7 +33,9 @@ export function isNodeNewEnough(program, entry) {
  */
 function handOver(program, entry, node) {
   const child = spawn(node, [fileURLToPath(entry), ...process.argv.slice(2)], { stdio: "inherit" });
-  for (const signal of signals) process.on(signal, () => (signal === "SIGINT" ? undefined : child.kill(signal)));
+  const hasTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
+  for (const signal of signals)
+    process.on(signal, () => (signal === "SIGINT" && hasTerminal ? undefined : child.kill(signal)));
   child.once("error", () => refuse(program));
   child.once("exit", (code, signal) => {
     if (signal === null) process.exitCode = code ?? usageCode;

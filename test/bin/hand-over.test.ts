@@ -33,8 +33,10 @@ afterEach(async () => folder.remove());
 
 function programText(name: string): string {
   return `
-    if (args[2] === "wait") { process.on("SIGTERM", () => process.exit(9)); setInterval(() => {}, 1e6); }
-    else process.exitCode = 7;
+    if (args[2] === "wait") {
+      for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit(9));
+      setInterval(() => {}, 1e6);
+    } else process.exitCode = 7;
     console.log(${JSON.stringify(name)}, args.slice(2).join(" "));
   `;
 }
@@ -80,16 +82,19 @@ describe.each(programs)("the entry of %s", (name) => {
   });
 });
 
-test("a signal reaches the Node that took over, whose exit code counts", async () => {
-  await installNode();
-  const child = spawn(process.execPath, ["--import", tellsOld, entry("heliograph"), "wait"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const closed = once(child, "close");
-  await once(child.stdout, "data");
-  child.kill("SIGTERM");
-  expect((await closed)[0]).toBe(9);
-});
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "%s reaches the Node that took over, whose exit code counts",
+  async (signal) => {
+    await installNode();
+    const child = spawn(process.execPath, ["--import", tellsOld, entry("heliograph"), "wait"], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const closed = once(child, "close");
+    await once(child.stdout, "data");
+    child.kill(signal);
+    expect((await closed)[0]).toBe(9);
+  },
+);
 
 test("an old Node of this machine reads every entry", async (context) => {
   const old = await oldNode();
