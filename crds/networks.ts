@@ -83,6 +83,16 @@ export function isMetadata(inner: Cidr): boolean {
 }
 
 /**
+ * True for an address of instance metadata or of link-local use, as a socket or a look-up writes it, and for a text
+ * that is no address.
+ */
+export function isMetadataAddress(text: string): boolean {
+  const address = text.replace(/%.*$/u, "").replace(/^::ffff:(?=[\d.]+$)/iu, "");
+  const cidr = parseCidr(`${address}/${isIPv4(address) ? 32 : 128}`);
+  return cidr === undefined || isMetadata(cidr);
+}
+
+/**
  * The name of the block of special use that holds an address, such as `loopback (127.0.0.0/8)`; undefined for a public
  * address. Behind NAT64, the IPv4 address decides.
  */

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { buildConnector, errors } from "undici";
 import { DialTimeout } from "./dial.ts";
-import { dialHost, type LookUp } from "./lookup-dial.ts";
+import { dialHost, type LookUp, type RefuseAddress } from "./lookup-dial.ts";
 
 /** TLS options and limits of the connections of one undici dispatcher. */
 export type ConnectorOptions = Pick<ConnectionOptions, "ca" | "cert" | "key" | "servername" | "rejectUnauthorized"> & {
@@ -14,6 +14,8 @@ export type ConnectorOptions = Pick<ConnectionOptions, "ca" | "cert" | "key" | "
   readonly keepAliveInitialDelay?: number;
   /** @default the look-up of the operating system */
   readonly lookUp?: LookUp;
+  /** True for an address that must never be connected. @default none */
+  readonly refuses?: RefuseAddress;
 };
 
 const ports: Readonly<Record<string, number>> = { "https:": 443, "http:": 80 };
@@ -50,7 +52,7 @@ async function connect(
 }
 
 function openTcp(
-  { timeout: timeoutMs, keepAliveInitialDelay: keepAliveMs, lookUp }: ConnectorOptions,
+  { timeout: timeoutMs, keepAliveInitialDelay: keepAliveMs, lookUp, refuses }: ConnectorOptions,
   { hostname: host, protocol, port }: buildConnector.Options,
 ): Promise<Socket> {
   return dialHost({
@@ -59,6 +61,7 @@ function openTcp(
     timeoutMs,
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     ...(lookUp === undefined ? {} : { lookUp }),
+    ...(refuses === undefined ? {} : { refuses }),
   });
 }
 

@@ -237,7 +237,7 @@ const table = `
       crds/ bounds/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/log.ts webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
       webhooks/history/ webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
-  runtime/http/authentication/ < network/ bounds/ errors/ config/settings/ metrics/authorization/
+  runtime/http/authentication/ < crds/ network/ bounds/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ <
       crds/ webhooks/events/ webhooks/settlement/ webhooks/history/ webhooks/replay/ webhooks/live/ metrics/request/

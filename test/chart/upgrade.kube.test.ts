@@ -349,6 +349,9 @@ describe("what helm says after an installation", () => {
     const said = await helm("upgrade", "elsewhere", "watch.namespaces={shop,elsewhere},policy.acceptOpenGrants=true");
     expect(said).not.toContain(warning);
     expect(said).toContain("every watched namespace may name every tenant");
+    expect(said).toContain("Catalogs of the namespaces * may name a store at any host");
+    const hosts = "policy.grants[0].namespaces={*},policy.grants[0].storeHosts={prometheus.shop}";
+    expect(await helm("upgrade", "elsewhere", hosts)).not.toContain("a store at any host");
     await helm("uninstall", "elsewhere");
   });
 });

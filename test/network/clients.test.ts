@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { Agent as HttpsAgent, request as requestSecure } from "node:https";
 import { Agent, request as send } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
+import { isMetadataAddress } from "../../crds/networks.ts";
 import { withOverlappingAttempts } from "../../network/http-agent.ts";
 import { overlappingConnector } from "../../network/undici-connector.ts";
 import { startFrozenServer, type FrozenServer } from "./frozen-server.ts";
@@ -44,6 +45,32 @@ describe("a slow handshake beside an address that refuses ends no attempt", () =
     const [response] = (await once(sent, "response")) as [{ readonly statusCode: number; resume(): void }];
     response.resume();
     expect(response.statusCode).toBe(200);
+  });
+});
+
+describe("an address that is never connected", () => {
+  const sendTo = async (host: string, found: readonly string[]) => {
+    const server = await slowServer();
+    server.release();
+    const refuses = isMetadataAddress;
+    const connect = overlappingConnector({ timeout: 2_000, refuses, lookUp: async () => found });
+    const dispatcher = new Agent({ connect });
+    closers.push(() => dispatcher.destroy());
+    const { statusCode, body } = await send(`http://${host}:${server.port}/`, { dispatcher });
+    await body.dump();
+    return statusCode;
+  };
+
+  test.each([
+    ["rebound.test", ["169.254.169.254", "fe80::1%lo", "::ffff:169.254.169.254", "::ffff:a9fe:a9fe", "fd00:ec2::254"]],
+    ["169.254.169.254", []],
+    ["[fe80::1]", []],
+  ])("%s is refused by its look-up too", async (host, found) => {
+    await expect(sendTo(host, found)).rejects.toThrow(/has only addresses that are never connected/u);
+  });
+
+  test("leaves the other addresses of its name", async () => {
+    expect(await sendTo("both.test", ["169.254.169.254", "127.0.0.2"])).toBe(200);
   });
 });
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { decodeJwt, type JSONWebKeySet } from "jose";
 import { Agent, request } from "undici";
+import { isMetadataAddress } from "../../../crds/networks.ts";
 import { overlappingConnector } from "../../../network/undici-connector.ts";
 import type { IssuerSettings } from "../../config/settings/settings.ts";
 
@@ -38,7 +39,9 @@ function isKeySet(value: unknown): value is JSONWebKeySet {
 async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSettings): Promise<string> {
   // Both files change while the program runs: the token of a pod is valid for an hour.
   const trusted = jwksCaFile === undefined ? {} : { ca: await readFile(jwksCaFile, "utf8") };
-  const agent = new Agent({ connect: overlappingConnector({ timeout: fetchTimeoutMs, ...trusted }) });
+  const agent = new Agent({
+    connect: overlappingConnector({ timeout: fetchTimeoutMs, refuses: isMetadataAddress, ...trusted }),
+  });
   try {
     const headers =
       jwksTokenFile === undefined ? {} : { authorization: `Bearer ${(await readFile(jwksTokenFile, "utf8")).trim()}` };

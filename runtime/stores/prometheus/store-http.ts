@@ -1,5 +1,6 @@
 import { Pool, type Dispatcher } from "undici";
 import type { PrometheusConfig } from "../../../crds/config.ts";
+import { isMetadataAddress } from "../../../crds/networks.ts";
 import { overlappingConnector } from "../../../network/undici-connector.ts";
 import { parseResponse, type ApiResponse } from "./api-response.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
@@ -87,7 +88,7 @@ export function openPool(
     connections: storeRequestsMax + probeConnections,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
-    connect: overlappingConnector({ timeout: connectTimeoutMs, ...tls }),
+    connect: overlappingConnector({ timeout: connectTimeoutMs, refuses: isMetadataAddress, ...tls }),
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   });
