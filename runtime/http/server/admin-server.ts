@@ -1,5 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import { addConfigz, type ConfigView } from "./configz.ts";
+import { isIP } from "node:net";
+import { hostname } from "node:os";
+import { Refusal } from "../../errors/refusal.ts";
+import { addConfigz, isOnThisMachine, type ConfigView } from "./configz.ts";
 import { acceptsOpenMetrics, openMetricsType } from "../../tracing/open-metrics.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
 
@@ -30,6 +33,13 @@ export interface AdminServerOptions extends ServerOptions {
 export function createAdminServer(options: AdminServerOptions): FastifyInstance {
   const { registry, openMetrics, health, isReady = () => isWell(health()), config } = options;
   const app = createHttpServer(options);
+  app.addHook("onRequest", async ({ socket, headers }) => {
+    if (isOnThisMachine(socket) && !isNameOfThisMachine(headers.host))
+      throw new Refusal(
+        "invalid_request",
+        "On this machine, the Host header is an address, localhost or its own name.",
+      );
+  });
   app.get("/healthz", async () => {
     const { hash: config_hash } = config.report();
     return { status: isWell(health()) ? "ok" : "degraded", parts: health(), config_hash };
@@ -45,6 +55,16 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   });
   addConfigz(app, config);
   return app;
+}
+
+/**
+ * A page in a browser of this machine may resolve its own name to this machine and then read the port as its own
+ * origin. Its name stays in the `Host` header.
+ */
+function isNameOfThisMachine(host: string | undefined): boolean {
+  const name = URL.parse(`http://${host ?? "localhost"}`)?.hostname.toLowerCase();
+  if (name === undefined) return false;
+  return isIP(name.replace(/^\[|\]$/gu, "")) !== 0 || name === "localhost" || name === hostname().toLowerCase();
 }
 
 function isWell(parts: readonly PartHealth[]): boolean {

@@ -63,10 +63,15 @@ export function addConfigz(app: FastifyInstance, view: ConfigView): void {
   });
 }
 
+/** True for a connection from this machine, a forwarded port among them. */
+export function isOnThisMachine({ remoteAddress = "" }: { readonly remoteAddress?: string | undefined }): boolean {
+  return loopback.test(remoteAddress);
+}
+
 function requireReader({ headers, socket }: FastifyRequest, view: ConfigView): void {
   const token = view.token();
   if (token === undefined) {
-    if (loopback.test(socket.remoteAddress ?? "")) return;
+    if (isOnThisMachine(socket)) return;
     if (view.report().hash === null)
       throw new Refusal("not_ready", "No configuration is applied yet.", { retryAfterSeconds: 1 });
     throw new Refusal("token_missing", "The configuration holds no token: only this machine may read /configz.");

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
@@ -37,6 +38,17 @@ describe("the admin server", () => {
     expect([healthy.statusCode, healthy.json()]).toEqual([200, { status: "degraded", parts, config_hash: null }]);
     const ready = await app.inject("/readyz");
     expect([ready.statusCode, ready.json()]).toEqual([503, { ready: false, parts }]);
+  });
+
+  test.each(["/healthz", "/metrics", "/configz"])("%s is refused under another Host on this machine", async (url) => {
+    const status = async (host: string, remoteAddress = "127.0.0.1"): Promise<number> =>
+      (await app.inject({ url, headers: { host }, remoteAddress })).statusCode;
+    for (const own of ["localhost:9090", "127.0.0.1:9090", "[::1]:9090", "10.1.2.3", hostname()])
+      expect([own, await status(own)]).toEqual([own, 200]);
+    for (const foreign of ["rebound.example:9090", "localhost.example", "127.0.0.1.example", "a b"])
+      expect([foreign, await status(foreign)]).toEqual([foreign, 400]);
+    // A scraper in a cluster names Services and pods as its DNS has them.
+    expect(await status("heliograph.team.svc:9090", "10.1.2.3")).toBe(url === "/configz" ? 503 : 200);
   });
 
   test("shows the applied configuration", async () => {
