@@ -229,6 +229,7 @@ interface NodeValues {
 const mebibyte = 1024 * 1024;
 const smallStreams = {
   events: { maxBytes: 200 * mebibyte },
+  deliveries: { maxBytes: 200 * mebibyte },
   attempts: { maxBytes: 100 * mebibyte },
   deadLetters: { maxBytes: 100 * mebibyte },
 };
