@@ -11,6 +11,7 @@ import { backupOf } from "./backup.ts";
 import { describeDrain, describeForgedCertificate, describeRights } from "./describe-operations.ts";
 import { describeNamespaces } from "./describe-namespaces.ts";
 import { describeReads } from "./describe-reads.ts";
+import { describeAutoscaler, describeLargerVolume } from "./describe-upgrades.ts";
 import {
   addedValues,
   chart,
@@ -24,8 +25,7 @@ import {
   suiteEnv,
   suiteValues,
 } from "./installation.ts";
-import type { LoadReport } from "./image/load.ts";
-import { fateOf, startLoad } from "./load.ts";
+import { allKept, brokenPromises, fateOf, startLoad } from "./load.ts";
 import { neighbours, partner, resources, signingSecret } from "./manifests.ts";
 import { type BoundClient, boundClient, trusting } from "./operations.ts";
 import { heapBoundsOf, killOneProcess } from "./pod-processes.ts";
@@ -40,7 +40,6 @@ const service = "heliograph";
 const readyMsMax = 180_000;
 const arriveMsMax = 120_000;
 const cleanMsMax = 60_000;
-const doubledShareMax = 0.001;
 /** Loads last minutes on a machine that does other things too. */
 const longMs = 5 * 60_000;
 
@@ -283,8 +282,6 @@ describeOnCluster("an upgrade to another number of NATS servers", () => {
 });
 
 describeOnCluster("under load", () => {
-  const kept = { refused: 0, lost: 0, unanswered: 0, doubled: 0, failures: {} };
-
   test(
     "a rolling upgrade loses no event and fails no query",
     async () => {
@@ -297,7 +294,7 @@ describeOnCluster("under load", () => {
       const startMs = performance.now();
       await upgrade({ runtime: { podAnnotations: { rolled: "once" } } });
       console.log(`the upgrade took ${Math.round(performance.now() - startMs)} ms`);
-      expect(await brokenPromises("upgrade", await load.stop())).toEqual(kept);
+      expect(await brokenPromises(user, "upgrade", await load.stop())).toEqual(allKept);
     },
     longMs,
   );
@@ -341,7 +338,7 @@ describeOnCluster("under load", () => {
       });
       await scale(3);
       await scale(1);
-      expect(await brokenPromises("scale", await load.stop())).toEqual(kept);
+      expect(await brokenPromises(user, "scale", await load.stop())).toEqual(allKept);
       await scale(2);
     },
     longMs,
@@ -372,24 +369,6 @@ describeOnCluster("under load", () => {
     longMs,
   );
 
-  /**
-   * How often which promise was broken. An event arrives twice when its attempt outlasts the time after which JetStream
-   * takes its pod for dead, which a starved machine brings about: one in a thousand may.
-   */
-  async function brokenPromises(prefix: string, report: LoadReport): Promise<object> {
-    const fate = await fateOf(user, prefix, report.accepted);
-    console.log(`${prefix}: ${JSON.stringify({ ...report, ...fate })}`);
-    const { events, queries, accepted, answered, failures } = report;
-    const doubled = fate.doubled > events * doubledShareMax ? fate.doubled : 0;
-    return {
-      refused: events - accepted,
-      lost: events - fate.arrived,
-      unanswered: queries - answered,
-      doubled,
-      failures,
-    };
-  }
-
   /** Ends a part's first pod as a crash does: without a signal that it could handle. */
   async function kill(part: string): Promise<void> {
     const [pod = ""] = (
@@ -398,6 +377,8 @@ describeOnCluster("under load", () => {
     await user.kubectl(["delete", pod, "--grace-period=0", "--force", "--wait=false"]);
   }
 });
+
+describeAutoscaler(suite);
 
 describeDrain(suite);
 
@@ -492,6 +473,9 @@ describeOnCluster("a backup of JetStream", () => {
     longMs,
   );
 });
+
+// Its claim is larger than the next one could be: the volumes of the node have one size.
+describeLargerVolume(suite);
 
 describeOnCluster("uninstall and install again", () => {
   test("leaves definitions, resources, what NATS keeps, and the configuration", async () => {

@@ -29,6 +29,7 @@ const stopAfterMs = 5_000;
 
 const graceMs = 60_000;
 const settleMsMax = 90_000;
+const doubledShareMax = 0.001;
 
 /** Starts a load as a job in the user's namespace, which calls the service as any pod would. */
 export async function startLoad(user: User, service: string, request: LoadRequest): Promise<Load> {
@@ -104,4 +105,25 @@ export async function fateOf(user: User, prefix: string, accepted: number): Prom
     return fate;
   };
   return waitFor(all, { timeoutMs: settleMsMax, pollMs: 500, what: `the events of ${prefix}` });
+}
+
+/** The answer of `brokenPromises` when every promise was kept. */
+export const allKept = { refused: 0, lost: 0, unanswered: 0, doubled: 0, failures: {} };
+
+/**
+ * How often which promise was broken. An event arrives twice when its attempt outlasts the time after which JetStream
+ * takes its pod for dead, which a starved machine brings about: one in a thousand may.
+ */
+export async function brokenPromises(user: User, prefix: string, report: LoadReport): Promise<object> {
+  const fate = await fateOf(user, prefix, report.accepted);
+  console.log(`${prefix}: ${JSON.stringify({ ...report, ...fate })}`);
+  const { events, queries, accepted, answered, failures } = report;
+  const doubled = fate.doubled > events * doubledShareMax ? fate.doubled : 0;
+  return {
+    refused: events - accepted,
+    lost: events - fate.arrived,
+    unanswered: queries - answered,
+    doubled,
+    failures,
+  };
 }

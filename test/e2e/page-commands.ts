@@ -1,4 +1,7 @@
+import { mkdir, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { waitFor } from "../support/wait.ts";
+import { resolveTool } from "../tools/resolve.ts";
 import { run } from "../tools/run.ts";
 
 /** A block of commands of a page, and what the page says that they print. */
@@ -16,9 +19,19 @@ export interface Shell {
   readonly env: Readonly<Record<string, string>>;
 }
 
+const root = dirname(dirname(import.meta.dirname));
 const stepMsMax = 4 * 60_000;
 const printMsMax = 60_000;
 const blocks = /^## (?<section>.+)$|^```sh\n(?<commands>[\s\S]*?)^```$(?:\n+^```text\n(?<prints>[\s\S]*?)^```$)?/gmu;
+
+/** A shell in the checkout, with kubectl and helm on its path. @param folder is its home */
+export async function shellIn(folder: string, kubeconfig: string): Promise<Shell> {
+  const bin = join(folder, "bin");
+  await mkdir(bin);
+  for (const tool of ["kubectl", "helm"] as const) await symlink(await resolveTool(tool), join(bin, tool));
+  const path = `${bin}:${process.env["PATH"]}`;
+  return { cwd: root, env: { KUBECONFIG: kubeconfig, HOME: folder, PATH: path } };
+}
 
 /** Reads the blocks of commands of a page, in their order. */
 export function pageSteps(page: string): readonly PageStep[] {

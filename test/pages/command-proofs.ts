@@ -48,7 +48,9 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
       { runBy: [natsMoves] },
     [`kubectl --namespace heliograph patch secret heliograph-nats-auth --patch '{"data": {"runtime-previous": null, "runtime-previous-user": null}}'`]:
       { runBy: [natsMoves] },
-    "kubectl --namespace heliograph patch pvc data-heliograph-nats-0": { runBy: ["test/chart/upgrade.kube.test.ts"] },
+    "kubectl --namespace heliograph patch pvc data-heliograph-nats-0": {
+      runBy: ["test/chart/upgrade.kube.test.ts", e2e],
+    },
     "for kind in webhookpartners metriccatalogs queryclassquotas; do": {
       runBy: ["test/runtime/cli/kubectl/resources.kube.test.ts"],
     },
