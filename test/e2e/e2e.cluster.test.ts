@@ -11,6 +11,7 @@ import { backupOf } from "./backup.ts";
 import { describeDrain, describeForgedCertificate, describeRights } from "./describe-operations.ts";
 import { describeNamespaces } from "./describe-namespaces.ts";
 import { describeReads } from "./describe-reads.ts";
+import { describeRunbooks } from "./describe-runbooks.ts";
 import { describeAutoscaler, describeLargerVolume } from "./describe-upgrades.ts";
 import {
   addedValues,
@@ -421,6 +422,8 @@ describeOnCluster("rights", () => {
 });
 
 describeRights(suite);
+
+describeRunbooks(suite);
 
 describeNamespaces(suite);
 

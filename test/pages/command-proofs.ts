@@ -97,7 +97,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
       neverRun: true,
     },
   },
-  "docs/runbooks/": { "*": { runBy: ["test/chart/dashboards/monitoring.kube.test.ts"] } },
+  "docs/runbooks/": { "*": { runBy: ["test/chart/dashboards/monitoring.kube.test.ts", e2e] } },
 };
 
 /** The proof of a block; undefined without one. */
