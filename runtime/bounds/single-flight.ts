@@ -1,3 +1,5 @@
+import { untilAborted } from "./until-aborted.ts";
+
 /**
  * Runs one call per key and shares its result, or its error, with all concurrent callers. A caller with a signal stops
  * waiting when that is aborted; any other caller waits until the call ends. The call is aborted when its last caller
@@ -54,15 +56,4 @@ export function createSingleFlight<Shared = unknown>(): SingleFlight<Shared> {
       }
     }
   };
-}
-
-async function untilAborted(result: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort);
-  try {
-    return await Promise.race([result, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }

@@ -5,6 +5,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { type KubeObject, secretType } from "../../kube/client/resource.ts";
 import { connectNats, type NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
+import { untilAvailable } from "../nats/connection/retry-until-answered.ts";
 import { copyStreams } from "../nats/copy/copy-streams.ts";
 import { createLayout } from "../nats/layout.ts";
 import { readIdentities } from "../nats/streams/stream-identities.ts";
@@ -49,7 +50,8 @@ export async function migrate(migration: Migration): Promise<void> {
   const streams = await withServers(migration, source, async (from) =>
     withServers(migration, target, async (to) => {
       const copies = await copyStreams({ from, to, replicas: target.replicas, onStep: say });
-      return readIdentities(to, createLayout(prefixOf(copies.map(({ config }) => config.name))));
+      const layout = createLayout(prefixOf(copies.map(({ config }) => config.name)));
+      return untilAvailable(() => readIdentities(to, layout));
     }),
   );
   const late = (await readInstallation(client, namespace, release)).runtimePods;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ConfigState } from "../config/config-source.ts";
+import { untilAborted } from "../bounds/until-aborted.ts";
 import { createMetricsApi } from "../metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { connectNats, type NatsConnectionHandle } from "../nats/connection/connect.ts";
@@ -7,6 +8,7 @@ import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { createLayout } from "../nats/layout.ts";
 import { createPodMessages } from "../nats/messages/pod-messages.ts";
 import { StreamsLost } from "../nats/streams/stream-identities.ts";
+import { JetStreamUnavailable } from "../nats/streams/topology.ts";
 import { nearestPods } from "../pods/nearest-pods.ts";
 import { version } from "../version.ts";
 import { createPreviews, type Previews } from "../preview/previews.ts";
@@ -31,7 +33,7 @@ export async function startEngines(
   context: ProgramContext,
   { config, hash }: Pick<ConfigState, "config" | "hash">,
 ): Promise<Engines> {
-  const { plan, settings, prepared, shutdown, registry, tracer, status, reporter, expirations } = context;
+  const { plan, settings, prepared, shutdown, registry, tracer, status, reporter, expirations, stopping } = context;
   const { log } = plan;
   const access = await prepared.natsAccess();
   expirations.addFiles([
@@ -50,9 +52,13 @@ export async function startEngines(
   const { podId, streamRecord } = prepared;
   const parts = { podId, configHash: hash, ...(streamRecord === undefined ? {} : { streamRecord }) };
   const engine = await startStep("nats", "NATS cannot be used", () =>
-    untilStreamsFound(context, () =>
-      createWebhookEngine({ ...parts, nats, settings, config, log, registry, tracer, version, peers: messages }),
-    ),
+    untilStreamsFound(context, async () => {
+      const deps = { ...parts, nats, settings, config, log, registry, tracer, version, peers: messages };
+      const started = await createWebhookEngine(deps);
+      // Nobody waits for it any more.
+      if (stopping.aborted) await started.stop(0);
+      return started;
+    }),
   );
   shutdown.add("webhooks", (remainingMs) => engine.stop(remainingMs));
   status.engine = engine;
@@ -95,19 +101,23 @@ function connect(context: ProgramContext, access: NatsAccess): Promise<NatsConne
   );
 }
 
-/** Waits for streams that another pod has recorded and that are missing now. */
+/** Waits for JetStream, and for streams that another pod has recorded and that are missing now. */
 function untilStreamsFound<T>(context: ProgramContext, start: () => Promise<T>): Promise<T> {
   const { plan, status } = context;
   return untilDone(context, start, (error) => {
-    if (!(error instanceof StreamsLost)) throw error;
-    if (status.engineFault !== error.message) plan.log.error({ reason: error.message }, "streams lost");
-    status.engineFault = error.message;
-    status.streamsFault = error.message;
+    const isLoss = error instanceof StreamsLost;
+    if (!isLoss && !(error instanceof JetStreamUnavailable)) throw error;
+    const reason = error.message;
+    const isNew = status.engineFault !== reason;
+    status.engineFault = reason;
+    if (isLoss) status.streamsFault = reason;
+    if (isNew && isLoss) plan.log.error({ reason }, "streams lost");
+    if (isNew && !isLoss) plan.log.warn({ err: error, reason }, "JetStream unavailable, start repeated");
   });
 }
 
 /**
- * Repeats a step until it succeeds, if the plan waits for NATS.
+ * Repeats a step until it succeeds, if the plan waits for NATS. A step that waits itself does not delay a stop.
  * @param failed receives each error before the next try
  * @throws what the step throws when the plan does not wait, and what `failed` throws
  */
@@ -118,9 +128,9 @@ async function untilDone<T>(
 ): Promise<T> {
   for (;;) {
     try {
-      return await step();
+      return await untilAborted(step(), stopping);
     } catch (error) {
-      if (!plan.waitsForNats) throw error;
+      if (!plan.waitsForNats || stopping.aborted) throw error;
       failed(error);
     }
     await sleep(natsPauseMs, undefined, { signal: stopping });

@@ -4,7 +4,7 @@ import { setMaxListeners } from "node:events";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
 import type { Layout } from "../nats/layout.ts";
 import { createBucket, type Bucket } from "../nats/streams/buckets.ts";
-import { ensureTopology } from "../nats/streams/topology.ts";
+import { ensureTopology, orUnavailable } from "../nats/streams/topology.ts";
 import type { EndpointValidation } from "./authorization/endpoint-validation.ts";
 import { createPings, type Pings } from "./ping/ping.ts";
 import type { Pods } from "../pods/pods.ts";
@@ -42,12 +42,16 @@ const silentMsMax = 10_000;
 /**
  * Creates what is missing in JetStream, applies the configuration and begins to route and deliver.
  *
+ * @throws JetStreamUnavailable or StreamsLost before anything is created, so that the start may be repeated
  * @throws Error in a sentence for people when NATS cannot be used
  */
 export async function createWebhookEngine(deps: WebhookEngineDeps): Promise<WebhookEngine> {
   const { nats, settings, log, streamRecord } = deps;
-  const layout = await ensureTopology(nats, settings.streams, streamRecord);
-  const engine = new WebhookEngine(deps, layout, await createStreamWatch(nats, layout, log, streamRecord));
+  const { layout, watch } = await orUnavailable(async () => {
+    const found = await ensureTopology(nats, settings.streams, streamRecord);
+    return { layout: found, watch: await createStreamWatch(nats, found, log, streamRecord) };
+  });
+  const engine = new WebhookEngine(deps, layout, watch);
   await engine.start();
   return engine;
 }

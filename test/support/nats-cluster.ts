@@ -30,15 +30,20 @@ export async function startNatsCluster(size = 3, storeDirs: readonly string[] = 
   }
 }
 
-async function start(size: number, storeDirs: readonly string[]): Promise<NatsCluster> {
+/** The configuration of each server of a cluster, for `startNatsServer`. */
+export async function clusterConfigs(size = 3): Promise<readonly string[]> {
   const ports = await Promise.all(Array.from({ length: size }, () => freePort()));
   const routes = ports.map((port) => `nats://127.0.0.1:${port}`).join(", ");
+  return ports.map(
+    (port, index) => `server_name: n${index}\ncluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}] }`,
+  );
+}
+
+async function start(size: number, storeDirs: readonly string[]): Promise<NatsCluster> {
+  const configs = await clusterConfigs(size);
   const started = await Promise.allSettled(
-    ports.map((port, index) =>
-      startNatsServer({
-        ...(storeDirs[index] === undefined ? {} : { storeDir: storeDirs[index] }),
-        config: `server_name: n${index}\ncluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}] }`,
-      }),
+    configs.map((config, index) =>
+      startNatsServer({ ...(storeDirs[index] === undefined ? {} : { storeDir: storeDirs[index] }), config }),
     ),
   );
   const nodes = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { JetStreamApiError } from "@nats-io/jetstream";
+import { JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import { RequestError, TimeoutError } from "@nats-io/transport-node";
 import { Unanswered } from "./requests.ts";
 
@@ -52,10 +52,11 @@ export function isToApi(subject: string): boolean {
 /**
  * Repeats a request to JetStream's API that nobody received. A server that reloads its configuration has no API for
  * some milliseconds. Nothing was done, so that the repetition is harmless.
+ * @param msMax bound on the repetitions. @default 250
  * @throws the last error of the request; one of another kind at once
  */
-export async function untilReceived<T>(request: () => Promise<T>): Promise<T> {
-  const deadlineMs = performance.now() + reloadMsMax;
+export async function untilReceived<T>(request: () => Promise<T>, msMax = reloadMsMax): Promise<T> {
+  const deadlineMs = performance.now() + msMax;
   for (;;) {
     try {
       return await request();
@@ -66,35 +67,43 @@ export async function untilReceived<T>(request: () => Promise<T>): Promise<T> {
   }
 }
 
-function hasNoResponders(error: unknown): boolean {
+/** True for an error of a request that no server received. */
+export function hasNoResponders(error: unknown): boolean {
   if (error instanceof Unanswered) return error.reason === "no_responders";
+  // The client reports a request of its manager that nobody received by this class, which it does not export.
+  if (error instanceof Error && error.name === "JetStreamNotEnabled") return hasNoResponders(error.cause);
   return error instanceof RequestError && error.isNoResponders();
 }
 
 const availableTimeoutMs = 30_000;
-const availablePauseMs = 500;
 const unavailableStatus = 503;
 
 /**
- * Repeats a step for half a minute while JetStream is unavailable. A cluster that has just started, or whose stream has
- * no leader, answers 503 for a while, or not at all; a server that starts again has no connection yet. As for
- * {@link untilAnswered}, a repetition must be harmless.
+ * Repeats a step for half a minute while JetStream is unavailable: the first reads and writes of every program use it.
+ * As for {@link untilAnswered}, a repetition must be harmless.
  * @throws the last error of the step; one of another kind at once
  */
 export async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + availableTimeoutMs;
-  for (;;) {
+  for (let tries = 1; ; tries += 1) {
     try {
       return await step();
     } catch (error) {
       if (!isUnavailable(error) || performance.now() >= deadlineMs) throw error;
-      await sleep(availablePauseMs);
+      await sleep(pauseAfter(tries));
     }
   }
 }
 
-function isUnavailable(error: unknown): boolean {
+/**
+ * True for an error of JetStream that passes. A cluster that has just started, or whose stream has no leader, responds
+ * with 503 for a while, or not at all, or nobody receives the request. A server that starts again has no connection.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (hasNoResponders(error)) return true;
   if (error instanceof JetStreamApiError) return error.status === unavailableStatus;
+  // A read straight from a stream has the status of a message.
+  if (error instanceof JetStreamError) return Reflect.get(error, "code") === unavailableStatus;
   if (error instanceof Unanswered) return error.reason === "timeout" || error.reason === "disconnected";
   return error instanceof TimeoutError;
 }

@@ -1,5 +1,6 @@
 import type { ConsumerInfo, StreamConfig, StreamInfo, StreamState } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { untilReceived } from "../connection/retry-until-answered.ts";
 
 /** Response of the JetStream API that begins a backup. Source: NATS ADR and `schemas` of jsm.go. */
 export interface SnapshotStart {
@@ -35,7 +36,7 @@ export function answerOf(subject: string, payload: Uint8Array): unknown {
   throw new JetStreamRefusal(subject, error.err_code ?? error.code ?? 0, error.description ?? "refused");
 }
 
-/** Calls the JetStream API. @throws JetStreamRefusal, and Unanswered without a response */
+/** Calls the JetStream API, again while nobody receives the call. @throws JetStreamRefusal, and Unanswered */
 export async function callJetStream<T>(
   { requests }: NatsConnectionHandle,
   operation: string,
@@ -43,7 +44,8 @@ export async function callJetStream<T>(
   timeoutMs = requestTimeoutMs,
 ): Promise<T> {
   const subject = `$JS.API.${operation}`;
-  return answerOf(subject, await requests.request(subject, JSON.stringify(body), { timeoutMs })) as T;
+  const request = (): Promise<Uint8Array> => requests.request(subject, JSON.stringify(body), { timeoutMs });
+  return answerOf(subject, await untilReceived(request, timeoutMs)) as T;
 }
 
 /** The names of all streams of the account. @throws JetStreamRefusal, and Unanswered without a response in time */

@@ -6,7 +6,7 @@ import type { RetentionSettings, StreamSettings } from "../../config/settings/se
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { createLayout, layoutVersion, type Layout } from "../layout.ts";
 import { Unanswered } from "../connection/requests.ts";
-import { untilAvailable } from "../connection/retry-until-answered.ts";
+import { hasNoResponders, isUnavailable, untilAvailable, untilReceived } from "../connection/retry-until-answered.ts";
 import { limitsFault } from "../connection/server-limits.ts";
 import {
   lossOf,
@@ -39,6 +39,8 @@ const previewsAgeMs = 86_400_000;
 /** Above the time limit of the longest attempt: a pod that starts finds those whose attempts may be under way. */
 const podHeartbeatAgeMs = 90_000;
 const secondMs = 1_000;
+/** JetStream is off on a server that has no JetStream API for this long. */
+const offMsMin = 3_000;
 
 /** Error codes of the JetStream API. Source: nats-server `errors.json`. */
 const apiCode = {
@@ -49,6 +51,21 @@ const apiCode = {
 /** Not enabled: on the server, for the account. */
 const offCodes: ReadonlySet<number | undefined> = new Set([10076, 10039]);
 
+/** JetStream does not respond, or is off. The start has changed nothing, so that it may be repeated. */
+export class JetStreamUnavailable extends Error {
+  override readonly name = "JetStreamUnavailable";
+}
+
+/** Makes the first steps of a start. @throws JetStreamUnavailable when one waited in vain; every other error of them */
+export async function orUnavailable<T>(steps: () => Promise<T>): Promise<T> {
+  try {
+    return await steps();
+  } catch (cause) {
+    if (!isUnavailable(cause)) throw cause;
+    throw new JetStreamUnavailable("JetStream does not respond; a cluster needs a majority of its servers", { cause });
+  }
+}
+
 type NamedConfig = Partial<StreamConfig> & { readonly name: string };
 
 /**
@@ -57,8 +74,9 @@ type NamedConfig = Partial<StreamConfig> & { readonly name: string };
  *
  * @param record the streams as they are kept outside NATS. @default none are
  * @throws StreamsLost when a missing stream held accepted data, as the record, another pod or the other streams show
- * @throws Error with one sentence for the operator: server too old or its limits too low, JetStream off, no storage
- *   left, or a foreign stream of the same name
+ * @throws JetStreamUnavailable when JetStream is off
+ * @throws Error with one sentence for the operator: server too old or its limits too low, no storage left, or a foreign
+ *   stream of the same name
  */
 export async function ensureTopology(
   handle: NatsConnectionHandle,
@@ -158,12 +176,13 @@ function assertServerVersion(handle: NatsConnectionHandle): void {
 
 async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {
   const off = `JetStream is not enabled on ${handle.connection.getServer()}: start nats-server with JetStream`;
-  const payload = await handle.requests.request("$JS.API.INFO", "").catch((cause: unknown) => {
-    throw cause instanceof Unanswered && cause.reason === "no_responders" ? new Error(off, { cause }) : cause;
+  const request = (): Promise<Uint8Array> => handle.requests.request("$JS.API.INFO", "");
+  const payload = await untilReceived(request, offMsMin).catch((cause: unknown) => {
+    throw hasNoResponders(cause) ? new JetStreamUnavailable(off, { cause }) : cause;
   });
   const { error, limits: found } = JSON.parse(Buffer.from(payload).toString()) as AccountResponse;
   if (error !== undefined && offCodes.has(error.err_code)) {
-    throw new Error(off);
+    throw new JetStreamUnavailable(off);
   }
   const { max_streams: streams = -1, max_consumers: consumers = -1 } = found ?? {};
   const fault = limitsFault({ maxPayloadBytes: handle.connection.info?.max_payload, streams, consumers });

@@ -1,6 +1,6 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import { ownerOf } from "../../pods/owner-of.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import { laneLeaseMs, laneUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";
@@ -30,8 +30,6 @@ const beatMsMin = 50;
 const skippedMsMin = 1_000;
 /** After an outage of JetStream, the live pods stay for so long without a new heartbeat. */
 const graceMs = 2_000;
-/** Time limit of the first heartbeat. */
-const startMsMax = 30_000;
 
 /**
  * Selects the owner of each lane among the live pods. Only the owner pulls the messages of the lane. The age of
@@ -69,13 +67,13 @@ export class LaneOwnership {
   /**
    * Sends the first heartbeat and starts the others. Resolves when JetStream has stored it and its clock is known.
    *
-   * @throws Unanswered when JetStream does not answer for half a minute
+   * @throws the last error of JetStream when it is unavailable for half a minute
    */
   async start(): Promise<void> {
     // An earlier process may have had the name of this pod.
-    const before = await untilAnswered(() => this.#deps.bucket.all(), { giveUpAfterMs: startMsMax });
+    const before = await untilAvailable(() => this.#deps.bucket.all());
     this.#others.meet(before, this.#deps.clock.now());
-    await untilAnswered(() => this.#update(), { giveUpAfterMs: startMsMax });
+    await untilAvailable(() => this.#update());
     this.#schedule();
   }
 

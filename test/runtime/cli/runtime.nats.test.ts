@@ -6,8 +6,9 @@ import { createCertificateAuthority } from "../../support/tls/certificate-author
 import { startProgram } from "../../support/heliograph-process.ts";
 import { freePort } from "../../support/free-port.ts";
 import { askHttps } from "../../support/tls/https.ts";
+import { clusterConfigs } from "../../support/nats-cluster.ts";
 import { startNatsServer } from "../../support/nats-server.ts";
-import { waitFor } from "../../support/wait.ts";
+import { stallMsMax, waitFor } from "../../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "./installation.ts";
 import { resolveTool } from "../../tools/resolve.ts";
@@ -36,7 +37,7 @@ async function start(
   config: string,
   nats: string,
   environment: Record<string, string> = {},
-  others: { settings?: object; cnf?: object } = {},
+  others: { settings?: object; cnf?: object; adminPort?: number } = {},
 ) {
   const issuer = await makeIssuer("https://issuer.example");
   const file = (name: string) => join(installation.data, "..", name);
@@ -56,7 +57,7 @@ async function start(
     "--port",
     "0",
     "--admin-port",
-    "0",
+    String(others.adminPort ?? 0),
     "--host",
     "127.0.0.1",
     "--unready-seconds",
@@ -112,6 +113,40 @@ describe("heliograph runtime", () => {
       shards: {},
       partners: 1,
     });
+  });
+
+  test("waits, unready and by name, for JetStream, and is ready once it is on", async () => {
+    const nats = await startNatsServer({ config: "jetstream: disabled" });
+    ends.push(() => nats.stop());
+    const adminPort = await freePort();
+    const starting = start(installation.folder, nats.url, {}, { adminPort });
+    starting.catch(() => undefined);
+    const isNamed = async (): Promise<boolean> => {
+      const { status, body } = await get(`http://127.0.0.1:${adminPort}/readyz`);
+      return status === 503 && JSON.stringify(body).includes("JetStream is not enabled on ");
+    };
+    await waitFor(isNamed, { ...patience, what: "the reason" });
+    await nats.reload("");
+    const { line } = await starting;
+    expect((await get(`${line.admin_url}/readyz`)).status).toBe(200);
+  });
+
+  test("ends at once on SIGTERM while it waits for the leader of a cluster", async () => {
+    const [config = ""] = await clusterConfigs();
+    const nats = await startNatsServer({ config });
+    ends.push(() => nats.stop());
+    const adminPort = await freePort();
+    const flags = ["--config", installation.folder, "--nats", nats.url, "--port", "0", "--host", "127.0.0.1"];
+    const program = startProgram(["runtime", ...flags, "--admin-port", String(adminPort), "--processes", "1"]);
+    const isWaiting = async (): Promise<boolean> => {
+      const { body } = await get(`http://127.0.0.1:${adminPort}/readyz`);
+      return JSON.stringify(body).includes('{"name":"nats","ok":true}');
+    };
+    await waitFor(isWaiting, { ...patience, what: "the connection" });
+    program.signal("SIGTERM");
+    const startedAt = performance.now();
+    expect((await program.ended()).code).toBe(0);
+    expect(performance.now() - startedAt).toBeLessThan(stallMsMax);
   });
 
   test("waits, unready and by name, for streams that another pod recorded, and is ready when their NATS is back", async () => {
