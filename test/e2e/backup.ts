@@ -42,9 +42,6 @@ export async function backupOf(
       { timeoutMs: backupMsMax, env },
     );
     if (code !== 0) throw new Error(`${command}: ${stderr.trim()}`);
-    // Restored streams have other creation times than the recorded ones.
-    const emptied = ["patch", "configmap", `${service}-streams`, "--type=merge", '--patch={"data":null}'];
-    if (command === "restore") await user.kubectl(emptied);
     return stdout.trim().split("\n");
   } finally {
     await forward.close();

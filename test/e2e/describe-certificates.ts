@@ -1,20 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { readFile, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { createCertificateAuthority } from "../support/tls/certificate-authority.ts";
 import { applyDefinitions, chart, type Installation, setJson, suiteValues } from "./installation.ts";
 import { fateOf, startLoad } from "./load.ts";
 import { neighbours, resources } from "./manifests.ts";
-import { pageSteps, typeStep } from "./page-commands.ts";
+import { installSteps, typeStep } from "./page-commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import { rotate, rotatedSecret, servedMsMax, servedSerial, untilServed } from "./nats-rotation.ts";
 import { type User, userOf } from "./user.ts";
 
-const installPage = join(dirname(dirname(import.meta.dirname)), "docs", "install.md");
 const namespace = "certificates";
 const release = "heliograph";
 const service = "heliograph";
@@ -53,8 +52,7 @@ interface PasswordChange {
 async function typePasswordChange({ cluster }: Installation, bin: string): Promise<PasswordChange> {
   await symlink(await resolveTool("kubectl"), join(bin, "kubectl"));
   const shell = { cwd: bin, env: { KUBECONFIG: cluster.kubeconfig, HOME: bin, PATH: `${bin}:${process.env["PATH"]}` } };
-  const page = (await readFile(installPage, "utf8")).replaceAll("--namespace heliograph ", `--namespace ${namespace} `);
-  const [change, look, end] = pageSteps(page).filter(({ section }) => section === "Passwords of NATS");
+  const [change, look, end] = await installSteps("Passwords of NATS", namespace);
   if (change === undefined || look === undefined || end === undefined) throw new Error("the page has other commands");
   await typeStep(change, shell);
   const untilDone = async (): Promise<void> => {

@@ -1,12 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import type { Installation } from "./installation.ts";
 import { allKept, brokenPromises, startLoad } from "./load.ts";
-import { type PageStep, pageSteps, type Shell, shellIn, typeStep } from "./page-commands.ts";
+import { installSteps, type Shell, shellIn, typeStep } from "./page-commands.ts";
 import type { User } from "./user.ts";
 
 /** The suite's installation, which is there once its tests run. */
@@ -19,7 +17,6 @@ interface Suite {
   readonly upgrade: (values: Readonly<Record<string, unknown>>) => Promise<string>;
 }
 
-const root = dirname(dirname(import.meta.dirname));
 const longMs = 5 * 60_000;
 const stepMsMax = 60_000;
 const mebibyte = 1024 ** 2;
@@ -83,12 +80,6 @@ export function describeLargerVolume(suite: () => Suite): void {
   let folder: TemporaryFolder;
   let shell: Shell;
 
-  /** The commands of the page, for the suite's namespace. */
-  const procedure = async (): Promise<readonly PageStep[]> => {
-    const text = await readFile(join(root, "docs", "install.md"), "utf8");
-    const here = text.replaceAll("--namespace heliograph ", `--namespace ${suite().user.namespace} `);
-    return pageSteps(here).filter(({ section }) => section === "A larger volume for NATS");
-  };
   const claim = (): string => `persistentvolumeclaim/data-${suite().service}-nats-0`;
   const read = (what: string, path: string): Promise<string> =>
     suite().user.kubectl(["get", what, `--output=jsonpath=${path}`]);
@@ -139,7 +130,7 @@ export function describeLargerVolume(suite: () => Suite): void {
       "comes with the commands of the page, and holds what was stored before",
       async () => {
         const { user, service } = suite();
-        const steps = await procedure();
+        const steps = await installSteps("A larger volume for NATS", user.namespace);
         const size = "nats.persistence.size=20Gi";
         expect(steps).toMatchObject([{ commands: expect.stringContaining(size) }]);
         const asked = await read(claim(), "{.spec.resources.requests.storage}");

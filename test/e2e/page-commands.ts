@@ -1,4 +1,4 @@
-import { mkdir, symlink } from "node:fs/promises";
+import { mkdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { waitFor } from "../support/wait.ts";
 import { resolveTool } from "../tools/resolve.ts";
@@ -31,6 +31,13 @@ export async function shellIn(folder: string, kubeconfig: string): Promise<Shell
   for (const tool of ["kubectl", "helm"] as const) await symlink(await resolveTool(tool), join(bin, tool));
   const path = `${bin}:${process.env["PATH"]}`;
   return { cwd: root, env: { KUBECONFIG: kubeconfig, HOME: folder, PATH: path } };
+}
+
+/** Reads the blocks of commands of a section of docs/install.md, for another namespace than the documented one. */
+export async function installSteps(title: string, namespace: string): Promise<readonly PageStep[]> {
+  const page = await readFile(join(root, "docs", "install.md"), "utf8");
+  const here = page.replaceAll("--namespace heliograph ", `--namespace ${namespace} `);
+  return pageSteps(here).filter(({ section }) => section === title);
 }
 
 /** Reads the blocks of commands of a page, in their order. */
