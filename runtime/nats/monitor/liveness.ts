@@ -6,6 +6,8 @@ export interface ServerState {
   readonly isJetStreamOn: boolean;
   /** False while a stream or consumer does not work, or catches up with the other servers. */
   readonly isHealthy: boolean;
+  /** False when files of streams are gone, which the server has open. */
+  readonly hasFiles: boolean;
   /** Undefined when the volume cannot be read. */
   readonly volume: { readonly sizeBytes: number; readonly availableBytes: number } | undefined;
 }
@@ -15,17 +17,19 @@ const fullShare = 0.05;
 
 /**
  * Whether the server should restart. A restart brings JetStream back and frees streams that refuse writes, but not
- * while the volume is full. A server that catches up gets `catchUpMs`.
+ * while the volume is full. A restart without the files of streams loses what the server still has open. A server that
+ * catches up gets `catchUpMs`.
  *
  * @param unhealthyMs time since the first look of this series that was not healthy
  */
 export function needsRestart(
-  { isJetStreamOn: isOn, isHealthy, volume }: ServerState,
+  { isJetStreamOn: isOn, isHealthy, hasFiles, volume }: ServerState,
   unhealthyMs: number,
   catchUpMs: number,
 ): boolean {
   if (volume !== undefined && volume.availableBytes < fullShare * volume.sizeBytes) return false;
   if (!isOn) return true;
+  if (!hasFiles) return false;
   return !isHealthy && unhealthyMs >= catchUpMs;
 }
 
@@ -38,6 +42,7 @@ export interface Liveness {
 interface LivenessDeps {
   readonly read: (path: string) => ReturnType<typeof readMonitor>;
   readonly volume: () => Promise<ServerState["volume"]>;
+  readonly hasFiles: () => boolean;
   readonly catchUpMs: number;
   /** Milliseconds of a monotonic clock. */
   readonly nowMs: () => number;
@@ -51,7 +56,7 @@ export async function readJetStreamOn(read: LivenessDeps["read"]): Promise<boole
 }
 
 /** Creates the judge of a server that was healthy so far. */
-export function createLiveness({ read, volume, catchUpMs, nowMs }: LivenessDeps): Liveness {
+export function createLiveness({ read, volume, hasFiles, catchUpMs, nowMs }: LivenessDeps): Liveness {
   let unhealthySinceMs: number | undefined;
   return {
     look: async () => {
@@ -59,7 +64,8 @@ export function createLiveness({ read, volume, catchUpMs, nowMs }: LivenessDeps)
       const isHealthy = health.status === okStatus;
       unhealthySinceMs = isHealthy ? undefined : (unhealthySinceMs ?? nowMs());
       const unhealthyMs = nowMs() - (unhealthySinceMs ?? nowMs());
-      return !needsRestart({ isJetStreamOn: isOn, isHealthy, volume: space }, unhealthyMs, catchUpMs);
+      const state = { isJetStreamOn: isOn, isHealthy, hasFiles: hasFiles(), volume: space };
+      return !needsRestart(state, unhealthyMs, catchUpMs);
     },
   };
 }

@@ -9,6 +9,8 @@ interface MonitorServerOptions {
   readonly monitor: string;
   /** The answer of `/livez`: false when the server should restart. @throws Error when it does not respond */
   readonly isAlive: () => Promise<boolean>;
+  /** What `/healthz` reports besides the health of nats-server; undefined when nothing is wrong. */
+  readonly fault: () => string | undefined;
   /** The text of `/metrics`. */
   readonly metrics: () => Promise<string>;
   /** 0 picks a free one. */
@@ -24,7 +26,7 @@ interface MonitorServer {
 }
 
 const okStatus = 200;
-const restartStatus = 503;
+const unavailableStatus = 503;
 const requestTimeoutMs = 5_000;
 const connectionsMax = 32;
 /** The probes of the chart. The rest of the monitoring port stays closed to other pods. */
@@ -61,17 +63,27 @@ export async function startMonitorServer(options: MonitorServerOptions): Promise
 async function answered(
   url: string,
   response: ServerResponse,
-  { monitor, metrics, isAlive }: MonitorServerOptions,
+  { monitor, metrics, isAlive, fault }: MonitorServerOptions,
 ): Promise<void> {
   try {
     if (url === "/metrics") response.writeHead(200, { "content-type": expositionType }).end(await metrics());
-    else if (url === "/livez") response.writeHead((await isAlive()) ? okStatus : restartStatus).end();
+    else if (url === "/livez") response.writeHead((await isAlive()) ? okStatus : unavailableStatus).end();
     else if (healthPaths.includes(url)) {
-      const { status, body } = await readMonitor(monitor, url);
+      const { status, body } = await healthOf(monitor, url, fault());
       response.writeHead(status, { "content-type": "application/json" }).end(body);
     } else response.writeHead(404).end();
   } catch (error) {
     if (!response.headersSent) response.writeHead(503, { "content-type": "text/plain" });
     response.end(`${error instanceof Error ? error.message : String(error)}\n`);
   }
+}
+
+/**
+ * The health that nats-server reports, unless the monitor knows of a fault. The probes of the chart read parts of the
+ * health, which say nothing about the fault: the server stays reachable for a copy.
+ */
+async function healthOf(monitor: string, url: string, fault: string | undefined) {
+  const health = await readMonitor(monitor, url);
+  if (url !== "/healthz" || fault === undefined) return health;
+  return { status: unavailableStatus, body: JSON.stringify({ status: "unavailable", error: fault }) };
 }

@@ -10,6 +10,7 @@ import { readDocument, readMonitor } from "./monitor-client.ts";
 import { startMonitorServer } from "./monitor-server.ts";
 import { createServerUsers } from "./server-users.ts";
 import { serverMetrics, type ServerReading } from "./server-metrics.ts";
+import { createStoreFiles, missingText } from "./store-files.ts";
 
 /** Places of the pod of one nats-server. */
 export interface MonitorOptions {
@@ -38,6 +39,7 @@ interface Monitor {
 }
 
 const checkMsDefault = 5_000;
+const jszPath = "/jsz?streams=true&config=true";
 
 /** Starts the monitor. @throws Error when its port cannot be opened, or the users cannot be written */
 export async function startMonitor(options: MonitorOptions, log: Logger): Promise<Monitor> {
@@ -47,16 +49,24 @@ export async function startMonitor(options: MonitorOptions, log: Logger): Promis
   const usersFile = options.users?.usersFile;
   const reload = createCertificateReload({ ...options, ...(usersFile === undefined ? {} : { usersFile }) }, log);
   const readPath = (path: string) => readMonitor(options.monitor, path);
+  const files = createStoreFiles({
+    read: () => readDocument(options.monitor, jszPath),
+    dataFolder: options.dataFolder,
+    onChange: (streams) =>
+      streams.length === 0 ? log.info("files of all streams found") : log.error({ streams }, missingText(streams)),
+  });
+  const missing = (): readonly string[] => files.missing() ?? [];
   const liveness = createLiveness({
     read: readPath,
     volume: () => orAbsent(volumeOf(options.dataFolder)),
+    hasFiles: () => missing().length === 0,
     catchUpMs: options.catchUpMs ?? 0,
     nowMs: () => performance.now(),
   });
   const read = async (): Promise<string> => {
     const [varz, jsz, isOn, volume] = await Promise.all([
       orAbsent(readDocument(options.monitor, "/varz")),
-      orAbsent(readDocument(options.monitor, "/jsz?streams=true&config=true")),
+      orAbsent(readDocument(options.monitor, jszPath)),
       orAbsent(readJetStreamOn(readPath)),
       orAbsent(volumeOf(options.dataFolder)),
     ]);
@@ -64,7 +74,12 @@ export async function startMonitor(options: MonitorOptions, log: Logger): Promis
     const own = { isReloadPending, reloadSignals: reload.signals() };
     // A reload that turns JetStream off leaves the health as it is: nats-server then expects none.
     const isJetStreamOn = isOn === true && Object(jsz)["disabled"] !== true;
-    const known = { ...(volume && { volume }), ...(isOn !== undefined && { isJetStreamOn }) };
+    const streamsWithoutFiles = jsz === undefined ? undefined : files.missing()?.length;
+    const known = {
+      ...(volume && { volume }),
+      ...(isOn !== undefined && { isJetStreamOn }),
+      ...(streamsWithoutFiles !== undefined && { streamsWithoutFiles }),
+    };
     return serverMetrics({ ...own, ...known, varz, jsz });
   };
   // Concurrent scrapes share one read.
@@ -72,11 +87,13 @@ export async function startMonitor(options: MonitorOptions, log: Logger): Promis
   const server = await startMonitorServer({
     ...options,
     isAlive: () => liveness.look(),
+    fault: () => (missing().length === 0 ? undefined : missingText(missing())),
     metrics: () => flight("metrics", read),
   });
   const stopChecks = runPeriodically(options.checkMs ?? checkMsDefault, async () => {
     await users?.check();
     await reload.check();
+    await files.check();
   });
   return {
     port: server.port,

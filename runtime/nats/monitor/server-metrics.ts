@@ -1,3 +1,4 @@
+import { listAt, type Path, textAt, valueAt } from "./document.ts";
 import { exposition, type Family, type Sample } from "./exposition.ts";
 
 /** Everything that one scrape reads. Absent parts have no series. */
@@ -10,13 +11,13 @@ export interface ServerReading {
   readonly volume?: { readonly sizeBytes: number; readonly availableBytes: number };
   /** Whether JetStream runs in the server. */
   readonly isJetStreamOn?: boolean;
+  /** Number of streams whose files are gone from the volume. */
+  readonly streamsWithoutFiles?: number;
   /** Whether a certificate on disk is newer than the loaded one. */
   readonly isReloadPending: boolean;
   /** Signals sent since the start of this program. */
   readonly reloadSignals: number;
 }
-
-type Path = readonly string[];
 
 /** A series of one number in a document: name, kind, help, path. */
 type Row = readonly [name: string, kind: Family["kind"], help: string, path: Path];
@@ -67,6 +68,12 @@ export function serverMetrics(reading: ServerReading): string {
         "gauge",
         "Whether JetStream runs; nats-server disables it when it cannot write",
         reading.isJetStreamOn === undefined ? undefined : Number(reading.isJetStreamOn),
+      ),
+      one(
+        "streams_without_files",
+        "gauge",
+        "Streams whose files are gone from the volume; a restart of nats-server loses them",
+        reading.streamsWithoutFiles,
       ),
       one("volume_bytes", "gauge", "Size of the volume of JetStream", volume?.sizeBytes),
       one("volume_available_bytes", "gauge", "Free bytes of the volume of JetStream", volume?.availableBytes),
@@ -128,10 +135,7 @@ function streamFamilies(jsz: unknown): readonly Family[] {
   }));
 }
 
-const nameOf = (stream: unknown): string => {
-  const name = valueAt(stream, ["name"]);
-  return typeof name === "string" ? name : "";
-};
+const nameOf = (stream: unknown): string => textAt(stream, ["name"]);
 
 /** -1 means without a bound, which has no series. */
 const boundOf = (value: number | undefined): number | undefined => (value === -1 ? undefined : value);
@@ -140,22 +144,10 @@ function sample(labels: Sample["labels"], value: number | undefined): readonly S
   return value === undefined ? [] : [{ labels, value }];
 }
 
-function listAt(document: unknown, path: Path): readonly unknown[] {
-  const value = valueAt(document, path);
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
-}
-
 /** A number, or a time as seconds since 1970. Undefined for anything else. */
 function numberAt(document: unknown, path: Path): number | undefined {
   const value = valueAt(document, path);
   if (typeof value === "number") return value;
   const timeMs = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return Number.isNaN(timeMs) ? undefined : timeMs / 1_000;
-}
-
-function valueAt(document: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (value, key) => (typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined),
-    document,
-  );
 }

@@ -216,6 +216,7 @@ const nats: Readonly<Record<string, AlertCase>> = {
   HeliographNatsDown: gauge(`${up}}`, [0, 1], "3m", { pod: "n" }),
   HeliographNatsNoClusterLeader: gauge('heliograph_nats_cluster_leader_known{pod="n"}', [0, 1], "3m", { pod: "n" }),
   HeliographNatsJetStreamOff: gauge('heliograph_nats_jetstream_enabled{pod="n"}', [0, 1], "1m30s", { pod: "n" }),
+  HeliographNatsFilesGone: gauge('heliograph_nats_streams_without_files{pod="n"}', [2, 0], "1m30s", { pod: "n" }),
   HeliographNatsVolumeFull: {
     present: { series: { [free]: "5x30", [size]: "100x30" }, at: "6m", fires: [{ pod: "n" }] },
     absent: { series: { [size]: "100x30" }, at: "20m" },

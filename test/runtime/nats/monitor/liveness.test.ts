@@ -4,7 +4,7 @@ import { createLiveness, needsRestart, type ServerState } from "../../../../runt
 const mebibyte = 1024 * 1024;
 const roomy = { sizeBytes: 1_000 * mebibyte, availableBytes: 500 * mebibyte };
 const full = { ...roomy, availableBytes: 20 * mebibyte };
-const well: ServerState = { isJetStreamOn: true, isHealthy: true, volume: roomy };
+const well: ServerState = { isJetStreamOn: true, isHealthy: true, hasFiles: true, volume: roomy };
 const catchUpMs = 240_000;
 
 test.each<[string, Partial<ServerState>, number, boolean]>([
@@ -21,6 +21,18 @@ test.each<[string, Partial<ServerState>, number, boolean]>([
   ["that does not catch up restarts", { isHealthy: false }, catchUpMs, true],
   ["with a stream that refuses writes on a full volume stays", { isHealthy: false, volume: full }, catchUpMs, false],
   ["with a full volume that works stays", { volume: full }, 0, false],
+  [
+    "whose files are gone stays, even if a stream refuses writes",
+    { isHealthy: false, hasFiles: false },
+    catchUpMs,
+    false,
+  ],
+  [
+    "whose files are gone and that has no JetStream has nothing to lose",
+    { isJetStreamOn: false, hasFiles: false },
+    0,
+    true,
+  ],
 ])("a server %s", (_sentence, state, unhealthyMs, expected) => {
   expect(needsRestart({ ...well, ...state }, unhealthyMs, catchUpMs)).toBe(expected);
 });
@@ -31,7 +43,13 @@ describe("a look", () => {
     const isWell = path === "/healthz" ? now.isHealthy : now.isOn;
     return { status: isWell ? 200 : 503, body: "" };
   };
-  const liveness = createLiveness({ read, volume: async () => roomy, catchUpMs, nowMs: () => now.ms });
+  const liveness = createLiveness({
+    read,
+    volume: async () => roomy,
+    hasFiles: () => true,
+    catchUpMs,
+    nowMs: () => now.ms,
+  });
 
   test("measures the time to catch up from the first failure, and anew after a success", async () => {
     const after = async (ms: number, isHealthy: boolean): Promise<boolean> => {

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
@@ -153,4 +153,31 @@ test("a server whose reload turns JetStream off says so, and is not restarted, w
   expect([await isOn(), (await metricsOf("/livez")).status]).toEqual([0, 200]);
   await server.reload(config);
   expect(await isOn()).toBe(1);
+});
+
+test("a server whose files are gone says so and is not restarted, until its streams are deleted", async () => {
+  const { server } = monitored;
+  const handle = await connected();
+  await handle.manager.streams.add({ name: "KEPT", subjects: ["kept.>"] });
+  const series = "heliograph_nats_streams_without_files";
+  const becomesGone = (count: number): Promise<boolean> =>
+    waitFor(async () => (await valueOf(series)) === count, { timeoutMs, what: `${count} streams without files` });
+  await becomesGone(0);
+  await rename(server.storeDir, `${server.storeDir}.aside`);
+  // nats-server makes the folders again for a new stream, and takes messages for both.
+  await handle.manager.streams.add({ name: "NEXT", subjects: ["next.>"] });
+  await handle.requests.request("kept.one", "x");
+  await becomesGone(1);
+  const { status, body } = await metricsOf("/healthz");
+  expect(status).toBe(503);
+  expect(JSON.parse(body)).toEqual({
+    status: "unavailable",
+    error: expect.stringMatching(/^the files of KEPT are gone from the volume\. .*do not restart it/u) as string,
+  });
+  for (const path of ["/livez", "/healthz?js-enabled-only=true", "/healthz?js-server-only=true"])
+    expect((await metricsOf(path)).status).toBe(200);
+
+  await handle.manager.streams.delete("KEPT");
+  await becomesGone(0);
+  expect(await metricsOf("/healthz")).toEqual({ status: 200, body: '{"status":"ok"}' });
 });
