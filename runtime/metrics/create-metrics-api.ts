@@ -96,7 +96,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     repeats.forget();
     parts.sources.finished.forget();
     stores.apply(storesByKey(config.catalogs), config.material);
-    probeAll(stores);
+    checkAll(stores);
     parts.boundWarnings.apply(applied.slos);
   };
   const observe = (context: RequestContext) => observeParts(instruments, log, context);
@@ -146,7 +146,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     catalog: (params, caller, context) => catalogResponse(params, caller, applied.queryContext, context),
     ...described,
     health() {
-      probeAll(stores);
+      checkAll(stores);
       const caches = { queryContext: applied.queryContext, ratios: hits.ratios(), pods, residency };
       const warningsOf = (key: string) => parts.boundWarnings.of(key);
       return healthResponse({ figures: requests.figures(), stores: stores.list(), warningsOf, ...caches });
@@ -359,12 +359,6 @@ function thresholdsOf(slos: readonly SloEntry[]): Thresholds {
   return new Map([...byMetric].map(([id, own]) => [id, own.flatMap(({ slo: { threshold } }) => threshold ?? [])]));
 }
 
-/**
- * Probes the stores in the background, where an earlier probe has expired. The result shows in the state of the store.
- * A store that needs a tenant for each request is probed with its first query.
- */
-function probeAll(stores: Stores): void {
-  for (const [, store] of stores.list()) {
-    if (store.config.tenancy !== "StoreHeader") store.capabilities().catch(() => undefined);
-  }
+function checkAll(stores: Stores): void {
+  for (const [, store] of stores.list()) store.check();
 }

@@ -11,6 +11,8 @@ import { isStoresFault, StoreError } from "./store-error.ts";
 
 /** Longest use of one probe's result. An upgrade of the store is detected within this time. */
 const probeMsMax = 60_000;
+/** Longest use of a state before {@link Store.check} probes the store. */
+const stateMsMax = 10_000;
 
 /** `unknown` until the first request to the store. */
 type StoreState = "unknown" | "ok" | "failing";
@@ -37,6 +39,13 @@ export interface Store {
   /** The result of the last successful probe. */
   knownCapabilities(): StoreCapabilities | undefined;
   state(): StoreState;
+  /** Milliseconds since a response or a failure showed the state; undefined before the first. */
+  stateAgeMs(): number | undefined;
+  /**
+   * Probes the store if its state is older than {@link stateMsMax}, so that a state does not outlive what it reports.
+   * The next {@link state} has the outcome.
+   */
+  check(): void;
   close(options: { readonly atOnce: boolean }): Promise<void>;
 }
 
@@ -53,11 +62,16 @@ export function createStore(options: StoreOptions): Store {
   const { client } = connection;
   const breaker = createBreaker(() => performance.now());
   const probe = sharedProbe(options, connection);
+  const { now } = options;
   let state: StoreState = "unknown";
+  let stateAtMs: number | undefined;
+  const see = (seen: StoreState): void => {
+    [state, stateAtMs] = [seen, now()];
+  };
 
   const note = (error: unknown, settle: Settle, startedAtMs: number): void => {
     const isFault = error instanceof StoreError && isStoresFault(error, connection.silence.wasSilentSince(startedAtMs));
-    if (isFault) state = "failing";
+    if (isFault) see("failing");
     settle(isFault ? "failed" : "neutral");
   };
 
@@ -74,7 +88,7 @@ export function createStore(options: StoreOptions): Store {
         const value = await read();
         // A cached result does not concern the health of the store.
         const hasResponded = connection.responses() > before;
-        if (hasResponded) state = "ok";
+        if (hasResponded) see("ok");
         settle(hasResponded ? "ok" : "neutral");
         return value;
       } catch (error) {
@@ -86,21 +100,33 @@ export function createStore(options: StoreOptions): Store {
       const wasKnown = probe.known() !== undefined;
       try {
         const capabilities = await probe.run(tenant);
-        if (!wasKnown) state = "ok";
+        if (!wasKnown) see("ok");
         return capabilities;
       } catch (error) {
-        state = "failing";
+        see("failing");
         throw error;
       }
     },
     knownCapabilities: () => probe.known(),
     state: () => state,
+    stateAgeMs: () => (stateAtMs === undefined ? undefined : now() - stateAtMs),
+    check() {
+      // A store that needs a tenant for each request is probed with its first query.
+      if (config.tenancy === "StoreHeader") return;
+      if (stateAtMs !== undefined && now() - stateAtMs < stateMsMax) return;
+      probe.fresh().then(
+        () => see("ok"),
+        () => see("failing"),
+      );
+    },
     close: (ending) => connection.close(ending),
   };
 }
 
 interface SharedProbe {
   run(tenant: string | undefined): Promise<StoreCapabilities>;
+  /** Joins the running probe, or starts one. */
+  fresh(): Promise<StoreCapabilities>;
   known(): StoreCapabilities | undefined;
 }
 
@@ -132,6 +158,7 @@ function sharedProbe({ config, now }: StoreOptions, connection: StoreConnection)
       flight?.catch(() => undefined);
       return Promise.resolve(known.capabilities);
     },
+    fresh: () => (flight ??= probe(undefined)),
     known: () => known?.capabilities,
   };
 }

@@ -22,6 +22,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     changes: [
       {
         kind: "added",
+        surface: "metrics",
+        what: "catalog and age_seconds of each store in GET /v1/metrics/health, which probes a store after 10 s",
+      },
+      {
+        kind: "added",
         surface: "webhooks",
         what: "history of an event: routed_by, the configuration that routed it to a partner, or to none",
       },

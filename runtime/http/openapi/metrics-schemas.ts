@@ -273,7 +273,11 @@ export const metricsSchemas: SchemaSet = {
     stores: list(
       object(
         { name: text(), region: text(), state: words(["unknown", "ok", "failing", "unsupported"]) },
-        { warnings: described(list(text()), "Objectives that the series of the store lack a bucket for") },
+        {
+          catalog: text(),
+          age_seconds: count,
+          warnings: described(list(text()), "Objectives that the series of the store lack a bucket for"),
+        },
       ),
     ),
   }),

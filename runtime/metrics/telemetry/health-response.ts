@@ -39,7 +39,9 @@ export function healthResponse({ figures, stores, warningsOf, ...caches }: Healt
   const reports = stores.map(([key, store]) => ({
     name: store.config.name,
     region: store.config.region,
+    catalog: key.slice(0, key.lastIndexOf("/")),
     state: stateOf(store, needs.get(key)),
+    ...ageOf(store),
     ...(warningsOf(key).length === 0 ? {} : { warnings: warningsOf(key) }),
   }));
   const cacheReports = reportCaches(caches);
@@ -99,6 +101,11 @@ function reportCaches({ queryContext, ratios, pods, residency }: CacheInput): re
 function statusOf(states: readonly HealthState[], isCacheFailing: boolean): "ok" | "degraded" | "down" {
   if (states.length > 0 && states.every((state) => state === "failing")) return "down";
   return isCacheFailing || states.some((state) => state === "failing" || state === "unsupported") ? "degraded" : "ok";
+}
+
+function ageOf(store: Store): { readonly age_seconds?: number } {
+  const ms = store.stateAgeMs();
+  return ms === undefined ? {} : { age_seconds: Math.max(0, Math.floor(ms / 1_000)) };
 }
 
 function stateOf(store: Store, needs: StoreNeeds | undefined): HealthState {

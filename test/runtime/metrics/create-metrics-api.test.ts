@@ -396,8 +396,8 @@ describe("the health view (Operational Metrics API §4.4)", () => {
         { name: "distributed", state: "off", hit_ratio: 0, fallback: "stores" },
       ],
       stores: [
-        { name: "eu", region: "eu", state: "ok" },
-        { name: "latam", region: "latam", state: "failing" },
+        { name: "eu", region: "eu", catalog: "metrics/generated", state: "ok", age_seconds: 0 },
+        { name: "latam", region: "latam", catalog: "metrics/generated", state: "failing", age_seconds: 0 },
       ],
     });
   });
@@ -446,6 +446,25 @@ describe("the health view (Operational Metrics API §4.4)", () => {
     down = false;
     await ask(running);
     expect(running.api.health().body).toMatchObject({ status: "ok", stores: [{ state: "ok" }] });
+  });
+
+  test("probes a store whose state is older than ten seconds, and shows the age until the probe ends", async () => {
+    let [down, timeMs] = [true, nowMs];
+    const reply: StoreReply = (response, request) => (down ? broken : answering(5))(response, request);
+    const running = await run({ eu: reply }, gauge, { now: () => timeMs });
+    await refusalOf(ask(running));
+    down = false;
+    timeMs += 9_000;
+    const sent = running.stores[0]?.requests.length;
+    expect(running.api.health().body).toMatchObject({ status: "down", stores: [{ state: "failing", age_seconds: 9 }] });
+    expect(running.stores[0]?.requests.length).toBe(sent);
+    timeMs += 1_000;
+    expect(running.api.health().body).toMatchObject({ stores: [{ state: "failing", age_seconds: 10 }] });
+    await waitFor(() => (running.api.health().body as { readonly status: string }).status === "ok", {
+      what: "the probe",
+      timeoutMs: 5_000,
+    });
+    expect(running.api.health().body).toMatchObject({ stores: [{ state: "ok", age_seconds: 0 }] });
   });
 
   test("does not count a refused query as a failure of the store", async () => {

@@ -183,6 +183,9 @@ export const metricMeanings: Meanings = {
     stores: "Stores of this runtime",
     "stores.name": "Name of the store",
     "stores.region": "Region of the store",
+    "stores.catalog": "Catalog of the store, as NAMESPACE/NAME; two catalogs may have a store of one name",
+    "stores.age_seconds":
+      "Age of the state in seconds; absent while it is unknown. A request for a state older than 10 s probes the store",
     "stores.state":
       "`unknown`: not read yet. `failing`: the last read failed. `unsupported`: a metric needs a function it lacks",
   },
