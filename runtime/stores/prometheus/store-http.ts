@@ -13,6 +13,8 @@ export const storeRequestsMax = 16;
 /** Connections for the probe, whose requests never wait for those of queries. */
 const probeConnections = 4;
 const connectTimeoutMs = 1_000;
+/** A TLS handshake adds round trips, and work of the CPUs on both sides, which may be busy. */
+const tlsConnectTimeoutMs = 3_000;
 const keepAliveMs = 30_000;
 
 /** The caller and the limits of one request to a store. */
@@ -83,12 +85,13 @@ export function openPool(
   { url, timeoutMs }: Pick<PrometheusConfig, "url" | "timeoutMs">,
   { tls }: Pick<StoreSecrets, "tls">,
 ): { readonly pool: Pool; readonly base: string } {
-  const { origin, pathname } = new URL(url);
+  const { origin, pathname, protocol } = new URL(url);
+  const timeout = protocol === "https:" ? tlsConnectTimeoutMs : connectTimeoutMs;
   const pool = new Pool(origin, {
     connections: storeRequestsMax + probeConnections,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
-    connect: overlappingConnector({ timeout: connectTimeoutMs, refuses: isMetadataAddress, ...tls }),
+    connect: overlappingConnector({ timeout, refuses: isMetadataAddress, ...tls }),
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   });
