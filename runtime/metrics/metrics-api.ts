@@ -107,6 +107,8 @@ export interface LookUp {
    * left out. @default the first of them is the error of the look-up
    */
   readonly isOfAll?: boolean;
+  /** Requires a store for every named region and environment. @default the others add nothing */
+  readonly requiresMatches?: boolean;
   /** The tenant that a header names. @default none */
   readonly tenant: string | undefined;
   /** Unix milliseconds. The look-up reads an hour, six or a day up to the end, the least of them that holds both. */

@@ -60,8 +60,9 @@ async function answerAt(
   const limit = readLimit(request.params);
   const result = await read(sources, request, { compiled, times });
   const evaluated = await evaluate(compiled.program, result, { isInstant: "timeMs" in times, slices });
-  const { isPartial, regions, headers, again } = result;
-  const warnings = isPartial ? regions.filter(({ state }) => state !== "ok").flatMap(warningsOf) : [];
+  const { isPartial, regions, unmatched = [], headers, again } = result;
+  const incomplete = isPartial ? regions.filter(({ state }) => state !== "ok").flatMap(warningsOf) : [];
+  const warnings = [...incomplete, ...unmatched];
   const answer = makeAnswer(evaluated, { limit, warnings, isPartial, slices });
   return { headers, body: await answer.json(), again };
 }

@@ -49,6 +49,7 @@ export function readLookUp(params: Parameters, nowMs: number): LookUp {
   const filters = readFilters(params);
   return {
     selectors: metrics.map((metric) => ({ metric, filters })),
+    requiresMatches: true,
     tenant: tenantOf(params),
     ...timesOf(params, nowMs),
   };

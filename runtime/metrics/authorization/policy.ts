@@ -167,6 +167,32 @@ function noStore({ metric }: MetricEntry, filters: Filters, label: "environment"
   return refuseField(code, field, `no ${label} of ${metric.id} is allowed to this caller; use a token that allows one`);
 }
 
+/** A region or environment that a request names, and that no store of its metrics has. */
+interface UnmatchedName {
+  readonly label: "region" | "environment";
+  readonly value: string;
+}
+
+/** The named regions and environments that add nothing to a response. A store of many environments may have any. */
+export function unmatchedNames(metrics: readonly GrantedMetric[], filters: Filters): readonly UnmatchedName[] {
+  const held = metrics.flatMap(({ stores }) => stores.map(({ config }) => config));
+  return (["region", "environment"] as const).flatMap((label) => {
+    const names = held.map((store) => store[label]);
+    const isKnown = (value: string): boolean => names.includes(undefined) || names.includes(value);
+    return (filters.get(label) ?? []).filter((value) => !isKnown(value)).map((value) => ({ label, value }));
+  });
+}
+
+/** Requires a store for every named region and environment: without one, totals would be too low. @throws Refusal */
+export function requireMatches(metrics: readonly GrantedMetric[], filters: Filters): void {
+  const [unmatched] = unmatchedNames(metrics, filters);
+  if (unmatched === undefined) return;
+  const { label, value } = unmatched;
+  const ids = metrics.map(({ entry }) => entry.metric.id).join(" or ");
+  const detail = `no store of ${ids} has the ${label} ${shown(value)}; name another or leave it out`;
+  throw refuseField("invalid_filter", `filter[${label}]`, detail + severalHint(label, [value]));
+}
+
 /** A tenant in a request header must be one name; a store must not read several in it. Source: Mimir, "Tenant IDs". */
 const headerTenant = /^(?!\.{1,2}$)[\w!.*'()-]{1,150}$/u;
 

@@ -1,8 +1,10 @@
+import { unmatchedNames } from "../authorization/policy.ts";
 import { deprecationHeaders } from "../catalog/deprecation.ts";
 import type { RegionReport } from "../execution/region-status.ts";
 import type { LeafQuery } from "../planning/leaf-query.ts";
 import { freshnessHeader, freshnessOf, noStore, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
 import { recoveryHints } from "../response/query-response.ts";
+import { shown } from "../request/parameters.ts";
 import { pointCount } from "../request/window.ts";
 import type { Stamps } from "../request/leaf-times.ts";
 import type { LeafSeries, LeavesResult } from "../leaves/leaf.ts";
@@ -25,8 +27,20 @@ export function leavesResult(answered: AnsweredLeaves): LeavesResult {
     leaves: leaves.map((leaf, index) => ({ series: placed(leaf, data[index]?.series ?? []) })),
     isPartial: data.some(({ isPartial }) => isPartial),
     regions: regionsOf(data),
+    unmatched: unmatchedOf(leaves),
     headers: headersOf(answered, data),
   };
+}
+
+/** One sentence for each name without a store. A list may name it for the sake of another metric. */
+function unmatchedOf(leaves: readonly LeafQuery[]): readonly string[] {
+  const sentences = leaves.flatMap(({ query: { metrics, filters } }) =>
+    unmatchedNames(metrics, filters).map(
+      ({ label, value }) =>
+        `no store of ${metrics.map(({ entry }) => entry.metric.id).join(" or ")} has the ${label} ${shown(value)}`,
+    ),
+  );
+  return [...new Set(sentences)];
 }
 
 /** Puts each value at its stamps. Where the stamps are the points themselves, it copies nothing. */

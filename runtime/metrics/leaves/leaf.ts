@@ -65,6 +65,8 @@ export interface LeavesResult {
     /** Why the region is partial. @default the state says it */
     readonly reasons?: readonly { readonly detail: string }[];
   }[];
+  /** Sentences about named regions and environments that no store of a metric has. @default every name has one */
+  readonly unmatched?: readonly string[];
   /** Quota, cost, cache and freshness. Source: seed "Operational Metrics API" §6. */
   readonly headers: Readonly<Record<string, string>>;
   /**

@@ -2,7 +2,7 @@ import type { LabelName } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { accessOf, classOf, type Access } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { grant, namedTenant, requireReadScope, tenantOf, type Grant } from "../authorization/policy.ts";
+import { grant, namedTenant, requireMatches, requireReadScope, tenantOf, type Grant } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog/catalog-index.ts";
 import type { LeavesRequest } from "../leaves/leaf.ts";
 import type { LookUp } from "../metrics-api.ts";
@@ -44,13 +44,13 @@ const widthsSeconds = [3_600, 6 * 3_600, 24 * 3_600] as const;
  * @throws Refusal as a query of each metric does
  */
 export function selectMetrics(
-  { selectors, tenant, isOfAll = false }: LookUp,
+  { selectors, tenant, isOfAll = false, requiresMatches = false }: LookUp,
   label: LabelName | undefined,
   { caller, queryContext }: LookUpContext,
 ): readonly SelectedMetric[] {
   requireReadScope(caller);
   const access = accessOf(caller, queryContext.quotas);
-  return selectors.flatMap(({ metric, filters: own }) => {
+  const selected = selectors.flatMap(({ metric, filters: own }) => {
     const entry = entryOf(metric, queryContext.catalog);
     const filters = withTenant(own, tenant);
     requireLabels({ filters, groupBy: [] }, [entry.metric], 0);
@@ -59,6 +59,12 @@ export function selectMetrics(
     const granted = isOfAll ? grantsOrNone(entry, named, caller, access) : grantsOf(entry, named, caller, access);
     return granted === undefined ? [] : [{ entry, filters, access, tenants, isOfAll, ...granted }];
   });
+  const [first] = selected;
+  if (requiresMatches && first !== undefined) {
+    const metrics = selected.flatMap(({ grants }) => grants.flatMap((own) => own.metrics));
+    requireMatches(metrics, first.filters);
+  }
+  return selected;
 }
 
 type Granted = Pick<SelectedMetric, "grants" | "apart">;

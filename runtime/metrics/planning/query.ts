@@ -13,7 +13,7 @@ import { requireLabels } from "./require-labels.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
 import { type Filters, type Parameters, seriesMax, shown } from "../request/parameters.ts";
 import { readInstant, readQuery, type Selection } from "../request/read-query.ts";
-import { grant, requireReadScope, type Grant, type GrantedMetric } from "../authorization/policy.ts";
+import { grant, requireMatches, requireReadScope, type Grant, type GrantedMetric } from "../authorization/policy.ts";
 import { timeAt, windowAt as timesAt } from "../request/requested-time.ts";
 import {
   publicStepSecondsMin,
@@ -101,6 +101,7 @@ function resolve(
     entryOf(id, catalog, () => readableIds(catalog, caller, access, nowMs)),
   );
   const granted = grant(entries, selection.filters, caller, access);
+  requireMatches(granted.metrics, selection.filters);
   const configs = entries.map(({ metric }) => metric);
   const quota = classOf(caller, configs, queryContext.quotas);
   const { limits } = quota;

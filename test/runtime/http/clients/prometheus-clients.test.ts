@@ -110,6 +110,14 @@ describe("values of a label without match[]", () => {
   });
 });
 
+test("a region of a list that no store has is a warning", async () => {
+  const query = `query?query=${encodeURIComponent('avg(avg_over_time(lag{region=~"eu|mars"}[5m]))')}`;
+  const { code, warnings } = await get(query);
+  expect({ code, warnings }).toEqual({ code: 200, warnings: ["no store of lag has the region mars"] });
+  // The response from the caches has it too.
+  expect((await get(query)).warnings).toEqual(warnings);
+});
+
 describe("errors name matchers", () => {
   const rows = [
     ["a region of no store", 'avg(lag{region="mars"})', "no store of lag has the region mars; name another"],

@@ -300,6 +300,11 @@ describe("the values of a label", () => {
       "service/values?metric=lag&tenant=brand-a&from=2026-01-02T00:00:00Z",
       [400, "invalid_window"],
     ],
+    [
+      "of a region that no store has",
+      "service/values?metric=lag&tenant=brand-a&filter_in[region]=eu&filter_in[region]=mars",
+      [400, "invalid_filter"],
+    ],
     ["without a tenant", "service/values?metric=lag", [400, "tenant_required"]],
   ];
   test.each(rows)("%s are refused", async (_sentence, path, code) => {

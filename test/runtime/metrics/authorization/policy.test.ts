@@ -5,7 +5,13 @@ import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { accessOf } from "../../../../runtime/metrics/authorization/access.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { indexCatalogs, type MetricEntry } from "../../../../runtime/metrics/catalog/catalog-index.ts";
-import { grant, requireReadScope, type Grant } from "../../../../runtime/metrics/authorization/policy.ts";
+import {
+  grant,
+  requireMatches,
+  requireReadScope,
+  unmatchedNames,
+  type Grant,
+} from "../../../../runtime/metrics/authorization/policy.ts";
 import type { Filters } from "../../../../runtime/metrics/request/parameters.ts";
 import { refusalOf, refused } from "../refused.ts";
 import { configOf, everyone, metricConfig, storeConfig, wideLimits } from "../oracle/universe.ts";
@@ -175,6 +181,32 @@ describe("a request is refused (Operational Metrics API §5)", () => {
   test("with the first name that is not allowed", () => {
     const asked = { filters: { environment: ["dev", "prod", "staging"] }, caller: { environments: ["dev"] } };
     expect(refusalOf(() => ask(asked)).message).toContain("the environment prod is not allowed");
+  });
+});
+
+describe("names that no store of a request has", () => {
+  const rows: readonly (readonly [sentence: string, ask: Ask, names: readonly string[]])[] = [
+    ["a region among others", { filters: { region: ["eu", "mars"] } }, ["region mars"]],
+    ["a region of another metric", { filters: { region: ["eu", "latam"] } }, ["region latam"]],
+    ["none of two metrics", { ids: ["scoped", "one_region"], filters: { region: "eu" } }, []],
+    ["none of a store without a fixed environment", { filters: { environment: ["dev", "prod"] } }, []],
+    [
+      "an environment among others",
+      { ids: ["prod_only"], filters: { environment: ["dev", "prod"] } },
+      ["environment dev"],
+    ],
+  ];
+  test.each(rows)("%s", (_sentence, asked, names) => {
+    const filters = filtersOf(asked.filters ?? {});
+    const { metrics: granted } = ask(asked);
+    expect(unmatchedNames(granted, filters).map(({ label, value }) => `${label} ${value}`)).toEqual(names);
+  });
+
+  test("are refused", () => {
+    const { metrics: granted } = ask({ filters: { region: ["eu", "mars"] } });
+    const check = (...regions: readonly string[]) => requireMatches(granted, filtersOf({ region: regions }));
+    expect(refused(() => check("eu", "mars"))).toBe("invalid_filter filter[region]");
+    expect(() => check("eu")).not.toThrow();
   });
 });
 

@@ -64,6 +64,11 @@ describe("a query", () => {
       "invalid_aggregation agg",
     ],
     ["grouping by a label that the metric has not", [...queueLag, ["group_by", "psp"]], "invalid_group_by group_by"],
+    [
+      "one region of several that no store has",
+      [...queueLag, ["filter_in[region]", "eu"], ["filter_in[region]", "mars"]],
+      "invalid_filter filter[region]",
+    ],
     ["a filter on a label that the metric has not", [...queueLag, ["filter[psp]", "x"]], "invalid_filter filter[psp]"],
     [
       "a schema version that is no longer served (§7, 409)",
