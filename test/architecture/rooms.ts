@@ -82,8 +82,9 @@ const table = `
   runtime/nats/messages/ < nats/layout.ts nats/connection/
   runtime/nats/copy/ < nats/layout.ts nats/connection/
   runtime/nats/streams/ < bounds/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
-  runtime/nats/child/ < nats/connection/
-  runtime/nats/monitor/ < command-line/ bounds/
+  runtime/nats/store/
+  runtime/nats/child/ < nats/connection/ nats/store/
+  runtime/nats/monitor/ < command-line/ bounds/ nats/store/
   runtime/stores/store-error.ts
   runtime/stores/limits/ < stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/

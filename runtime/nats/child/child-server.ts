@@ -14,9 +14,10 @@ import {
   type ChildFiles,
   type ChildState,
 } from "./child-files.ts";
-import { serverFault } from "./child-health.ts";
+import { serverHealth } from "./child-health.ts";
 import { connectNats } from "../connection/connect.ts";
 import type { NatsAccess } from "../connection/nats-access.ts";
+import { createStoreFiles, missingText, type StoreFiles } from "../store/store-files.ts";
 import { lockFolder, type FolderLock } from "./folder-lock.ts";
 import type { SearchEnvironment } from "./find-programs.ts";
 import { findNatsServer } from "./nats-server-binary.ts";
@@ -58,7 +59,7 @@ const faultRestartMs = 5_000;
 
 /**
  * Starts the server, or adopts one that a killed process left behind. Restarts it when it ends, and when it reports a
- * write error and the disk has room.
+ * write error, the disk has room and no file of a stream is gone.
  * @throws Error with one sentence for the operator: program not found or too old, folder in use, server does not start
  */
 export async function startChildServer(options: ChildServerOptions): Promise<ChildServer> {
@@ -185,6 +186,8 @@ class SupervisedServer implements ChildServer {
   #failures = 0;
   #startedAtMs = performance.now();
   #checkedAtMs = 0;
+  #jsz: unknown;
+  readonly #streamFiles: StoreFiles;
 
   constructor(options: ChildServerOptions, files: ChildFiles, state: ChildState, lock: FolderLock) {
     this.#options = options;
@@ -192,6 +195,11 @@ class SupervisedServer implements ChildServer {
     this.#state = state;
     this.#lock = lock;
     this.access = accessOf(state);
+    this.#streamFiles = createStoreFiles({
+      read: async () => this.#jsz,
+      dataFolder: files.store,
+      onChange: (streams) => streams.length > 0 && options.log.error({ streams }, missingText(streams)),
+    });
     this.#watching = this.#watch();
   }
 
@@ -232,11 +240,23 @@ class SupervisedServer implements ChildServer {
     this.#checkedAtMs = nowMs;
     const { pid, port, systemPassword } = this.#state;
     // A server that is too busy to answer in time is not faulty.
-    const fault = await serverFault(port, childUser.system, systemPassword).catch(() => undefined);
-    if (fault !== undefined && nowMs - this.#startedAtMs > faultRestartMs && (await this.#hasFreeSpace())) {
+    const health = await serverHealth(port, childUser.system, systemPassword).catch(() => undefined);
+    if (health === undefined) return;
+    this.#jsz = health.jsz;
+    const { fault } = health;
+    await this.#streamFiles.check();
+    if (fault === undefined || !(await this.#hasFiles())) return;
+    if (nowMs - this.#startedAtMs > faultRestartMs && (await this.#hasFreeSpace())) {
       await endProcess(pid, stopTimeoutMs);
       await this.#restart(fault);
     }
+  }
+
+  /** False while files of streams are gone. A restart loses what the server still has open. */
+  async #hasFiles(): Promise<boolean> {
+    // A second look, which is believed.
+    await this.#streamFiles.check();
+    return this.#streamFiles.missing()?.length === 0;
   }
 
   async #hasFreeSpace(): Promise<boolean> {

@@ -10,7 +10,7 @@ import { readDocument, readMonitor } from "./monitor-client.ts";
 import { startMonitorServer } from "./monitor-server.ts";
 import { createServerUsers } from "./server-users.ts";
 import { serverMetrics, type ServerReading } from "./server-metrics.ts";
-import { createStoreFiles, missingText } from "./store-files.ts";
+import { createStoreFiles, missingText } from "../store/store-files.ts";
 
 /** Places of the pod of one nats-server. */
 export interface MonitorOptions {

@@ -1,4 +1,4 @@
-import { listAt, type Path, textAt, valueAt } from "./document.ts";
+import { listAt, type Path, textAt, valueAt } from "../store/document.ts";
 import { exposition, type Family, type Sample } from "./exposition.ts";
 
 /** Everything that one scrape reads. Absent parts have no series. */

@@ -1,11 +1,12 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startChildServer, type ChildServerOptions } from "../../../../runtime/nats/child/child-server.ts";
 import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
+import { ensureConsumer } from "../../../../runtime/nats/messages/consumers.ts";
 import { publish } from "../../../../runtime/nats/messages/publish.ts";
 import { isRunning } from "../../../../runtime/nats/child/running-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
@@ -98,6 +99,34 @@ describe("a child nats-server", () => {
       process.kill(before, "SIGKILL");
       await waitFor(() => server.pid !== before && handle.isConnected(), { timeoutMs, what: "the new server" });
       expect((await ensureTopology(handle, testSettings.streams)).streams.events).toBe("HG_EVENTS");
+      await handle.drain();
+    });
+  });
+
+  test("whose files are deleted is not restarted after a write error, which would lose what it has open", async () => {
+    const { log, lines } = memoryLog();
+    const server = await startChildServer({ ...options(), log });
+    await stopAfter(server, async () => {
+      const { pid } = server;
+      const handle = await connectNats(server.access);
+      await ensureTopology(handle, testSettings.streams);
+      await rm(join(folder.path, "nats", "store"), { recursive: true });
+      const accept = (bytes: number) =>
+        publish(handle, { subject: "hg.evt.t.1", payload: Buffer.alloc(bytes) }).then(
+          ({ kind }) => kind,
+          () => "unanswered",
+        );
+      expect(await accept(1)).toBe("stored");
+      const isLogged = (): boolean => lines.some(({ message }) => message.includes(" are gone from the volume"));
+      await waitFor(isLogged, { timeoutMs, what: "the report" });
+      // The server's own health counts a stream only while it has a folder, which a consumer makes again.
+      const consumer = { stream: "HG_EVENTS", name: "c", filter: "hg.evt.>", maxAckPending: 1 };
+      await ensureConsumer(handle, consumer);
+      // A block of 8 MB cannot be followed by the next.
+      await waitFor(async () => (await accept(900_000)) !== "stored", { timeoutMs, what: "the write error" });
+      // Each try takes two seconds. The health is read as often, and a server may be restarted after the first five.
+      for (const tries of [1, 2, 3]) expect([tries, await accept(1)]).toEqual([tries, "unanswered"]);
+      expect([server.pid, isRunning(pid)]).toEqual([pid, true]);
       await handle.drain();
     });
   });

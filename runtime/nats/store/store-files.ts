@@ -1,3 +1,4 @@
+// The files of a server's streams on its volume. It reads no file and changes none; it connects to no server.
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { listAt, textAt, valueAt } from "./document.ts";

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createStoreFiles, missingStreams, missingText } from "../../../../runtime/nats/monitor/store-files.ts";
+import { createStoreFiles, missingStreams, missingText } from "../../../../runtime/nats/store/store-files.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 
 let folder: TemporaryFolder;
