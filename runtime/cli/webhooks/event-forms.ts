@@ -15,6 +15,13 @@ interface DeliverySummary {
   readonly partner: string;
   readonly state: string;
   readonly reason: string | null;
+  /** Absent in responses of earlier versions. */
+  readonly waiting?: {
+    readonly kind: string;
+    readonly reason: string | null;
+    readonly since: string | null;
+    readonly until?: string | null;
+  } | null;
 }
 
 /** The response to `GET /webhooks/events/:id`. */
@@ -27,13 +34,6 @@ export interface EventHistory {
 export interface DeliveryHistory extends DeliverySummary {
   readonly next_attempt_at: string | null;
   readonly attempts: readonly Attempt[];
-  /** Absent in responses of earlier versions. */
-  readonly waiting?: {
-    readonly kind: string;
-    readonly reason: string | null;
-    readonly since: string | null;
-    readonly until?: string | null;
-  } | null;
   /** Absent in responses of earlier versions. */
   readonly routed_by?: { readonly configuration: string; readonly generation?: number } | null;
 }
@@ -83,6 +83,7 @@ export const eventColumns: readonly Column<EventSummary>[] = [
     cell: ({ deliveries }) => deliveries.map(({ partner, state }) => `${partner}=${state}`).join(","),
     isWide: true,
   },
+  { title: "WAITING", cell: ({ deliveries }) => waitsText(deliveries), isWide: true },
 ];
 
 export const deliveryColumns: readonly Column<DeliveryHistory>[] = [
@@ -97,8 +98,17 @@ export const deliveryColumns: readonly Column<DeliveryHistory>[] = [
   { title: "GENERATION", cell: ({ routed_by: by }) => by?.generation, isWide: true },
 ];
 
-/** `held: unresolved: SecretNotFound: shop/key` */
-function waitText(waiting: DeliveryHistory["waiting"]): string | undefined {
+/** `shop/acme=paused (since 2026-01-31T12:00:00Z); shop/zeta=turn`, undefined if none waits */
+function waitsText(deliveries: readonly DeliverySummary[]): string | undefined {
+  const waits = deliveries.flatMap(({ partner, waiting }) => {
+    const wait = waitText(waiting);
+    return wait === undefined ? [] : [`${partner}=${wait}`];
+  });
+  return waits.length === 0 ? undefined : waits.join("; ");
+}
+
+/** `held (SecretNotFound: shop/key, since 2026-01-31T12:00:00Z)` */
+function waitText(waiting: DeliverySummary["waiting"]): string | undefined {
   if (waiting === undefined || waiting === null) return undefined;
   const { kind, reason, since, until = null } = waiting;
   const facts = [
