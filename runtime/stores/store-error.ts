@@ -29,6 +29,8 @@ interface StoreErrorOptions extends ErrorOptions {
   readonly isUnconnected?: boolean;
   /** What callers may see: the setting of the store that makes its responses unusable. @default nothing */
   readonly publicDetail?: string;
+  /** Milliseconds until the store gets a request again. @default unknown */
+  readonly restMs?: number;
 }
 
 /** The failure of one store. Its message is for the log, never for a caller; callers see `publicDetail`. */
@@ -38,17 +40,19 @@ export class StoreError extends Error {
   readonly isPassing: boolean;
   readonly isUnconnected: boolean;
   readonly publicDetail: string | undefined;
+  readonly restMs: number | undefined;
 
   constructor(
     kind: StoreErrorKind,
     message: string,
-    { isPassing = false, isUnconnected = false, publicDetail, ...options }: StoreErrorOptions = {},
+    { isPassing = false, isUnconnected = false, publicDetail, restMs, ...options }: StoreErrorOptions = {},
   ) {
     super(message, options);
     this.kind = kind;
     this.isPassing = isPassing;
     this.isUnconnected = isUnconnected;
     this.publicDetail = publicDetail;
+    this.restMs = restMs;
   }
 }
 

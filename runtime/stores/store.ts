@@ -81,7 +81,10 @@ export function createStore(options: StoreOptions): Store {
     client,
     async run(read) {
       const settle = breaker.admit();
-      if (settle === undefined) throw new StoreError("resting", "the circuit breaker of the store is open");
+      if (settle === undefined) {
+        const restMs = breaker.restMs();
+        throw new StoreError("resting", "the circuit breaker of the store is open", { restMs });
+      }
       const before = connection.responses();
       const startedAtMs = performance.now();
       try {

@@ -23,6 +23,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "added",
         surface: "metrics",
+        what: "reason resting of a region whose store was not asked; Retry-After is then when it gets a request again",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
         what: "catalog and age_seconds of each store in GET /v1/metrics/health, which probes a store after 10 s",
       },
       {

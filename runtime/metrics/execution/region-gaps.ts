@@ -8,11 +8,12 @@ import type { PlannedPart, Plan } from "../planning/plan.ts";
  * | --- | --- |
  * | `part_missing` | a store responded, but has only a part of the metric |
  * | `late`, `failed`, `unsupported` | a store did not return this metric, while the region has others |
+ * | `resting` | a store failed repeatedly, so that the query was not sent to it |
  * | `times_rounded` | a store returned the values of other times |
  */
 export interface RegionReason {
   readonly metric: string;
-  readonly code: "part_missing" | "late" | "failed" | "unsupported" | "times_rounded";
+  readonly code: "part_missing" | "late" | "failed" | "unsupported" | "resting" | "times_rounded";
   readonly detail: string;
 }
 

@@ -23,6 +23,14 @@ export interface RegionReport {
 /** Seconds until the next try after a store failed or was late. */
 export const retryAfterSeconds = 5;
 
+/** Seconds until the next try after these failures: stores that rest get no request before. */
+export function retryAfterOf(errors: readonly StoreError[]): number {
+  const waits = errors.map(({ restMs }) =>
+    restMs === undefined ? retryAfterSeconds : Math.max(1, Math.ceil(restMs / 1_000)),
+  );
+  return waits.length === 0 ? retryAfterSeconds : Math.max(...waits);
+}
+
 /** The regions of a query, sorted, each with its state. @param gaps parts that stores lack. @default none */
 export function regionReports(
   outcomes: readonly PartOutcome[],
@@ -46,12 +54,16 @@ function failureReasons(outcomes: readonly PartOutcome[], state: RegionState): r
     const { kind, publicDetail } = outcome.error;
     const metric = part.metric.entry.metric.id;
     if (publicDetail !== undefined) return [{ metric, code: "times_rounded", detail: publicDetail }];
+    const { region } = part.store.config;
+    if (kind === "resting") return [{ metric, code: kind, detail: `a store of ${region} ${restingText}` }];
     if (state !== "partial") return [];
     const code = stateOfFailures([kind]);
-    return [{ metric, code, detail: `a store of ${part.store.config.region} ${missingText[code](metric)}` }];
+    return [{ metric, code, detail: `a store of ${region} ${missingText[code](metric)}` }];
   });
   return [...new Map(reasons.map((reason) => [`${reason.metric} ${reason.detail}`, reason])).values()];
 }
+
+const restingText = "failed repeatedly and was not asked; Retry-After is when it gets a request again";
 
 type FailedState = Extract<RegionState, "failed" | "late" | "unsupported">;
 
@@ -136,7 +148,7 @@ function missing(what: string, { query, reports, errors, messages }: Missing): R
   const detail = [`${what}: ${names.join(", ")}`, ...settings].join("; ");
   return new Refusal(allLate ? "store_timeout" : "store_failed", detail, {
     ...(isHelpedByCheaper(errors) ? { suggestion: suggestionFor(query) } : {}),
-    retryAfterSeconds,
+    retryAfterSeconds: retryAfterOf(errors),
     ...(messages.length === 0 ? {} : { errors: messages }),
     cause: new AggregateError(errors, what),
   });

@@ -14,7 +14,14 @@ import type { QueriedMetric } from "../planning/query.ts";
 import type { PartResult } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
 import { gapsOf, type RegionGap } from "./region-gaps.ts";
-import { mayRunCheaper, regionReports, requireAnswers, requireParts, type RegionReport } from "./region-status.ts";
+import {
+  mayRunCheaper,
+  regionReports,
+  retryAfterOf,
+  requireAnswers,
+  requireParts,
+  type RegionReport,
+} from "./region-status.ts";
 
 /** One finished series with its metric. */
 export interface ResultSeries extends FinishedSeries {
@@ -38,6 +45,8 @@ export interface Result {
   readonly partial: boolean;
   /** A cheaper query may have the missing data. */
   readonly mayRunCheaper: boolean;
+  /** Seconds after which the missing data may be read. @default that of a store that failed once */
+  readonly retryAfterSeconds?: number;
   /** Undefined without any sample. */
   readonly freshnessSeconds: number | undefined;
   /** Store reads: all, and the successful ones; one for each store and metric. */
@@ -93,6 +102,7 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
     regions,
     partial: regions.some(({ state }) => state !== "ok"),
     mayRunCheaper: mayRunCheaper(outcomes),
+    retryAfterSeconds: retryAfterOf(outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]))),
     freshnessSeconds: ageSeconds(stalestMs([{ plan, results }]), options.nowMs),
     shards: { asked: outcomes.length, answered: results.length },
   };

@@ -10,7 +10,7 @@ import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { requireNeeds } from "../execution/read-part.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
-import { retryAfterSeconds } from "../execution/region-status.ts";
+import { retryAfterOf } from "../execution/region-status.ts";
 
 /** One own store during a read. */
 export interface OwnStore {
@@ -87,7 +87,7 @@ function requireSome(answered: number, errors: readonly StoreError[]): void {
     );
   const isLate = errors.every(({ kind }) => kind === "late");
   throw new Refusal(isLate ? "store_timeout" : "store_failed", "every store of this region failed; ask again later", {
-    retryAfterSeconds,
+    retryAfterSeconds: retryAfterOf(errors),
     cause,
   });
 }

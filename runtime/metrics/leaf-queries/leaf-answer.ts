@@ -15,6 +15,7 @@ export interface LeafData {
   readonly isPartial: boolean;
   readonly regions: readonly RegionReport[];
   readonly mayRunCheaper: boolean;
+  readonly retryAfterSeconds?: number;
   readonly shards: Result["shards"];
 }
 
@@ -38,6 +39,7 @@ export function leafResponse(result: Result, cache: string): MetricsResponse & {
       isPartial: result.partial,
       regions: result.regions,
       mayRunCheaper: result.mayRunCheaper,
+      ...(result.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: result.retryAfterSeconds }),
       shards: result.shards,
     },
   };

@@ -3,6 +3,7 @@ import { deprecationHeaders } from "../catalog/deprecation.ts";
 import type { RegionReport } from "../execution/region-status.ts";
 import type { LeafQuery } from "../planning/leaf-query.ts";
 import { freshnessHeader, freshnessOf, noStore, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
+import { retryAfterSeconds } from "../execution/region-status.ts";
 import { recoveryHints } from "../response/query-response.ts";
 import { shown } from "../request/parameters.ts";
 import { pointCount } from "../request/window.ts";
@@ -103,7 +104,12 @@ function hintsOf(leaves: readonly LeafQuery[], data: readonly LeafData[]): Reado
   const partial = leaves.flatMap(({ query }, index) => (data[index]?.isPartial === true ? [query] : []));
   if (partial.length === 0) return {};
   const widest = partial.reduce((one, other) => (pointCount(other.window) > pointCount(one.window) ? other : one));
-  const hints = { regions: regionsOf(data), mayRunCheaper: data.some((own) => own.isPartial && own.mayRunCheaper) };
+  const missing = data.filter(({ isPartial }) => isPartial);
+  const hints = {
+    regions: regionsOf(data),
+    mayRunCheaper: missing.some((own) => own.mayRunCheaper),
+    retryAfterSeconds: Math.max(...missing.map((own) => own.retryAfterSeconds ?? retryAfterSeconds)),
+  };
   return recoveryHints(hints, widest);
 }
 

@@ -10,7 +10,7 @@ import type { Plan } from "../planning/plan.ts";
 import { queryJson } from "./query-json.ts";
 import type { ErrorBounds } from "../aggregation/quantiles.ts";
 import type { Query } from "../planning/query.ts";
-import { retryAfterSeconds, suggestionFor, type RegionState } from "../execution/region-status.ts";
+import { retryAfterSeconds as retryAfterDefault, suggestionFor, type RegionState } from "../execution/region-status.ts";
 import type { Result, ResultSeries } from "../execution/run-plan.ts";
 import { formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
@@ -175,7 +175,11 @@ const mayRecover: readonly RegionState[] = ["partial", "failed", "late"];
  * regions, and for those that cannot compute the query. Source: seed "Operational Metrics API" §7.
  */
 export function recoveryHints(
-  { regions, mayRunCheaper }: Pick<Result, "regions" | "mayRunCheaper">,
+  {
+    regions,
+    mayRunCheaper,
+    retryAfterSeconds = retryAfterDefault,
+  }: Pick<Result, "regions" | "mayRunCheaper" | "retryAfterSeconds">,
   query: Query,
 ): Readonly<Record<string, string>> {
   if (!regions.some(({ state }) => mayRecover.includes(state))) return {};

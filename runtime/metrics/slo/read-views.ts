@@ -8,7 +8,7 @@ import type { Stores } from "../../stores/store-set.ts";
 import { tracedReads } from "../../stores/traced-reads.ts";
 import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
-import { regionReports, retryAfterSeconds } from "../execution/region-status.ts";
+import { regionReports, retryAfterOf } from "../execution/region-status.ts";
 import type { RequestContext } from "../metrics-api.ts";
 import type { CompletedReads } from "./completed-reads.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
@@ -103,7 +103,7 @@ export function requireSomeStore(outcomes: readonly PartOutcome[]): void {
   const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
   const regions = regionReports(outcomes).map(({ region, state }) => `${region} (${state})`);
   throw new Refusal(code, `no store answered for any of these objectives: ${regions.join(", ")}; ask again later`, {
-    retryAfterSeconds,
+    retryAfterSeconds: retryAfterOf(errors),
     cause: new AggregateError(errors, "no store answered"),
   });
 }

@@ -14,6 +14,8 @@ const openMsMax = 30_000;
 export interface Breaker {
   /** Admits one request and returns the function that takes its outcome; undefined while the breaker is open. */
   admit(): Settle | undefined;
+  /** Milliseconds until the next trial; 0 while one runs, and while closed. */
+  restMs(): number;
 }
 
 /** `neutral`: the outcome does not concern the health of the store, for example when the caller aborted. */
@@ -40,6 +42,7 @@ export function createBreaker(now: () => number): Breaker {
   };
 
   return {
+    restMs: () => (openUntilMs === undefined ? 0 : Math.max(0, openUntilMs - now())),
     admit() {
       const isTrial = openUntilMs !== undefined;
       if (openUntilMs !== undefined && (onTrial || now() < openUntilMs)) return undefined;

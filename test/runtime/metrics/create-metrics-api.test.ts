@@ -203,6 +203,22 @@ describe("when no store answers (Operational Metrics API §7)", () => {
   });
 });
 
+describe("a store that rests after five failures", () => {
+  test("has a reason, and the response says when it gets a request again", async () => {
+    const running = await run({ eu: answering(5), latam: broken });
+    const failed = await ask(running);
+    expect([failed.headers["Retry-After"], statesOf(failed)]).toEqual(["5", "eu=ok latam=failed"]);
+    for (let asked = 1; asked < 5; asked += 1) await ask(running);
+    const resting = await ask(running);
+    expect([resting.headers["Retry-After"], statesOf(resting)]).toEqual(["1", "eu=ok latam=failed"]);
+    expect(resting.body).toMatchObject({
+      meta: { regions: [{ region: "eu" }, { region: "latam", reasons: [{ metric: "lag", code: "resting" }] }] },
+    });
+    const refusal = await refusalOf(ask(running, [["filter[region]", "latam"]]));
+    expect([refusal.code, refusal.retryAfterSeconds]).toEqual(["store_failed", 1]);
+  });
+});
+
 describe("a caller who leaves", () => {
   test("ends the requests to the stores", async () => {
     const running = await run({ eu: silent, latam: silent });

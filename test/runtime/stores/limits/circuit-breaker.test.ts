@@ -46,8 +46,9 @@ describe("a circuit breaker", () => {
   test("admits one request on trial after a second, and all requests after its success", () => {
     const clocked = create();
     fail(clocked, 5);
+    expect(clocked.breaker.restMs()).toBe(1_000);
     clocked.pass(999);
-    expect(clocked.breaker.admit()).toBeUndefined();
+    expect([clocked.breaker.restMs(), clocked.breaker.admit()]).toEqual([1, undefined]);
     clocked.pass(1);
     const trial = clocked.breaker.admit();
     expect([trial !== undefined, clocked.breaker.admit()]).toEqual([true, undefined]);
