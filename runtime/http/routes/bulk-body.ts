@@ -32,7 +32,7 @@ function resultBody(result: BulkResult, correlationId: string): object {
   }
   const costHeader = cost === undefined ? {} : { "x-query-cost-estimate": String(cost) };
   const { refusal } = result;
-  const headers = { ...problemHeaders(refusal), ...costHeader };
+  const headers = { ...lowercase(problemHeaders(refusal)), ...costHeader };
   return { id, status: refusal.status, headers, error: problemOf(refusal, correlationId) };
 }
 

@@ -342,6 +342,11 @@ describe("a bulk (Operational Metrics API §4.2)", () => {
       "true",
       [200, 502],
     ]);
+    for (const { headers } of body.results) {
+      const names = Object.keys(headers);
+      expect(names).toEqual(names.map((name) => name.toLowerCase()));
+      expect(names).toEqual(expect.arrayContaining(["x-query-cost-estimate", "x-ratelimit-remaining"]));
+    }
   });
 
   test("has one deadline for all of its queries", async () => {
