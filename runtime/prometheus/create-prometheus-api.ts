@@ -2,11 +2,12 @@
 import { createTimeSlices } from "../bounds/time-slices.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { answerExemplars } from "./exemplars.ts";
+import { fixedAnswers } from "./fixed-answers.ts";
 import { answerFormat } from "./format-query.ts";
 import { answerLabels, answerNames, nameLabel } from "./labels.ts";
 import { answerSeries, answerValues } from "./look-ups.ts";
 import { answerMetadata } from "./metadata.ts";
-import type { PrometheusApi, PrometheusRequest } from "./prometheus-api.ts";
+import type { PrometheusAnswer, PrometheusApi, PrometheusRequest } from "./prometheus-api.ts";
 import { answerInstant, answerRange, type ExpressionSources } from "./query.ts";
 import { callerCatalog, readableOf } from "./request/caller-catalog.ts";
 import { readSelected, type SelectedMetrics } from "./request/selectors.ts";
@@ -23,19 +24,24 @@ export function createPrometheusApi(metrics: MetricsReads): PrometheusApi {
   const sources: ExpressionSources = { describe, readable, admitEmpty, leaves, slices: createTimeSlices() };
   const selectedBy = (request: PrometheusRequest): SelectedMetrics =>
     readSelected(request.params, callerCatalog(metrics, request), readableOf(metrics, request));
+  /** Charges one request for an answer that reads no store. */
+  const charged = async (request: PrometheusRequest, answer: () => PrometheusAnswer): Promise<PrometheusAnswer> => {
+    const quotas = await admitEmpty(request.caller);
+    const { headers, body } = answer();
+    return { headers: { ...headers, ...quotas }, body };
+  };
   return {
     query: (request) => answerInstant(sources, request),
     queryRange: (request) => answerRange(sources, request),
-    exemplars: (request) => answerExemplars({ describe, readable, query }, request),
-    formatQuery: async (request) => answerFormat(request),
-    metadata: async (request) => answerMetadata(readableOf(metrics, request), request),
-    labels: async (request) => answerLabels(selectedBy(request).metrics, request),
-    async labelValues(request, label) {
-      const selected = selectedBy(request);
-      return label === nameLabel
-        ? answerNames(selected.metrics, request)
-        : answerValues(metrics, selected, request, label);
-    },
+    exemplars: (request) => answerExemplars({ describe, readable, admitEmpty, query }, request),
+    formatQuery: (request) => charged(request, () => answerFormat(request)),
+    metadata: (request) => charged(request, () => answerMetadata(readableOf(metrics, request), request)),
+    labels: (request) => charged(request, () => answerLabels(selectedBy(request).metrics, request)),
+    labelValues: async (request, label) =>
+      label === nameLabel
+        ? charged(request, () => answerNames(selectedBy(request).metrics, request))
+        : answerValues(metrics, selectedBy(request), request, label),
     series: async (request) => answerSeries(metrics, selectedBy(request), request),
+    fixed: (name, request) => charged(request, () => fixedAnswers[name]),
   };
 }

@@ -9,7 +9,7 @@ import { isBeforeNow, readLookUpTimes, type LookUpTimes } from "./request/read-p
 import { readExpression, type CallerCatalog } from "./request/read-expression.ts";
 import { success } from "./success.ts";
 
-type ExemplarSources = Pick<MetricsApi, "query" | "describe" | "readable">;
+type ExemplarSources = Pick<MetricsApi, "query" | "describe" | "readable" | "admitEmpty">;
 
 /** A series of a native response with its exemplars. */
 interface NativeSeries {
@@ -30,7 +30,9 @@ export async function answerExemplars(sources: ExemplarSources, request: Prometh
   const series: object[] = [];
   let headers: PrometheusAnswer["headers"] = {};
   const times = readLookUpTimes(request.params, request.context.nowMs);
-  for (const leaf of isBeforeNow(request) ? leaves : []) {
+  const read = isBeforeNow(request) ? leaves : [];
+  if (read.length === 0) return success([], await sources.admitEmpty(request.caller));
+  for (const leaf of read) {
     const minStepSeconds = sources.describe(leaf.metric, request.caller)?.metric.minStepSeconds ?? 0;
     const params = nativeParameters(leaf, request, Math.max(minStepSeconds * 1_000, stepMsMin));
     const response = await sources.query(params, request.caller, request.signal, request.context);

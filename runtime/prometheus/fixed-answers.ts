@@ -1,5 +1,6 @@
 import { version } from "../version.ts";
-import type { PrometheusAnswer } from "./prometheus-api.ts";
+import { features } from "./features.ts";
+import type { FixedName, PrometheusAnswer } from "./prometheus-api.ts";
 import { success } from "./success.ts";
 
 /**
@@ -8,8 +9,7 @@ import { success } from "./success.ts";
  */
 const apiVersion = "3.5.0";
 
-/** `status/buildinfo` */
-export const buildInfo: PrometheusAnswer = success({
+const buildInfo: PrometheusAnswer = success({
   version: apiVersion,
   revision: `heliograph-${version}`,
   branch: "",
@@ -18,8 +18,10 @@ export const buildInfo: PrometheusAnswer = success({
   goVersion: "",
 });
 
-/** `rules`: none are evaluated here. */
-export const noRules: PrometheusAnswer = success({ groups: [] });
-
-/** `alerts`: none are evaluated here. */
-export const noAlerts: PrometheusAnswer = success({ alerts: [] });
+/** Neither rules nor alerts are evaluated here. */
+export const fixedAnswers: Readonly<Record<FixedName, PrometheusAnswer>> = {
+  "status/buildinfo": buildInfo,
+  features,
+  rules: success({ groups: [] }),
+  alerts: success({ alerts: [] }),
+};

@@ -7,18 +7,18 @@ import { isBeforeNow, limited, readLookUpTimes } from "./request/read-parameters
 import type { SelectedMetrics } from "./request/selectors.ts";
 import { success } from "./success.ts";
 
-type LookUps = Pick<MetricsApi, "labelValues" | "seriesLabels">;
+type LookUps = Pick<MetricsApi, "admitEmpty" | "labelValues" | "seriesLabels">;
 
 /** `label/<name>/values` of a governed label. @throws Refusal */
 export async function answerValues(
-  { labelValues }: LookUps,
+  { labelValues, admitEmpty }: LookUps,
   selected: SelectedMetrics,
   request: PrometheusRequest,
   label: string,
 ): Promise<PrometheusAnswer> {
   const { caller, signal, context } = request;
   const lookUp = { ...lookUpOf(selected, request), label: readLabel(label, "label", "invalid_request") };
-  if (!isBeforeNow(request)) return success([]);
+  if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
   const found = await labelValues(lookUp, caller, signal, context);
   const { values, isPartial, headers } = found;
   return cut(values, request, { isPartial, headers, warnings: leftOutWarnings(found) });
@@ -26,13 +26,13 @@ export async function answerValues(
 
 /** `series`. @throws Refusal */
 export async function answerSeries(
-  { seriesLabels }: LookUps,
+  { seriesLabels, admitEmpty }: LookUps,
   selected: SelectedMetrics,
   request: PrometheusRequest,
 ): Promise<PrometheusAnswer> {
   const { params, caller, signal, context } = request;
   if (!params.has("match[]")) throw refuseField("invalid_request", "match[]", "no match[] parameter provided");
-  if (!isBeforeNow(request)) return success([]);
+  if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
   const found = await seriesLabels(lookUpOf(selected, request), caller, signal, context);
   const { isPartial, isNarrowed, headers } = found;
   const series = found.series.map(({ metric, labels }) => ({ [nameLabel]: metric, ...labels }));

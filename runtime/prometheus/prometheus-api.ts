@@ -23,6 +23,9 @@ export interface PrometheusAnswer {
   readonly again?: Again | undefined;
 }
 
+/** Operations whose responses depend on nothing. */
+export type FixedName = "status/buildinfo" | "features" | "rules" | "alerts";
+
 /** The operations of one request each. Every method throws `Refusal`. Source: Prometheus, "HTTP API". */
 export interface PrometheusApi {
   /** `query`: an expression at one time. */
@@ -41,4 +44,6 @@ export interface PrometheusApi {
   series(request: PrometheusRequest): Promise<PrometheusAnswer>;
   /** `metadata`: types and help of metrics. */
   metadata(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  /** A response that is the same for every caller. */
+  fixed(name: FixedName, request: PrometheusRequest): Promise<PrometheusAnswer>;
 }

@@ -21,6 +21,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     version: "2026-11-26",
     changes: [
       {
+        kind: "changed",
+        surface: "metrics",
+        what: "every route below /prometheus/api/v1 charges a request, also those that read no store",
+      },
+      {
         kind: "added",
         surface: "metrics",
         what: "reason resting of a region whose store was not asked; Retry-After is then when it gets a request again",

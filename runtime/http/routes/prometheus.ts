@@ -1,8 +1,6 @@
 import { refuseField } from "../../errors/refusal.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
-import { buildInfo, noAlerts, noRules } from "../../prometheus/fixed-answers.ts";
-import { features } from "../../prometheus/features.ts";
-import type { PrometheusAnswer, PrometheusApi, PrometheusRequest } from "../../prometheus/prometheus-api.ts";
+import type { FixedName, PrometheusAnswer, PrometheusApi, PrometheusRequest } from "../../prometheus/prometheus-api.ts";
 import { inForm, prometheusOperations } from "../openapi/prometheus-operations.ts";
 import { chooseCoding } from "../representation/content-coding.ts";
 import { createRepresentations, type Representations } from "../representation/representations.ts";
@@ -40,10 +38,9 @@ export function prometheusRoutes(api: PrometheusApi): readonly Route[] {
     get("label/:name/values", (request, path) => api.labelValues(request, path["name"] ?? "")),
     ...both("series", (request) => api.series(request)),
     get("metadata", (request) => api.metadata(request)),
-    get("status/buildinfo", async () => buildInfo),
-    get("features", async () => features),
-    get("rules", async () => noRules),
-    get("alerts", async () => noAlerts),
+    ...(["status/buildinfo", "features", "rules", "alerts"] satisfies readonly FixedName[]).map((name) =>
+      get(name, (request) => api.fixed(name, request)),
+    ),
     ...[root, `${root}/`].map(greeting),
   ];
 }

@@ -2,6 +2,7 @@ import type { ClassLimits, QueryClass } from "../../../crds/config.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { QuotaState } from "../admission/quotas.ts";
 import { leftOf, type Balance } from "../admission/rate-headers.ts";
+import { Refusal } from "../../errors/refusal.ts";
 import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { mayRead, requireReadScope } from "../authorization/policy.ts";
@@ -42,7 +43,16 @@ export async function quotaResponse(request: QuotaRequest, sources: QuotaSources
 /** Charges the bucket for reads of quotas, which no other request shares. */
 async function chargeRead(caller: Caller, { admission, queryContext }: QuotaSources): Promise<void> {
   const reader = { ...caller, client: JSON.stringify([caller.client, "quota"]) };
-  await admission.chargeRequest(reader, classOf(caller, [], queryContext.quotas));
+  try {
+    await admission.chargeRequest(reader, classOf(caller, [], queryContext.quotas));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    // Its headers would read like those of the class.
+    const detail =
+      "the rate of reads of quotas is used up; it is not that of the class, whose requests it does not count";
+    const { retryAfterSeconds } = error;
+    throw new Refusal(error.code, detail, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+  }
 }
 
 interface OwnGrant {

@@ -30,6 +30,23 @@ const routes = [
   ["slo/history", "slo/history?tenant=brand-a&slo=login"],
 ] as const;
 
+const lag = encodeURIComponent('lag{tenant="brand-a"}');
+const facade = [
+  ["query", "query?query=1"],
+  ["format_query", "format_query?query=up"],
+  ["labels", "labels"],
+  ["names", "label/__name__/values"],
+  ["values", "label/region/values?match[]=lag"],
+  ["values after now", "label/service/values?match[]=lag&start=4000000000&end=4000000060"],
+  ["exemplars of no metric", "query_exemplars?query=test&start=0&end=60"],
+  ["series after now", "series?match[]=lag&start=4000000000&end=4000000060"],
+  ["metadata", "metadata"],
+  ["build information", "status/buildinfo"],
+  ["features", "features"],
+  ["rules", "rules"],
+  ["alerts", "alerts"],
+] as const;
+
 describe("a client that sends more requests than its burst", () => {
   test.each(routes)("is limited: %s", async (_name, path) => {
     await start();
@@ -39,6 +56,30 @@ describe("a client that sends more requests than its burst", () => {
     const refused = await server.get(`/v1/metrics/${path}`);
     expect(refused.json()).toMatchObject({ code: "rate_exceeded" });
     expect(refused.headers["retry-after"]).toMatch(/^\d+$/u);
+  });
+
+  test.each(facade)("is limited in Prometheus' HTTP API: %s", async (_name, path) => {
+    await start();
+    const left: unknown[] = [];
+    const send = () => server.get(`/prometheus/api/v1/${path.replaceAll("lag", lag)}`);
+    for (let sent = 0; sent < burst; sent += 1) left.push((await send()).headers["x-ratelimit-remaining"]);
+    expect(left).toEqual(["4", "3", "2", "1", "0"]);
+    const refused = await send();
+    expect([refused.status, refused.json()]).toEqual([
+      429,
+      expect.objectContaining({ error: expect.stringContaining("needs 1 request token of this class") as string }),
+    ]);
+  });
+
+  test("has an error of their own when it reads its quotas too often", async () => {
+    await start();
+    for (let sent = 0; sent < burst; sent += 1) await server.get("/v1/metrics/quota");
+    const refused = await server.get("/v1/metrics/quota");
+    expect(refused.json()).toMatchObject({
+      detail: "the rate of reads of quotas is used up; it is not that of the class, whose requests it does not count",
+    });
+    expect(refused.headers).not.toHaveProperty("x-ratelimit-remaining");
+    expect((await server.get("/v1/metrics/health")).headers["x-ratelimit-remaining"]).toBe("4");
   });
 
   test("still reads its quotas, which show what is left", async () => {
