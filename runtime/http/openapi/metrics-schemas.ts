@@ -91,7 +91,8 @@ export const metricsSchemas: SchemaSet = {
     code: described(
       words(["part_missing", "late", "failed", "unsupported", "resting", "times_rounded"]),
       "`part_missing`: a store has a part of the metric, such as a numerator, without another. `times_rounded`: a " +
-        "store returned the values of other times. `resting`: a store failed repeatedly and was not asked. The others: a store did not return this metric of several",
+        "store returned the values of other times. `resting`: a store failed repeatedly and was not asked. The " +
+        "others: a store did not return this metric of several",
     ),
     detail: text({ description: "The reason, in a sentence" }),
   }),

@@ -200,7 +200,8 @@ function costRefusal(short: Balance, balances: readonly Balance[], cheaper: Chea
 function needOf({ charge: { count, limits, metric }, bucket }: Balance, unit: string): string {
   const of = metric === undefined ? "of this class" : `for ${metric}`;
   const never = count > limits.burst ? `; more than ${limits.burst} are never allowed at once` : "";
-  return `the request needs ${count} ${count === 1 ? unit.replace(/s$/u, "") : unit} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
+  const units = count === 1 ? unit.replace(/s$/u, "") : unit;
+  return `the request needs ${count} ${units} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
 }
 
 function retryAfter({ charge: { limits }, bucket }: Balance, count: number): { readonly retryAfterSeconds?: number } {
