@@ -71,6 +71,9 @@ const componentLabel = "app.kubernetes.io/component";
 const runtimeSuffix = "-runtime";
 const recordFlag = "--stream-record=";
 const tlsVolume = "tls";
+const authVolume = "auth";
+const backupKey = "backup";
+/** Of servers that an earlier chart installed. */
 const passwordVariable = "NATS_BACKUP_PASSWORD";
 
 /** Reads the objects of a release. @throws NotMigratable, KubeError */
@@ -111,14 +114,17 @@ function recordOf({ spec }: Deployment): string | undefined {
 
 function serversOf({ metadata, spec, status }: StatefulSet): Servers {
   const { containers, volumes } = spec.template.spec;
-  const password = passwordOf(containers);
+  const secretOf = (volume: string): string | undefined =>
+    volumes?.find(({ name: own }) => own === volume)?.secret?.secretName;
+  const mounted = secretOf(authVolume);
+  const password = mounted === undefined ? passwordOf(containers) : { name: mounted, key: backupKey };
   const name = metadata.name ?? "";
   if (password === undefined) throw new NotMigratable(`the StatefulSet ${name} has no password of the user backup`);
   return {
     name,
     replicas: spec.replicas ?? 1,
     readyReplicas: status?.readyReplicas ?? 0,
-    tlsSecret: volumes?.find((volume) => volume.name === tlsVolume)?.secret?.secretName,
+    tlsSecret: secretOf(tlsVolume),
     password: { secret: password.name, key: password.key },
   };
 }

@@ -73,8 +73,9 @@ const rows: readonly Row[] = [
   {
     when: "it is refused",
     facts: { ...nothing, result: refused, isPublished: true },
-    flux: "Failed",
-    argo: "Degraded",
+    // A grant can still arrive.
+    flux: "InProgress",
+    argo: "Progressing",
   },
   {
     when: "it does not fit",
