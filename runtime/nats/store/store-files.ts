@@ -22,8 +22,8 @@ interface StoreFilesDeps {
 
 /** Folder that nats-server creates in its `store_dir`. */
 const storeFolder = "jetstream";
-/** Every stream in files has this one. A new stream or consumer makes folders again, without the files of others. */
-const streamFile = "meta.inf";
+/** Every stream in files has these. A new stream or consumer makes folders again, but not those of other streams. */
+const streamFiles = ["meta.inf", "msgs"] as const;
 const goneCodes: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR"]);
 const namesMax = 3;
 
@@ -54,15 +54,20 @@ export function createStoreFiles({ read, dataFolder, onChange }: StoreFilesDeps)
 
 /** Streams of a server, as its `/jsz` lists them, without their files. @throws Error when the volume cannot be read */
 export async function missingStreams(jsz: unknown, dataFolder: string): Promise<readonly string[]> {
-  const files = listAt(jsz, ["account_details"]).flatMap((account) =>
+  const streams = listAt(jsz, ["account_details"]).flatMap((account) =>
     listAt(account, ["stream_detail"])
       .filter((stream) => valueAt(stream, ["config", "storage"]) === "file")
       .map((stream) => {
         const name = textAt(stream, ["name"]);
-        return { name, file: join(dataFolder, storeFolder, textAt(account, ["id"]), "streams", name, streamFile) };
+        return { name, folder: join(dataFolder, storeFolder, textAt(account, ["id"]), "streams", name) };
       }),
   );
-  const gone = await Promise.all(files.map(async ({ name, file }) => ((await isGone(file)) ? [name] : [])));
+  const gone = await Promise.all(
+    streams.map(async ({ name, folder }) => {
+      const found = await Promise.all(streamFiles.map((file) => isGone(join(folder, file))));
+      return found.includes(true) ? [name] : [];
+    }),
+  );
   return gone.flat().toSorted();
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createStoreFiles, missingStreams, missingText } from "../../../../runtime/nats/store/store-files.ts";
@@ -20,7 +20,7 @@ const jsz = (...names: readonly string[]): unknown => ({
 const folderOf = (name: string): string => join(folder.path, "jetstream", "HG", "streams", name);
 async function store(...names: readonly string[]): Promise<void> {
   for (const name of names) {
-    await mkdir(folderOf(name), { recursive: true });
+    await mkdir(join(folderOf(name), "msgs"), { recursive: true });
     await writeFile(join(folderOf(name), "meta.inf"), "{}");
   }
 }
@@ -37,6 +37,12 @@ describe("streams without files", () => {
   test("are those of which only a consumer has a folder", async () => {
     await mkdir(join(folderOf("A"), "obs", "worker"), { recursive: true });
     expect(await missingStreams(jsz("A"), folder.path)).toEqual(["A"]);
+  });
+
+  test("are those whose messages were moved aside", async () => {
+    await store("A", "B");
+    await rename(join(folderOf("A"), "msgs"), join(folderOf("A"), "__msgs__"));
+    expect(await missingStreams(jsz("A", "B"), folder.path)).toEqual(["A"]);
   });
 
   test("are not streams in memory, and none are listed while JetStream is off", async () => {
