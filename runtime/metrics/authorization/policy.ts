@@ -189,7 +189,7 @@ export function requireMatches(metrics: readonly GrantedMetric[], filters: Filte
   if (unmatched === undefined) return;
   const { label, value } = unmatched;
   const ids = metrics.map(({ entry }) => entry.metric.id).join(" or ");
-  const detail = `no store of ${ids} has the ${label} ${shown(value)}; name another or leave it out`;
+  const detail = `no store of ${ids} has the ${label} ${shown(value)}; name another`;
   throw refuseField("invalid_filter", `filter[${label}]`, detail + severalHint(label, [value]));
 }
 

@@ -1,5 +1,6 @@
 import type { LabelName, RuntimeConfig } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { didYouMean } from "../../errors/near-names.ts";
+import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, type Access } from "../authorization/access.ts";
 import { publicReadScope, type Caller } from "../authorization/caller.ts";
@@ -39,7 +40,8 @@ const names: readonly string[] = ["domain", "slo", "schema_version", ...isolatio
  * `tenant`. A caller without a token sees the public objectives of the tenant that it names. Source: seed "Operational
  * Metrics API" §4.5 and §5.
  *
- * @throws Refusal for an unknown or invalid parameter, and for a tenant or region that is not allowed to the caller
+ * @throws Refusal for an unknown or invalid parameter, for a tenant or region that is not allowed to the caller, and
+ *   for a name, domain, region or environment that none of the objectives has
  */
 export function selectSlos(params: Parameters, caller: Caller, queryContext: SloContext, nowMs: number): SloSelection {
   refuseUnknown(
@@ -56,22 +58,54 @@ export function selectSlos(params: Parameters, caller: Caller, queryContext: Slo
   const tenant = tenantOf(filters, access.tenants, "tenant");
   requireRegion(filters, access);
   const [domain, name] = [readOne(params, "domain"), readOne(params, "slo")];
-  const wanted = queryContext.slos.filter(
+  const visible = queryContext.slos.filter(
     ({ slo, entry }) =>
-      slo.domain === (domain ?? slo.domain) &&
-      slo.name === (name ?? slo.name) &&
-      (!isPublic || isPublicFor(slo, tenant)) &&
-      mayRead(entry, viewer, access) &&
-      !isPastSunset(entry.metric, nowMs),
+      (!isPublic || isPublicFor(slo, tenant)) && mayRead(entry, viewer, access) && !isPastSunset(entry.metric, nowMs),
   );
+  const wanted = namedOf(visible, domain, name);
+  const stores = wanted.map((entry) => storesOf(entry, filters, access));
+  if (wanted.length > 0 && stores.every((own) => own.length === 0)) requireNoPlace(filters);
   return {
-    views: wanted.flatMap((entry) => viewsOf(entry, filters, viewer, access)),
+    views: wanted.flatMap((entry, index) => viewsOf(entry, stores[index] ?? [], { filters, viewer, access })),
     isPublic,
     schemaVersion: schemaVersionOf(
       wanted.map(({ entry }) => entry),
       readOne(params, "schema_version"),
     ),
   };
+}
+
+/**
+ * The objectives of a domain and a name. A caller without any objective gets an empty list, so that it learns nothing
+ * about those of others.
+ *
+ * @throws Refusal `not_found` for a name, and `invalid_filter` for a domain, that no visible objective has
+ */
+function namedOf(
+  visible: readonly SloEntry[],
+  domain: string | undefined,
+  name: string | undefined,
+): readonly SloEntry[] {
+  const ofDomain = visible.filter(({ slo }) => slo.domain === (domain ?? slo.domain));
+  if (domain !== undefined && ofDomain.length === 0 && visible.length > 0) {
+    const near = didYouMean(domain, new Set(visible.map(({ slo }) => slo.domain)));
+    const detail = `no objective that this caller may read has the domain ${shown(domain)}`;
+    throw refuseField("invalid_filter", "domain", `${detail}; ${near}name another`);
+  }
+  const wanted = ofDomain.filter(({ slo }) => slo.name === (name ?? slo.name));
+  if (name === undefined || wanted.length > 0) return wanted;
+  const near = didYouMean(name, new Set(ofDomain.map(({ slo }) => slo.name))).trimEnd();
+  throw new Refusal("not_found", `There is no objective ${shown(name)} here${near === "" ? "." : `; ${near}`}`);
+}
+
+/** Rejects a region or environment that no store of any objective has. @throws Refusal `invalid_filter` */
+function requireNoPlace(filters: Filters): void {
+  const named = (["region", "environment"] as const).filter((label) => filters.has(label));
+  const [field] = named;
+  if (field === undefined) return;
+  const place = named.map((label) => `the ${label} ${shown(filters.get(label)?.join() ?? "")}`).join(" and ");
+  const detail = `no store of these objectives has ${place}; name another`;
+  throw refuseField("invalid_filter", field, detail);
 }
 
 function readIsolation(params: Parameters): Filters {
@@ -109,8 +143,11 @@ function requireRegion(filters: Filters, { regions }: Access): void {
  * One view over all regions where the metric may be read over them together, else one for each region. A region has
  * none without a selected and permitted store, or with stores that count increases by different rules.
  */
-function viewsOf(entry: SloEntry, filters: Filters, viewer: Caller, access: Access): readonly SloView[] {
-  const stores = storesOf(entry, filters, access);
+function viewsOf(
+  entry: SloEntry,
+  stores: readonly CatalogStore[],
+  { filters, viewer, access }: { readonly filters: Filters; readonly viewer: Caller; readonly access: Access },
+): readonly SloView[] {
   const regions = [...new Set(stores.map(({ config: store }) => store.region))].sort();
   const listed = entry.entry.metric.complianceScope?.regions ?? [];
   if (regions.length > 1 && regions.every((region) => listed.includes(region)) && countAlike(stores)) {

@@ -7,6 +7,7 @@ import schemathesis
 NOT_OF_THE_DOCUMENT = [
     ("unknown_metric", r"the metric .* is not in the catalog; (did you mean .*)?choose one of /v1/metrics/catalog"),
     ("invalid_filter", r"no store of .* has the .*; name another(; .*)?"),
+    ("invalid_filter", r"no objective that this caller may read has the domain .*; (did you mean .*)?name another"),
     ("invalid_filter", r".* has filter\[.*\] and filter_in\[.*\]; use one of them"),
     ("invalid_time", r".* is not a time; .*"),
     ("invalid_filter", r".* has no label .*"),

@@ -245,15 +245,19 @@ describe("heliograph gate", () => {
         expect.objectContaining({ name: "rare", result: "undecided", regions: [{ region: "eu", state: "ok" }] }),
       ],
     });
-    const none = await heliograph("gate", "--domain", "nowhere", "-o", "json");
-    expect([none.code, JSON.parse(none.stdout)]).toEqual([13, { result: "undecided", objectives: [] }]);
   });
 
-  test("is undecided without an objective", async () => {
-    expect(await heliograph("gate", "--domain", "nowhere")).toMatchObject({
-      code: 13,
+  test.each([
+    ["domain", ["gate", "--domain", "nowhere"], "the domain nowhere"],
+    ["region", ["gate", "--region", "mars"], "the region mars"],
+    ["name", ["gate", "nope", "-o", "json"], "There is no objective nope here"],
+    ["name, of a list", ["slo", "nope"], "There is no objective nope here"],
+  ])("names a %s that no objective has", async (_what, args, sentence) => {
+    const { code, stdout, stderr } = await heliograph(...args);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 11,
       stdout: "",
-      stderr: "undecided: no objective is visible to this caller\n",
+      stderr: expect.stringContaining(sentence) as string,
     });
   });
 });
