@@ -1,5 +1,6 @@
 import type { Environment } from "../../../command-line/given.ts";
 import { plain } from "../../../command-line/plain.ts";
+import { ApiRefusal } from "../api/api-error.ts";
 import type { Connect } from "../api/connection.ts";
 import { createOutput, type OutputFormat } from "../api/output.ts";
 import { say } from "../api/terminal.ts";
@@ -24,19 +25,34 @@ interface JudgedSlo extends GateResult {
   readonly slo: SloView;
 }
 
+/** Codes of a server whose stores did not respond: it has objectives, but no data to judge them by. */
+const storeCodes: readonly string[] = ["store_failed", "store_timeout"];
+
 /** Prints the result of each objective. Red wins over undecided. @throws CommandError */
 export async function judgeGate(
   { connect, query, output }: GateArguments,
   environment: Environment,
 ): Promise<ExitName> {
-  const slos = await withApi(connect, async (connection) => readSlos(connection, query));
-  const judged = slos.map((slo) => ({ slo, ...resultOf(slo) }));
-  if (judged.length === 0) say("undecided: no objective is visible to this caller");
+  const found = await withApi(connect, async (connection) =>
+    readSlos(connection, query).catch((error: unknown) => withoutStores(error)),
+  );
   const isText = output === "table" || output === "wide";
+  if ("why" in found) {
+    await createOutput(output, environment).one({ ...gateBody([]), why: found.why }, () => `undecided: ${found.why}`);
+    return "undecided";
+  }
+  const judged = found.map((slo) => ({ slo, ...resultOf(slo) }));
+  if (judged.length === 0) say("undecided: no objective is visible to this caller");
   if (judged.length > 0 || !isText)
     await createOutput(output, environment).one(gateBody(judged), () => linesOf(judged));
   const result = overallResult(judged);
   return result === "red" ? "problems" : result === "green" ? "done" : "undecided";
+}
+
+/** Why nothing is decided without any store. @throws the error, unless it is that of the stores */
+function withoutStores(error: unknown): { readonly why: string } {
+  if (error instanceof ApiRefusal && storeCodes.includes(error.code)) return { why: error.message };
+  throw error;
 }
 
 function linesOf(judged: readonly JudgedSlo[]): string {

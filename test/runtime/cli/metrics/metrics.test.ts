@@ -1,10 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { readArguments } from "../../../../runtime/cli/arguments.ts";
 import { chartOf } from "../../../../runtime/cli/metrics/chart.ts";
 import { curlOf } from "../../../../runtime/cli/metrics/curl.ts";
 import { resultOf } from "../../../../runtime/cli/metrics/judge-gate.ts";
 import { regionsOf, type SloView } from "../../../../runtime/cli/metrics/slo-view.ts";
+import { runProgram } from "../../../support/heliograph-process.ts";
 
 const read = async (line: string) => (await readArguments(line.split(" "), {})).args;
 
@@ -58,6 +62,40 @@ describe("the parameters of a query", () => {
     ["query", "query needs a METRIC."],
   ])("of %j are refused", async (line, sentence) => {
     await expect(read(line)).rejects.toThrow(sentence);
+  });
+});
+
+describe("the gate of objectives whose stores do not respond", () => {
+  const gate = async (status: number, body: object, ...flags: readonly string[]) => {
+    const server = createServer((_request, response) => {
+      response.writeHead(status, { "content-type": "application/problem+json" }).end(JSON.stringify(body));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    return runProgram(["gate", "orders", ...flags, "--url", `http://127.0.0.1:${port}`]);
+  };
+  const late = { code: "store_timeout", detail: "no store answered for any of these objectives: eu (late)" };
+
+  test.each([
+    [504, late],
+    [502, { ...late, code: "store_failed" }],
+  ])("is undecided, with the regions: %i", async (status, body) => {
+    const { code, stdout, stderr } = await gate(status, body);
+    expect({ code, stderr }).toEqual({ code: 13, stderr: "" });
+    expect(stdout).toMatch(/^undecided: .*no store answered for any of these objectives: eu \(late\)\n$/u);
+  });
+
+  test("is undecided for programs too", async () => {
+    const { code, stdout } = await gate(504, late, "-o", "json");
+    expect([code, JSON.parse(stdout)]).toEqual([
+      13,
+      { result: "undecided", objectives: [], why: expect.stringContaining("eu (late)") as string },
+    ]);
+  });
+
+  test("is refused by any other error", async () => {
+    expect((await gate(503, { code: "not_ready", detail: "It starts." })).code).toBe(11);
   });
 });
 
