@@ -60,6 +60,14 @@ export class Given<Name extends string = string> {
     return parts.filter((part) => part !== "");
   }
 
+  /** Every value as it was given, with its commas. The variable has one. @throws UsageError */
+  texts(name: Name): readonly string[] {
+    const inherited = this.#inherited(name);
+    const given = this.#values[name]?.map(String) ?? (inherited === undefined ? [] : [inherited]);
+    if (given.includes("")) throw new UsageError(`--${name} is empty.`);
+    return given;
+  }
+
   optional(name: Name): string | undefined {
     const given = this.#values[name];
     if (given !== undefined && given.length > 1) throw new UsageError(`--${name} is given ${given.length} times.`);

@@ -1,4 +1,5 @@
 // Commands that read metrics and objectives of a server.
+import { labelNames } from "../../../crds/config.ts";
 import type { Flag } from "../../../command-line/flag.ts";
 import { UsageError, type Given } from "../../../command-line/given.ts";
 import { parseDuration } from "../../metrics/request/duration.ts";
@@ -24,7 +25,7 @@ export const queryFlags = [
   {
     name: "filter",
     value: "LABEL=VALUE",
-    help: "Only series whose label has the value; repeat a label for several values.",
+    help: "Only series whose label has the value; repeat a label for several values. A value may have commas.",
     multiple: true,
   },
   tenantFlag,
@@ -62,10 +63,14 @@ function timesOf(given: Given, nowMs: number | undefined): QueryParameters {
   return nowMs === undefined ? { last } : { from: formatTime(nowMs - seconds * 1000), to: formatTime(nowMs) };
 }
 
+/** A comma before another LABEL=. Other commas are part of the value. */
+const nextFilter = new RegExp(`,(?=(?:${labelNames.join("|")})=)`, "u");
+
 /** One value of a label is exact; several are those of a repeated label. */
 function filtersOf(given: Given): QueryParameters {
   const tenant = given.optional("tenant");
-  const filters = given.list("filter").map((text): readonly [string, string] => {
+  const texts = given.texts("filter").flatMap((text) => text.split(nextFilter));
+  const filters = texts.map((text): readonly [string, string] => {
     const { label, value } = /^(?<label>[^=]+)=(?<value>.+)$/u.exec(text)?.groups ?? {};
     if (label === undefined || value === undefined) throw new UsageError(`--filter is LABEL=VALUE, not ${text}.`);
     return [label, value];

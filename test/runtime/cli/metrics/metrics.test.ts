@@ -50,6 +50,9 @@ describe("the parameters of a query", () => {
     const { query } = (await read("query cpu_util --filter psp=a --filter psp=b --filter geo=x")) as { query: object };
     expect(query).toMatchObject({ "filter_in[psp]": ["a", "b"], "filter[geo]": "x" });
     expect(query).not.toHaveProperty("filter[psp]");
+    expect(await read("query cpu_util --filter psp=a,b,region=eu --filter device=c,d=e")).toMatchObject({
+      query: { "filter[psp]": "a,b", "filter[region]": "eu", "filter[device]": "c,d=e" },
+    });
   });
 
   test.each([
