@@ -50,6 +50,7 @@ export function leafWindowAt(
     const asked = { ...rules, nowMs, widthSeconds };
     const window = "timeMs" in times ? instantWindow(times, asked) : rangeWindow(times, asked);
     requireWindow(windowSecondsOf(window), rules.limits, "timeMs" in times ? "query" : "start");
+    if ("stepMs" in times) requirePoints(window, times.stepMs / 1_000);
     return window;
   };
 }
@@ -91,9 +92,7 @@ function rangeWindow(times: RangeTimes, { nowMs, stepSecondsMin, widthSeconds }:
   const toMs = count === 0 ? firstMs : floorTo(lastMs, gridMs);
   const readSeconds = stepSeconds % gridSeconds === 0 ? stepSeconds : gridSeconds;
   const point = onePoint(firstMs, widthSeconds ?? Math.max(gridSeconds, stepSeconds));
-  const window = { ...point, toMs, stepSeconds: readSeconds, downsample };
-  requirePoints(window, stepSeconds);
-  return window;
+  return { ...point, toMs, stepSeconds: readSeconds, downsample };
 }
 
 function placesOf(window: ResolvedWindow, { startMs, stepMs, count }: Stamps): readonly number[] {
@@ -140,7 +139,7 @@ function requirePoints(window: ResolvedWindow, stepSeconds: number): void {
   const [own, multiple, other] = formatAlike(stepSeconds, grid, coarser);
   const detail =
     `step=${own} is no multiple of ${multiple}, ` +
-    `and more than ${pointsMax} points lie between its ends; use step=${other}`;
+    `and more than ${pointsMax} points of ${multiple} lie between its ends; use step=${other}`;
   throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(coarser) } });
 }
 

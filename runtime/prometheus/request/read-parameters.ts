@@ -118,9 +118,17 @@ function stepOf(text: string): number | undefined {
   return parts.reduce((sum, [, digits, unit]) => sum + Number(digits) * units[unit as keyof typeof units], 0);
 }
 
+/** The longest window of the default classes. A step helps no longer range. */
+const windowMsMax = 400 * units.d;
+/** Steps of which a metric's step is a multiple, or divides it. */
+const niceSeconds = [3_600, 300, 60];
+
 function tooManyPoints(startMs: number, endMs: number): Error {
-  const seconds = Math.ceil((endMs - startMs) / pointsMax / 1_000);
-  const advice = `Try decreasing the query resolution (?step=${seconds})`;
+  const least = Math.ceil((endMs - startMs) / pointsMax / 1_000);
+  const unit = niceSeconds.find((seconds) => seconds <= least) ?? 1;
+  const seconds = Math.ceil(least / unit) * unit;
+  const advice =
+    endMs - startMs > windowMsMax ? "Try a shorter range" : `Try decreasing the query resolution (?step=${seconds})`;
   return refuseField("invalid_step", "step", `exceeded maximum resolution of 11,000 points per timeseries. ${advice}`);
 }
 

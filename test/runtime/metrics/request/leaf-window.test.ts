@@ -181,7 +181,13 @@ describe("leaves are refused", () => {
       "when the grid of a step that is no multiple has too many points",
       { times: last(20 * hour, 65_000), smallest: 2 },
       "invalid_step step",
-      "step=65s is no multiple of 2s, and more than 11000 points lie between its ends; use step=66s",
+      "step=65s is no multiple of 2s, and more than 11000 points of 2s lie between its ends; use step=66s",
+    ],
+    [
+      "when the time is longer than the class allows, also with a step that is no multiple",
+      { times: last(800 * 24 * hour, 1_000_000_000), maxWindowSeconds: 31 * 86_400 },
+      "invalid_window start",
+      "the window is 810.16d long; this caller's class allows 31d",
     ],
     [
       "when the covered time is longer than the class allows",
