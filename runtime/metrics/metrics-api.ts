@@ -122,6 +122,10 @@ export interface LabelValues {
   readonly values: readonly string[];
   /** Some data is missing. */
   readonly isPartial: boolean;
+  /** The regions that were read, sorted, each with its state over all metrics. */
+  readonly regions: LeavesResult["regions"];
+  /** Sentences about metrics that could not be read. */
+  readonly failures: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   /** Metrics that are left out, since they may not be read over the regions of the caller together. */
   readonly leftOut: readonly string[];

@@ -5,6 +5,7 @@ import { nameLabel } from "./labels.ts";
 import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
 import { isBeforeNow, limited, readLookUpTimes } from "./request/read-parameters.ts";
 import type { SelectedMetrics } from "./request/selectors.ts";
+import { regionWarnings } from "./region-warnings.ts";
 import { success } from "./success.ts";
 
 type LookUps = Pick<MetricsApi, "admitEmpty" | "labelValues" | "seriesLabels">;
@@ -20,8 +21,7 @@ export async function answerValues(
   const lookUp = { ...lookUpOf(selected, request), label: readLabel(label, "label", "invalid_request") };
   if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
   const found = await labelValues(lookUp, caller, signal, context);
-  const { values, isPartial, headers } = found;
-  return cut(values, request, { isPartial, headers, warnings: leftOutWarnings(found) });
+  return cut(found.values, request, { ...found, warnings: leftOutWarnings(found) });
 }
 
 /** `series`. @throws Refusal */
@@ -34,12 +34,11 @@ export async function answerSeries(
   if (!params.has("match[]")) throw refuseField("invalid_request", "match[]", "no match[] parameter provided");
   if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
   const found = await seriesLabels(lookUpOf(selected, request), caller, signal, context);
-  const { isPartial, isNarrowed, headers } = found;
+  const { isNarrowed } = found;
   const series = found.series.map(({ metric, labels }) => ({ [nameLabel]: metric, ...labels }));
   const narrowed = "a metric has more labels than one query may group by; some are left out";
   return cut(series, request, {
-    isPartial,
-    headers,
+    ...found,
     warnings: [...(isNarrowed ? [narrowed] : []), ...leftOutWarnings(found)],
   });
 }
@@ -64,9 +63,7 @@ function lookUpOf({ metrics, isOfAll }: SelectedMetrics, { params, tenant, conte
   return { selectors, isOfAll, tenant, ...readLookUpTimes(params, context.nowMs) };
 }
 
-interface Found {
-  readonly isPartial: boolean;
-  readonly headers: PrometheusAnswer["headers"];
+interface Found extends Pick<LabelValues, "isPartial" | "regions" | "failures" | "headers"> {
   readonly warnings: readonly string[];
 }
 
@@ -74,10 +71,9 @@ interface Found {
 function cut(
   items: readonly unknown[],
   { params }: PrometheusRequest,
-  { isPartial, headers, warnings }: Found,
+  { isPartial, regions, failures, headers, warnings }: Found,
 ): PrometheusAnswer {
   const { kept, warnings: cutOff } = limited(items, params);
-  const missing = isPartial ? ["the data of some regions are missing"] : [];
-  const all = [...warnings, ...missing, ...cutOff];
+  const all = [...warnings, ...regionWarnings(regions), ...failures, ...cutOff];
   return success(kept, headers, { warnings: all, ...(isPartial ? { isPartial: true } : {}) });
 }

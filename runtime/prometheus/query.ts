@@ -6,6 +6,7 @@ import type { CompiledExpression } from "./compile/program.ts";
 import { evaluate } from "./evaluate/evaluate.ts";
 import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
 import { probeOf, probeResult } from "./probe-expressions.ts";
+import { regionWarnings } from "./region-warnings.ts";
 import { firstOf, isCompleteRequired, readInstantTime, readLimit, readRange } from "./request/read-parameters.ts";
 import { compileFor } from "./request/read-expression.ts";
 import { callerCatalog } from "./request/caller-catalog.ts";
@@ -61,14 +62,10 @@ async function answerAt(
   const result = await read(sources, request, { compiled, times });
   const evaluated = await evaluate(compiled.program, result, { isInstant: "timeMs" in times, slices });
   const { isPartial, regions, unmatched = [], headers, again } = result;
-  const incomplete = isPartial ? regions.filter(({ state }) => state !== "ok").flatMap(warningsOf) : [];
+  const incomplete = isPartial ? regionWarnings(regions) : [];
   const warnings = [...incomplete, ...unmatched];
   const answer = makeAnswer(evaluated, { limit, warnings, isPartial, slices });
   return { headers, body: await answer.json(), again };
-}
-
-function warningsOf({ region, state, reasons = [] }: LeavesResult["regions"][number]): readonly string[] {
-  return [`the data of the region ${region} are incomplete: ${state}`, ...reasons.map(({ detail }) => detail)];
 }
 
 async function read(

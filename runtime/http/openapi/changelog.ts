@@ -21,6 +21,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     version: "2026-11-26",
     changes: [
       {
+        kind: "added",
+        surface: "metrics",
+        what: "meta.regions in label values; warnings of look-ups in Prometheus' HTTP API name the missing regions",
+      },
+      {
         kind: "changed",
         surface: "metrics",
         what: "every route below /prometheus/api/v1 charges a request, also those that read no store",

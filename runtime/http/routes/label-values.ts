@@ -25,12 +25,19 @@ export async function labelValues(
 ): Promise<ApiResponse> {
   const label = readLabel(path["label"] ?? "", "label", "invalid_request");
   const request = { ...readLookUp(query, nowMs), label };
-  const { values, isPartial, headers, leftOut } = await read(request, caller, signal, context);
-  const hints = [...(values.length === 0 ? commaHints(readFilters(query)) : []), ...leftOutHints(leftOut)];
+  const { values, isPartial, regions, failures, headers, leftOut } = await read(request, caller, signal, context);
+  const hints = [...(values.length === 0 ? commaHints(readFilters(query)) : []), ...leftOutHints(leftOut), ...failures];
   return {
     status: isPartial ? 206 : 200,
     headers: { ...headers, Vary: "Authorization, Accept" },
-    body: { data: values, meta: { partial: isPartial, ...(hints.length === 0 ? {} : { hints }) } },
+    body: {
+      data: values,
+      meta: {
+        partial: isPartial,
+        ...(regions.length === 0 ? {} : { regions }),
+        ...(hints.length === 0 ? {} : { hints }),
+      },
+    },
   };
 }
 

@@ -52,7 +52,8 @@ export async function readLabelValues(
   const values = [...new Set([...configured.flatMap((own) => own ?? []), ...found])].filter((value) => value !== "");
   requireBound(values.length);
   const { leftOut, unread } = asked;
-  return { values: values.sort(), isPartial: read.isPartial, headers: read.headers, leftOut, unread };
+  const { found: _found, ...about } = read;
+  return { values: values.sort(), ...about, leftOut, unread };
 }
 
 /**
@@ -79,6 +80,8 @@ export async function readSeriesLabels(request: LookUp, sources: LookUpSources):
   return {
     series: series.sort((a, b) => compareText(a.metric, b.metric) || compareLabels(a.labels, b.labels)),
     isPartial: read.isPartial,
+    regions: read.regions,
+    failures: read.failures,
     isNarrowed: groups.some(({ isNarrowed }) => isNarrowed),
     headers: read.headers,
     leftOut,
@@ -98,7 +101,7 @@ function readable(selected: readonly SelectedMetric[]): Pick<LabelValues, "leftO
   return { metrics, leftOut: [...new Set(leftOut)].sort(), unread: together.length - metrics.length };
 }
 
-interface Read extends Pick<LabelValues, "isPartial" | "headers"> {
+interface Read extends Pick<LabelValues, "isPartial" | "regions" | "failures" | "headers"> {
   /** The labels of the groups with a value; for each request. */
   readonly found: readonly (readonly Labels[])[];
 }
@@ -111,7 +114,9 @@ async function readAll(
 ): Promise<Read> {
   const admitted = await sources.admit(requests.length === 0 ? [] : selected.map(({ entry }) => entry.metric));
   try {
-    if (requests.length === 0) return { found: [], isPartial: false, headers: admitted.headers() };
+    if (requests.length === 0) {
+      return { found: [], isPartial: false, regions: [], failures: [], headers: admitted.headers() };
+    }
     const settled = await runBounded(requests, concurrency, async (request) =>
       Promise.allSettled([sources.leaves(request)]).then(([one]) => one),
     );
@@ -130,8 +135,25 @@ function readOf(settled: readonly PromiseSettledResult<LeavesResult>[]): Read {
   return {
     found: results.map((result) => presentLabels(result)),
     isPartial: failures.length > 0 || results.some((result) => result?.isPartial === true),
+    regions: unitedRegions(results.flatMap((result) => result?.regions ?? [])),
+    failures: [...new Set(failures.map((failure) => (failure as Refusal).message))],
     headers: headersOf(results.flatMap((result) => (result === undefined ? [] : [result.headers]))),
   };
+}
+
+/** Each region over all metrics: its state in every one, or partial if they differ, and the reasons of all. */
+function unitedRegions(reports: LeavesResult["regions"]): LeavesResult["regions"] {
+  return [...Map.groupBy(reports, ({ region }) => region)]
+    .map(([region, own]) => {
+      const states = new Set(own.map(({ state }) => state));
+      const reasons = new Map(own.flatMap((report) => report.reasons ?? []).map((reason) => [reason.detail, reason]));
+      return {
+        region,
+        state: states.size === 1 ? (own[0]?.state ?? "partial") : "partial",
+        ...(reasons.size === 0 ? {} : { reasons: [...reasons.values()] }),
+      };
+    })
+    .sort((a, b) => compareText(a.region, b.region));
 }
 
 /** True for a failure of the stores of one metric, or of its quota. */

@@ -93,6 +93,7 @@ export const priceSchemas: SchemaSet = {
     meta: object(
       { partial: flag },
       {
+        regions: described(list(ref("RegionState")), "The regions that were read; absent if no store was"),
         hints: described(
           list(text()),
           "What a request without values probably meant, such as several values of a filter",

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { json as replyJson } from "../../stores/scripted-store.ts";
 import { nowMs, startMetricsServer, simulated, type HttpAnswer, type ScriptedMetricsServer } from "./metrics-server.ts";
 
 let server: ScriptedMetricsServer;
@@ -42,6 +43,31 @@ describe("fixed answers", () => {
       expect({ status, text }).toEqual({ status: 200, text: expect.stringContaining("/prometheus/api/v1/query") });
     }
   });
+});
+
+test("look-ups name the regions whose data is missing", async () => {
+  const broken = replyJson(500, {});
+  const half = await startMetricsServer({ eu: simulated(() => ({ services: ["a"] })), latam: broken });
+  try {
+    const lag = encodeURIComponent('lag{tenant="brand-a"}');
+    for (const path of [`label/service/values?match[]=${lag}`, `series?match[]=${lag}`]) {
+      const answer = (await half.get(`${api}/${path}`)).json();
+      expect(answer).toMatchObject({ warnings: ["the data of the region latam are incomplete: failed"] });
+    }
+    const native = await half.get("/v1/metrics/labels/service/values?metric=lag&tenant=brand-a");
+    expect([native.status, native.json()]).toMatchObject([
+      206,
+      { data: ["a"], meta: { partial: true, regions: [{ region: "eu" }, { region: "latam", state: "failed" }] } },
+    ]);
+    const lost = await half.get(
+      `${api}/series?match[]=${lag}&match[]=${encodeURIComponent('payments{region="latam",tenant="brand-a"}')}`,
+    );
+    expect(lost.json()).toMatchObject({
+      warnings: ["the data of the region latam are incomplete: failed", "no store answered: latam (failed)"],
+    });
+  } finally {
+    await half.close();
+  }
 });
 
 describe("look-ups of the catalog", () => {
@@ -302,6 +328,22 @@ describe("expressions", () => {
       400,
       "invalid_step",
       /11,000/u,
+    ],
+    [
+      "too many points, with a step that every metric takes",
+      "query_range",
+      { query: "1", start: "0", end: "2592000", step: "1" },
+      400,
+      "invalid_step",
+      /\(\?step=240\)/u,
+    ],
+    [
+      "too many points over a range that no step helps",
+      "query_range",
+      { query: "lag", start: "-9223372036854775", end: "9223372036854775", step: "1d" },
+      400,
+      "invalid_step",
+      /Try a shorter range/u,
     ],
     ["a time that is none", "query", { query: "1", time: "x" }, 400, "invalid_time", /timestamp/u],
   ];

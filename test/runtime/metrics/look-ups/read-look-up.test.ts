@@ -78,7 +78,15 @@ describe("the values of a label", () => {
 
   test("are partial where a store fails, and an error where all do", async () => {
     const half = await begin({ replies: { eu: numbered("eu", 2), latam: broken } });
-    expect(await valuesOf(half, "service", lookUp(["lag"]))).toMatchObject({ values: ["s0", "s1"], isPartial: true });
+    expect(await valuesOf(half, "service", lookUp(["lag", "payouts"]))).toMatchObject({
+      values: ["s0", "s1"],
+      isPartial: true,
+      regions: [
+        { region: "eu", state: "ok" },
+        { region: "latam", state: "failed" },
+      ],
+      failures: [],
+    });
     const none = await begin({ replies: { eu: broken, latam: broken } });
     expect(await refusalOf(valuesOf(none, "service", lookUp(["lag"])))).toBe("store_failed");
   });
