@@ -121,6 +121,17 @@ export function requireParts(reports: readonly RegionReport[], query: Query): vo
   throw missing("the response would not be complete", { query, reports, errors: [], messages });
 }
 
+/** Reasons that neither waiting nor a cheaper query removes. */
+const lastingCodes: readonly RegionReason["code"][] = ["part_missing", "times_rounded", "unsupported"];
+
+/** Tests if another query, or the same one later, may have more data: a store failed, was late or warned of a gap. */
+export function mayRecover(reports: readonly RegionReport[]): boolean {
+  return reports.some(({ state, reasons = [] }) => {
+    if (state !== "partial") return state === "failed" || state === "late";
+    return reasons.length === 0 || reasons.some(({ code }) => !lastingCodes.includes(code));
+  });
+}
+
 interface Missing {
   readonly query: Query;
   readonly reports: readonly RegionReport[];
@@ -147,11 +158,15 @@ function missing(what: string, { query, reports, errors, messages }: Missing): R
   const settings = new Set(errors.flatMap(({ publicDetail }) => publicDetail ?? []));
   const detail = [`${what}: ${names.join(", ")}`, ...settings].join("; ");
   return new Refusal(allLate ? "store_timeout" : "store_failed", detail, {
-    ...(isHelpedByCheaper(errors) ? { suggestion: suggestionFor(query) } : {}),
-    retryAfterSeconds: retryAfterOf(errors),
+    ...(mayRecover(reports) ? recoveryOf(errors, query) : {}),
     ...(messages.length === 0 ? {} : { errors: messages }),
     cause: new AggregateError(errors, what),
   });
+}
+
+function recoveryOf(errors: readonly StoreError[], query: Query) {
+  const retry = { retryAfterSeconds: retryAfterOf(errors) };
+  return isHelpedByCheaper(errors) ? { ...retry, suggestion: suggestionFor(query) } : retry;
 }
 
 function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {

@@ -10,7 +10,7 @@ import type { Plan } from "../planning/plan.ts";
 import { queryJson } from "./query-json.ts";
 import type { ErrorBounds } from "../aggregation/quantiles.ts";
 import type { Query } from "../planning/query.ts";
-import { retryAfterSeconds as retryAfterDefault, suggestionFor, type RegionState } from "../execution/region-status.ts";
+import { mayRecover, retryAfterSeconds as retryAfterDefault, suggestionFor } from "../execution/region-status.ts";
 import type { Result, ResultSeries } from "../execution/run-plan.ts";
 import { formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
@@ -167,12 +167,9 @@ function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<s
   };
 }
 
-/** States in which another query, or the same one later, may be complete. */
-const mayRecover: readonly RegionState[] = ["partial", "failed", "late"];
-
 /**
  * Headers of a partial response: a cheaper query if that may help, and the time of the next try. None for complete
- * regions, and for those that cannot compute the query. Source: seed "Operational Metrics API" §7.
+ * regions, and for those that lack a part or cannot compute the query. Source: seed "Operational Metrics API" §7.
  */
 export function recoveryHints(
   {
@@ -182,7 +179,7 @@ export function recoveryHints(
   }: Pick<Result, "regions" | "mayRunCheaper" | "retryAfterSeconds">,
   query: Query,
 ): Readonly<Record<string, string>> {
-  if (!regions.some(({ state }) => mayRecover.includes(state))) return {};
+  if (!mayRecover(regions)) return {};
   const { step, downsample } = mayRunCheaper ? suggestionFor(query) : {};
   return {
     "Retry-After": String(retryAfterSeconds),

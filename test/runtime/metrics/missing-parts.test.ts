@@ -200,6 +200,36 @@ describe("a store that lacks a part", () => {
   });
 });
 
+describe("a response without a part has no advice to repeat it", () => {
+  const hintsOf = ({ headers }: HttpAnswer): readonly unknown[] =>
+    ["retry-after", "x-suggested-step", "x-suggested-downsample"].map((name) => headers[name]);
+  const promql = encodeURIComponent('avg(avg_over_time(login{tenant="brand-a"}[5m]))');
+
+  test.each([
+    ["a query", `/v1/metrics/query?${window}&metric=login`, 206],
+    ["a query that requires all data", `/v1/metrics/query?${window}&metric=login&complete=required`, 502],
+    ["an expression", `/prometheus/api/v1/query?query=${promql}&time=${nowMs / 1_000}`, 200],
+  ])("%s", async (_what, path, status) => {
+    const over = await start({ apac: { ok: 100 }, eu: whole });
+    const answer = await over.get(path);
+    expect([answer.status, answer.json(), hintsOf(answer)]).toEqual([
+      status,
+      expect.not.objectContaining({ suggestion: expect.anything() as unknown }),
+      [undefined, undefined, undefined],
+    ]);
+  });
+
+  test("unless a store failed too", async () => {
+    server = await startMetricsServer({
+      apac: holding({ ok: 100 }),
+      eu: holding(whole),
+      us: json(500, { status: "error", errorType: "internal", error: "down" }),
+    });
+    const answer = await server.get(`/v1/metrics/query?${window}&metric=login`);
+    expect([answer.status, hintsOf(answer)]).toEqual([206, ["5", "2m", expect.anything()]]);
+  });
+});
+
 describe("a ratio without its numerator", () => {
   test("is 0 while its denominator is counted", async () => {
     const { status, values, points } = await ask({ eu: { all: 100 } }, "metric=login");
