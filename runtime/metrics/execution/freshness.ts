@@ -36,10 +36,23 @@ export function later(seconds: number | undefined, passedSeconds: number): numbe
   return seconds === undefined ? undefined : seconds + passedSeconds;
 }
 
-function newestOf(result: PartResult, { grid, query }: Plan): number | undefined {
+function newestOf(result: PartResult, plan: Plan): number | undefined {
+  const { grid, query } = plan;
   const last = lastPointMs(result, grid);
+  // A store that lacks a part adds nothing to the response.
+  if (last !== undefined && lacksPart(result, plan)) return undefined;
   // A cached point has no sample that is newer than its read.
   if (result.newestMs !== undefined) return Math.min(result.newestMs, lastReadAtMs(result) ?? result.newestMs);
   // The sample lies in the last present point. Its start is the earliest time, so that the age is never too low.
   return last === undefined ? undefined : last - query.window.widthSeconds * 1_000;
+}
+
+/** Tests if a store has some parts of a value, and no point of a part that every value needs. */
+function lacksPart({ part, ranges }: PartResult, { grid }: Plan): boolean {
+  const { recipe } = part.metric;
+  if (recipe.kind !== "scalar") return false;
+  return ranges.some((range, index) => {
+    const isNeeded = recipe.statistics[index]?.absent !== "none";
+    return isNeeded && lastPointMs({ ranges: [range], histograms: [] }, grid) === undefined;
+  });
 }

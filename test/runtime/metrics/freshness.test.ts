@@ -114,6 +114,24 @@ describe("the age of the newest sample behind a response", () => {
     }
   });
 
+  test("leaves out a store that lacks a part and so adds nothing", async () => {
+    const whole = holding(() => lateMs - 36_000);
+    const withoutDenominator: StoreReply = (response, request) => {
+      const query = request.form.get("query") ?? "";
+      if (!query.includes("logins_total") || query.includes("result")) return whole(response, request);
+      const resultType = request.path.endsWith("/query") ? "vector" : "matrix";
+      return success({ resultType, result: [] })(response, request);
+    };
+    server = await startMetricsServer({ eu: whole, us: withoutDenominator }, { now: () => lateMs });
+    for (const step of ["1m", "1h"]) {
+      const path = queryOf("login", `from=2026-01-01T06:00:00Z&to=2026-01-01T12:34:30Z&step=${step}`);
+      const answer = await server.get(path, headers);
+      const endMs = step === "1m" ? lateMs - 30_000 : lateMs - 2_070_000;
+      const expected = Math.ceil((lateMs - newestAt(endMs, lateMs - 36_000)) / 1_000);
+      expect([answer.status, answer.headers["x-data-freshness"]]).toEqual([206, `${expected}s`]);
+    }
+  });
+
   test("is that of the stalest store, for a query, a bulk, an objective and its history", async () => {
     const [fresh, stale] = [lateMs - 31_000, lateMs - 1_511_000];
     await start({ eu: () => fresh, latam: () => stale }, { nowMs: lateMs });
