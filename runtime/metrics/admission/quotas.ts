@@ -190,7 +190,9 @@ function costRefusal(short: Balance, balances: readonly Balance[], cheaper: Chea
     return new Refusal("cost_exceeded", detail, { ...retryAfter(short, count), headers: rateHeaders(balances) });
   }
   const waitedFor = now === undefined ? Math.min(count, limits.burst) : count;
-  return new Refusal("cost_exceeded", `${needOf(short, "cost units")}; use the suggestion or retry later`, {
+  // Waiting never admits the request itself, only the suggestion.
+  const later = count > limits.burst ? (now === undefined ? " after Retry-After" : "") : " or retry later";
+  return new Refusal("cost_exceeded", `${needOf(short, "cost units")}; use the suggestion${later}`, {
     ...retryAfter(short, waitedFor),
     suggestion,
     headers: rateHeaders(balances),

@@ -108,7 +108,18 @@ describe("cost units", () => {
       101,
     );
     expect(refusal).toMatchObject({ code: "cost_exceeded", retryAfterSeconds: undefined });
-    expect(refusal?.message).toContain("more than 100 are never allowed at once");
+    expect(refusal?.message).toMatch(/more than 100 are never allowed at once; use the suggestion$/u);
+  });
+
+  test("above a whole burst are refused with the time of the suggestion, if it must wait", async () => {
+    const quotas = createQuotas(() => 0, singlePod());
+    await refusalOf(quotas, small, 90);
+    const cheaper = (share: number) => (share >= 0.5 ? { step: "5m" } : undefined);
+    await expect(quotas.admit(small, { requests: 1, costs: costs(120) }, cheaper)).rejects.toMatchObject({
+      retryAfterSeconds: 9,
+      message: expect.stringMatching(/never allowed at once; use the suggestion after Retry-After$/u) as string,
+    });
+    expect((await refusalOf(quotas, small, 30))?.message).toMatch(/are left; use the suggestion or retry later$/u);
   });
 
   test("are settled at the actual cost: a lower one returns tokens, a higher one owes them", async () => {
