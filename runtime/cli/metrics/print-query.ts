@@ -64,15 +64,15 @@ function printBody(body: QueryBody, output: "table" | "chart", environment: Envi
   sayNotes(body);
 }
 
-function sayNothingFound({ hints = [] }: QueryBody["meta"]): void {
-  say("no series has points in this time");
+function sayHints({ hints = [] }: QueryBody["meta"]): void {
   for (const hint of hints) say(hint);
 }
 
 /** What a table or a chart cannot show. */
 function sayNotes({ data, meta, errors = [] }: QueryBody): void {
   for (const { metric, detail } of errors) say(`${metric}: ${detail}`);
-  if (data.length === 0 && errors.length === 0) sayNothingFound(meta);
+  if (data.length === 0 && errors.length === 0) say("no series has points in this time");
+  sayHints(meta);
   const missing = meta.regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
   if (meta.partial) say(`partial: ${missing.length === 0 ? "some data is missing" : missing.join(", ")}`);
   if (meta.infinite_points !== undefined) say(`${meta.infinite_points} infinite points are left out`);

@@ -23,6 +23,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "added",
         surface: "metrics",
+        what: "meta.hints about metrics of which no store has a series, and about values that are NaN",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
         what: "meta.regions in label values; warnings of look-ups in Prometheus' HTTP API name the missing regions",
       },
       {

@@ -54,7 +54,10 @@ const sometimesOfPage = {
     count,
     "Points of all pages with the value +Inf or -Inf, which JSON cannot represent; they are left out",
   ),
-  hints: described(list(text()), "What a request without series probably meant, such as several values of a filter"),
+  hints: described(
+    list(text()),
+    "Why series or values are missing, such as several values in one filter, or values that are NaN",
+  ),
   deprecated: list(
     object({ metric: text(), deprecated_at: ref("Time"), sunset_at: ref("Time") }, { replaced_by: text() }),
   ),

@@ -80,11 +80,18 @@ export function statusPage({ tenant, status, data }: PublicStatus): string {
       .sort()
       .at(-1) ?? "";
   return pageOf(`Status of ${tenant}`, [
-    `<p class="summary">${summaries[status]}</p>`,
+    `<p class="summary">${summaryOf(status, data)}</p>`,
     `<ul>${data.map(objectiveItem).join("")}</ul>`,
     `<p>As of <time datetime="${latest}">${latest.replace("T", " ").replace(/(?:\.\d+)?Z$/u, " UTC")}</time>. `,
     `<a href="/v1/status/${encodeURIComponent(tenant)}">The same as JSON</a></p>`,
   ]);
+}
+
+/** Objectives that are met where they could be read are not all met. */
+function summaryOf(status: StatusWord, data: readonly PublicObjective[]): string {
+  const isWhole = data.every(({ missing_regions: missing }) => missing.length === 0);
+  if (status !== "ok" || isWhole) return summaries[status];
+  return "All services are within their objectives as far as known. Data of some regions is missing.";
 }
 
 /** A page with one sentence. */

@@ -231,8 +231,11 @@ export async function exemplarsOrNone(
 
 /** Requires the capabilities of a recipe, except increases: the probe checks those. @throws StoreError `unsupported` */
 export function requireNeeds(needs: StoreNeeds, { anchored, native }: StoreCapabilities): void {
-  if (needs.anchored && !anchored)
-    throw new StoreError("unsupported", "the store has no anchored ranges; remove the metric from it or upgrade it");
-  if (needs.native && !native)
-    throw new StoreError("unsupported", "the store has no native histograms; remove the metric from it or upgrade it");
+  if (needs.anchored && !anchored) throw lacking("anchored ranges");
+  if (needs.native && !native) throw lacking("native histograms");
+}
+
+function lacking(what: string): StoreError {
+  const publicDetail = `the store has no ${what}, which the metric needs; remove the metric from it or upgrade it`;
+  return new StoreError("unsupported", publicDetail, { publicDetail });
 }

@@ -13,6 +13,7 @@ import type { Plan } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
 import type { PartResult } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
+import { resultHints } from "./result-hints.ts";
 import { gapsOf, type RegionGap } from "./region-gaps.ts";
 import {
   mayRunCheaper,
@@ -38,6 +39,8 @@ export interface Result {
   readonly exemplarsHidden: number;
   /** Number of infinite points that `series` lacks. @default 0 */
   readonly infinitePoints?: number;
+  /** Sentences about missing series and values. @default none */
+  readonly hints?: readonly string[];
   /** Metrics whose stores cannot be merged. The other metrics have series. */
   readonly failures: readonly MetricFailure[];
   readonly regions: readonly RegionReport[];
@@ -95,8 +98,11 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
   if (first !== undefined && failures.length === plan.query.metrics.length) throw first.refusal;
   const regions = regionReports(outcomes, gaps);
   requireParts(regions, plan.query);
+  const series = finished.flat();
+  const found = new Set(series.map(({ metric }) => metric));
   return {
-    series: finished.flat(),
+    series,
+    hints: resultHints(plan.query, results, (id) => found.has(id)),
     failures,
     exemplarsHidden: plan.query.exemplars ? countHidden(results) : 0,
     regions,

@@ -90,7 +90,7 @@ function responseOf(
   const { query } = plan;
   const metrics = query.metrics.map(({ entry }) => entry.metric);
   const deprecated = deprecationNotices(metrics);
-  const hints = result.series.length === 0 ? commaHints(query.filters) : [];
+  const hints = [...(result.series.length === 0 ? commaHints(query.filters) : []), ...(result.hints ?? [])];
   const page = pageOf(result, query);
   const about = {
     ...meta,

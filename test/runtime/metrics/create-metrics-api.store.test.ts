@@ -380,7 +380,8 @@ describe("a store without anchored ranges", () => {
   test("is unsupported for a metric that needs them, also in the health view", async () => {
     await expect(ask([["metric", "deposits_anchored"]])).rejects.toMatchObject({
       code: "store_failed",
-      message: "no store answered: eu (unsupported)",
+      message:
+        "no store answered: eu (unsupported); the store has no anchored ranges, which the metric needs; remove the metric from it or upgrade it",
     });
     expect(api.health().body).toMatchObject({
       status: "degraded",

@@ -198,7 +198,10 @@ describe("when no store answers (Operational Metrics API §7)", () => {
       () => unflagged.close(),
     );
     const refusal = await refusalOf(ask({ api, config: runtimeConfig, stores: [unflagged], warnings: [] }));
-    expect([refusal.code, refusal.message]).toEqual(["store_failed", "no store answered: eu (unsupported)"]);
+    expect([refusal.code, refusal.message]).toEqual([
+      "store_failed",
+      "no store answered: eu (unsupported); the store has no anchored ranges, which the metric needs; remove the metric from it or upgrade it",
+    ]);
     expect(api.health().body).toMatchObject({ status: "degraded", stores: [{ name: "eu", state: "unsupported" }] });
   });
 });
@@ -388,7 +391,13 @@ describe("a result", () => {
       (isInstant(request) ? answering(1) : success(matrix(...values)))(response, request);
     const answer = await ask(await run({ eu: odd }), [["agg", "max"]]);
     expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 3]] }]);
-    expect(JSON.stringify(answer.body)).not.toMatch(/null|NaN|Infinity/u);
+    expect(JSON.stringify(bodyOf(answer).data)).not.toMatch(/null|NaN|Infinity/u);
+    expect(answer.body).toMatchObject({
+      meta: {
+        infinite_points: 1,
+        hints: ["lag: points that are no number are left out; of the values of its stores 1 is NaN or infinite"],
+      },
+    });
   });
 });
 

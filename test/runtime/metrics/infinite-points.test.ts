@@ -169,6 +169,33 @@ describe("infinite values of a gauge", () => {
   });
 });
 
+describe("values that are not a number", () => {
+  test.each([
+    ["of one store", "NaN", "2"],
+    ["as the sum of two stores", "+Inf", "-Inf"],
+  ])("are left out, and a hint counts them: %s", async (_name, eu, latam) => {
+    await start({
+      eu: holding({ a: { last: eu, others: eu } }),
+      latam: holding({ a: { last: latam, others: latam } }),
+    });
+    const { data, meta } = await natively("metric=lag&agg=sum");
+    const hint = `points that are no number are left out; of the values of its stores ${eu === "NaN" ? 10 : 20} are`;
+    expect([data, meta]).toMatchObject([[], { partial: false, hints: [expect.stringContaining(hint)] }]);
+  });
+
+  test("have no hint while every value is a number", async () => {
+    await start({ eu: holding({ a: { last: "1", others: "2" } }) });
+    expect((await natively("metric=lag&agg=sum")).meta).not.toHaveProperty("hints");
+  });
+});
+
+test("a metric of which no store has a series has a hint", async () => {
+  await start({ eu: holding({}) });
+  const { data, meta } = await natively("metric=lag&agg=sum");
+  const hint: unknown = expect.stringMatching(/^lag: no store has a series of it .* compare the name and the kind/u);
+  expect([data, meta]).toMatchObject([[], { partial: false, hints: [hint] }]);
+});
+
 describe("ratios", () => {
   const rows = [
     ["an infinite numerator", "+Inf", "2"],

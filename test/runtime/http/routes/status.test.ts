@@ -97,6 +97,17 @@ describe("the status page", () => {
     expect(page.text).toBe(absent.text);
   });
 
+  test("does not say that all is well while the data of a region is missing", async () => {
+    const { ask } = await start();
+    expect((await ask("/status/brand-a")).text).toContain("All services are within their objectives.");
+    const replies = { eu: simulated(() => ({ services: ["a"] })), latam: text(500, "no") };
+    const half = await startMetricsServer(replies, { now: () => nowMs });
+    closing.push(half);
+    const page = await half.get("/status/brand-a", {});
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining("Data of latam is missing.")]);
+    expect(page.text).toContain("within their objectives as far as known. Data of some regions is missing.");
+  });
+
   test("says that the status is unknown while no store answers, and is not stored then", async () => {
     const server = await startMetricsServer({ eu: text(500, "no") }, { now: () => nowMs });
     closing.push(server);
