@@ -16,7 +16,7 @@ import type { PartOutcome } from "../execution/read-stores.ts";
 import { noStore, responseHeaders } from "../response/response-headers.ts";
 import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
 import { planSlo, readSlo, type SloPlan, type SloData } from "./read-slo.ts";
-import { cacheStatus, isPartial, readViews, requireSomeStore } from "./read-views.ts";
+import { cacheStatus, isPartial, readViews, requireSomeStore, retryHeaders } from "./read-views.ts";
 import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
 import { createCompletedReads, type CompletedReads } from "./completed-reads.ts";
 import { createSloCache, type SloCache } from "./slo-cache.ts";
@@ -122,6 +122,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
       }),
       // A public cache must not store the remaining quota of all anonymous callers.
       ...(isPublic ? {} : admitted?.headers()),
+      ...(partial ? retryHeaders(outcomes) : {}),
       ...cacheHeaders(isPublic, partial),
     },
     body: sloBody(read, { schemaVersion, partial }),

@@ -8,7 +8,7 @@ import type { Stores } from "../../stores/store-set.ts";
 import { tracedReads } from "../../stores/traced-reads.ts";
 import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
-import { regionReports, retryAfterOf } from "../execution/region-status.ts";
+import { mayRecover, regionReports, retryAfterOf } from "../execution/region-status.ts";
 import type { RequestContext } from "../metrics-api.ts";
 import type { CompletedReads } from "./completed-reads.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
@@ -106,6 +106,12 @@ export function requireSomeStore(outcomes: readonly PartOutcome[]): void {
     retryAfterSeconds: retryAfterOf(errors),
     cause: new AggregateError(errors, "no store answered"),
   });
+}
+
+/** Time of the next try for a response that a later request may complete. */
+export function retryHeaders(outcomes: readonly PartOutcome[]): Readonly<Record<string, string>> {
+  const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
+  return mayRecover(regionReports(outcomes)) ? { "Retry-After": String(retryAfterOf(errors)) } : {};
 }
 
 /** True when a store is missing, or its data is incomplete. */

@@ -131,9 +131,9 @@ const [apac, eu] = [0, 1].map((index) => (): StoreProxy => proxies[index] as Sto
   () => StoreProxy,
   () => StoreProxy,
 ];
-async function objectivesOf(filter: string): Promise<SloBody & { readonly status: number }> {
+async function objectivesOf(filter: string): Promise<SloBody & { readonly status: number; readonly retry: unknown }> {
   const answer = await server.get(`/v1/metrics/slo?tenant=brand-a${filter}`);
-  return { status: answer.status, ...(answer.json() as SloBody) };
+  return { status: answer.status, retry: answer.headers["retry-after"], ...(answer.json() as SloBody) };
 }
 const queryOf = (region: string): Promise<HttpAnswer> =>
   server.get(`/v1/metrics/query?${window}&metric=queue_1&filter%5Bregion%5D=${region}`);
@@ -182,7 +182,8 @@ describe("a region whose store hangs", () => {
 
   test("leaves the other one's events in every objective", async () => {
     // Eight objectives of eight windows and two parts, and a newest sample each.
-    const { status, data } = await untilRead(8 * 17, () => objectivesOf("&domain=checkout"));
+    const { status, retry, data } = await untilRead(8 * 17, () => objectivesOf("&domain=checkout"));
+    expect(Number(retry)).toBeGreaterThan(0);
     const seen = new Set(data?.map((one) => `${one.status} ${one.sli?.toFixed(2)} ${statesOf(one.regions)}`));
     expect([status, seen]).toEqual([206, new Set(["ok 0.99 apac=failed eu=ok"])]);
     const all = await server.get("/v1/metrics/slo?tenant=brand-a&region=apac");

@@ -317,6 +317,8 @@ describe("every route over a store that lacks a part", () => {
       }[];
     };
     expect([answer.status, faultsIn(answer.json(), "SloAnswer")]).toEqual([206, []]);
+    // Neither waiting nor another query adds a part.
+    expect(answer.headers).not.toHaveProperty("retry-after");
     expect(data.map(({ name, sli, status, regions }) => [name, sli, status, lacksOf(regions).length])).toEqual([
       ["fast", 1, "ok", 1],
       ["login", 0.5, "critical", 1],
