@@ -17,7 +17,7 @@ interface Suite {
   readonly service: string;
 }
 
-const forwardLine = /port-forward \S+ 9090 &$/u;
+const forwardLine = /port-forward \S+ \d+ &$/u;
 const commandMsMax = 60_000;
 
 /** Commands of the runbooks as they are typed: a line for itself, or a forward with the request that it serves. */
@@ -44,8 +44,8 @@ export function describeRunbooks(suite: () => Suite): void {
     return command
       .replaceAll("--namespace heliograph ", `--namespace ${namespace} `)
       .replaceAll(":serviceaccount:heliograph:", `:serviceaccount:${namespace}:`)
-      .replace(/ 9090 &$/mu, ` ${port}:9090 >&2 &\ntrap 'kill $!; wait' EXIT`)
-      .replace("localhost:9090", `localhost:${port}`)
+      .replace(/ (\d+) &$/mu, ` ${port}:$1 >&2 &\ntrap 'kill $!; wait' EXIT`)
+      .replace(/localhost:\d+/u, `localhost:${port}`)
       .replace(/^curl /mu, "curl --silent --show-error --fail --retry 40 --retry-delay 1 --retry-connrefused ");
   };
 
