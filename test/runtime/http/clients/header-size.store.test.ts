@@ -119,7 +119,7 @@ describe("the head of a response stays below 4 KB", () => {
     expect(JSON.parse(few.headers["x-query-meta"] ?? "")).not.toHaveProperty("omitted");
     const many = await server.get(`/v1/metrics/query${query(50)}`, accept);
     const meta = JSON.parse(many.headers["x-query-meta"] ?? "") as object;
-    expect(meta).toMatchObject({ omitted: ["aggregations", "deprecated"], partial: true, has_more: true });
+    expect(meta).toMatchObject({ omitted: ["aggregations", "deprecated", "reasons"], partial: true, has_more: true });
     expect(meta).not.toHaveProperty("deprecated");
   });
 });
