@@ -153,11 +153,14 @@ describe("the runbooks", () => {
     await installation.cluster.run(["--namespace=heliograph", "create", "--filename=-"], JSON.stringify(lease));
     for (const command of lines("commands")) {
       // No pod runs there: the object must exist, and the pod of this test answers in its place.
-      const forwarded = /^(.*) port-forward (\S+) 9090 &$/u.exec(command);
+      const forwarded = /^(.*) port-forward (\S+) \d+ &$/u.exec(command);
+      const object = forwarded?.[2]?.replace(/^pod\/(.*)-\d+$/u, "statefulset/$1");
       const line =
         forwarded === null
-          ? command.replace("http://localhost:9090", installation.adminUrl).replace(/^curl /u, "curl --fail --silent ")
-          : `${forwarded[1]} get ${forwarded[2]}`;
+          ? command
+              .replace(/http:\/\/localhost:\d+/u, installation.adminUrl)
+              .replace(/^curl /u, "curl --fail --silent ")
+          : `${forwarded[1]} get ${object}`;
       const { code, stderr } = await shell(line);
       expect({ command, code, stderr: code === 0 ? "" : stderr }).toEqual({ command, code: 0, stderr: "" });
     }
