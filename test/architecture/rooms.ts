@@ -75,8 +75,10 @@ const table = `
   runtime/config/settings/ < crds/ config/yaml/
   runtime/config/config-source.ts < crds/
   runtime/config/supported-config.ts < crds/
-  runtime/config/folder/ < crds/ config/yaml/ config/config-source.ts
-  runtime/config/kubernetes/ < crds/ kube/ config/config-source.ts config/supported-config.ts
+  runtime/config/replace-file.ts
+  runtime/config/folder/ < crds/ config/yaml/ config/config-source.ts config/replace-file.ts
+  runtime/config/kubernetes/ <
+      crds/ kube/ config/config-source.ts config/supported-config.ts config/replace-file.ts
   runtime/nats/layout.ts
   runtime/nats/connection/ < bounds/
   runtime/nats/messages/ < nats/layout.ts nats/connection/

@@ -1,9 +1,10 @@
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { type ConfigPart, partsOf } from "../../../crds/part.ts";
 import type { Resource } from "../../../crds/resource.ts";
+import { replaceFile } from "../replace-file.ts";
 import { noObjects, type FolderObject, type FolderObjects } from "./folder-objects.ts";
 import type { SecretEntries } from "./secret-manifest.ts";
 
@@ -30,7 +31,6 @@ interface FolderRecord {
 }
 
 const fileName = "last-good.json";
-const ownerOnly = 0o600;
 
 /** The file in which a program keeps what its folder had in force, so that a restart does not forget it. */
 export class FolderRecordFile {
@@ -63,24 +63,6 @@ export class FolderRecordFile {
     if (text === this.written) return;
     await replaceFile(this.path, text);
     this.written = text;
-  }
-}
-
-/** Replaces a file at once: after a crash it has either the old or the new content. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const next = `${path}.new`;
-  try {
-    const file = await open(next, "w", ownerOnly);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(next, path);
-  } catch (error) {
-    await rm(next, { force: true }).catch(() => undefined);
-    throw error;
   }
 }
 

@@ -1,6 +1,7 @@
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ShardSecret } from "../../../crds/shards/shards.ts";
+import { replaceFile } from "../replace-file.ts";
 
 /**
  * Copies of the Secrets on disk, for a start while the API server is down. Each is the Secret as it was read, so that
@@ -58,16 +59,7 @@ export class ShardCopies {
 
   private async replace(name: string, text: string): Promise<void> {
     const aside = `${this.pathOf(name)}.new${this.writer === 0 ? "" : this.writer}`;
-    // An existing file of another user would keep its mode.
-    await rm(aside, { force: true });
-    const file = await open(aside, "wx", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(aside, this.pathOf(name));
+    await replaceFile(this.pathOf(name), text, aside);
   }
 
   private pathOf(name: string): string {

@@ -1,0 +1,27 @@
+import { open, rename, rm } from "node:fs/promises";
+
+const ownerOnly = 0o600;
+
+/**
+ * Replaces a file that only its owner may read. After a crash it has either the old or the new content.
+ *
+ * @param aside path in the same folder that no other writer uses
+ * @throws Error of the file system when it cannot be written
+ */
+export async function replaceFile(path: string, text: string, aside = `${path}.new`): Promise<void> {
+  try {
+    // An existing file of another user would keep its mode.
+    await rm(aside, { force: true });
+    const file = await open(aside, "wx", ownerOnly);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(aside, path);
+  } catch (error) {
+    await rm(aside, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
