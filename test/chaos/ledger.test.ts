@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Fault } from "./faults.ts";
 import {
+  attemptMsMax,
   counterFault,
   doubled,
   duringPause,
@@ -20,6 +21,7 @@ import {
 const receipt = (eventId: string, fromMs: number, changes: Partial<Receipt> = {}): Receipt => ({
   eventId,
   attempt: 1,
+  place: 1,
   fromMs,
   toMs: fromMs + 100,
   status: 200,
@@ -43,13 +45,22 @@ test("a retry is no double; a repeated attempt and a request after the delivery 
   expect(doubled([receipt("a", 0), receipt("b", 1_000)])).toEqual([]);
 });
 
-test("a request that was cut off may be sent once more within its attempt", () => {
-  const cutOff = receipt("a", 0, { status: 0 });
-  const again = receipt("a", 110);
-  expect(doubled([cutOff, again])).toEqual([]);
-  expect(doubled([cutOff, { ...again, status: 0 }, receipt("a", 300)])).toHaveLength(1);
-  expect(doubled([cutOff, receipt("a", 5_000)])).toHaveLength(1);
-  expect(doubled([receipt("a", 0, { status: 503 }), again])).toHaveLength(1);
+test.each<[what: string, first: Partial<Receipt>, again: Partial<Receipt>, doubled: number]>([
+  ["on a kept connection may be sent again on a new one", {}, {}, 0],
+  ["may be sent again until its attempt is over", {}, { fromMs: attemptMsMax }, 0],
+  ["may not be sent again after its attempt", {}, { fromMs: attemptMsMax + 501 }, 1],
+  ["on a new connection is not sent again", { place: 1 }, {}, 1],
+  ["is not sent again on a kept connection", {}, { place: 2 }, 1],
+  ["is not sent again while it is open", { toMs: 5_000 }, {}, 1],
+  ["after a response is not sent again", { status: 503 }, {}, 1],
+])("a request that was cut off %s", (_what, first, again, count) => {
+  const cutOff = receipt("a", 0, { status: 0, place: 2, ...first });
+  expect(doubled([cutOff, receipt("a", 110, again)])).toHaveLength(count);
+});
+
+test("a request that was cut off is sent again once", () => {
+  const [first, second] = [receipt("a", 0, { status: 0, place: 2 }), receipt("a", 110, { status: 0 })];
+  expect(doubled([first, second, receipt("a", 300)])).toHaveLength(1);
 });
 
 test.each<[what: string, faults: readonly PastFault[], firstMs: number, unexcused: number]>([

@@ -4,6 +4,8 @@ import { losesPod, losesServer, type Fault, type FaultVerb } from "./faults.ts";
 export interface Receipt {
   readonly eventId: string;
   readonly attempt: number;
+  /** Place of the request on its connection; the first one is 1. */
+  readonly place: number;
   readonly fromMs: number;
   /** Until the response was written or the connection ended; infinite while the request is open. */
   readonly toMs: number;
@@ -27,8 +29,10 @@ export interface Doubled {
 
 /** Time between the end of a request and the record of the attempt, while JetStream works. */
 const recordMsMax = 1_500;
-/** Time in which a request that was cut off is sent again within its attempt. */
-const resentMsMax = 1_000;
+/** Time limit of an attempt: `endpoint.timeoutSeconds` of every partner. */
+export const attemptMsMax = 5_000;
+/** Time that a request may take to the partner longer than the one before it. */
+const wayMsMax = 500;
 /** Time for which JetStream may not store records after a server is back. */
 const settleMsMax = 10_000;
 /** Until a new owner of a lane may have the full limit again, beyond the time limit of an attempt. */
@@ -46,8 +50,8 @@ export function undelivered(eventIds: readonly string[], receipts: readonly Rece
 }
 
 /**
- * Requests that should not have been necessary. A request that was cut off without a response may be sent once more
- * within its attempt (RFC 9110 §9.2.2).
+ * Requests that should not have been necessary. A request on a kept connection that was cut off without a response is
+ * sent once more on a new one, within the time limit of its attempt (RFC 9110 §9.2.2).
  */
 export function doubled(receipts: readonly Receipt[]): readonly Doubled[] {
   return [...Map.groupBy(receipts, ({ eventId }) => eventId).values()].flatMap((all) => {
@@ -62,8 +66,9 @@ export function doubled(receipts: readonly Receipt[]): readonly Doubled[] {
 }
 
 function isResent(first: Receipt, again: Receipt): boolean {
-  const waitMs = again.fromMs - first.toMs;
-  return first.status === 0 && first.attempt === again.attempt && waitMs >= 0 && waitMs <= resentMsMax;
+  const isCutOff = first.status === 0 && first.toMs <= again.fromMs;
+  const isInTime = again.fromMs - first.fromMs <= attemptMsMax + wayMsMax;
+  return isCutOff && isInTime && first.place > 1 && again.place === 1;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { rename, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { verifyDelivery } from "../../runtime/recipient/verify-delivery.ts";
@@ -10,7 +11,7 @@ import type { SentEvent } from "../seams/traffic.ts";
 import { wants } from "../seams/model.ts";
 import { tenants } from "../seams/walk.ts";
 import type { Misbehaviour } from "./faults.ts";
-import type { Receipt } from "./ledger.ts";
+import { attemptMsMax, type Receipt } from "./ledger.ts";
 
 /** How a partner behaves while nothing is broken. */
 interface Profile {
@@ -46,7 +47,6 @@ export const profiles: readonly Profile[] = [
   { name: "steady", host: "steady", types: ["login.*"], tenants: all, maxInFlight: 8 },
 ];
 
-const timeoutSeconds = 5;
 /** Of a response of 429. */
 export const retryAfterSeconds = 2;
 /** A key is taken out this long after it was replaced: pods poll the folder. */
@@ -122,6 +122,8 @@ class PartnerServer implements Partner {
   #keys = ["k1"];
   #keysMade = 1;
   #second = { atS: 0, count: 0 };
+  /** Requests of each connection so far. */
+  readonly #places = new WeakMap<Socket, number>();
 
   constructor(profile: Profile, folder: string, url: string) {
     this.profile = profile;
@@ -163,7 +165,7 @@ class PartnerServer implements Partner {
   async write(): Promise<void> {
     const { name, types, tenants: named, isPaused = false } = this.profile;
     const changes = {
-      "endpoint.timeoutSeconds": timeoutSeconds,
+      "endpoint.timeoutSeconds": attemptMsMax / 1_000,
       "subscriptions[0].types": types,
       "subscriptions[0].tenants": named,
       "signing.keys": this.#keys.map((id) => ({ id, secretRef: { name: `${name}-${id}`, key: "hmac" } })),
@@ -184,9 +186,12 @@ class PartnerServer implements Partner {
 
   async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { headers } = request;
+    const place = (this.#places.get(request.socket) ?? 0) + 1;
+    this.#places.set(request.socket, place);
     const receipt: OpenReceipt = {
       eventId: String(headers["x-event-id"]),
       attempt: Number(headers["x-attempt"]),
+      place,
       fromMs: Date.now(),
       toMs: Number.POSITIVE_INFINITY,
       status: 0,

@@ -1,5 +1,6 @@
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createTcpServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { createSender, type Sender, type SendRequest } from "../../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback, type Loopback } from "../../../support/loopback.ts";
@@ -175,6 +176,20 @@ describe("a kept connection", () => {
     expect(server.connections()).toBe(3);
     expect(await sender.send(requestTo(at(server)))).toMatchObject({ status: 200 });
     expect([server.connections(), server.requests()]).toEqual([4, 5]);
+  });
+
+  test("is replaced within the time limit of the attempt, which a wait for the new one does not extend", async () => {
+    let waitMs = 0;
+    const sender = createSender({ resolve: () => sleep(waitMs, ["127.0.0.1"]) });
+    closers.push(() => sender.close());
+    const server = await serveSome(1, (socket) => void socket.end());
+    await sender.send(requestTo(at(server)));
+    waitMs = 400;
+    const late = await sender.send(requestTo(at(server), { timeoutMs: 200 }));
+    expect(late).toMatchObject({ ...failure("connect_timeout"), warnings: [expect.stringMatching(/^sent again/u)] });
+    // The next connection is open later than the one of the attempt that is over.
+    expect(await sender.send(requestTo(at(server)))).toMatchObject({ status: 200 });
+    expect(server.requests()).toBe(3);
   });
 
   test("that fails again when it is new is a failure, with the note", async () => {
