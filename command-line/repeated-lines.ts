@@ -19,25 +19,23 @@ export const repeatMs = 60_000;
 /** Causes that are told apart within an interval, in all and for one message. Beyond, only the message counts. */
 const causesMax = 1_024;
 const causesOfMessageMax = 128;
-/** Value of pino's level `warn`. */
-const warnLevel = 40;
+/** Values of pino's levels. */
+const levels = { info: 30, warn: 40 } as const;
 /** Fields about one item or one try: they differ from line to line with one cause. */
 const ids = ["answerId", "client", "consumer", "correlationId", "did", "eventId", "pid", "previewId", "processPid"];
-const more = [
-  "replayId",
-  "seq",
-  "subject",
-  "tenant",
-  "traceId",
-  "at",
-  "attempt",
-  "bytes",
-  "failures",
-  "generation",
-  "tries",
-];
-const waits = ["durationMs", "pauseMs", "restMs", "silentMs", "waitMs"];
-const itemFields: ReadonlySet<string> = new Set([...ids, ...more, ...waits]);
+const items = ["query", "replayId", "seq", "subject", "tenant", "traceId", "type"];
+const tries = ["at", "attempt", "bytes", "failures", "generation", "retry", "tries"];
+const itemFields: ReadonlySet<string> = new Set([...ids, ...items, ...tries]);
+/** Names of measured times. */
+const timeForm = /(?:Ms|At)$/u;
+/** Texts that may hold ids and measures. */
+const textFields: ReadonlySet<string> = new Set(["detail", "error", "message", "reason", "stack"]);
+/** Fields of a line below a warning that states why something did not succeed. */
+const causeFields = ["detail", "err", "error", "reason"];
+/** Outcomes of attempts that did not deliver an event (`Settlement`). */
+const failedOutcomes: ReadonlySet<unknown> = new Set(["retry", "rejected", "dead", "disabled"]);
+/** Statuses from here on are errors. */
+const errorStatusMin = 400;
 
 /** A cause that was logged in this interval. */
 interface Cause {
@@ -56,8 +54,9 @@ const machine: LineClock = {
 };
 
 /**
- * Creates the limit for the warnings and errors of a program. The first line of a cause is written at once, then one
- * line an interval. Its field `repeated` counts the lines that it replaces. Lines of lower levels pass.
+ * Creates the limit for the lines of a program that state a cause: warnings, errors, and lines at `info` about a failed
+ * attempt or a rejected request. The first line of a cause is written at once, then one line per interval. Its field
+ * `repeated` counts the lines that it replaces. All other lines pass.
  */
 export function limitRepeatedLines(clock: LineClock = machine): RepeatedLines {
   const causes = new Map<string, Cause>();
@@ -89,10 +88,8 @@ export function limitRepeatedLines(clock: LineClock = machine): RepeatedLines {
   return {
     hooks: {
       logMethod(args, method, level) {
-        if (level < warnLevel) return method.apply(this, args);
         const [fields, text] = partsOf(args);
-        // Each line of the audit log is about one caller and has a separate bound.
-        if (isAudit(fields)) return method.apply(this, args);
+        if (!isLimited(level, Object(fields) as object)) return method.apply(this, args);
         const key = keyFor(text, fields);
         const repeat = repeatOf(this, method, fields, text);
         const known = causes.get(key);
@@ -120,8 +117,16 @@ function partsOf(args: readonly unknown[]): readonly [fields: unknown, text: str
   return typeof first === "string" ? [undefined, first] : [first, typeof second === "string" ? second : ""];
 }
 
-function isAudit(fields: unknown): boolean {
-  return typeof fields === "object" && fields !== null && "audit" in fields;
+function isLimited(level: number, fields: object): boolean {
+  // Each line of the audit log is about one caller and has a separate bound.
+  if (level < levels.info || "audit" in fields) return false;
+  return level >= levels.warn || statesCause(fields);
+}
+
+function statesCause(fields: object): boolean {
+  const { outcome, status } = fields as { readonly outcome?: unknown; readonly status?: unknown };
+  const isFailure = failedOutcomes.has(outcome) || (typeof status === "number" && status >= errorStatusMin);
+  return isFailure || causeFields.some((name) => name in fields);
 }
 
 function repeatOf(log: Logger, method: LogFn, fields: unknown, text: string): (count: number) => void {
@@ -130,8 +135,10 @@ function repeatOf(log: Logger, method: LogFn, fields: unknown, text: string): (c
 
 /** The fields without those about one item. */
 function causeOf(fields: unknown): string {
-  const entries = Object.entries(Object(fields) as object).filter(([name]) => !itemFields.has(name));
-  return JSON.stringify(entries.map(([name, value]) => [name, name === "detail" ? shapeOf(value) : valueOf(value)]));
+  const entries = Object.entries(Object(fields) as object).filter(
+    ([name]) => !itemFields.has(name) && !timeForm.test(name),
+  );
+  return JSON.stringify(entries.map(([name, value]) => [name, textFields.has(name) ? shapeOf(value) : valueOf(value)]));
 }
 
 /** An error by its name and its code or, without one, its message. */

@@ -25,12 +25,74 @@ function logOf(): Case {
     lines.push(JSON.parse(chunk.toString()) as Line);
     done();
   };
-  return { log: pino({ hooks: limit.hooks }, new Writable({ write })), lines, clock, limit };
+  return { log: pino({ level: "debug", hooks: limit.hooks }, new Writable({ write })), lines, clock, limit };
 }
 
 const shown = ({ lines }: Case) => lines.map(({ msg, repeated = 0 }) => [msg, repeated]);
 
+/** Two lines that differ by what each item or try has. */
+const repeats: readonly (readonly [
+  line: string,
+  level: "info" | "error",
+  text: string,
+  first: object,
+  second: object,
+])[] = [
+  [
+    "a failed attempt",
+    "info",
+    "attempt",
+    { eventId: "e-1", type: "a.b", partner: "p", outcome: "retry", code: "status_503", nextAttemptAt: "2026-01-01" },
+    { eventId: "e-2", type: "a.c", partner: "p", outcome: "retry", code: "status_503", nextAttemptAt: "2026-01-02" },
+  ],
+  [
+    "an attempt without a response",
+    "info",
+    "attempt",
+    { partner: "p", outcome: "retry", code: "connect", detail: "connect ECONNREFUSED 10.0.0.1:443", durationMs: 3 },
+    { partner: "p", outcome: "retry", code: "connect", detail: "connect ECONNREFUSED 10.0.0.2:443", durationMs: 4 },
+  ],
+  [
+    "a rejected request",
+    "info",
+    "request",
+    { route: "/events", status: 429, code: "rate_limited", detail: "wait for 17 s", correlationId: "a" },
+    { route: "/events", status: 429, code: "rate_limited", detail: "wait for 18 s", correlationId: "b" },
+  ],
+  ["a caller that disconnected", "info", "request", { route: "/x", status: 499 }, { route: "/x", status: 499 }],
+  [
+    "a failed reconcile",
+    "error",
+    "reconcile failed",
+    { name: "p", result: "error", queuedMs: 1, retry: 2, afterMs: 100, error: "conflict at version 17" },
+    { name: "p", result: "error", queuedMs: 3, retry: 3, afterMs: 200, error: "conflict at version 18" },
+  ],
+  [
+    "a store that is slow",
+    "error",
+    "store read failed",
+    { store: "s", outcome: "timeout", reason: "no response in 2841 ms" },
+    { store: "s", outcome: "timeout", reason: "no response in 2907 ms" },
+  ],
+  [
+    "a pause by a partner",
+    "info",
+    "deliveries paused",
+    { partner: "p", reason: "rate_limited", restMs: 900 },
+    { partner: "p", reason: "rate_limited", restMs: 950 },
+  ],
+];
+
 describe("a repeated cause", () => {
+  test.each(repeats)("is logged once per interval: %s", (_line, level, text, first, second) => {
+    const own = logOf();
+    own.log[level](first, text);
+    own.log[level](second, text);
+    expect(shown(own)).toEqual([[text, 0]]);
+    own.clock.advance(repeatMs);
+    expect(own.lines.at(-1)).toMatchObject({ ...second, repeated: 1 });
+  });
+
   test("is logged at once, then once a minute with a count, and at once again after a quiet minute", () => {
     const own = logOf();
     const { log, clock } = own;
@@ -65,6 +127,8 @@ describe("a repeated cause", () => {
   });
 });
 
+const failed = (partner: string) => ({ partner, outcome: "dead", code: "status_500" });
+
 test.each<[string, (log: Logger) => void]>([
   ["other messages", (log) => (log.warn("a"), log.warn("b"))],
   ["other partners", (log) => (log.warn({ partner: "one" }, "a"), log.warn({ partner: "two" }, "a"))],
@@ -77,7 +141,11 @@ test.each<[string, (log: Logger) => void]>([
     },
   ],
   ["lines of the audit log", (log) => (log.warn({ audit: "refused" }, "a"), log.warn({ audit: "refused" }, "a"))],
-  ["lines below warnings", (log) => (log.info("a"), log.info("a"))],
+  ["lines without a cause", (log) => (log.info("a"), log.info("a"))],
+  ["delivered attempts", (log) => (log.info({ outcome: "delivered" }, "a"), log.info({ outcome: "delivered" }, "a"))],
+  ["requests with a result", (log) => (log.info({ status: 202 }, "a"), log.info({ status: 202 }, "a"))],
+  ["lines for debugging", (log) => (log.debug({ reason: "x" }, "a"), log.debug({ reason: "x" }, "a"))],
+  ["failed attempts of other partners", (log) => (log.info(failed("one"), "a"), log.info(failed("two"), "a"))],
   ["child loggers of other messages", (log) => (log.child({ server: "x" }).warn("a"), log.warn("b"))],
 ])("%s are written at once", (_sentence, write) => {
   const own = logOf();

@@ -41,13 +41,13 @@ async function handle(deps: RecoveryDeps, advisory: Advisory): Promise<void> {
   const message = await (isEvent ? context.events.at(advisory.seq) : context.deliveries.at(advisory.seq));
   if (message === undefined) {
     const isLoss = advisory.kind === "terminated" && !isEvent;
-    context.log[isLoss ? "error" : "info"]({ ...advisory }, "message of an advisory not found");
+    context.log[isLoss ? "error" : "info"]({ ...advisory, reason: advisory.kind }, "message of an advisory not found");
     return;
   }
   const event = isEvent ? readEvent(message) : undefined;
   const isStored = event === undefined ? !isEvent && (await republish(context, message)) : await isRecovered(event);
   if (!isStored) {
-    context.log.info({ ...advisory }, "message of an advisory was settled or replaced already");
+    context.log.info({ ...advisory, reason: advisory.kind }, "message of an advisory was settled or replaced already");
     return;
   }
   context.metrics.rescued.inc({ reason: advisory.kind });

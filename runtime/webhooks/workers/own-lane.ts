@@ -337,9 +337,12 @@ export class OwnLane implements LanePolicy, LaneControl {
       void onBreakerOpen(this.#partner, state.restMs);
       log.warn({ partner, restMs: state.restMs }, "circuit breaker of the partner opened");
     } else if (state.kind === "open" && before !== "rate_limited") {
-      log.info({ partner, restMs: state.restMs }, "deliveries paused by a Retry-After of the partner");
+      log.info(
+        { partner, reason: state.cause, restMs: state.restMs },
+        "deliveries paused by a Retry-After of the partner",
+      );
     } else if (state.kind === "closed" && before === "rate_limited") {
-      log.info({ partner }, "deliveries to the partner resumed after its Retry-After");
+      log.info({ partner, reason: before }, "deliveries to the partner resumed after its Retry-After");
     } else if (state.kind === "closed") {
       log.warn({ partner }, "circuit breaker of the partner closed");
     }
