@@ -11,7 +11,7 @@ export interface Problem {
   readonly detail: string;
   /** HTTP status; 0 without an answer. */
   readonly status: number;
-  /** Row of docs/errors.md; empty without an answer of the API. */
+  /** Row of docs/reference/errors.md; empty without an answer of the API. */
   readonly code: string;
   readonly correlationId: string | undefined;
   readonly errors: readonly { readonly field: string; readonly detail: string }[];

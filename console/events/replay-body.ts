@@ -5,7 +5,7 @@ import type { ReplayBody } from "../webhooks/start-replay.tsx";
 import type { EventPage } from "../webhooks/webhook-types.ts";
 import { isWindowEnough, meansFailed, windowOf, type EventFilters } from "./event-filters.ts";
 
-/** Ids that one replay takes at most. Source: docs/api.md, ReplayRequest. */
+/** Ids that one replay takes at most. Source: docs/reference/api.md, ReplayRequest. */
 const idsMax = 1_000;
 const pageItems = 200;
 /** Pages may be short, since a server ends one after some reading. */

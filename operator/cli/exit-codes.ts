@@ -1,7 +1,7 @@
 import type { ExitRow } from "../../command-line/end-process.ts";
 import type { StartFault } from "../start-error.ts";
 
-/** All exit codes of the program. `docs/operator.md` has the same table; a test compares them. */
+/** All exit codes of the program. `docs/reference/operator.md` has the same table; a test compares them. */
 export const exitCodes = {
   done: { code: 0, meaning: "A signal ended the program, and the lead was handed over." },
   usage: { code: 2, meaning: "The command line or the environment is not valid." },

@@ -1,6 +1,6 @@
 import type { Flag } from "../../command-line/flag.ts";
 
-/** Every flag. `docs/operator.md` holds the same; a test compares them. */
+/** Every flag. `docs/reference/operator.md` holds the same; a test compares them. */
 export const flags = [
   {
     name: "namespace",

@@ -2,8 +2,8 @@
 import type { CommandTable } from "./command.ts";
 
 /**
- * Every command, in the order of the help. A module loads when its command runs or is described. `docs/cli.md` holds
- * the same; a test compares them.
+ * Every command, in the order of the help. A module loads when its command runs or is described.
+ * `docs/reference/cli.md` lists the same commands; a test compares them.
  */
 export const commands: CommandTable = {
   up: async () => (await import("./up/up.ts")).upCommand,

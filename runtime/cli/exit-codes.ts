@@ -1,7 +1,7 @@
 import type { ExitRow } from "../../command-line/end-process.ts";
 import type { StartFault } from "../program/start-error.ts";
 
-/** Every way a command ends. `docs/cli.md` holds the same table; a test compares them. */
+/** Every way a command ends. `docs/reference/cli.md` holds the same table; a test compares them. */
 export const exitCodes = {
   done: { code: 0, meaning: "Done; for `run` and `runtime`, drained after a signal." },
   problems: {

@@ -15,8 +15,7 @@ const natsMigrateFlags = [
 
 /** `heliograph nats migrate` */
 export const natsMigrateCommand: Command<MigrateArguments> = {
-  summary:
-    "Copies all streams of a release to its other NATS servers and compares them; docs/install.md has the steps.",
+  summary: "Copies all streams of a release to its other NATS servers and compares them; see docs/how-to/install.md.",
   flags: natsMigrateFlags,
   read: migrateArguments,
   run: async (args) => (await import("./migrate-streams.ts")).migrateStreams(args),

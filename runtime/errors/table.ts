@@ -83,5 +83,5 @@ const rows = {
 /** Machine-readable name of an error of either API. */
 export type ErrorCode = keyof typeof rows;
 
-/** Every error of both APIs. `docs/errors.md` holds the same table; a test compares them. */
+/** Every error of both APIs. `docs/reference/errors.md` holds the same table; a test compares them. */
 export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = rows;

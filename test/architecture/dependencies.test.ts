@@ -19,8 +19,8 @@ function rowsOf(page: string, heading: string): Readonly<Record<string, string>>
   return Object.fromEntries([...rows].map(([, name, version]) => [name, version]));
 }
 
-describe("docs/dependencies.md", () => {
-  const page = read("docs/dependencies.md");
+describe("docs/reference/dependencies.md", () => {
+  const page = read("docs/reference/dependencies.md");
   const manifest = JSON.parse(read("package.json")) as Manifest;
 
   test("has a reason for every package of the product, and no other", () => {

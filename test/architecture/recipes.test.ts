@@ -84,7 +84,7 @@ describe("the recipe for A field of a resource", () => {
       types: textOf(`crds/types/${name}.ts`),
       chart: textOf(`charts/heliograph/files/crds/${name}.yaml`),
       compile: code.join("\n"),
-      page: textOf(`docs/resources/${name}.md`),
+      page: textOf(`docs/reference/resources/${name}.md`),
     };
     const missing = Object.entries(texts).flatMap(([place, text]) =>
       fields.filter((field) => !holds(text, field)).map((field) => `${place} lacks ${field}`),
@@ -95,7 +95,7 @@ describe("the recipe for A field of a resource", () => {
 
   test("names these places", () => {
     const steps = stepsOf("A field of a resource");
-    for (const place of ["crds/types/", "charts/heliograph/files/crds/", "crds/compile/", "docs/resources/"])
+    for (const place of ["crds/types/", "charts/heliograph/files/crds/", "crds/compile/", "docs/reference/resources/"])
       expect(steps).toContain(`\`${place}\``);
     for (const name of Object.values(schemaOf)) expect(page).toContain(`\`crds/${name}.yaml\``);
   });

@@ -6,7 +6,7 @@ import { moduleVersion } from "../tools/go-build.ts";
 import { tools } from "../tools/tool-table.ts";
 import { keptFiles, textOf } from "./named-files.ts";
 
-const [, section = ""] = textOf("docs/versions.md").split("\n## Support matrix\n");
+const [, section = ""] = textOf("docs/reference/versions.md").split("\n## Support matrix\n");
 const rows = section
   .split("\n")
   .filter((line) => line.startsWith("|"))
@@ -33,7 +33,7 @@ function pinned(tool: keyof typeof tools): string {
 
 const minorOf = (version: string): string => version.split(".").slice(0, 2).join(".");
 
-describe("the support matrix of docs/versions.md", () => {
+describe("the support matrix of docs/reference/versions.md", () => {
   test("says in each row tested, rendered only or not tested", () => {
     expect(rows.length).toBeGreaterThan(8);
     expect(rows.filter(({ state }) => !/^(?:tested|rendered only|not tested)\b/u.test(state))).toEqual([]);

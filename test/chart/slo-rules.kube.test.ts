@@ -64,7 +64,7 @@ const ruleDefinition = {
   },
 };
 
-describe("the commands of docs/slo-rules.md", () => {
+describe("the commands of docs/how-to/slo-rules.md", () => {
   let kube: KubeApiHandle;
   beforeAll(async () => {
     kube = await startKubeApi();

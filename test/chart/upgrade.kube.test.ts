@@ -176,7 +176,8 @@ describe("the volume of NATS", () => {
     await helm("install", "volume", "nats.persistence.storageClass=grows");
     await volume("volume", 0);
     const refusal = await refusalOf("volume", grown);
-    const page = commandBlocks("docs/install.md").find(({ text }) => text.includes("--cascade=orphan"))?.text ?? "";
+    const page =
+      commandBlocks("docs/how-to/install.md").find(({ text }) => text.includes("--cascade=orphan"))?.text ?? "";
     expect(
       page
         .replace(/ \\\n +/gu, " ")

@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { reasons } from "../../crds/reasons.ts";
 
-const page = readFileSync(fileURLToPath(new URL("../../docs/resources.md", import.meta.url)), "utf8");
+const page = readFileSync(fileURLToPath(new URL("../../docs/reference/resources.md", import.meta.url)), "utf8");
 
-test("docs/resources.md holds every reason and no other", () => {
+test("docs/reference/resources.md holds every reason and no other", () => {
   const rows = [
     ...page.matchAll(/^\| `(?<condition>\w+)` \| (?<status>\w+) \| `(?<reason>\w+)` \| (?<meaning>.+) \|$/gmu),
   ];

@@ -113,9 +113,9 @@ async function storedVersions(): Promise<readonly string[]> {
   return (await mustRun(["get", "crd", ...plurals.split(","), `--output=jsonpath=${path}`])).trim().split(" ");
 }
 
-/** Runs the commands that docs/versions.md has below a heading, as an administrator does. */
+/** Runs the commands that docs/reference/versions.md has below a heading, as an administrator does. */
 async function runDocumented(heading: string): Promise<void> {
-  const page = readFileSync(fileURLToPath(new URL("../../docs/versions.md", import.meta.url)), "utf8");
+  const page = readFileSync(fileURLToPath(new URL("../../docs/reference/versions.md", import.meta.url)), "utf8");
   const [, section = ""] = page.split(`\n## ${heading}\n`);
   const commands = /```sh\n(?<commands>[^`]+)```/u.exec(section)?.groups?.["commands"] ?? "false";
   const path = `${dirname(await resolveTool("kubectl"))}:${process.env["PATH"]}`;

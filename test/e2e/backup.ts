@@ -8,8 +8,8 @@ import type { User } from "./user.ts";
 const backupMsMax = 2 * 60_000;
 
 /**
- * Backs up or restores JetStream as docs/install.md says: through a forwarded port, as the user `backup`, with the
- * certificate that the chart made. Answers the names of the streams.
+ * Backs up or restores JetStream as docs/how-to/install.md says: through a forwarded port, as the user `backup`, with
+ * the certificate that the chart made. Returns the names of the streams.
  *
  * @param folder keeps the streams
  * @throws Error with what the program complained about

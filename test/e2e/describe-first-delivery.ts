@@ -10,7 +10,7 @@ import { type PageStep, pageSteps, typeStep } from "./page-commands.ts";
 import { tailEvents } from "./tailed-events.ts";
 
 const root = dirname(dirname(import.meta.dirname));
-const page = await readFile(join(root, "docs", "first-delivery.md"), "utf8");
+const page = await readFile(join(root, "docs", "tutorials", "first-delivery.md"), "utf8");
 /** The section of the page that makes a cluster, which the suite has. */
 const clusterSection = "A cluster on one machine";
 const stepMsMax = 5 * 60_000;
@@ -21,8 +21,8 @@ const sendAnother = "kubectl heliograph --namespace shop send order.created --te
 const title = ({ section, commands }: PageStep): string => `${section}: ${commands.split("\n", 1)[0]}`;
 
 /**
- * Types what docs/first-delivery.md says, with kubectl, helm and the checkout's own programs. It installs a release
- * with its definitions and ends it, and goes before releases without definitions.
+ * Types what docs/tutorials/first-delivery.md says, with kubectl, helm and the checkout's own programs. It installs a
+ * release with its definitions and ends it, and goes before releases without definitions.
  */
 export function describeFirstDelivery(suite: () => Installation): void {
   describeOnCluster("a first delivery and a first query, as the page says", () => {

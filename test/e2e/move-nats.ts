@@ -17,7 +17,8 @@ interface Move {
 }
 
 /**
- * Moves all streams to other NATS servers with the three commands of docs/install.md. Answers what the command said.
+ * Moves all streams to other NATS servers with the three commands of docs/how-to/install.md. Returns what the command
+ * printed.
  *
  * @throws Error with what a command complained about
  */

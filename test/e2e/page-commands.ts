@@ -33,9 +33,9 @@ export async function shellIn(folder: string, kubeconfig: string): Promise<Shell
   return { cwd: root, env: { KUBECONFIG: kubeconfig, HOME: folder, PATH: path } };
 }
 
-/** Reads the blocks of commands of a section of docs/install.md, for another namespace than the documented one. */
+/** Reads the command blocks of a section of docs/how-to/install.md, for another namespace than the documented one. */
 export async function installSteps(title: string, namespace: string): Promise<readonly PageStep[]> {
-  const page = await readFile(join(root, "docs", "install.md"), "utf8");
+  const page = await readFile(join(root, "docs", "how-to", "install.md"), "utf8");
   const here = page.replaceAll("--namespace heliograph ", `--namespace ${namespace} `);
   return pageSteps(here).filter(({ section }) => section === title);
 }

@@ -7,7 +7,7 @@ import { loadKubeConfig } from "../kube/load-kube-config.ts";
 import { shardNames, shardSecretName } from "../../crds/shards/shards.ts";
 import { type OperatorCluster, prefix } from "./operator-cluster.ts";
 
-const page = readFileSync(fileURLToPath(new URL("../../docs/operator.md", import.meta.url)), "utf8");
+const page = readFileSync(fileURLToPath(new URL("../../docs/reference/operator.md", import.meta.url)), "utf8");
 
 /** Where rights are granted: in the installation's namespace or in a watched one. */
 export type Place = "installation" | "watched";

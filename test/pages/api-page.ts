@@ -14,11 +14,9 @@ const intro = `# API reference
 installation serves that document, and each schema alone at \`/v1/schemas/{name}\`, without a token.
 
 Requests carry \`Authorization: Bearer TOKEN\`, or \`DPoP TOKEN\` with a proof
-([tokens](tokens.md)). Any one of the scopes of an operation is enough. A request that fails gets a [Problem](#problem)
-as \`application/problem+json\`, whose \`code\` is a row of [Errors](errors.md). Every response has
-\`X-Correlation-Id\`, which the log has too.
-
-[Query metrics](query-metrics.md) explains the reads of metrics.
+([tokens](../how-to/tokens.md)). Any scope of an operation is enough. A request that fails gets a
+[Problem](#problem) as \`application/problem+json\`, whose \`code\` is listed in [Errors](errors.md). Every response
+has \`X-Correlation-Id\`, which the log has too. [Query metrics](../how-to/query-metrics.md) explains the metrics API.
 `;
 
 /** The reference of both APIs, as it should be. */
@@ -33,7 +31,7 @@ export function apiPage(): GeneratedFile {
     "Responses may have more members than these: a later version only adds. Requests may not.\n",
     ...Object.keys(schemas).toSorted().map(schemaText),
   ].join("\n");
-  return { path: "docs/api.md", text };
+  return { path: "docs/reference/api.md", text };
 }
 
 const titleOf = ({ method, path }: Route): string => `${method} ${path.replaceAll(/:(\w+)/gu, "{$1}")}`;

@@ -25,16 +25,16 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
       },
   },
   // The program reads each of its command lines; the suites of the commands run them.
-  "docs/cli.md": { "*": { checkedBy: ["test/pages/command-lines.test.ts"] } },
-  "docs/cluster.md": {
+  "docs/reference/cli.md": { "*": { checkedBy: ["test/pages/command-lines.test.ts"] } },
+  "docs/how-to/cluster.md": {
     "export KUBECONFIG=$(make cluster-load)": { runBy: [e2e] },
   },
-  "docs/first-delivery.md": {
+  "docs/tutorials/first-delivery.md": {
     "*": { runBy: [natsMoves] },
     "export KUBECONFIG=$(make cluster-load)": { runBy: [e2e] },
     "make image": { neverRun: true },
   },
-  "docs/install.md": {
+  "docs/how-to/install.md": {
     'make image ARGS="--tag registry.example.com/heliograph:0.1.0"': {
       runBy: ["test/image/image.cluster.test.ts", e2e],
     },
@@ -60,19 +60,19 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "kubectl delete webhookpartners,metriccatalogs,queryclassquotas --all --all-namespaces": { neverRun: true },
     "kubectl --namespace heliograph port-forward service/heliograph-nats 4222 &": { neverRun: true },
   },
-  "docs/prometheus.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
-  "docs/query-metrics.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
-  "docs/quickstart.md": {
+  "docs/how-to/prometheus.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
+  "docs/how-to/query-metrics.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
+  "docs/tutorials/quickstart.md": {
     "make install": { runBy: ["test/demo/demo.store.test.ts"] },
     "npx heliograph run docs/examples": { runBy: ["test/runtime/cli/run.nats.test.ts"] },
     "*": { runBy: ["test/pages/typed-pages.store.test.ts"] },
   },
-  "docs/receive-webhooks.md": {
+  "docs/how-to/receive-webhooks.md": {
     "make kit": { runBy: ["test/release/recipient-kit.test.ts"] },
     "*": { runBy: ["test/recipients/partner-journey.test.ts"] },
   },
   "docs/recipients/README.md": { "make kit": { runBy: ["test/release/recipient-kit.test.ts"] } },
-  "docs/releases.md": {
+  "docs/how-to/releases.md": {
     "helm install heliograph oci://ghcr.io/heliograph-dev/charts/heliograph --namespace heliograph --create-namespace":
       {
         checkedBy: [publish],
@@ -81,7 +81,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "make manifests": { runBy: ["test/release/manifests.kube.test.ts"] },
     "make release": { runBy: [publish] },
   },
-  "docs/slo-rules.md": {
+  "docs/how-to/slo-rules.md": {
     "npx heliograph validate docs/examples": { runBy: ["test/runtime/cli/configuration/rules.test.ts"] },
     "kubectl get metriccatalogs,queryclassquotas --namespace team-metrics --output=yaml > resources.yaml": {
       runBy: ["test/chart/slo-rules.kube.test.ts"],
@@ -89,8 +89,8 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "promtool check rules slo-rules.yaml": { runBy: ["test/chart/slo-rules.kube.test.ts"] },
     "*": { checkedBy: ["test/chart/slo-rules.kube.test.ts"] },
   },
-  "docs/tokens.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
-  "docs/versions.md": {
+  "docs/how-to/tokens.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
+  "docs/reference/versions.md": {
     "kubectl get webhookpartners,metriccatalogs,queryclassquotas --all-namespaces --output=json | kubectl replace --filename=-":
       { runBy: [versions] },
     "kubectl get webhookpartners,metriccatalogs,queryclassquotas --all-namespaces --output=yaml > resources.yaml": {

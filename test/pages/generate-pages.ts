@@ -7,7 +7,7 @@ import { resourcePages } from "./resource-pages.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Every page of docs/ that is made of the product's own tables, but docs/semantics.md. */
+/** Every page of docs/ that is made of the product's own tables, but docs/reference/semantics.md. */
 export function generatedPages(): readonly GeneratedFile[] {
   return [...resourcePages(), apiPage()];
 }

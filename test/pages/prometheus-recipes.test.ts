@@ -77,7 +77,7 @@ describe.each(sources)("%s", (_name, catalog, texts, count) => {
 
 test("own-slos.yaml reads series that the runtime has", () => {
   const text = readFileSync("docs/recipes/own-slos.yaml", "utf8");
-  const page = readFileSync("docs/monitoring.md", "utf8");
+  const page = readFileSync("docs/how-to/monitoring.md", "utf8");
   const names = [...text.matchAll(/ name: (heliograph_\w+)/gu)].map(([, name = ""]) => name);
   expect(names.length).toBeGreaterThan(4);
   expect(names.filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);

@@ -16,7 +16,7 @@ afterAll(async () => server?.stop());
 /** The only other query of the table has this value. */
 const other = 7;
 
-const [, section = ""] = textOf("docs/promql.md").split("\n## Absent points\n");
+const [, section = ""] = textOf("docs/reference/promql.md").split("\n## Absent points\n");
 const [own = ""] = section.split("\n## ");
 const rows = [...own.matchAll(/^\| `(?<text>[^`]+)` \| (?<ours>[^|]+) \| (?<theirs>[^|]+) \|$/gmu)].map(
   ({ groups }) => [groups?.["text"] ?? "", valueOf(groups?.["ours"]), valueOf(groups?.["theirs"])] as const,
@@ -50,7 +50,7 @@ async function askPrometheus(text: string): Promise<readonly number[]> {
   return data.result.map(({ value }) => Number(value[1]));
 }
 
-describe("docs/promql.md says of a ratio without events", () => {
+describe("docs/reference/promql.md says of a ratio without events", () => {
   test("what six expressions give", () => {
     expect(rows).toHaveLength(6);
   });

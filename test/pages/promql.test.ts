@@ -7,7 +7,7 @@ import { typeOf } from "../../runtime/prometheus/language/type-of.ts";
 import { textOf } from "../architecture/named-files.ts";
 import { knownMetrics } from "../runtime/prometheus/known-metrics.ts";
 
-const page = textOf("docs/promql.md");
+const page = textOf("docs/reference/promql.md");
 
 function compile(text: string): CompiledExpression {
   const expression = parseExpression(text);
@@ -27,7 +27,7 @@ const blocks = [...page.matchAll(/^```promql\n(?<lines>.*?)^```$/gmsu)].flatMap(
   (groups?.["lines"] ?? "").trimEnd().split(/\n(?! )/u),
 );
 
-describe("docs/promql.md", () => {
+describe("docs/reference/promql.md", () => {
   test("has queries in its tables, refusals and blocks", () => {
     expect([cells("Queries", 0).length, cells("Absent points", 0).length]).toEqual([16, 6]);
     expect([cells("What is refused", 0).length, blocks.length]).toEqual([20, 5]);

@@ -10,7 +10,7 @@ import {
 import { schemas } from "../../runtime/http/openapi/schemas.ts";
 import { textOf } from "../architecture/named-files.ts";
 
-const page = textOf("docs/query-metrics.md");
+const page = textOf("docs/how-to/query-metrics.md");
 const operations = [
   queryOperation,
   instantOperation,
@@ -37,7 +37,7 @@ const parametersOf = (...own: readonly (typeof operations)[number][]): readonly 
 ];
 const sorted = (names: Iterable<string>): readonly string[] => [...new Set(names)].toSorted();
 
-describe("docs/query-metrics.md", () => {
+describe("docs/how-to/query-metrics.md", () => {
   test("holds every parameter of query and instant, and no other", () => {
     const written = namesIn(page, "Parameters of query and instant");
     expect(sorted(written)).toEqual(sorted(parametersOf(queryOperation, instantOperation)));
@@ -62,12 +62,12 @@ describe("docs/query-metrics.md", () => {
     expect(sorted(namesIn(page, "Headers"))).toEqual(sorted(headers));
   });
 
-  test("holds every code of metrics of docs/errors.md with its status, and no other", () => {
+  test("holds every code of metrics of docs/reference/errors.md with its status, and no other", () => {
     const rows = (text: string): readonly string[] =>
       [...text.matchAll(/^\| `(?<code>\w+)` \| (?<status>\d{3}) \|/gmu)].map(
         ({ groups }) => `${groups?.["code"]} ${groups?.["status"]}`,
       );
-    const [, errors = ""] = textOf("docs/errors.md").split("\n## Metrics\n");
+    const [, errors = ""] = textOf("docs/reference/errors.md").split("\n## Metrics\n");
     const [, written = ""] = page.split("\n## Errors\n");
     expect(rows(errors).length).toBeGreaterThan(20);
     expect(sorted(rows(written))).toEqual(sorted(rows(errors)));

@@ -14,7 +14,8 @@ const notice =
 export function resourcePages(): readonly GeneratedFile[] {
   return definitionFiles.map((file) => {
     const definition = readDefinition(file);
-    return { path: `docs/resources/${file}.md`, text: pageText(definition.spec.names.kind, specSchema(definition)) };
+    const text = pageText(definition.spec.names.kind, specSchema(definition));
+    return { path: `docs/reference/resources/${file}.md`, text };
   });
 }
 

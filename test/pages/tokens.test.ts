@@ -3,7 +3,7 @@ import { errorTable, type ErrorCode } from "../../runtime/errors/table.ts";
 import { textOf } from "../architecture/named-files.ts";
 import { productRoutes } from "./product-routes.ts";
 
-const page = textOf("docs/tokens.md");
+const page = textOf("docs/how-to/tokens.md");
 
 /** Operations by scope, as the table of scopes has them. */
 function documentedScopes(): Readonly<Record<string, readonly string[]>> {
@@ -18,7 +18,7 @@ function documentedScopes(): Readonly<Record<string, readonly string[]>> {
   );
 }
 
-test("docs/tokens.md holds every scope with the operations that accept it", () => {
+test("docs/how-to/tokens.md holds every scope with the operations that accept it", () => {
   const scopes = new Map<string, string[]>([
     ["metrics:explain", []],
     ["console:admin", []],
@@ -32,7 +32,7 @@ test("docs/tokens.md holds every scope with the operations that accept it", () =
   );
 });
 
-test("docs/tokens.md explains every 401 and 403 of the error table", () => {
+test("docs/how-to/tokens.md explains every 401 and 403 of the error table", () => {
   const rows = [...page.matchAll(/^\| (?<status>\d{3}) \| (?<codes>[^|]+) \|/gmu)];
   const written = rows.flatMap(({ groups }) =>
     [...(groups?.["codes"] ?? "").matchAll(/`(\w+)`/gu)].map(

@@ -3,7 +3,7 @@ import { reasons } from "../../crds/reasons.ts";
 import { errorTable } from "../../runtime/errors/table.ts";
 import { textOf } from "../architecture/named-files.ts";
 
-const page = textOf("docs/troubleshooting.md");
+const page = textOf("docs/how-to/troubleshooting.md");
 const words = (text: string): readonly string[] => [...text.matchAll(/`([^`]+)`/gu)].map(([, word = ""]) => word);
 
 test("the page names codes that exist, with their status", () => {

@@ -26,8 +26,8 @@ async function type(page: string, part = "", program = ownProgram): Promise<read
   return typeBlocks({ page, url: installation.url, program, environment, isTyped });
 }
 
-describe("docs/quickstart.md", () => {
-  const page = "docs/quickstart.md";
+describe("docs/tutorials/quickstart.md", () => {
+  const page = "docs/tutorials/quickstart.md";
 
   test("sends an event that both partners get", async () => {
     expect(await type(page, "heliograph send")).toMatchObject([
@@ -50,8 +50,8 @@ describe("docs/quickstart.md", () => {
   });
 });
 
-test("the command of docs/tokens.md prints a token, with npx as it stands there", async () => {
-  expect(await type("docs/tokens.md", "", "npx heliograph")).toMatchObject([
+test("the command of docs/how-to/tokens.md prints a token, with npx as it stands there", async () => {
+  expect(await type("docs/how-to/tokens.md", "", "npx heliograph")).toMatchObject([
     { code: 0, stdout: expect.stringMatching(tokenForm) },
   ]);
 });
@@ -64,9 +64,9 @@ interface Answer {
   readonly status: string;
 }
 
-describe("docs/prometheus.md", () => {
+describe("docs/how-to/prometheus.md", () => {
   test("has commands that succeed, and shows an error that helps", async () => {
-    const results = await type("docs/prometheus.md");
+    const results = await type("docs/how-to/prometheus.md");
     expect(results.filter(({ code }) => code !== 0)).toEqual([]);
     const printed = (part: string): string => results.find(({ text }) => text.includes(part))?.stdout ?? "";
     const [vector, matrix] = ["max by (component)", "1 - avg by (psp)"].map(
@@ -84,10 +84,10 @@ interface PrometheusAnswer {
   readonly data: { readonly resultType: string; readonly result: readonly unknown[] };
 }
 
-describe("docs/query-metrics.md", () => {
+describe("docs/how-to/query-metrics.md", () => {
   let results: readonly BlockResult[];
   beforeAll(async () => {
-    results = await type("docs/query-metrics.md");
+    results = await type("docs/how-to/query-metrics.md");
   });
 
   /** The JSON objects that the block with this text printed. */

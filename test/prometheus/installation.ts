@@ -49,7 +49,7 @@ const increasing = { intervalSeconds: everySeconds };
 const described = { category: "infrastructure", unit: "1", description: "A metric of the tests.", labels };
 const histogram = ["avg", "sum", "p50", "p95", "p99"];
 
-/** Metrics by the words of `docs/resources/metric-catalog.md`. */
+/** Metrics by the words of `docs/reference/resources/metric-catalog.md`. */
 const metrics = [
   {
     id: "queue_lag",

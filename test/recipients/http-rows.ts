@@ -23,7 +23,7 @@ interface Exchange {
   readonly body?: object;
 }
 
-/** One published case of an endpoint. `docs/receive-webhooks.md` documents the members. */
+/** One published case of an endpoint. `docs/how-to/receive-webhooks.md` documents the members. */
 export interface HttpVector extends Pick<Vector, "name" | "about" | "scheme" | "now" | "secrets" | "public_keys"> {
   readonly exchanges: readonly Exchange[];
   /** Ids of the events that had their effect, in order. */

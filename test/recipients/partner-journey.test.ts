@@ -20,7 +20,7 @@ const output = (part: string) => journey.outputs.find((text) => text.includes(pa
 const count = (text: string, part: string | RegExp) => text.split(part).length - 1;
 const delivered = /: 200 in \d+ ms: the event is delivered\n/u;
 
-describe("a partner who types docs/receive-webhooks.md", () => {
+describe("a partner who types docs/how-to/receive-webhooks.md", () => {
   test("signs the worked example and finds it valid", () => {
     expect(output("valid: event evt_1, key example.key\n")).toBeDefined();
   });

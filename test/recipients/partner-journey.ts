@@ -10,7 +10,7 @@ import { run } from "../tools/run.ts";
 import { goEnvironment } from "./programs.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const page = "docs/receive-webhooks.md";
+const page = "docs/how-to/receive-webhooks.md";
 const blockMsMax = 120_000;
 const startMsMax = 30_000;
 

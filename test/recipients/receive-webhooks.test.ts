@@ -13,7 +13,7 @@ import { textOf } from "../architecture/named-files.ts";
 import { bodyText, newSecret, path, sentAtMs, timestamp, valid } from "./vector-rows.ts";
 import { vectors } from "./vectors.ts";
 
-const page = textOf("docs/receive-webhooks.md");
+const page = textOf("docs/how-to/receive-webhooks.md");
 
 /** Rows of the table whose head has this first cell. */
 function rowsOf(head: string): readonly (readonly string[])[] {

@@ -3,7 +3,7 @@ import type { SigningScheme } from "../../crds/signing-key.ts";
 import { deliveryHeaders } from "../../runtime/webhooks/signing/delivery-headers.ts";
 import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
 
-/** One published vector. `docs/receive-webhooks.md` documents the members. */
+/** One published vector. `docs/how-to/receive-webhooks.md` documents the members. */
 export interface Vector {
   readonly name: string;
   readonly about: string;

@@ -162,7 +162,7 @@ describeNpmPackages(() => inFolder("release", "files"));
 describe("the pushed chart", () => {
   test.each([
     ["helm", "README.md"],
-    ["helm4", "docs/releases.md"],
+    ["helm4", "docs/how-to/releases.md"],
   ] as const)("is rendered by %s as %s installs it, with the released image", async (tool, page) => {
     const [line = ""] = /^helm install heliograph oci:.*$/mu.exec(await readFile(join(root, page), "utf8")) ?? [];
     const args = line.replace(releaseRegistry, place).replace("helm install", "template").split(" ");

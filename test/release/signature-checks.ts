@@ -53,8 +53,8 @@ export function describeSignatures(given: () => Released): void {
         await expect(verified(reference)).resolves.toBeUndefined();
     });
 
-    test("without a key are verified by the identity that docs/releases.md names", async () => {
-      const page = await readFile(join(root, "docs", "releases.md"), "utf8");
+    test("without a key are verified by the identity that docs/how-to/releases.md names", async () => {
+      const page = await readFile(join(root, "docs", "how-to", "releases.md"), "utf8");
       const [command = ""] = /^cosign verify [^`]+/mu.exec(page) ?? [];
       const args = command.split(/[\s\\]+/u).filter((word) => word !== "");
       expect(args.slice(2)).toEqual([releasedImage, ...identityOf(version)]);

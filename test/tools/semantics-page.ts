@@ -6,7 +6,7 @@ import { meaningOf, meaningsOf, type Meaning } from "../../runtime/metrics/promq
 import { burnTiers } from "../../runtime/metrics/slo/slo-windows.ts";
 
 /** The page that says what each aggregation means, made of the recipes that plan it. */
-export const semanticsPage = fileURLToPath(new URL("../../docs/semantics.md", import.meta.url));
+export const semanticsPage = fileURLToPath(new URL("../../docs/reference/semantics.md", import.meta.url));
 
 const series = { name: "m", matchers: [] };
 const sources: Readonly<Record<string, SourceConfig>> = {

@@ -27,7 +27,7 @@ is there twice.
 {{- end -}}
 
 {{- define "heliograph.operator.env" -}}
-# Bounds the memory that garbage holds: docs/operator.md, "Memory".
+# Bounds the memory that garbage holds: docs/reference/operator.md, "Memory".
 - {name: NODE_OPTIONS, value: --max-semi-space-size=4}
 - {name: MALLOC_ARENA_MAX, value: "1"}
 {{- end -}}

@@ -7,7 +7,7 @@ export const problemMediaType = "application/problem+json";
 
 /** Body of every error of both APIs. Source: RFC 9457. */
 interface Problem {
-  /** Names the row of `docs/errors.md`. */
+  /** Names the row of `docs/reference/errors.md`. */
   readonly type: string;
   readonly title: string;
   readonly status: number;

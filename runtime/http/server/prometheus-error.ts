@@ -10,7 +10,7 @@ interface PrometheusError {
   readonly status: "error";
   readonly errorType: string;
   readonly error: string;
-  /** The row of `docs/errors.md`. */
+  /** The row of `docs/reference/errors.md`. */
   readonly code: string;
 }
 

@@ -85,7 +85,7 @@ export function lossOf(known: StreamIdentities, found: StreamIdentities): string
   return (
     `StreamsLost: ${words.join("; ")}. No empty stream is used in its place. Bring back the NATS that holds it ` +
     "(nats.replicas, volumes), " +
-    'or restore a backup. docs/install.md, "Missing streams", tells how to begin without it'
+    'or restore a backup. docs/how-to/install.md, "Missing streams", tells how to begin without it'
   );
 }
 

@@ -15,7 +15,7 @@ import { startServerProcess, type ServerProcess } from "../../support/server-pro
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 
-/** As docs/operator.md runs it. */
+/** As docs/reference/operator.md runs it. */
 const lean = { NODE_OPTIONS: "--max-semi-space-size=4", MALLOC_ARENA_MAX: "1" };
 /** As the program itself does. */
 const heapFlag = "--heap-growing-percent=15";

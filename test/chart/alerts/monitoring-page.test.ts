@@ -12,7 +12,7 @@ import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partne
 import { dashboardPlans } from "../dashboards/plans.ts";
 import { alertsOf, ruleFiles } from "./rule-files.ts";
 
-const page = readFileSync(new URL("../../../docs/monitoring.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/how-to/monitoring.md", import.meta.url), "utf8");
 
 /** Cells of the first table below a heading, without the head of the table. */
 function rowsBelow(heading: string): readonly (readonly string[])[] {
@@ -51,7 +51,7 @@ describe("the page about monitoring", () => {
     const alerts = ruleFiles().flatMap(({ rules }) => alertsOf(rules));
     const rows = alerts.map(({ alert, labels = {}, annotations = {} }) => {
       const file = annotations["runbook_url"]?.replace("RUNBOOKS/", "") ?? "";
-      return [`[${alert}](runbooks/${file})`, labels["severity"]];
+      return [`[${alert}](../runbooks/${file})`, labels["severity"]];
     });
     expect(rowsBelow("Alerts")).toEqual(rows);
   });

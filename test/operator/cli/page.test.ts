@@ -12,7 +12,7 @@ import {
   registerNamespaceMetrics,
 } from "../../../operator/metrics.ts";
 
-const page = readFileSync(new URL("../../../docs/operator.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/reference/operator.md", import.meta.url), "utf8");
 
 /** Cells of the first table below a heading, without the head of the table. */
 function rowsBelow(heading: string): readonly (readonly string[])[] {

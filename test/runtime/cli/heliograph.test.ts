@@ -122,7 +122,8 @@ describe("heliograph dev-token", () => {
   });
 
   test("prints a token with the scopes that the quickstart asks for", async () => {
-    const [, line = ""] = /^npx heliograph (dev-token .*)$/mu.exec(await readFile("docs/quickstart.md", "utf8")) ?? [];
+    const [, line = ""] =
+      /^npx heliograph (dev-token .*)$/mu.exec(await readFile("docs/tutorials/quickstart.md", "utf8")) ?? [];
     const { code, stdout } = await runProgram([...line.split(" "), "--data", folder.path]);
     expect(code).toBe(0);
     expect(decodeJwt(stdout.trim())).toMatchObject({ tenants: ["lumen"], scope: "events:write metrics:read" });

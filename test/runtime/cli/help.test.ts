@@ -7,7 +7,7 @@ import { exitCodes } from "../../../runtime/cli/exit-codes.ts";
 import { usageOf, variableOf, type Flag } from "../../../command-line/flag.ts";
 import { commandHelp, programHelp } from "../../../runtime/cli/help.ts";
 
-const page = readFileSync(new URL("../../../docs/cli.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/reference/cli.md", import.meta.url), "utf8");
 const described = await Promise.all(
   Object.entries(commands).map(async ([name, load]) => ({ name, command: await load() })),
 );

@@ -25,7 +25,7 @@ function rowsOf({ properties = {} }: SchemaNode, path: string, standards: unknow
 }
 
 test("the page of the settings holds every setting with its default, and no other", () => {
-  const page = readFileSync(new URL("../../../docs/settings.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../docs/reference/settings.md", import.meta.url), "utf8");
   const rowPattern = /^\| `(?<setting>[^`]+)` \| (?:`(?<standard>[^`]+)`)? ?\| (?<meaning>[^|]+) \|$/gmu;
   const documented = [...page.matchAll(rowPattern)].map(({ groups }) => [
     groups?.["setting"],

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { errorTable } from "../../../runtime/errors/table.ts";
 
-const page = readFileSync(new URL("../../../docs/errors.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../../docs/reference/errors.md", import.meta.url), "utf8");
 const rowPattern = /^\| `(?<code>\w+)` \| (?<status>\d{3}) \| (?<title>[^|]+) \| (?<retryable>yes|no) \|$/gmu;
 
 const documented = [...page.matchAll(rowPattern)].map(({ groups }) => ({

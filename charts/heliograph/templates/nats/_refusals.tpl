@@ -3,7 +3,7 @@
 {{- $servers := int .Values.nats.replicas -}}
 {{- $before := include "heliograph.nats.serversBefore" . -}}
 {{- if and $before (ne (int $before) $servers) -}}
-{{- fail (printf "nats.replicas cannot change from %s to %d: the new servers would not take over the stored data, and every event, delivery and dead letter would be lost. Set nats.replicas=%s. To move the data to %d servers: `heliograph nats migrate`, docs/install.md. To begin without the stored data: helm uninstall, delete the PersistentVolumeClaims data-%s-0 and so on, and install again." $before $servers $before $servers (include "heliograph.nats.name" .)) -}}
+{{- fail (printf "nats.replicas cannot change from %s to %d: the new servers would not take over the stored data, and every event, delivery and dead letter would be lost. Set nats.replicas=%s. To move the data to %d servers: `heliograph nats migrate`, docs/how-to/install.md. To begin without the stored data: helm uninstall, delete the PersistentVolumeClaims data-%s-0 and so on, and install again." $before $servers $before $servers (include "heliograph.nats.name" .)) -}}
 {{- end -}}
 {{- end -}}
 
@@ -23,6 +23,6 @@ Service shows which it has now.
 {{- $record := lookup "v1" "ConfigMap" .Release.Namespace (include "heliograph.streamRecord" .) -}}
 {{- $filled := dig "metadata" "annotations" "heliograph.dev/nats-servers" $present $record -}}
 {{- if and (ne $wanted $present) (ne (printf "%s-%s" $fullname $wanted) $filled) -}}
-{{- fail (printf "nats.store cannot change: the servers %s-%s do not hold the stored data. Set nats.store back, set nats.migration, and run `heliograph nats migrate` first (docs/install.md)." $fullname $wanted) -}}
+{{- fail (printf "nats.store cannot change: the servers %s-%s do not hold the stored data. Set nats.store back, set nats.migration, and run `heliograph nats migrate` first (docs/how-to/install.md)." $fullname $wanted) -}}
 {{- end -}}
 {{- end -}}

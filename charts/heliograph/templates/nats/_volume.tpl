@@ -50,7 +50,7 @@
 {{- $name := include "heliograph.nats.name" . -}}
 {{- $wanted := include "heliograph.nats.volume" . | fromJson -}}
 {{- $present := include "heliograph.nats.presentVolume" . | default (toJson $wanted) | fromJson -}}
-{{- $move := "Nothing was applied. Set it back. To move the data to other volumes, set it together with nats.migration and run `heliograph nats migrate` (docs/install.md)." -}}
+{{- $move := "Nothing was applied. Set it back. To move the data to other volumes, set it together with nats.migration and run `heliograph nats migrate` (docs/how-to/install.md)." -}}
 {{- if ne $wanted.enabled $present.enabled -}}
 {{- fail (printf "nats.persistence.enabled cannot change from %t to %t in an upgrade: Kubernetes does not change the volumes of the StatefulSet %s. %s" $present.enabled $wanted.enabled $name $move) -}}
 {{- end -}}

@@ -91,7 +91,9 @@ test("resources needs no other rights than those of the page", async () => {
 const member = { as: "somebody" };
 
 test("the commands of the page set statuses back after an uninstall", async () => {
-  const block = commandBlocks("docs/install.md").find(({ first }) => first.startsWith("for kind in webhookpartners"));
+  const block = commandBlocks("docs/how-to/install.md").find(({ first }) =>
+    first.startsWith("for kind in webhookpartners"),
+  );
   const { code, stderr } = await run("bash", ["-ec", block?.text ?? "false"], {
     env: { KUBECONFIG: api.kubeconfig, PATH: `${dirname(await resolveTool("kubectl"))}:${process.env["PATH"] ?? ""}` },
     timeoutMs: commandMsMax,

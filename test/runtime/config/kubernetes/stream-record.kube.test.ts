@@ -66,7 +66,7 @@ describe("the record of the streams", () => {
     expect(stdout).toBe("heliograph-nats-b");
   });
 
-  test("is emptied by the command of docs/install.md", async () => {
+  test("is emptied by the command of docs/how-to/install.md", async () => {
     await makeRecord();
     await record().add(new Map([["HG_EVENTS", "first"]]));
     await api.kubectl(["patch", "configmap", `${prefix}-streams`, "--type=merge", '--patch={"data":null}']);
