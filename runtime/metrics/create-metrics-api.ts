@@ -2,8 +2,8 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { queryDeadlineMsDefault, type RuntimeConfig } from "../../crds/config.ts";
-import { usualCaches, type CacheBytes } from "../bounds/memory-plan.ts";
-import { createTimeSlices } from "../bounds/time-slices.ts";
+import { usualCaches, type CacheBytes } from "../../limits/memory-plan.ts";
+import { createTimeSlices } from "../../limits/time-slices.ts";
 import { singlePod, type Pods } from "../pods/pods.ts";
 import { createStoreSet, type Stores } from "../stores/store-set.ts";
 import { tracedReads } from "../stores/traced-reads.ts";

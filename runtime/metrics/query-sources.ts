@@ -1,4 +1,4 @@
-import type { TimeSlices } from "../bounds/time-slices.ts";
+import type { TimeSlices } from "../../limits/time-slices.ts";
 import type { AdmitQuery } from "./admission/admission.ts";
 import type { Caller } from "./authorization/caller.ts";
 import type { PointCounts } from "./cache/hit-ratio.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { runPeriodically } from "../bounds/periodic.ts";
-import { createSingleFlight } from "../bounds/single-flight.ts";
+import { runPeriodically } from "../../limits/periodic.ts";
+import { createSingleFlight } from "../../limits/single-flight.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { Refusal, refuseField } from "../errors/refusal.ts";

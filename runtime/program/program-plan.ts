@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { CacheBytes } from "../bounds/memory-plan.ts";
+import type { CacheBytes } from "../../limits/memory-plan.ts";
 import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 import type { Settings } from "../config/settings/settings.ts";
 import type { TrustedIssuer } from "../http/authentication/authenticate.ts";

@@ -1,5 +1,5 @@
 // Wires Prometheus' HTTP API over the metrics API. The rooms of `prometheus/` do its work.
-import { createTimeSlices } from "../bounds/time-slices.ts";
+import { createTimeSlices } from "../../limits/time-slices.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { answerExemplars } from "./exemplars.ts";
 import { fixedAnswers } from "./fixed-answers.ts";

@@ -1,4 +1,4 @@
-import type { TimeSlices } from "../bounds/time-slices.ts";
+import type { TimeSlices } from "../../limits/time-slices.ts";
 import type { LeavesRequest, LeavesResult, LeafTimes } from "../metrics/leaves/leaf.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { makeAnswer } from "./answer/answer.ts";

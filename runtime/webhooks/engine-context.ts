@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
-import { systemClock } from "../bounds/clock.ts";
+import { systemClock } from "../../limits/clock.ts";
 import type { Settings } from "../config/settings/settings.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { Layout } from "../nats/layout.ts";

@@ -5,7 +5,7 @@ import { rooms, roomOf } from "./rooms.ts";
 import { findRing, importsOf, readImports, sourceFiles } from "./source-imports.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folders = ["command-line", "console", "crds", "kube", "network", "operator", "runtime"];
+const folders = ["command-line", "console", "crds", "kube", "limits", "network", "operator", "runtime"];
 const imports = readImports(root, folders);
 
 /** The only folders that may import each outside technology. */

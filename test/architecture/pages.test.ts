@@ -84,5 +84,5 @@ function documentedRooms(): readonly string[] {
 }
 
 function fromRoot(room: string): string {
-  return /^(?:command-line|console|crds|kube|network|operator)\//u.test(room) ? room : `runtime/${room}`;
+  return /^(?:command-line|console|crds|kube|limits|network|operator)\//u.test(room) ? room : `runtime/${room}`;
 }

@@ -2,10 +2,11 @@
  * The rooms of the product, in the order in which they build on each other: `room < other rooms that it may import`. A
  * room is a folder with everything below it, or a file that stands beside folders; a file belongs to the room with the
  * longest name. Names after `<` stand in `runtime/` unless they begin with `command-line/`, `crds/`, `kube/`,
- * `network/` or `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
+ * `limits/`, `network/` or `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
  */
 const table = `
   command-line/
+  limits/
   crds/signing-key.ts
   crds/config.ts < crds/signing-key.ts
   crds/special-networks.ts
@@ -65,7 +66,6 @@ const table = `
       command-line/ kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts
       operator/main.ts
   console/
-  runtime/bounds/
   runtime/tracing/ < network/
   runtime/pods/
   runtime/errors/
@@ -80,13 +80,13 @@ const table = `
   runtime/config/kubernetes/ <
       crds/ kube/ config/config-source.ts config/supported-config.ts config/replace-file.ts
   runtime/nats/layout.ts
-  runtime/nats/connection/ < bounds/
+  runtime/nats/connection/ < limits/
   runtime/nats/messages/ < nats/layout.ts nats/connection/
   runtime/nats/copy/ < nats/layout.ts nats/connection/
-  runtime/nats/streams/ < bounds/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
+  runtime/nats/streams/ < limits/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
   runtime/nats/store/
   runtime/nats/child/ < nats/connection/ nats/store/
-  runtime/nats/monitor/ < command-line/ bounds/ nats/store/
+  runtime/nats/monitor/ < command-line/ limits/ nats/store/
   runtime/stores/store-error.ts
   runtime/stores/limits/ < stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/
@@ -105,46 +105,46 @@ const table = `
   runtime/webhooks/signing/ < crds/
   runtime/recipient/ < crds/ network/ webhooks/signing/
   runtime/webhooks/settlement/ < crds/
-  runtime/webhooks/sending/ < crds/ network/ bounds/ webhooks/settlement/
+  runtime/webhooks/sending/ < crds/ network/ limits/ webhooks/settlement/
   runtime/webhooks/partners/ <
       crds/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/signing/
       webhooks/sending/
   runtime/webhooks/authorization/ <
-      crds/ bounds/ json/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
+      crds/ limits/ json/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
   runtime/webhooks/records/ <
       crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/signing/
       webhooks/settlement/ webhooks/partners/
   runtime/webhooks/telemetry/ < crds/ tracing/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <
-      bounds/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
+      limits/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
       webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/delivery/ <
-      bounds/ json/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
+      limits/ json/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
       webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
       webhooks/authorization/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/workers/ <
-      bounds/ pods/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts webhooks/settlement/
+      limits/ pods/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts webhooks/settlement/
       webhooks/partners/ webhooks/records/ webhooks/delivery/
   runtime/webhooks/event-index/ <
-      bounds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/events/ webhooks/records/
+      limits/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/events/ webhooks/records/
   runtime/webhooks/history/ <
-      crds/ bounds/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/
+      crds/ limits/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/event-index/
   runtime/webhooks/replay/ <
-      bounds/ errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
+      limits/ errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
       webhooks/delivery/ webhooks/history/
   runtime/webhooks/live/ <
-      bounds/ pods/ nats/messages/ webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/history/
+      limits/ pods/ nats/messages/ webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/history/
   runtime/webhooks/ping/ <
-      bounds/ errors/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/partners/
+      limits/ errors/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/partners/
       webhooks/records/ webhooks/delivery/ webhooks/history/ webhooks/replay/
   runtime/webhooks/maintenance/ <
-      bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
+      limits/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
       webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
       webhooks/workers/ webhooks/live/ webhooks/event-index/
   runtime/webhooks/engine-context.ts <
-      crds/ bounds/ tracing/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
+      crds/ limits/ tracing/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/log.ts
       webhooks/sending/ webhooks/partners/ webhooks/authorization/ webhooks/telemetry/ webhooks/delivery/
       webhooks/event-index/ webhooks/history/ webhooks/replay/ webhooks/live/
@@ -166,17 +166,17 @@ const table = `
       metrics/promql/
   runtime/metrics/aggregation/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
   runtime/metrics/cache/ <
-      bounds/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
+      limits/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
       metrics/request/ metrics/metrics-api.ts metrics/planning/
   runtime/metrics/execution/ <
-      crds/ bounds/ tracing/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
+      crds/ limits/ tracing/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
       stores/store-set.ts stores/read-middleware.ts stores/traced-reads.ts metrics/request/ metrics/promql/
       metrics/planning/
       metrics/aggregation/ metrics/cache/
   runtime/metrics/admission/ <
-      crds/ bounds/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/execution/
+      crds/ limits/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/execution/
   runtime/metrics/response/ <
-      crds/ bounds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
+      crds/ limits/ errors/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
       metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/cache/
   runtime/metrics/repeat-query.ts <
       metrics/catalog/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
@@ -185,7 +185,7 @@ const table = `
       crds/ pods/ errors/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/query-effect.ts
       metrics/planning/
   runtime/metrics/query-sources.ts <
-      bounds/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
+      limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/execution/ metrics/admission/ metrics/response/ metrics/recorded/
   runtime/metrics/handle-query.ts <
       errors/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
@@ -207,7 +207,7 @@ const table = `
       crds/ errors/ stores/limits/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/
       metrics/authorization/ metrics/metrics-api.ts metrics/planning/
   runtime/metrics/slo/ <
-      crds/ bounds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
+      crds/ limits/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
       stores/traced-reads.ts
       metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
       metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/admission/ metrics/response/
@@ -219,7 +219,7 @@ const table = `
       crds/ tracing/ errors/ stores/store.ts metrics/catalog/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
       metrics/execution/ metrics/cache/
   runtime/metrics/create-metrics-api.ts <
-      crds/ bounds/ tracing/ pods/ stores/store-set.ts stores/traced-reads.ts metrics/catalog/ metrics/metrics-api.ts
+      crds/ limits/ tracing/ pods/ stores/store-set.ts stores/traced-reads.ts metrics/catalog/ metrics/metrics-api.ts
       metrics/authorization/ metrics/planning/
       metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
       metrics/query-sources.ts metrics/handle-query.ts metrics/price/ metrics/bulk/ metrics/slo/ metrics/federation/
@@ -230,23 +230,23 @@ const table = `
       crds/ errors/ metrics/catalog/ metrics/authorization/ metrics/request/ metrics/slo/ prometheus/language/
   runtime/prometheus/compile/ < crds/ errors/ metrics/leaves/leaf.ts metrics/planning/ prometheus/language/
   runtime/prometheus/evaluate/ <
-      bounds/ errors/ metrics/leaves/leaf.ts metrics/planning/ prometheus/language/ prometheus/compile/
-  runtime/prometheus/answer/ < bounds/ errors/ prometheus/evaluate/
+      limits/ errors/ metrics/leaves/leaf.ts metrics/planning/ prometheus/language/ prometheus/compile/
+  runtime/prometheus/answer/ < limits/ errors/ prometheus/evaluate/
   runtime/prometheus/ <
-      crds/ bounds/ errors/ version.ts metrics/leaves/leaf.ts metrics/request/ metrics/authorization/
+      crds/ limits/ errors/ version.ts metrics/leaves/leaf.ts metrics/request/ metrics/authorization/
       metrics/metrics-api.ts prometheus/language/ prometheus/compile/ prometheus/evaluate/ prometheus/answer/
   runtime/preview/simulation/ < crds/ webhooks/settlement/
   runtime/preview/ <
-      crds/ bounds/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
+      crds/ limits/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/log.ts webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
       webhooks/history/ webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
-  runtime/http/authentication/ < crds/ network/ bounds/ errors/ config/settings/ metrics/authorization/
+  runtime/http/authentication/ < crds/ network/ limits/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ <
       crds/ webhooks/events/ webhooks/settlement/ webhooks/history/ webhooks/replay/ webhooks/live/ metrics/request/
       metrics/promql/ metrics/bulk/ preview/ metrics/query-effect.ts
   runtime/http/server/ <
-      crds/ bounds/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
+      crds/ limits/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
       http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
       errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ webhooks/live/
@@ -257,7 +257,7 @@ const table = `
       http/openapi/ http/server/
   runtime/migration/ < kube/ config/kubernetes/ nats/layout.ts nats/connection/ nats/copy/ nats/streams/
   runtime/program/ <
-      crds/ bounds/ tracing/ pods/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts
+      crds/ limits/ tracing/ pods/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts
       nats/connection/ nats/messages/ nats/streams/ nats/child/ webhooks/settlement/ webhooks/partners/
       webhooks/workers/ webhooks/engine.ts metrics/metrics-api.ts metrics/create-metrics-api.ts
       prometheus/ preview/ http/authentication/ http/server/ http/routes/
@@ -271,7 +271,7 @@ const table = `
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   runtime/open-pod.ts < program/ processes/ main.ts standalone.ts
   runtime/cli/ <
-      command-line/ crds/ kube/ network/ bounds/ errors/ version.ts config/yaml/ config/folder/ nats/connection/
+      command-line/ crds/ kube/ network/ limits/ errors/ version.ts config/yaml/ config/folder/ nats/connection/
       metrics/request/
       http/authentication/ migration/ program/ processes/ debug/ main.ts standalone.ts open-pod.ts
       webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ recipient/ preview/ demo/
@@ -279,7 +279,7 @@ const table = `
       metrics/rules/
 `;
 
-const isOutside = /^(?:command-line|crds|kube|network|operator)\//u;
+const isOutside = /^(?:command-line|crds|kube|limits|network|operator)\//u;
 
 /** Each room with those that it may import, in the order of the table. */
 export const rooms: ReadonlyMap<string, readonly string[]> = new Map(

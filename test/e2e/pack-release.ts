@@ -11,6 +11,7 @@ const packedPaths = [
   "command-line",
   "crds",
   "kube",
+  "limits",
   "network",
   "operator",
   "runtime",

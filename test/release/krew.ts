@@ -23,6 +23,7 @@ export async function writeKrewFiles(compiled: string, work: string): Promise<vo
     "command-line",
     "crds",
     "kube",
+    "limits",
     "network",
     "node_modules",
     "runtime",

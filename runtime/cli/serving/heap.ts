@@ -1,7 +1,7 @@
 import { totalmem } from "node:os";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import type { Logger } from "pino";
-import { memoryOfProcess, planMemory, type CacheBytes, type MemoryPlan } from "../../bounds/memory-plan.ts";
+import { memoryOfProcess, planMemory, type CacheBytes, type MemoryPlan } from "../../../limits/memory-plan.ts";
 
 /**
  * Counts bytes outside of the heap like bytes in it. By default, V8 sweeps the whole heap for 20 to 40 ms after each 32

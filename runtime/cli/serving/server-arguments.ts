@@ -1,4 +1,4 @@
-import { mebibyteBytes, memoryBytesMin } from "../../bounds/memory-plan.ts";
+import { mebibyteBytes, memoryBytesMin } from "../../../limits/memory-plan.ts";
 import { UsageError, type Given } from "../../../command-line/given.ts";
 import type { NatsAccess } from "../../nats/connection/nats-access.ts";
 import { InvalidNatsUrl, natsAccessOf } from "../../nats/connection/nats-url.ts";

@@ -1,7 +1,7 @@
 // Authentication of callers: token, certificate and DPoP checks. Rights of routes are checked elsewhere.
 import { hash } from "node:crypto";
 import { decodeJwt, errors, jwtVerify } from "jose";
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { ClaimSettings, IssuerSettings, TokenBinding } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { createLineLimit } from "../../bounds/line-limit.ts";
+import { createLineLimit } from "../../../limits/line-limit.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 
 /** A request, or a part of one, that was refused for lack of rights. */

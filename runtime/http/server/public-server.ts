@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
-import { usualCaches } from "../../bounds/memory-plan.ts";
+import { usualCaches } from "../../../limits/memory-plan.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
 import { abortOnClose } from "./abort-on-close.ts";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
 import type { Again } from "../../metrics/metrics-api.ts";
 import type { Authenticate } from "../authentication/authenticate.ts";

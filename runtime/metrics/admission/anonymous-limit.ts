@@ -1,6 +1,6 @@
 import { isIPv4 } from "node:net";
-import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { fullBucket, refilled, spent, waitMs, type Bucket, type Rate } from "../../bounds/token-bucket.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { fullBucket, refilled, spent, waitMs, type Bucket, type Rate } from "../../../limits/token-bucket.ts";
 import { Refusal } from "../../errors/refusal.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { PlannedPart } from "../planning/plan.ts";
 import { measureName } from "../planning/measure-name.ts";
 import type { Query } from "../planning/query.ts";

@@ -1,7 +1,7 @@
 import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
 import { chargesOf, clientKey, type BucketCharge, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
-import { waitMs } from "../../bounds/token-bucket.ts";
+import { waitMs } from "../../../limits/token-bucket.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { TokenSource } from "./buckets/token-source.ts";
 import { createSharedBuckets } from "./buckets/shared-buckets.ts";

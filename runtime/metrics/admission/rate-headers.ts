@@ -1,5 +1,5 @@
 import type { BucketCharge, Unit } from "./buckets/quota-client.ts";
-import { waitMs, type Bucket } from "../../bounds/token-bucket.ts";
+import { waitMs, type Bucket } from "../../../limits/token-bucket.ts";
 
 /** A charge and its bucket, after the charge or in its place. */
 export interface Balance {

@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { StoreErrorKind } from "../../stores/store-error.ts";
 
 /** The failure of a read, in the form of messages. */

@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { isShadowed, type CachedExtent } from "./extents.ts";
 
 /** Most extents of one query. A sliding window makes about this many before the first ones expire. */

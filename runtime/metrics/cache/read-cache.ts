@@ -1,5 +1,5 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createSingleFlight, type SingleFlight } from "../../bounds/single-flight.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { createSingleFlight, type SingleFlight } from "../../../limits/single-flight.ts";
 import type { Pods } from "../../pods/pods.ts";
 import { createRangeCache, type RangeCache } from "./range-cache.ts";
 import { createBackgroundRefreshes, type BackgroundRefreshes } from "./background-refresh.ts";

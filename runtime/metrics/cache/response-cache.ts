@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Lifetimes, OldestReads } from "./extents.ts";
 

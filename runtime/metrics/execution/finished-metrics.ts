@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { changedSpan, type FinishedMetric, type NumberReads, type PointReads } from "./moved-window.ts";
 import { bytesOfSeries } from "./series-bytes.ts";

@@ -1,7 +1,7 @@
 // Runs a plan: store middleware, reads of parts, bulkheads, region status and exemplars. The bodies and headers of
 // responses are elsewhere.
 import { Refusal } from "../../errors/refusal.ts";
-import type { TimeSlices } from "../../bounds/time-slices.ts";
+import type { TimeSlices } from "../../../limits/time-slices.ts";
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";

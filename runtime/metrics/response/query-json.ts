@@ -1,4 +1,4 @@
-import type { TimeSlices } from "../../bounds/time-slices.ts";
+import type { TimeSlices } from "../../../limits/time-slices.ts";
 import type { ResultSeries } from "../execution/run-plan.ts";
 import type { Span } from "../execution/series-text.ts";
 import { formatTimes } from "../request/time.ts";

@@ -1,6 +1,6 @@
 // Bodies and headers of queries, of the catalog and of explanations, with the cached responses and page snapshots.
 // It reads no store.
-import type { TimeSlices } from "../../bounds/time-slices.ts";
+import type { TimeSlices } from "../../../limits/time-slices.ts";
 import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.ts";
 import { commaHints } from "../request/comma-hints.ts";

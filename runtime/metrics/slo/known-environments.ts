@@ -1,5 +1,5 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { storeLabel } from "../planning/labels.ts";

@@ -10,7 +10,7 @@ import { firstConnection, serversOf } from "./dial.ts";
 import { followCredentials } from "./follow-credentials.ts";
 import type { NatsAccess } from "./nats-access.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
-import { runPeriodically } from "../../bounds/periodic.ts";
+import { runPeriodically } from "../../../limits/periodic.ts";
 import { createLeaseClock, type LeaseClock } from "./lease-clock.ts";
 import { createRequests, type Requests } from "./requests.ts";
 import { isToApi, untilReceived } from "./retry-until-answered.ts";

@@ -2,8 +2,8 @@
 // exports its metrics and answers its probes. It does not connect to NATS and reads no message.
 import { statfs } from "node:fs/promises";
 import type { Logger } from "pino";
-import { runPeriodically } from "../../bounds/periodic.ts";
-import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { runPeriodically } from "../../../limits/periodic.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { createCertificateReload } from "./certificate-reload.ts";
 import { createLiveness, readJetStreamOn } from "./liveness.ts";
 import { readDocument, readMonitor } from "./monitor-client.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../bounds/clock.ts";
+import type { Clock } from "../../../limits/clock.ts";
 import { Unanswered } from "../connection/requests.ts";
 import type { PublishResult } from "../messages/publish.ts";
 

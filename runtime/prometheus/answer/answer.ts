@@ -1,5 +1,5 @@
 // Results in the JSON of Prometheus' HTTP API. Errors and look-ups are elsewhere.
-import type { TimeSlices } from "../../bounds/time-slices.ts";
+import type { TimeSlices } from "../../../limits/time-slices.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { Evaluated } from "../evaluate/evaluate.ts";
 import { sortedEntries, type ResultSeries } from "../evaluate/result-series.ts";

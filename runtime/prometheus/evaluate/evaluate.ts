@@ -1,5 +1,5 @@
 // The operators of expressions over the series of leaves, stamp by stamp. It reads no store and writes no text.
-import type { TimeSlices } from "../../bounds/time-slices.ts";
+import type { TimeSlices } from "../../../limits/time-slices.ts";
 import type { LeavesResult } from "../../metrics/leaves/leaf.ts";
 import type { Program } from "../compile/program.ts";
 import { createWork, evaluateProgram, type Value } from "./evaluate-program.ts";

@@ -1,7 +1,7 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
-import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { ExpiringMap } from "../../bounds/expiring-map.ts";
-import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { ExpiringMap } from "../../../limits/expiring-map.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import { parseTokenResponse, tokenResponseBytesMax } from "../../json/token-response.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";

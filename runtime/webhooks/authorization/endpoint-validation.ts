@@ -1,6 +1,6 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { ExpiringMap } from "../../bounds/expiring-map.ts";
-import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { ExpiringMap } from "../../../limits/expiring-map.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
 import type { Partner } from "../partners/partner.ts";

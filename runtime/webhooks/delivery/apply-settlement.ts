@@ -1,4 +1,4 @@
-import { pause } from "../../bounds/clock.ts";
+import { pause } from "../../../limits/clock.ts";
 import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { deadLetterOf } from "../records/dead-letter-record.ts";

@@ -1,5 +1,5 @@
 // Delivery: routes events to deliveries and runs one step of each. Workers (`workers/`) pull the messages.
-import { pause } from "../../bounds/clock.ts";
+import { pause } from "../../../limits/clock.ts";
 import { pauseAfter } from "../../nats/connection/retry-until-answered.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
 import { attemptRecord, type MadeAttempt } from "../records/attempt-records.ts";

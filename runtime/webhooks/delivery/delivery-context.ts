@@ -1,4 +1,4 @@
-import type { Clock } from "../../bounds/clock.ts";
+import type { Clock } from "../../../limits/clock.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";

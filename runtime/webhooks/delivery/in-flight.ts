@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from "../../bounds/clock.ts";
+import { systemClock, type Clock } from "../../../limits/clock.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 
 /** A message in flight; `message` is replaced when JetStream redelivers it. */

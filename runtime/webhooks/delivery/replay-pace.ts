@@ -1,6 +1,6 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { pause, type Clock } from "../../bounds/clock.ts";
-import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { pause, type Clock } from "../../../limits/clock.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
 import type { DeliveriesStream, LaneState } from "../../nats/streams/deliveries-stream.ts";
 import type { Partner } from "../partners/partner.ts";
 

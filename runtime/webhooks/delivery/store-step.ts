@@ -1,4 +1,4 @@
-import { pause } from "../../bounds/clock.ts";
+import { pause } from "../../../limits/clock.ts";
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { systemClock } from "../../bounds/clock.ts";
+import { systemClock } from "../../../limits/clock.ts";
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import type { Layout } from "../../nats/layout.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";

@@ -7,7 +7,7 @@ import type { HistoryView } from "./history-view.ts";
 import { readHistory, type EventHistory } from "./history.ts";
 import { listIndexed, readListView, type IndexedDeps } from "./indexed-list.ts";
 import { readPartnerStats, type PartnerStats, type PartnerStatsQuery } from "./partner-stats.ts";
-import type { Clock } from "../../bounds/clock.ts";
+import type { Clock } from "../../../limits/clock.ts";
 
 /**
  * The reads of stored events for callers. Each throws a Refusal `events_unavailable` when JetStream does not answer.

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
-import { pause, type Clock } from "../../bounds/clock.ts";
-import { FairPlaces } from "../../bounds/fair-places.ts";
-import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { pause, type Clock } from "../../../limits/clock.ts";
+import { FairPlaces } from "../../../limits/fair-places.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { EventPage } from "./event-list.ts";
 import type { EventQuery } from "./event-query.ts";

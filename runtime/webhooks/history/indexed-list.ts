@@ -1,5 +1,5 @@
 import type { HeldReason } from "../../../crds/config.ts";
-import { createTimeSlices } from "../../bounds/time-slices.ts";
+import { createTimeSlices } from "../../../limits/time-slices.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { EventIndex, IndexView } from "../event-index/event-index.ts";
 import type { RowKind } from "../event-index/rows.ts";

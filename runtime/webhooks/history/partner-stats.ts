@@ -1,4 +1,4 @@
-import { createTimeSlices } from "../../bounds/time-slices.ts";
+import { createTimeSlices } from "../../../limits/time-slices.ts";
 import { countAttempts, percentileOf, type AttemptCounts } from "../event-index/count-attempts.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import type { RowKind } from "../event-index/rows.ts";

@@ -1,4 +1,4 @@
-import { createLineLimit } from "../../bounds/line-limit.ts";
+import { createLineLimit } from "../../../limits/line-limit.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { Log } from "../log.ts";
 import type { EventIdTaken } from "./event-ids.ts";

@@ -1,5 +1,5 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
 import type { PodMessages } from "../../nats/messages/pod-messages.ts";
 import { ownerOf } from "../../pods/owner-of.ts";
 import type { Partner } from "../partners/partner.ts";

@@ -8,7 +8,7 @@ import type { PartnerFigures } from "../live/partner-figures.ts";
 import type { Log } from "../log.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import type { Partner } from "../partners/partner.ts";
-import { runPeriodically } from "../../bounds/periodic.ts";
+import { runPeriodically } from "../../../limits/periodic.ts";
 import { createDueBacklog } from "./due-backlog.ts";
 import { createHeldBytes } from "./held-bytes.ts";
 import { createOldestDue } from "./oldest-due.ts";

@@ -1,5 +1,5 @@
 // Ping: a test event for one partner that a caller requests. The usual path delivers it.
-import { systemClock } from "../../bounds/clock.ts";
+import { systemClock } from "../../../limits/clock.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";

@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { isNarrowed } from "../history/partner-access.ts";
 import type { ReplayCaller } from "./replay-access.ts";
 import type { ReplayJob } from "./replay-job.ts";

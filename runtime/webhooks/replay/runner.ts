@@ -1,4 +1,4 @@
-import { refilled, spent, type Bucket } from "../../bounds/token-bucket.ts";
+import { refilled, spent, type Bucket } from "../../../limits/token-bucket.ts";
 import type { ReplayStore } from "./replay-store.ts";
 import { createReplayPace, paceMsMax, type ReplayPace } from "../delivery/replay-pace.ts";
 import { readChunk, type ReplayChunk } from "./read-chunk.ts";

@@ -1,7 +1,7 @@
 import { Resolver as NameServerResolver } from "node:dns/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ExpiringMap } from "../../bounds/expiring-map.ts";
-import { createSingleFlight } from "../../bounds/single-flight.ts";
+import { ExpiringMap } from "../../../limits/expiring-map.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { openHostsFile, plainName } from "./hosts-file.ts";
 
 /** Looks hosts up. */

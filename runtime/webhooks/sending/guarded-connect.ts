@@ -2,7 +2,7 @@ import { isIP, type Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { dial, DialTimeout } from "../../../network/dial.ts";
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { addressFault, type Guard } from "./address-guard.ts";
 import type { FailureReason } from "../settlement/outcome.ts";
 import { codeOf, type Resolver } from "./dns.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../bounds/clock.ts";
+import type { Clock } from "../../../limits/clock.ts";
 import { directShare } from "../delivery/partner-consumer.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { Health } from "../settlement/circuit-breaker.ts";

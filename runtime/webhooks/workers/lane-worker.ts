@@ -1,4 +1,4 @@
-import type { FairPlaces } from "../../bounds/fair-places.ts";
+import type { FairPlaces } from "../../../limits/fair-places.ts";
 import type { LaneQueue } from "../../nats/layout.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";

@@ -1,5 +1,5 @@
 // Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
-import { FairPlaces } from "../../bounds/fair-places.ts";
+import { FairPlaces } from "../../../limits/fair-places.ts";
 import type { DeliveryContext, DirectSource } from "../delivery/delivery-context.ts";
 import { routingMax } from "../delivery/router.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";

@@ -1,4 +1,4 @@
-import { pause, type Clock } from "../../bounds/clock.ts";
+import { pause, type Clock } from "../../../limits/clock.ts";
 import {
   afterAttempt,
   boundedPause,

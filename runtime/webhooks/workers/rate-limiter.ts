@@ -1,4 +1,4 @@
-import { fullBucket, refilled, spent, waitMs, type Bucket, type Rate } from "../../bounds/token-bucket.ts";
+import { fullBucket, refilled, spent, waitMs, type Bucket, type Rate } from "../../../limits/token-bucket.ts";
 
 /**
  * A token bucket whose tokens can be taken in advance: the caller waits until its token exists. The clock belongs to

@@ -1,4 +1,4 @@
-import { FairPlaces } from "../../bounds/fair-places.ts";
+import { FairPlaces } from "../../../limits/fair-places.ts";
 import { laneQueues, parseDelivery, type LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext, Work } from "../delivery/delivery-context.ts";
 import { defer, moveToLane } from "../delivery/move-delivery.ts";

@@ -1,4 +1,4 @@
-import { refilled, type Bucket, type Rate } from "../../../bounds/token-bucket.ts";
+import { refilled, type Bucket, type Rate } from "../../../../limits/token-bucket.ts";
 import type { Granted, AllocationRequest } from "./allocation-protocol.ts";
 import type { TokenSource } from "./token-source.ts";
 import type { BucketCharge } from "./quota-client.ts";

@@ -1,4 +1,4 @@
-import type { Rate } from "../../../bounds/token-bucket.ts";
+import type { Rate } from "../../../../limits/token-bucket.ts";
 import type { BucketStore } from "./bucket-store.ts";
 
 /** Topic of the messages between pods about quotas. */

@@ -1,4 +1,4 @@
-import type { Bucket, Rate } from "../../../bounds/token-bucket.ts";
+import type { Bucket, Rate } from "../../../../limits/token-bucket.ts";
 import { ownerOf } from "../../../pods/owner-of.ts";
 import type { Pods } from "../../../pods/pods.ts";
 

@@ -1,5 +1,5 @@
-import { BoundedMap } from "../../../bounds/bounded-map.ts";
-import { fullBucket, refilled, spent, type Bucket, type Rate } from "../../../bounds/token-bucket.ts";
+import { BoundedMap } from "../../../../limits/bounded-map.ts";
+import { fullBucket, refilled, spent, type Bucket, type Rate } from "../../../../limits/token-bucket.ts";
 
 /** Most buckets, of about 300 bytes each. Above it, the least recently used one is removed and begins anew. */
 const bucketsMax = 50_000;

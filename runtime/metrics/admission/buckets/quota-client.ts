@@ -1,6 +1,6 @@
 import type { MetricLimits } from "../../../../crds/config.ts";
 import type { QueryClassGrant } from "../../authorization/access.ts";
-import type { Rate } from "../../../bounds/token-bucket.ts";
+import type { Rate } from "../../../../limits/token-bucket.ts";
 import { totalCost } from "../cost.ts";
 
 /** The client that is charged, and its query class. */

@@ -1,4 +1,4 @@
-import type { Bucket, Rate } from "../../../bounds/token-bucket.ts";
+import type { Bucket, Rate } from "../../../../limits/token-bucket.ts";
 import type { BucketStore } from "./bucket-store.ts";
 import type { BucketCharge } from "./quota-client.ts";
 

@@ -1,7 +1,7 @@
 import { array, assert, asyncProperty, constantFrom, integer, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { usualCaches } from "../../../../runtime/bounds/memory-plan.ts";
-import { createTimeSlices } from "../../../../runtime/bounds/time-slices.ts";
+import { usualCaches } from "../../../../limits/memory-plan.ts";
+import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
 import { createReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";

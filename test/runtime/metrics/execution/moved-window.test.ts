@@ -1,8 +1,8 @@
 import { array, assert, asyncProperty, boolean, constantFrom, integer, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { usualCaches } from "../../../../runtime/bounds/memory-plan.ts";
+import { usualCaches } from "../../../../limits/memory-plan.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { createTimeSlices } from "../../../../runtime/bounds/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
 import { createReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { MetricConfig, SloConfig } from "../../../../crds/config.ts";
-import { createTimeSlices } from "../../../../runtime/bounds/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import type { Leaf, LeafSeries } from "../../../../runtime/metrics/leaves/leaf.ts";
 import { burnExpression } from "../../../../runtime/metrics/rules/burn-expression.ts";
 import { assessSlo, type EventCounts, type TierBurn } from "../../../../runtime/metrics/slo/slo-status.ts";

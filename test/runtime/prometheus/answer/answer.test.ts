@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTimeSlices } from "../../../../runtime/bounds/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import { makeAnswer, type AnswerOptions } from "../../../../runtime/prometheus/answer/answer.ts";
 import { numberText, timeText } from "../../../../runtime/prometheus/answer/number-text.ts";
 import type { Evaluated } from "../../../../runtime/prometheus/evaluate/evaluate.ts";

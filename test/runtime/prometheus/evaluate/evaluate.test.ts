@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createTimeSlices } from "../../../../runtime/bounds/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import { evaluate, type Evaluated } from "../../../../runtime/prometheus/evaluate/evaluate.ts";
 import { evaluatePlain, labelsOf, leavesOf, pointsOf, type PlainPoints, type PlainVectors } from "./plain-vectors.ts";
 

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { createTimeSlices } from "../../../../runtime/bounds/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import type { LeafSeries, LeavesResult } from "../../../../runtime/metrics/leaves/leaf.ts";
 import type { Program } from "../../../../runtime/prometheus/compile/program.ts";
 import { evaluate, type Evaluated, type Evaluation } from "../../../../runtime/prometheus/evaluate/evaluate.ts";

@@ -1,5 +1,5 @@
 import type { TestContext } from "vitest";
-import { systemClock } from "../../../../runtime/bounds/clock.ts";
+import { systemClock } from "../../../../limits/clock.ts";
 import type { StreamSettings } from "../../../../runtime/config/settings/settings.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import type { Layout } from "../../../../runtime/nats/layout.ts";

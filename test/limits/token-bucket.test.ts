@@ -1,6 +1,6 @@
 import { array, assert, integer, property } from "fast-check";
 import { expect, test } from "vitest";
-import { fullBucket, refilled, spent, waitMs, type Bucket } from "../../../runtime/bounds/token-bucket.ts";
+import { fullBucket, refilled, spent, waitMs, type Bucket } from "../../limits/token-bucket.ts";
 
 const limits = { perSecond: 10, burst: 20 };
 

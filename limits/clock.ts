@@ -1,5 +1,5 @@
-// Limits on time and memory for both halves of the runtime: clocks, timers, token buckets, bounded maps, single-
-// flight. They know no partner, no metric and no request.
+// Limits on time and memory for all programs: clocks, timers, token buckets, bounded maps, single-flight. They know no
+// partner, no metric and no request.
 /** The time for rates, breakers and pauses, as a parameter that tests advance. */
 export interface Clock {
   /** Milliseconds of a monotonic clock; only differences have a meaning. */

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BoundedMap } from "../../../runtime/bounds/bounded-map.ts";
+import { BoundedMap } from "../../limits/bounded-map.ts";
 
 describe("a bounded map", () => {
   test("counts entries without a function of their weight, and removes the oldest first", () => {

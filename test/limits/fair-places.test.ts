@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FairPlaces } from "../../../runtime/bounds/fair-places.ts";
+import { FairPlaces } from "../../limits/fair-places.ts";
 
 /** Takes as many places as the key gets. */
 function takeAll(places: FairPlaces, key: string): number {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { memoryOfProcess, planMemory } from "../../../runtime/bounds/memory-plan.ts";
+import { memoryOfProcess, planMemory } from "../../limits/memory-plan.ts";
 
 const mebibytes = (count: number): number => count * 1024 ** 2;
 const total = mebibytes(24_000);
