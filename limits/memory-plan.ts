@@ -23,7 +23,7 @@ export interface MemoryPlan {
   readonly caches: CacheBytes;
 }
 
-/** Memory of one process where nothing limits it. Measured: docs/decisions/0147-one-flag-sizes-a-process.md. */
+/** Memory of one process where nothing limits it. Measured: docs/decisions/archive/0147-one-flag-sizes-a-process.md. */
 export const usualBytes = 512 * mebibyteBytes;
 /** Less does not hold the program itself. */
 export const memoryBytesMin = 192 * mebibyteBytes;

@@ -10,7 +10,7 @@ const retryPolicy: RetryConfig = { scheduleSeconds: [5], maxAgeSeconds: 3_600, j
 
 /**
  * Settles one attempt of a ping. It is retried once, after five seconds, unless the ping is older than an hour. A 410
- * rejects the ping and does not disable the partner. Source: docs/decisions/0203.
+ * rejects the ping and does not disable the partner. Source: docs/decisions/archive/0203.
  *
  * @param nowMs time at which the outcome was known
  */
