@@ -27,5 +27,5 @@ USER 65532:65532
 EXPOSE 8080 9090
 
 # `runtime` and the commands are arguments of this; the operator is node /app/operator/cli/heliograph-operator.js.
-ENTRYPOINT ["node", "/app/runtime/cli/heliograph.js"]
+ENTRYPOINT ["node", "/app/cli/heliograph.js"]
 CMD ["--help"]

@@ -12,7 +12,7 @@ ARGS ?=
 # What takes longest to build; the suites themselves build what is missing here.
 KUBERNETES_TOOLS := etcd kube-apiserver helm helm4 helm-unittest kube-score crane cosign kubelet kubectl coredns
 # What quick leaves out: whole programs, random requests, long faults.
-LONG_TESTS := $(patsubst %,test/%/**,bench console demo pages probe prometheus recipients release runtime/cli \
+LONG_TESTS := $(patsubst %,test/%/**,bench cli console demo pages probe prometheus recipients release \
 	runtime/debug runtime/nats/copy runtime/preview runtime/recipient) \
 	$(patsubst %,**/*%*,counted-faults disk-full ended-early exactness fuzz operational-events peer-partials \
 	shared-lanes shared-quotas streams-lost upkeep victoria-metrics)
@@ -64,7 +64,7 @@ soak: test ## test with all runs of the random tests, an hour of the probe, of c
 	@echo "== chaos, an hour" && HELIOGRAPH_CHAOS_SECONDS=3600 $(RUN) test -- --project nats test/chaos
 	@echo "== suites of the program, with four processes in each pod" && \
 		HELIOGRAPH_TEST_PROCESSES=4 $(RUN) test -- --project nats --project store --project kube \
-			test/runtime/cli test/seams
+			test/cli test/seams
 
 console: install ## Build the page of /console into dist/console
 	@$(RUN) console

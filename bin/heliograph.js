@@ -1,4 +1,4 @@
 #!/usr/bin/env node
 import { isNodeNewEnough } from "./hand-over.js";
 
-if (isNodeNewEnough("heliograph", import.meta.url)) await import("../runtime/cli/heliograph.ts");
+if (isNodeNewEnough("heliograph", import.meta.url)) await import("../cli/heliograph.ts");

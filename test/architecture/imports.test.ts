@@ -5,7 +5,7 @@ import { rooms, roomOf } from "./rooms.ts";
 import { findRing, importsOf, readImports, sourceFiles } from "./source-imports.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folders = ["command-line", "console", "crds", "kube", "limits", "network", "operator", "runtime"];
+const folders = ["cli", "command-line", "console", "crds", "demo", "kube", "limits", "network", "operator", "runtime"];
 const imports = readImports(root, folders);
 
 /** The only folders that may import each outside technology. */
@@ -16,7 +16,7 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "@nats-io/jetstream": ["runtime/nats/"],
   "@nats-io/kv": ["runtime/nats/"],
   "@nats-io/nats-core": ["runtime/nats/"],
-  jose: ["runtime/http/", "runtime/cli/", "runtime/webhooks/"],
+  jose: ["cli/", "runtime/http/", "runtime/webhooks/"],
   oauth4webapi: ["console/"],
   preact: ["console/"],
   uplot: ["console/"],

@@ -84,5 +84,7 @@ function documentedRooms(): readonly string[] {
 }
 
 function fromRoot(room: string): string {
-  return /^(?:command-line|console|crds|kube|limits|network|operator)\//u.test(room) ? room : `runtime/${room}`;
+  return /^(?:cli|command-line|console|crds|demo|kube|limits|network|operator)\//u.test(room)
+    ? room
+    : `runtime/${room}`;
 }

@@ -264,13 +264,13 @@ const table = `
   runtime/processes/ <
       crds/ tracing/ pods/ nats/connection/ webhooks/workers/ http/server/ program/
   runtime/debug/ < network/ nats/connection/ nats/streams/ webhooks/events/
-  runtime/demo/ < nats/child/ recipient/
+  demo/ < nats/child/ recipient/
   runtime/main.ts <
       crds/ kube/ version.ts config/settings/ config/config-source.ts config/folder/ config/kubernetes/ nats/connection/
       program/
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   runtime/open-pod.ts < program/ processes/ main.ts standalone.ts
-  runtime/cli/ <
+  cli/ <
       command-line/ crds/ kube/ network/ limits/ errors/ version.ts config/yaml/ config/folder/ nats/connection/
       metrics/request/
       http/authentication/ migration/ program/ processes/ debug/ main.ts standalone.ts open-pod.ts
@@ -279,7 +279,7 @@ const table = `
       metrics/rules/
 `;
 
-const isOutside = /^(?:command-line|crds|kube|limits|network|operator)\//u;
+const isOutside = /^(?:cli|command-line|crds|demo|kube|limits|network|operator)\//u;
 
 /** Each room with those that it may import, in the order of the table. */
 export const rooms: ReadonlyMap<string, readonly string[]> = new Map(

@@ -52,7 +52,9 @@ const foreign: Readonly<Record<string, readonly string[]>> = {
   "test/runtime/recipient/verify-delivery.test.ts": ["verdict"],
 };
 
-const files = keptFiles.filter((path) => /^(?:console|crds|kube|operator|runtime|test)\/.*\.tsx?$/u.test(path));
+const files = keptFiles.filter((path) =>
+  /^(?:cli|console|crds|demo|kube|operator|runtime|test)\/.*\.tsx?$/u.test(path),
+);
 
 /** Names of all identifiers below a node of a syntax tree. */
 function* namesIn(node: unknown): Iterable<string> {

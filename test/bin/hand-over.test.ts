@@ -13,7 +13,7 @@ const tellsOld =
   'data:text/javascript,const of={...process.versions,node:"20.1.0"};' +
   'Object.defineProperty(process,"versions",{value:of});Object.defineProperty(process,"version",{value:"v20.1.0"})';
 const programs = [
-  ["heliograph", "runtime/cli/heliograph.ts"],
+  ["heliograph", "cli/heliograph.ts"],
   ["heliograph-operator", "operator/cli/heliograph-operator.ts"],
 ] as const;
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { verifyDelivery } from "../../runtime/recipient/verify-delivery.ts";
 import { listenOnLoopback, leaveCutOff, type Loopback } from "../support/loopback.ts";
-import { partnerText } from "../runtime/cli/installation.ts";
+import { partnerText } from "../cli/installation.ts";
 import type { SentEvent } from "../seams/traffic.ts";
 import { wants } from "../seams/model.ts";
 import { tenants } from "../seams/walk.ts";

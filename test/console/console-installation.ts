@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { eventIds } from "../../runtime/demo/partners.ts";
+import { eventIds } from "../../demo/partners.ts";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { payoutEvents } from "../demo/events.ts";
 import { startDemoInstallation, type DemoInstallation } from "../pages/demo-installation.ts";

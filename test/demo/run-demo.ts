@@ -5,9 +5,9 @@ import { startPrometheus } from "../support/prometheus.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import type { Version } from "../tools/version.ts";
 import { tellMetricsStory } from "./metrics-story.ts";
-import { partnerRoles, startPartner } from "../../runtime/demo/partners.ts";
-import { openMetrics } from "../../runtime/demo/series.ts";
-import type { DemoStoreName } from "../../runtime/demo/series-catalog.ts";
+import { partnerRoles, startPartner } from "../../demo/partners.ts";
+import { openMetrics } from "../../demo/series.ts";
+import type { DemoStoreName } from "../../demo/series-catalog.ts";
 import { createStage } from "./stage.ts";
 import { tellWebhookStory } from "./webhook-story.ts";
 

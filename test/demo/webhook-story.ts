@@ -1,7 +1,7 @@
 import { waitFor } from "../support/wait.ts";
-import { eventIds } from "../../runtime/demo/partners.ts";
+import { eventIds } from "../../demo/partners.ts";
 import { demoEvent, payoutEvents, type DemoEvent } from "./events.ts";
-import type { PartnerReport } from "../../runtime/demo/partners.ts";
+import type { PartnerReport } from "../../demo/partners.ts";
 import { claim, type Stage } from "./stage.ts";
 
 const deliveredMsMax = 20_000;

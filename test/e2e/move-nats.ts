@@ -4,7 +4,7 @@ import { run } from "../tools/run.ts";
 import { chart, type Installation, setJson } from "./installation.ts";
 import type { User } from "./user.ts";
 
-const program = join(import.meta.dirname, "..", "..", "runtime", "cli", "heliograph.ts");
+const program = join(import.meta.dirname, "..", "..", "cli", "heliograph.ts");
 const moveMsMax = 2 * 60_000;
 
 /** A move of the streams to other servers. */

@@ -8,8 +8,10 @@ import { packPath, type PackHeader } from "./previous-release.ts";
 /** What the chart and the image of a release are made of. */
 const packedPaths = [
   "charts/heliograph",
+  "cli",
   "command-line",
   "crds",
+  "demo",
   "kube",
   "limits",
   "network",
@@ -32,7 +34,9 @@ function packOf(commit: string): string {
   const revision = git(["rev-parse", "--verify", `${commit}^{commit}`])
     .toString()
     .trim();
-  const tar = git(["archive", "--format=tar", revision, "--", ...packedPaths]);
+  // A release before a folder was made has none.
+  const isThere = (path: string): boolean => git(["ls-tree", revision, "--", path]).length > 0;
+  const tar = git(["archive", "--format=tar", revision, "--", ...packedPaths.filter(isThere)]);
   const params = { [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS };
   const lines = brotliCompressSync(tar, { params })
     .toString("base64")

@@ -77,7 +77,7 @@ describeOnNode("the image", () => {
   test("runs as a numeric user that is not root and says what it is", async () => {
     const { config } = (await configOf(archives[0] ?? "")).config;
     expect(config.User).toBe("65532:65532");
-    expect(config.Entrypoint).toEqual(["node", "/app/runtime/cli/heliograph.js"]);
+    expect(config.Entrypoint).toEqual(["node", "/app/cli/heliograph.js"]);
     const { stdout } = await run("git", ["rev-parse", "HEAD"], { cwd: root, timeoutMs: commandMsMax });
     expect(config.Labels).toMatchObject({
       "org.opencontainers.image.title": "heliograph",
@@ -121,7 +121,7 @@ describeOnNode("the image", () => {
   test("starts both programs from what was compiled", async () => {
     const work = join(folder.path, "work");
     await mkdir(work);
-    for (const program of ["runtime/cli/heliograph.js", "operator/cli/heliograph-operator.js"]) {
+    for (const program of ["cli/heliograph.js", "operator/cli/heliograph-operator.js"]) {
       const path = join(folder.path, "first-files", "app", program);
       const { code, stdout } = await run(process.execPath, [path, "--version"], { cwd: work, timeoutMs: commandMsMax });
       expect([code, stdout.trim()]).toEqual([0, version]);

@@ -52,7 +52,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
       runBy: ["test/chart/upgrade.kube.test.ts", e2e],
     },
     "for kind in webhookpartners metriccatalogs queryclassquotas; do": {
-      runBy: ["test/runtime/cli/kubectl/resources.kube.test.ts"],
+      runBy: ["test/cli/kubectl/resources.kube.test.ts"],
     },
     "helm install other charts/heliograph --namespace heliograph --take-ownership": {
       runBy: ["test/chart/ownership.kube.test.ts"],
@@ -64,7 +64,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
   "docs/how-to/query-metrics.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
   "docs/tutorials/quickstart.md": {
     "make install": { runBy: ["test/demo/demo.store.test.ts"] },
-    "npx heliograph run docs/examples": { runBy: ["test/runtime/cli/run.nats.test.ts"] },
+    "npx heliograph run docs/examples": { runBy: ["test/cli/run.nats.test.ts"] },
     "*": { runBy: ["test/pages/typed-pages.store.test.ts"] },
   },
   "docs/how-to/receive-webhooks.md": {
@@ -82,7 +82,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "make release": { runBy: [publish] },
   },
   "docs/how-to/slo-rules.md": {
-    "npx heliograph validate docs/examples": { runBy: ["test/runtime/cli/configuration/rules.test.ts"] },
+    "npx heliograph validate docs/examples": { runBy: ["test/cli/configuration/rules.test.ts"] },
     "kubectl get metriccatalogs,queryclassquotas --namespace team-metrics --output=yaml > resources.yaml": {
       runBy: ["test/chart/slo-rules.kube.test.ts"],
     },

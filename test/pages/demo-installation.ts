@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { partnerRoles, startPartner } from "../../runtime/demo/partners.ts";
-import { openMetrics } from "../../runtime/demo/series.ts";
-import type { DemoStoreName } from "../../runtime/demo/series-catalog.ts";
+import { partnerRoles, startPartner } from "../../demo/partners.ts";
+import { openMetrics } from "../../demo/series.ts";
+import type { DemoStoreName } from "../../demo/series-catalog.ts";
 import { freePort } from "../support/free-port.ts";
 import { startProgram } from "../support/heliograph-process.ts";
 import { startPrometheus, type PrometheusHandle } from "../support/prometheus.ts";

@@ -27,7 +27,7 @@ test("the page names conditions and reasons that exist", () => {
 });
 
 test.each([
-  ["Unknown, with NoOperator", "test/runtime/cli/kubectl/resources.kube.test.ts", "NoOperator"],
+  ["Unknown, with NoOperator", "test/cli/kubectl/resources.kube.test.ts", "NoOperator"],
   ["NotPermitted", "test/operator/reasons.kube.test.ts", "NotPermitted"],
   ["invalid ownership metadata", "test/chart/ownership.kube.test.ts", "invalid ownership metadata"],
   ["claim aud of the token", "test/runtime/http/authentication/authenticate.test.ts", "aud"],

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { writeFile } from "node:fs/promises";
 import { plainObject } from "../crds/valid-objects.ts";
-import { makeInstallation, type Installation } from "../runtime/cli/installation.ts";
+import { makeInstallation, type Installation } from "../cli/installation.ts";
 import { startPrometheus, type PrometheusHandle } from "../support/prometheus.ts";
 import type { Target } from "./clients/client.ts";
 

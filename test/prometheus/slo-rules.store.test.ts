@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { plainObject } from "../crds/valid-objects.ts";
-import { makeInstallation, type Installation } from "../runtime/cli/installation.ts";
+import { makeInstallation, type Installation } from "../cli/installation.ts";
 import { runProgram } from "../support/heliograph-process.ts";
 import { freePort } from "../support/free-port.ts";
 import { startPrometheus, type PrometheusHandle } from "../support/prometheus.ts";

@@ -4,14 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { request } from "undici";
 import { publicKeySet } from "../../runtime/webhooks/signing/jwk.ts";
-import {
-  eventText,
-  get,
-  makeInstallation,
-  partnerText,
-  postEvent,
-  type Installation,
-} from "../runtime/cli/installation.ts";
+import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "../cli/installation.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import {

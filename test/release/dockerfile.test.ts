@@ -20,7 +20,7 @@ describe("recipeOf", () => {
         workdir: "/app",
         user: "65532:65532",
         ports: ["8080", "9090"],
-        entrypoint: ["node", "/app/runtime/cli/heliograph.js"],
+        entrypoint: ["node", "/app/cli/heliograph.js"],
         cmd: ["--help"],
       },
     });

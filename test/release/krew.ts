@@ -20,8 +20,10 @@ export async function writeKrewFiles(compiled: string, work: string): Promise<vo
   await mkdir(folder, { recursive: true });
   for (const name of [
     "bin",
+    "cli",
     "command-line",
     "crds",
+    "demo",
     "kube",
     "limits",
     "network",

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { guardAgainstOrphan } from "./server-process.ts";
 import { waitFor } from "./wait.ts";
 
-const program = fileURLToPath(new URL("../../runtime/cli/heliograph.ts", import.meta.url));
+const program = fileURLToPath(new URL("../../cli/heliograph.ts", import.meta.url));
 const readyTimeoutMs = 30_000;
 
 interface ProgramOptions {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { request } from "undici";
 import { parseAllDocuments, stringify } from "yaml";
 import { counts, OperatorCluster, prefix } from "../../operator/operator-cluster.ts";
-import { eventText, postEvent } from "../../runtime/cli/installation.ts";
+import { eventText, postEvent } from "../../cli/installation.ts";
 import { startMonitoredServer } from "../../runtime/nats/monitor/monitored-server.ts";
 import { freePort } from "../../support/free-port.ts";
 import { startProgram } from "../../support/heliograph-process.ts";

@@ -15,7 +15,7 @@ import {
   postEvent,
   type Installation,
   type Running,
-} from "../cli/installation.ts";
+} from "../../cli/installation.ts";
 
 const timeoutMs = 30_000;
 const planted = {

@@ -19,7 +19,7 @@ import {
   postEvent,
   type Installation,
   type Running,
-} from "../cli/installation.ts";
+} from "../../cli/installation.ts";
 
 const timeoutMs = 20_000;
 const scope = "events:write webhooks:read webhooks:replay webhooks:ack";

@@ -6,7 +6,7 @@ import { startOtlpReceiver, type OtlpReceiver, type TakenSpan } from "./otlp-rec
 import { startPrometheus, type PrometheusHandle } from "../../support/prometheus.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
-import { eventText, makeInstallation, partnerText, type Installation, type Running } from "../cli/installation.ts";
+import { eventText, makeInstallation, partnerText, type Installation, type Running } from "../../cli/installation.ts";
 
 const timeoutMs = 30_000;
 const callerSpan = "00f067aa0ba902b7";

@@ -16,7 +16,7 @@ import { startNatsServer, type NatsServerHandle } from "../../support/nats-serve
 import { isSoak } from "../../support/soak.ts";
 import { waitFor } from "../../support/wait.ts";
 import type { PartnerAnswer, ReceivedDelivery, WebhookPartnerServer } from "../../support/webhook-partner.ts";
-import { eventText, makeInstallation, partnerText, postEvent, type Installation } from "../cli/installation.ts";
+import { eventText, makeInstallation, partnerText, postEvent, type Installation } from "../../cli/installation.ts";
 import { partnerServer as partnerOfTest } from "./engine-cases.ts";
 import { configOf, partnerConfig, startEngine, streamsOf, eventBytes, type TestEngine } from "./engine-fixture.ts";
 import {

@@ -5,7 +5,14 @@ import { listenOnLoopback, type Loopback } from "../../../support/loopback.ts";
 import { startPostgres, type PostgresHandle } from "../../../support/debian/postgres.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { findDebianServer } from "../../../tools/debian-server.ts";
-import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "../../cli/installation.ts";
+import {
+  eventText,
+  get,
+  makeInstallation,
+  partnerText,
+  postEvent,
+  type Installation,
+} from "../../../cli/installation.ts";
 import type { Database } from "./database.ts";
 import { openDatabase } from "./open-database.ts";
 import { startReceivers, type Receivers } from "./receivers.ts";

@@ -1,0 +1,109 @@
+import { plain } from "../../command-line/plain.ts";
+import { CommandError } from "../command-error.ts";
+
+/** A response that has arrived in full. */
+export interface ApiResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+/** The body of an error of either API. Source: RFC 9457. */
+interface Problem {
+  readonly title?: string;
+  readonly detail?: string;
+  readonly code?: string;
+  readonly errors?: readonly { readonly field: string; readonly detail: string }[];
+  readonly suggestion?: Readonly<Record<string, string>>;
+}
+
+/** The server refused a request. */
+export class ApiRefusal extends CommandError {
+  readonly status: number;
+  /** Code of the table of errors; empty for the response of another program. */
+  readonly code: string;
+  /** From `Retry-After`. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(message: string, status: number, code: string, retryAfterSeconds: number | undefined) {
+    super("refused", message);
+    this.status = status;
+    this.code = code;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+const newTokenHint =
+  "give a new token; one of `heliograph dev-token` is for the server of the same data folder, which --data names";
+const detailCharactersMax = 400;
+
+/** The sentence of a refusal: what the server says, with the fields at fault and what to do. */
+export function refusalOf({ status, headers, body }: ApiResponse, hasToken: boolean): ApiRefusal {
+  const problem = parseProblem(body);
+  const { code = "", suggestion = {} } = problem;
+  const retryAfter = Number(headers["retry-after"] ?? Number.NaN);
+  const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
+  const hints = [
+    ...Object.entries(suggestion).map(([name, value]) => `try --${name} ${value}`),
+    ...(retryAfterSeconds === undefined ? [] : [`try again in ${retryAfterSeconds} s`]),
+    ...(status === 401 ? [hasToken ? newTokenHint : "give a token with --token-file or HELIOGRAPH_TOKEN"] : []),
+  ];
+  const name = [status, code].join(" ").trimEnd();
+  const text = [reasonsOf(problem), ...hints].join("; ");
+  return new ApiRefusal(`the server refused with ${name}: ${plain(text)}`, status, code, retryAfterSeconds);
+}
+
+function reasonsOf({ detail, title, errors = [] }: Problem): string {
+  const said = detail ?? title ?? "it sent no reason";
+  const fields = errors.map((error) => error.detail).filter((text) => text !== said);
+  const text = [said, ...fields].map((sentence) => sentence.replace(/\.$/u, "")).join("; ");
+  return text.length <= detailCharactersMax ? text : `${text.slice(0, detailCharactersMax)}…`;
+}
+
+/** The sentence of a request without a response. @param reason a text, or the error of the connection */
+export function unreachable(url: string, reason: unknown, cause: unknown = reason): CommandError {
+  const text = reason instanceof Error ? reasonOf(reason) : String(reason);
+  return new CommandError(
+    "unreachable",
+    `${url} cannot be reached: ${text}; is it the server that --url should name?`,
+    cause,
+  );
+}
+
+function reasonOf(error: Error): string {
+  // A name with several addresses fails with an error of each.
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
+  const { message, code } = first as NodeJS.ErrnoException;
+  return message === "" ? (code ?? "no reason") : message;
+}
+
+/** Only what has the form of a problem: another program may send anything. */
+function parseProblem(body: Buffer): Problem {
+  const { title, detail, code, errors, suggestion } = objectOf(jsonOf(body));
+  return {
+    ...textsOf({ title, detail, code }),
+    errors: (Array.isArray(errors) ? errors : []).flatMap((error) => {
+      const { field, detail: fault } = textsOf(objectOf(error));
+      return fault === undefined ? [] : [{ field: field ?? "", detail: fault }];
+    }),
+    suggestion: textsOf(objectOf(suggestion)),
+  };
+}
+
+function jsonOf(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+function textsOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(members).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}

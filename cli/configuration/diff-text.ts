@@ -1,0 +1,136 @@
+import { plain } from "../../command-line/plain.ts";
+import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
+import type { EventEffect, MatchEffect, PreviewResponse, ResourceEffect } from "../../runtime/preview/preview-job.ts";
+import type { FieldChange, HiddenValue } from "../../runtime/preview/resource-changes.ts";
+import { queryCoverage, queryLines } from "./diff-queries.ts";
+import { simulationLines, simulationNotes } from "./simulation-text.ts";
+import { escaped, markdownRow as row, tableOf, type TextForm } from "./text-table.ts";
+
+/** What `diff` found, on a server or between two folders. */
+export type Found = OfflinePreview | PreviewResponse;
+
+type Partner = MatchEffect["partners"][number];
+
+const idsShown = 3;
+
+/** True when the edit changes a resource, or would be refused. */
+export function isDifferent({ resources }: Found): boolean {
+  const { added, removed, changed, refused } = resources;
+  return added.length + removed.length + changed.length + refused.length > 0;
+}
+
+/** The effect of an edit for people: as text, or as Markdown that a pull request shows. */
+export function diffText(found: Found, form: TextForm): string {
+  const { resources, events } = found;
+  const lines = form === "text" ? textLines(resources) : markdownLines(resources);
+  const more = events === null ? [] : ["", ...eventLines(events, form)];
+  const queries = queriesOf(found);
+  const asked =
+    queries === null ? [] : queryLines(queries, (heads, align, rows) => tableOf(form, { titles: heads, align }, rows));
+  const text = isDifferent(found) ? [...lines, ...more, ...asked] : ["No difference."];
+  return `${text.map((line) => plain(line).trimEnd()).join("\n")}\n`;
+}
+
+/** Two folders have no queries, and neither have previews of older servers. */
+function queriesOf(found: Found): PreviewResponse["queries"] {
+  return "queries" in found ? found.queries : null;
+}
+
+/** What was not compared. */
+export function diffNotes(found: Found): readonly string[] {
+  const { resources, events } = found;
+  const queries = queriesOf(found);
+  const { unnamed, removed } = resources;
+  const kept = unnamed.filter((object) => !removed.includes(object));
+  const names = kept.slice(0, idsShown).join(", ");
+  return [
+    ...(kept.length === 0 ? [] : [`${kept.length} objects of the server are not in the edit and stay: ${names}`]),
+    ...(events !== null && "oldest_event" in events ? coverage(events) : []),
+    ...(queries === null ? [] : [queryCoverage(queries)]),
+    "Not compared: bytes of Secrets, and names that the policy of the installation may refuse.",
+  ];
+}
+
+function coverage(effect: EventEffect): readonly string[] {
+  const { oldest_event: oldest, complete, attempts } = effect;
+  const { oldest_attempt: oldestAttempt, skipped } = attempts;
+  const since = (time: string | null): string => (time === null ? "none is stored" : `stored since ${time}`);
+  return [
+    `Events: ${since(oldest)}. Attempts: ${since(oldestAttempt)}.`,
+    ...(skipped > 0 ? [`Attempts for ${skipped} further events were not read.`] : []),
+    ...(complete ? [] : ["The window has more events than a preview reads; the last ones are not counted."]),
+    ...simulationNotes(effect),
+  ];
+}
+
+function textLines({ added, removed, changed, refused }: ResourceEffect): readonly string[] {
+  return [
+    ...refused.map(({ object, reason, message }) => `! ${object} would be refused: ${reason}: ${message}`),
+    ...added.map((object) => `+ ${object}`),
+    ...removed.map((object) => `- ${object}`),
+    ...changed.flatMap(({ object, fields }) => [
+      `~ ${object}`,
+      ...fields.map((change) => `    ${change.field}: ${changeText(change)}`),
+    ]),
+  ];
+}
+
+function markdownLines({ added, removed, changed, refused }: ResourceEffect): readonly string[] {
+  const objects = [
+    ...refused.map(({ object, reason, message }) => row("refused", code(object), `${reason}: ${escaped(message)}`)),
+    ...added.map((object) => row("added", code(object), "")),
+    ...removed.map((object) => row("removed", code(object), "")),
+    ...changed.flatMap(({ object, fields }) =>
+      fields.map((change) => row("changed", code(object), `${code(change.field)}: ${escaped(changeText(change))}`)),
+    ),
+  ];
+  return ["### Effect of this edit", "", row("Change", "Resource", "Field"), row("---", "---", "---"), ...objects];
+}
+
+function changeText({ before, after, hidden = [] }: FieldChange): string {
+  // A server of an earlier version does not list what it withholds.
+  if (before === undefined && after === undefined && hidden.length !== 1) return "changed (values hidden)";
+  const textOf = (name: HiddenValue, value: string | undefined): string =>
+    value ?? (hidden.includes(name) ? "(hidden)" : "(not set)");
+  return `${textOf("before", before)} → ${textOf("after", after)}`;
+}
+
+function eventLines(events: MatchEffect, form: TextForm): readonly string[] {
+  const { read, deliveries, unrouted, partners } = events;
+  const sum =
+    `${read} recorded events: ${deliveries.before} → ${deliveries.after} deliveries, ` +
+    `${unrouted.before} → ${unrouted.after} events without a partner.`;
+  const routed =
+    partners.length === 0
+      ? ["No partner gains or loses an event."]
+      : ["", ...tableOf(form, { titles, align }, partners.map(cellsOf))];
+  if (!("attempts" in events)) return [sum, ...routed];
+  const effect = events as EventEffect;
+  return [sum, ...routed, ...attemptLines(effect, form), ...simulationLines(effect, form)];
+}
+
+const attemptTitles = ["Partner", "As recorded", "At other times", "Gone", "Tried again", "Ended before"];
+const attemptAlign = ["---", "---:", "---:", "---:", "---:", "---:"];
+
+/** Attempts up to the first instant that the edit moves. */
+function attemptLines({ attempts }: EventEffect, form: TextForm): readonly string[] {
+  const { events, skipped, partners } = attempts;
+  if (partners.length === 0) return [];
+  const rows = partners.map(({ partner, exact, moved, gone, would_retry: again, would_end: ended }) => {
+    return [partner, ...[exact, moved, gone, again, ended].map(String)];
+  });
+  const table = tableOf(form, { titles: attemptTitles, align: attemptAlign }, rows);
+  return ["", `Recorded attempts for ${events} of ${events + skipped} affected events:`, "", ...table];
+}
+
+const titles = ["Partner", "Before", "After", "Gains", "Loses", "First events"];
+const align = ["---", "---:", "---:", "---:", "---:", "---"];
+
+function cellsOf({ partner, before, after, gained, lost, gained_ids: more, lost_ids: less }: Partner): string[] {
+  const ids = [...more.slice(0, idsShown).map((id) => `+${id}`), ...less.slice(0, idsShown).map((id) => `-${id}`)];
+  return [partner, String(before), String(after), String(gained), String(lost), ids.join(" ")];
+}
+
+function code(text: string): string {
+  return `\`${text.replaceAll("`", "'").replaceAll("|", String.raw`\|`)}\``;
+}

@@ -1,0 +1,56 @@
+import { UsageError } from "../../command-line/given.ts";
+import { parseDuration } from "../../runtime/metrics/request/duration.ts";
+import { connectionFlags, connectionOf } from "../api/connection.ts";
+import type { Command } from "../command.ts";
+import { oneOf } from "../one-of.ts";
+import type { DiffArguments } from "./print-diff.ts";
+
+/** `heliograph diff` */
+export const diffCommand: Command<DiffArguments> = {
+  summary: "Prints the effect of an edit of resources before it is applied: on resources, recorded events and queries.",
+  operands: [{ name: "PATH" }, { name: "EDITED", isOptional: true }],
+  flags: [
+    {
+      name: "since",
+      value: "DURATION",
+      help: "Also compare who gets the events that the server stored since, for example 24h or 7d.",
+    },
+    {
+      name: "events",
+      value: "FILE",
+      help: "With two folders: a file of events, one as JSON per line, instead of those of a server.",
+      variable: "HELIOGRAPH_DIFF_EVENTS",
+    },
+    {
+      name: "prune",
+      help: "Objects of the server that PATH does not hold would be removed; otherwise they stay.",
+    },
+    {
+      name: "output",
+      short: "o",
+      value: "FORM",
+      help: "Form of the output: text, json, or markdown for a pull request.",
+      variable: "HELIOGRAPH_DIFF_OUTPUT",
+      standard: "text",
+    },
+    ...connectionFlags,
+  ],
+  read: (given, [place = "", edited]) => {
+    const [since, events] = [given.optional("since"), given.optional("events")];
+    const output = oneOf(given, "output", ["text", "json", "markdown"]);
+    if (edited !== undefined) {
+      if (since !== undefined) throw new UsageError("--since compares with a server; remove it or the second path.");
+      return { output, before: place, after: edited, events };
+    }
+    if (events !== undefined) throw new UsageError("--events compares two folders; name the second one.");
+    const sinceSeconds = since === undefined ? undefined : sinceSecondsOf(since);
+    return { output, after: place, prune: given.isSet("prune"), sinceSeconds, connect: connectionOf(given) };
+  },
+  run: async (args) => (await import("./print-diff.ts")).printDiff(args),
+};
+
+function sinceSecondsOf(text: string): number {
+  const seconds = parseDuration(text);
+  if (seconds !== undefined) return seconds;
+  throw new UsageError(`--since is a duration such as 90s, 30m, 12h or 7d, not ${text}.`);
+}

@@ -1,0 +1,100 @@
+import { stringify } from "yaml";
+import { UsageError } from "../../command-line/given.ts";
+import { compileCatalog } from "../../crds/compile/catalog.ts";
+import { compileQuota } from "../../crds/compile/quota.ts";
+import type { CatalogConfig } from "../../crds/config.ts";
+import type { Resource } from "../../crds/resource.ts";
+import {
+  needsTenant,
+  sloRules,
+  TenantError,
+  type CatalogRules,
+  type RuleGroup,
+  type RuleOptions,
+} from "../../runtime/metrics/rules/slo-rules.ts";
+import { say } from "../api/terminal.ts";
+import type { ExitName } from "../exit-codes.ts";
+import { readResources } from "./read-resources.ts";
+
+/** `prometheusrule`: the resource of the Prometheus operator. */
+export type RulesForm = "prometheus" | "vmalert" | "prometheusrule";
+
+export interface RulesArguments {
+  /** A folder, a file, or `-` for the standard input. */
+  readonly place: string;
+  readonly output: RulesForm;
+  readonly tenants: readonly string[];
+}
+
+/** Most tenants of one command line. */
+const tenantsMax = 100;
+
+/**
+ * Writes the rules to standard output, and what they lack to standard error. Equal resources give equal bytes.
+ * @throws StartError `folder`; UsageError without a tenant that the catalogs need, or for one that no request may name
+ */
+export async function printRules({ place, output, tenants }: RulesArguments): Promise<ExitName> {
+  if (tenants.length > tenantsMax)
+    throw new UsageError(`--tenant is given ${tenants.length} times; give at most ${tenantsMax}.`);
+  const resources = await readResources(place);
+  const rules = rulesOf(resources, output, [...new Set(tenants)].sort());
+  process.stdout.write(rulesText(rules, output));
+  for (const note of rules.flatMap(({ notes }) => notes)) say(`warning: ${note}`);
+  if (rules.every(({ groups }) => groups.length === 0)) say("No catalog has objectives, so there are no rules.");
+  return "done";
+}
+
+function rulesOf(resources: readonly Resource[], form: RulesForm, tenants: readonly string[]): readonly CatalogRules[] {
+  const catalogs = resources
+    .flatMap((resource) => (resource.kind === "MetricCatalog" ? [compileCatalog(resource, [])] : []))
+    .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1));
+  const quotas = resources.flatMap((resource) => (resource.kind === "QueryClassQuota" ? [compileQuota(resource)] : []));
+  if (tenants.length === 0) requireNoTenant(catalogs);
+  return catalogs.map((catalog) => rulesOfCatalog(catalog, { tenants, isTenantMatched: form !== "vmalert", quotas }));
+}
+
+function rulesOfCatalog(catalog: CatalogConfig, options: RuleOptions): CatalogRules {
+  try {
+    return sloRules(catalog, options);
+  } catch (error) {
+    if (error instanceof TenantError) throw new UsageError(`--tenant: ${error.message}.`, { cause: error });
+    throw error;
+  }
+}
+
+function requireNoTenant(catalogs: readonly CatalogConfig[]): void {
+  const several = catalogs.find(needsTenant);
+  if (several === undefined) return;
+  const why = several.stores.some(({ tenancy }) => tenancy === "StoreHeader")
+    ? "a store that separates tenants by a header"
+    : "series of several tenants";
+  throw new UsageError(`The catalog ${placeOf(several)} has ${why}; name each tenant that needs rules with --tenant.`);
+}
+
+function placeOf({ namespace, name }: Pick<CatalogConfig, "namespace" | "name">): string {
+  return `${namespace}/${name}`;
+}
+
+function rulesText(rules: readonly CatalogRules[], form: RulesForm): string {
+  if (form !== "prometheusrule")
+    return yamlOf({ groups: rules.flatMap(({ groups }) => groups.map((group) => groupOf(group, form))) });
+  return rules
+    .map(({ namespace, name, groups }) =>
+      yamlOf({
+        apiVersion: "monitoring.coreos.com/v1",
+        kind: "PrometheusRule",
+        metadata: { name: `${name}-slos`, namespace },
+        spec: { groups: groups.map((group) => groupOf(group, form)) },
+      }),
+    )
+    .join("---\n");
+}
+
+function groupOf({ name, tenant, rules }: RuleGroup, form: RulesForm): object {
+  const headers = form === "vmalert" && tenant !== undefined ? { headers: [`X-Scope-OrgID: ${tenant}`] } : {};
+  return { name, ...headers, rules };
+}
+
+function yamlOf(value: object): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+}

@@ -1,0 +1,45 @@
+import type { Environment } from "../../command-line/given.ts";
+import type { Connect } from "../api/connection.ts";
+import { createOutput, type Column, type OutputFormat } from "../api/output.ts";
+import { sendForJson } from "../api/request.ts";
+import { withApi } from "../api/with-api.ts";
+import type { ExitName } from "../exit-codes.ts";
+import { shortNumber } from "./series.ts";
+
+export interface QuotaArguments {
+  readonly connect: Connect;
+  readonly output: OutputFormat;
+}
+
+/** The quotas of one class as the API reports them. */
+interface QuotaView {
+  readonly class: string;
+  readonly client: string;
+  readonly requests: { readonly limit_per_second: number; readonly burst: number; readonly remaining: number };
+  readonly cost: { readonly limit_per_minute: number; readonly burst: number; readonly remaining: number };
+  readonly concurrent: { readonly limit: number; readonly used: number };
+  readonly known_by: string;
+}
+
+/** Prints the quotas. It charges nothing. @throws CommandError */
+export async function printQuotas({ connect, output }: QuotaArguments, environment: Environment): Promise<ExitName> {
+  return withApi(connect, async (connection): Promise<ExitName> => {
+    const pages = async function* () {
+      const request = { path: "/v1/metrics/quota" };
+      yield (await sendForJson<{ readonly data: readonly QuotaView[] }>(connection, request)).data;
+    };
+    await createOutput(output, environment).list(columns, pages());
+    return "done";
+  });
+}
+
+const columns: readonly Column<QuotaView>[] = [
+  { title: "CLASS", cell: (quota) => quota.class },
+  { title: "CLIENT", cell: ({ client }) => client },
+  { title: "REQUESTS LEFT", cell: ({ requests }) => `${requests.remaining} of ${requests.burst}` },
+  { title: "PER SECOND", cell: ({ requests }) => requests.limit_per_second },
+  { title: "COST LEFT", cell: ({ cost }) => `${shortNumber(cost.remaining)} of ${shortNumber(cost.burst)}` },
+  { title: "PER MINUTE", cell: ({ cost }) => shortNumber(cost.limit_per_minute) },
+  { title: "RUNNING", cell: ({ concurrent: { used, limit } }) => `${used} of ${limit}` },
+  { title: "KNOWN BY", cell: ({ known_by: source }) => source, isWide: true },
+];

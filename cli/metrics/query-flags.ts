@@ -1,0 +1,88 @@
+// Commands that read metrics and objectives of a server.
+import { labelNames } from "../../crds/config.ts";
+import type { Flag } from "../../command-line/flag.ts";
+import { UsageError, type Given } from "../../command-line/given.ts";
+import { parseDuration } from "../../runtime/metrics/request/duration.ts";
+import { formatTime } from "../../runtime/metrics/request/time.ts";
+
+/** The parameters of a request, in the form of `ApiRequest`. */
+export type QueryParameters = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export const tenantFlag: Flag = { name: "tenant", value: "TENANT", help: "Only this tenant." };
+
+/** Flags that become parameters of `GET /v1/metrics/query`. */
+export const queryFlags = [
+  {
+    name: "from",
+    value: "TIME",
+    help: "Start, such as 2026-01-31T08:00:00Z, now-6h or Unix seconds; by default three hours before the end.",
+  },
+  { name: "to", value: "TIME", help: "End; by default now." },
+  { name: "last", value: "DURATION", help: "The last 30m, 6h or 7d instead of --from and --to." },
+  { name: "step", value: "DURATION", help: "Width of a point; by default the server chooses it." },
+  { name: "agg", value: "AGG", help: "An aggregation such as max or p95; by default that of the metric." },
+  { name: "downsample", value: "WIDTH", help: "Smallest width of a point: 1m, 5m or 1h." },
+  {
+    name: "filter",
+    value: "LABEL=VALUE",
+    help: "Only series whose label has the value; repeat a label for several values. A value may have commas.",
+    multiple: true,
+  },
+  tenantFlag,
+  { name: "group-by", value: "LABEL", help: "A label to group by.", multiple: true },
+  { name: "complete", help: "Refuses a result without some region." },
+] as const satisfies readonly Flag[];
+
+/**
+ * The parameters that the flags and metrics give. The server checks what they mean.
+ *
+ * @param nowMs the end of `--last`; undefined for a request that is not sent now, which keeps `last`
+ * @throws UsageError
+ */
+export function queryParameters(given: Given, metrics: readonly string[], nowMs: number | undefined): QueryParameters {
+  const groupBy = given.list("group-by");
+  return {
+    metric: metrics,
+    ...timesOf(given, nowMs),
+    step: given.optional("step"),
+    agg: given.optional("agg"),
+    downsample: given.optional("downsample"),
+    group_by: groupBy.length === 0 ? undefined : groupBy.join(","),
+    complete: given.isSet("complete") ? "required" : undefined,
+    ...filtersOf(given),
+  };
+}
+
+function timesOf(given: Given, nowMs: number | undefined): QueryParameters {
+  const [from, to, last] = ["from", "to", "last"].map((name) => given.optional(name));
+  if (last === undefined) return { from, to };
+  if (from !== undefined || to !== undefined) throw new UsageError("--last excludes --from and --to.");
+  const seconds = parseDuration(last);
+  if (seconds === undefined) throw new UsageError(`--last is a duration such as 30m, 6h or 7d, not ${last}.`);
+  // An earlier server has no `last`.
+  return nowMs === undefined ? { last } : { from: formatTime(nowMs - seconds * 1000), to: formatTime(nowMs) };
+}
+
+/** A comma before another LABEL=. Other commas are part of the value. */
+const nextFilter = new RegExp(`,(?=(?:${labelNames.join("|")})=)`, "u");
+
+/** One value of a label is exact; several are those of a repeated label. */
+function filtersOf(given: Given): QueryParameters {
+  const tenant = given.optional("tenant");
+  const texts = given.texts("filter").flatMap((text) => text.split(nextFilter));
+  const filters = texts.map((text): readonly [string, string] => {
+    const { label, value } = /^(?<label>[^=]+)=(?<value>.+)$/u.exec(text)?.groups ?? {};
+    if (label === undefined || value === undefined) throw new UsageError(`--filter is LABEL=VALUE, not ${text}.`);
+    return [label, value];
+  });
+  const all = [...filters, ...(tenant === undefined ? [] : [["tenant", tenant] as const])];
+  const byLabel = [...Map.groupBy(all, ([label]) => label)];
+  return Object.fromEntries(
+    byLabel.map(([label, pairs]) => {
+      const values = pairs.map(([, value]) => value);
+      if (values.length === 1) return [`filter[${label}]`, values[0]];
+      if (label === "tenant") throw new UsageError("filter[tenant] is given twice; give it once.");
+      return [`filter_in[${label}]`, values];
+    }),
+  );
+}

@@ -1,0 +1,96 @@
+import type { Flag } from "../../command-line/flag.ts";
+import { UsageError, type Given } from "../../command-line/given.ts";
+import { outputFormatOf } from "../api/output.ts";
+import type { Command } from "../command.ts";
+import { apiArguments } from "../api/with-api.ts";
+import { connectionFlags } from "../api/connection.ts";
+import { sinceFlag, timeOf } from "../webhooks/event-filter.ts";
+import type { FollowArguments } from "../webhooks/follow-partner.ts";
+import type { ListenArguments } from "./receive-deliveries.ts";
+import {
+  keyFileFlag,
+  keyFlag,
+  keySourceOf,
+  partnerOutputFlag,
+  requiredKeySourceOf,
+  schemeFlag,
+  schemeOf,
+  urlOf,
+} from "./partner-flags.ts";
+
+const portMax = 65_535;
+
+const listenFlags = [
+  {
+    name: "port",
+    value: "PORT",
+    help: "Port on 127.0.0.1; 0 picks a free one.",
+    standard: "4000",
+    variable: "HELIOGRAPH_LISTEN_PORT",
+  },
+  { ...keyFileFlag, help: `${keyFileFlag.help} Without a key nothing is verified.` },
+  keyFlag,
+  schemeFlag,
+  {
+    name: "forward",
+    value: "URL",
+    help: "Origin of an endpoint that gets each verified delivery as it came; with `--partner` its URL.",
+  },
+  {
+    name: "partner",
+    value: "NAMESPACE/NAME",
+    help: "Follows the events of this partner on a server instead of an own port. The key signs what is forwarded.",
+  },
+  { ...sinceFlag, help: `${sinceFlag.help} Only with \`--partner\`, for the first run.`, standard: "10s" },
+  {
+    name: "place-file",
+    value: "FILE",
+    help: "File that keeps the place among the partner's events; without it one in `.heliograph` by its name.",
+  },
+  partnerOutputFlag,
+  ...connectionFlags,
+] as const satisfies readonly Flag[];
+
+/** `heliograph listen` */
+export const listenCommand: Command<ListenArguments | FollowArguments> = {
+  summary: "Receives deliveries on this machine, verifies and prints them, until Ctrl-C.",
+  flags: listenFlags,
+  read: (given) => (given.optional("partner") === undefined ? listenArguments(given) : followArguments(given)),
+  run: async (args, context) =>
+    "partner" in args
+      ? (await import("../webhooks/follow-partner.ts")).followPartner(args, context)
+      : (await import("./receive-deliveries.ts")).receiveDeliveries(args, context),
+};
+
+function listenArguments(given: Given): ListenArguments {
+  const forward = given.optional("forward");
+  return {
+    port: given.whole("port", 0, portMax),
+    scheme: schemeOf(given),
+    keys: keySourceOf(given),
+    format: outputFormatOf(given),
+    ...(forward === undefined ? {} : { forward: originOf(forward) }),
+  };
+}
+
+/** @throws UsageError without a key for what is forwarded */
+function followArguments(given: Given): FollowArguments {
+  const partner = given.text("partner");
+  const forward = given.optional("forward");
+  return {
+    ...apiArguments(given),
+    partner,
+    from: timeOf(given, "since", Date.now()) ?? "",
+    placeFile: given.optional("place-file") ?? `.heliograph/listen-${partner.replaceAll(/[^\w.-]/gu, "-")}.json`,
+    scheme: schemeOf(given),
+    keys: forward === undefined ? keySourceOf(given) : requiredKeySourceOf(given),
+    ...(forward === undefined ? {} : { forward: urlOf("forward", forward) }),
+  };
+}
+
+/** The signature covers the path, so that a delivery keeps its own. */
+function originOf(text: string): URL {
+  const url = urlOf("forward", text);
+  if (url.pathname === "/" && url.search === "") return url;
+  throw new UsageError(`--forward is an origin such as ${url.origin}, since a delivery keeps its signed path.`);
+}

@@ -1,0 +1,98 @@
+import type { Flag } from "../../command-line/flag.ts";
+import type { Command } from "../command.ts";
+import { dataFlag, natsFlags } from "../flags.ts";
+import { boundHeap, memoryPlanOf } from "./heap.ts";
+import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
+import {
+  adminPort,
+  drainSeconds,
+  host,
+  logLevel,
+  memory,
+  natsServer,
+  port,
+  processes,
+  settings,
+  tracingFlags,
+} from "./server-flags.ts";
+
+export const runtimeFlags = [
+  {
+    name: "config",
+    value: "WHERE",
+    help: "The configuration: `kubernetes` for the Secrets that the operator writes, or a folder as of `run`.",
+    required: true,
+  },
+  {
+    name: "namespace",
+    value: "NAMESPACE",
+    help: "Namespace of the Secrets; without it the pod's own, or that of the kubeconfig's context.",
+  },
+  { name: "config-prefix", value: "PREFIX", help: "First part of the Secrets' names.", standard: "heliograph" },
+  {
+    name: "stream-record",
+    value: "NAME",
+    help: "ConfigMap with the record of the streams; without it PREFIX-streams.",
+  },
+  { name: "shards", value: "COUNT", help: "Secrets that hold resources; the same as the operator's.", standard: "32" },
+  {
+    name: "key-shards",
+    value: "COUNT",
+    help: "Secrets that hold key material; the same as the operator's.",
+    standard: "8",
+  },
+  {
+    name: "kubeconfig",
+    value: "FILE",
+    help: "Kubeconfig of the API server; without it the files of KUBECONFIG, else the pod's service account.",
+  },
+  {
+    name: "config-cache",
+    value: "DIR",
+    help:
+      "Folder of copies of the Secrets, signing keys included, for a start without the API server; without it there " +
+      "are no copies.",
+  },
+  {
+    name: "nats",
+    value: "URL",
+    help: "NATS to use, or `embedded` for an own nats-server.",
+    required: true,
+  },
+  ...natsFlags,
+  natsServer,
+  { ...dataFlag, help: "Folder of the embedded nats-server's files." },
+  port,
+  adminPort,
+  { ...host, standard: "::", help: "Address of both ports; `::` is every address, of IPv4 too." },
+  { ...processes, standard: "1" },
+  settings,
+  {
+    name: "pod-name",
+    value: "NAME",
+    help: "Name of this pod, unique among those that share NATS; without it the name of the host.",
+  },
+  {
+    name: "unready-seconds",
+    value: "SECONDS",
+    help:
+      "Time after a signal in which requests are still answered while `/readyz` answers 503, so that load balancers " +
+      "notice; the drain follows.",
+    standard: "5",
+  },
+  memory,
+  drainSeconds,
+  logLevel,
+  ...tracingFlags,
+] as const satisfies readonly Flag[];
+
+/** `heliograph runtime` */
+export const runtimeCommand: Command<RuntimeArguments> = {
+  summary: "Runs one pod of several, on the configuration that the operator compiles.",
+  flags: runtimeFlags,
+  read: runtimeArguments,
+  run: async (args) => {
+    boundHeap(memoryPlanOf(args));
+    return (await import("./serve-pod.ts")).servePod(args);
+  },
+};

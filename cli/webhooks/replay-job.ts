@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Flag } from "../../command-line/flag.ts";
+import { plain } from "../../command-line/plain.ts";
+import { UsageError, type Given } from "../../command-line/given.ts";
+import type { ApiConnection } from "../api/connection.ts";
+import { createOutput, type Output } from "../api/output.ts";
+import { send } from "../api/request.ts";
+import { confirm, createProgress, isInteractive, progressBar, say } from "../api/terminal.ts";
+import { apiArguments, withApi, type ApiArguments } from "../api/with-api.ts";
+import { CommandError } from "../command-error.ts";
+import type { Context } from "../command.ts";
+import type { ExitName } from "../exit-codes.ts";
+
+/** A replay or a redrive to start. */
+export interface ReplayJob {
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Number of events that are named; undefined when none is. */
+  readonly named?: number;
+}
+
+/** How a command starts a replay. */
+export interface StartArguments extends ApiArguments {
+  readonly isDryRun: boolean;
+  /** True to start without a question. */
+  readonly isConfirmed: boolean;
+  readonly follows: boolean;
+  readonly ratePerSecond?: number;
+}
+
+export const followFlag = {
+  name: "follow",
+  help: "Waits until every delivery has ended, with their progress; 1 when one has failed.",
+} as const satisfies Flag;
+
+export const startFlags = [
+  { name: "rate", value: "COUNT", help: "Most deliveries begun in a second; without it the server's default." },
+  { name: "dry-run", help: "Prints what would be delivered, and starts nothing." },
+  { name: "yes", help: "Starts without a question. Without a terminal it is needed." },
+  followFlag,
+] as const satisfies readonly Flag[];
+
+interface Counts {
+  readonly matched: number;
+  readonly in_progress: number;
+  readonly too_old: number;
+  readonly missing: number;
+}
+
+interface DryRun extends Counts {
+  /** False when the server counted for its longest time and has not seen all. */
+  readonly complete: boolean;
+}
+
+interface Replay extends Counts {
+  readonly replay_id: string;
+  readonly status: "queued" | "running" | "completed" | "cancelled" | "failed";
+  readonly published: number;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly detail: string | null;
+}
+
+const rateMax = 10_000;
+const pollMs = 500;
+
+/** @throws UsageError where there is nobody to ask */
+export function startArguments(command: string, given: Given): StartArguments {
+  const [isDryRun, isConfirmed, follows] = [given.isSet("dry-run"), given.isSet("yes"), given.isSet("follow")];
+  if (!isDryRun && !isConfirmed && !isInteractive())
+    throw new UsageError(`${command} needs --yes or --dry-run where no terminal is.`);
+  const hasRate = given.optional("rate") !== undefined;
+  return {
+    ...apiArguments(given),
+    isDryRun,
+    isConfirmed,
+    follows,
+    ...(hasRate ? { ratePerSecond: given.whole("rate", 1, rateMax) } : {}),
+  };
+}
+
+/** Counts, asks and starts, as the flags say. */
+export function startReplay(job: ReplayJob, args: StartArguments, { environment }: Context): Promise<ExitName> {
+  const output = createOutput(args.format, environment);
+  const rate = args.ratePerSecond === undefined ? {} : { rate_per_second: args.ratePerSecond };
+  const body = { ...job.body, ...rate };
+  return withApi(args.connect, async (connection) => {
+    if (job.named !== undefined) await requireNamed(connection, { ...job, named: job.named, body });
+    if (args.isDryRun) return dryRun(connection, { ...job, body }, output);
+    if (!args.isConfirmed && !(await isWanted(connection, { ...job, body }))) return "done";
+    const started = await send(connection, { method: "POST", path: job.path, body });
+    if (!args.follows) return printReplay(started.body, output);
+    const { replay_id: id } = replayOf(started.body);
+    say(`replay ${id}`);
+    return followReplay(connection, id, output);
+  });
+}
+
+/**
+ * Reports events that are named and have nothing to deliver again.
+ * @throws CommandError `refused` if none has
+ */
+async function requireNamed(connection: ApiConnection, job: ReplayJob & { readonly named: number }): Promise<void> {
+  const { matched } = JSON.parse((await countedBody(connection, job)).toString()) as DryRun;
+  if (matched >= job.named) return;
+  const partner = String(job.body["partner"]);
+  if (matched === 0) {
+    const sentence = `no dead letter of ${partner} is of ${job.named === 1 ? "this event" : "these events"}`;
+    throw new CommandError("refused", `${plain(sentence)}; heliograph dlq list prints those that there are`);
+  }
+  say(`${job.named - matched} of the ${job.named} events have no dead letter of ${partner}.`);
+}
+
+async function dryRun(connection: ApiConnection, job: ReplayJob, output: Output): Promise<ExitName> {
+  const body = await countedBody(connection, job);
+  await output.one(body, () => countText(JSON.parse(body.toString()) as DryRun));
+  return "done";
+}
+
+async function isWanted(connection: ApiConnection, job: ReplayJob): Promise<boolean> {
+  const counts = JSON.parse((await countedBody(connection, job)).toString()) as DryRun;
+  say(countText(counts));
+  if (await confirm("Deliver them again?")) return true;
+  say("Nothing was started.");
+  return false;
+}
+
+async function countedBody(connection: ApiConnection, { path, body }: ReplayJob): Promise<Buffer> {
+  return (await send(connection, { method: "POST", path, body: { ...body, dry_run: true } })).body;
+}
+
+/** Shows the progress of a replay until its deliveries have ended. A replay goes on when nobody follows it. */
+export async function followReplay(connection: ApiConnection, id: string, output: Output): Promise<ExitName> {
+  const progress = createProgress();
+  for (;;) {
+    const { body } = await send(connection, { path: replayPath(id) });
+    const replay = replayOf(body);
+    const ended = replay.delivered + replay.failed;
+    progress.show(`${progressBar(ended, Math.max(dueOf(replay), replay.published))} delivered, ${replay.status}`);
+    const isOver = !["queued", "running"].includes(replay.status);
+    if (isOver && (ended >= replay.published || replay.status !== "completed")) {
+      progress.clear();
+      await printReplay(body, output);
+      return replay.status === "completed" && replay.failed === 0 ? "done" : "problems";
+    }
+    await sleep(pollMs);
+  }
+}
+
+/** Target of a request about one replay. */
+export function replayPath(id: string): string {
+  return `/webhooks/replay/${encodeURIComponent(id)}`;
+}
+
+/** Prints a replay as the API sends it, or as a line for people. */
+export async function printReplay(body: Buffer, output: Output): Promise<ExitName> {
+  await output.one(body, () => replayText(replayOf(body)));
+  return "done";
+}
+
+function replayOf(body: Buffer): Replay {
+  return JSON.parse(body.toString()) as Replay;
+}
+
+function dueOf({ matched, in_progress: inProgress, too_old: tooOld }: Counts): number {
+  return matched - inProgress - tooOld;
+}
+
+function countText(counts: DryRun): string {
+  const atLeast = counts.complete ? "" : "at least ";
+  const due = dueOf(counts);
+  return `${atLeast}${due} ${due === 1 ? "delivery" : "deliveries"}${skippedText(counts)}`;
+}
+
+function replayText(replay: Replay): string {
+  const { replay_id: id, status, published, delivered, failed, detail } = replay;
+  const numbers = `${published} published, ${delivered} delivered, ${failed} failed`;
+  return `${id} ${status}: ${numbers}${skippedText(replay)}${detail === null ? "" : `; ${plain(detail)}`}`;
+}
+
+function skippedText({ in_progress: inProgress, too_old: tooOld, missing }: Counts): string {
+  const skipped = [
+    ...(inProgress > 0 ? [`${inProgress} in progress`] : []),
+    ...(tooOld > 0 ? [`${tooOld} too old`] : []),
+    ...(missing > 0 ? [`${missing} missing`] : []),
+  ];
+  return skipped.length === 0 ? "" : `, skipped: ${skipped.join(", ")}`;
+}

@@ -1,0 +1,183 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { UsageError, type Given } from "../../command-line/given.ts";
+import { parseDuration } from "../../runtime/metrics/request/duration.ts";
+import { CommandError } from "../command-error.ts";
+import type { Flag } from "../../command-line/flag.ts";
+import type { Command } from "../command.ts";
+import type { ApiConnection } from "../api/connection.ts";
+import { ApiRefusal } from "../api/api-error.ts";
+import { isCalendarTime } from "../../runtime/webhooks/events/envelope.ts";
+import { createOutput, type Output } from "../api/output.ts";
+import { send } from "../api/request.ts";
+import { createProgress, say } from "../api/terminal.ts";
+import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
+import type { ExitName } from "../exit-codes.ts";
+import { deliveriesText } from "./get-event.ts";
+import { hasFailed, waitForDeliveries } from "./wait-for-deliveries.ts";
+
+interface SendArguments extends ApiArguments {
+  readonly type: string;
+  /** The event's data; otherwise a file. */
+  readonly json?: string;
+  /** `-` is the standard input. */
+  readonly file?: string;
+  readonly eventId: string;
+  /** ISO 8601 UTC. */
+  readonly ts: string;
+  /** False when `ts` is the time of this run, so that a repeat sends other bytes. */
+  readonly isTsGiven: boolean;
+  readonly version: string;
+  readonly tenant?: string;
+  /** Undefined: not at all. */
+  readonly waitMs?: number;
+}
+
+const tsForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/u;
+const dayChars = "2026-01-02".length;
+const waitSecondsMax = 86_400;
+
+/** Bounds a wait for deliveries. */
+export const timeoutFlag: Flag = {
+  name: "timeout",
+  value: "DURATION",
+  help: "Longest wait of `--wait`; then the command ends with 13.",
+  standard: "1m",
+};
+
+/** `heliograph send` */
+export const sendCommand: Command<SendArguments> = {
+  summary: "Sends an event; with `--wait` until each of its deliveries has ended, and with 1 when one has failed.",
+  operands: [{ name: "TYPE" }],
+  flags: [
+    { name: "body", short: "d", value: "JSON", help: "The event's data, one JSON object." },
+    { name: "file", short: "f", value: "FILE", help: "File with the event's data; `-` reads the standard input." },
+    {
+      name: "id",
+      value: "ID",
+      help: "Id of the event; without it a new one. A repetition with the same `--id` and `--ts` is one event.",
+    },
+    {
+      name: "ts",
+      value: "TIME",
+      help: "Time of the event, ISO 8601 UTC; without it now, and a repetition with the same id is refused with 409.",
+    },
+    {
+      name: "tenant",
+      value: "TENANT",
+      help: "Tenant of the event; without it the event has none, for which the token needs the tenant `-` or `*`.",
+    },
+    { name: "event-version", value: "DATE", help: "Version of the event's form; without it the date of the event." },
+    { name: "wait", help: "Waits until every delivery has ended." },
+    timeoutFlag,
+    ...apiFlags,
+  ],
+  read: sendArguments,
+  run: (args, { environment }) =>
+    withApi(args.connect, async (connection) => {
+      const body = await eventOf(args);
+      const accepted = await send(connection, { method: "POST", path: "/events", body }).catch((error: unknown) => {
+        const repeat = `--id ${args.eventId} --ts ${args.ts}`;
+        const isUnknown = error instanceof CommandError && error.exit === "unreachable";
+        if (isUnknown) say(`The event may be accepted; repeat with ${repeat}, so that it is one event.`);
+        if (isOtherTime(error, args))
+          say("Without --ts, each run sends another time; repeat with the --id and the --ts of the first run.");
+        if (error instanceof ApiRefusal && error.code === "tenant_forbidden" && args.tenant === undefined)
+          say("Without --tenant the event has none, which needs a token for the tenant -. Name one by --tenant.");
+        throw error;
+      });
+      const output = createOutput(args.format, environment);
+      if (args.waitMs !== undefined) return waitAndPrint(connection, args.eventId, args.waitMs, output);
+      await output.one(accepted.body, () => acceptedText(accepted.body, args));
+      return "done";
+    }),
+};
+
+function sendArguments(given: Given, [type = ""]: readonly string[]): SendArguments {
+  const [json, file, tenant] = ["body", "file", "tenant"].map((flag) => given.optional(flag));
+  if ((json === undefined) === (file === undefined)) throw new UsageError("send needs --body or --file, and only one.");
+  const waitMs = waitMsOf(given);
+  const ts = tsOf(given);
+  return {
+    ...apiArguments(given),
+    type,
+    eventId: given.optional("id") ?? `evt-${randomUUID()}`,
+    ts,
+    isTsGiven: given.optional("ts") !== undefined,
+    version: given.optional("event-version") ?? ts.slice(0, dayChars),
+    ...(json === undefined ? {} : { json }),
+    ...(file === undefined ? {} : { file }),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(given.isSet("wait") ? { waitMs } : {}),
+  };
+}
+
+/** @throws UsageError */
+function tsOf(given: Given): string {
+  const ts = given.optional("ts") ?? new Date().toISOString();
+  if (isCalendarTime(ts, tsForm)) return new Date(ts).toISOString();
+  throw new UsageError("--ts is a time in ISO 8601 UTC, such as 2026-01-02T03:04:05Z.");
+}
+
+function isOtherTime(error: unknown, { isTsGiven }: SendArguments): boolean {
+  return !isTsGiven && error instanceof ApiRefusal && error.code === "event_id_reused";
+}
+
+/** The value of {@link timeoutFlag} in milliseconds. @throws UsageError */
+export function waitMsOf(given: Given): number {
+  const seconds = parseDuration(given.text("timeout")) ?? Number.NaN;
+  if (seconds <= waitSecondsMax) return seconds * 1000;
+  throw new UsageError("--timeout is a duration such as 30s or 5m, at most 1d.");
+}
+
+/** The bytes of the envelope. The text of the data stays as written, so that long numbers keep their digits. */
+async function eventOf({ type, json, file, eventId, ts, version, tenant }: SendArguments): Promise<Uint8Array> {
+  const data = (json ?? (await readData(file ?? "-"))).trim();
+  const name = file === undefined ? "--body" : "the file of --file";
+  try {
+    if (!data.startsWith("{")) throw new SyntaxError("it begins with no {");
+    JSON.parse(data);
+  } catch (error) {
+    throw new UsageError(`${name} is not one JSON object: ${(error as Error).message}`, { cause: error });
+  }
+  const rest = {
+    event_id: eventId,
+    type,
+    version,
+    ts,
+    ...(tenant === undefined ? {} : { tenant }),
+  };
+  return Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"data":${data}}`);
+}
+
+async function readData(file: string): Promise<string> {
+  try {
+    return file === "-" ? await text(process.stdin) : await readFile(file, "utf8");
+  } catch (error) {
+    throw new CommandError("usage", `the file ${file} cannot be read: ${(error as Error).message}`, error);
+  }
+}
+
+function acceptedText(body: Buffer, { ts }: SendArguments): string {
+  const { event_id: id, tenant, duplicate } = JSON.parse(body.toString()) as Readonly<Record<string, unknown>>;
+  // The standard output has the id alone, for scripts.
+  say(`${duplicate === true ? "accepted before" : "accepted"}, tenant ${String(tenant)}, ts ${ts}`);
+  return String(id);
+}
+
+/** Waits for the deliveries of an event and prints them. */
+export async function waitAndPrint(
+  connection: ApiConnection,
+  eventId: string,
+  timeoutMs: number,
+  output: Output,
+): Promise<ExitName> {
+  const progress = createProgress();
+  const { history, body, isSettled } = await waitForDeliveries(connection, eventId, { timeoutMs, progress });
+  await output.one(body, () => `${eventId}\n\n${deliveriesText(history.deliveries, output)}`);
+  if (hasFailed(history)) return "problems";
+  if (isSettled) return "done";
+  say(`${eventId} has deliveries that are not at their end; heliograph attempts ${eventId} lists their attempts.`);
+  return "undecided";
+}

@@ -1,0 +1,175 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { OfflinePreview } from "../../../runtime/preview/offline-preview.ts";
+import { diffNotes, diffText } from "../../../cli/configuration/diff-text.ts";
+import { simulationLines } from "../../../cli/configuration/simulation-text.ts";
+import { runProgram } from "../../support/heliograph-process.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
+import { eventText, partnerText } from "../installation.ts";
+
+let folder: TemporaryFolder;
+beforeEach(async () => {
+  folder = await temporaryFolder("diff");
+  await Promise.all(["before", "after"].map((name) => mkdir(join(folder.path, name))));
+});
+afterEach(async () => folder.remove());
+
+const url = "http://127.0.0.1:1/hooks/v1";
+const write = (name: string, text: string): Promise<void> => writeFile(join(folder.path, name), text);
+const diff = (...args: string[]) => runProgram(["diff", ...args], { cwd: folder.path });
+
+test("diff of two equal folders says so and ends with 0", async () => {
+  await Promise.all(["before", "after"].map((name) => write(`${name}/acme.yaml`, partnerText("acme", url))));
+  expect(await diff("before", "after")).toMatchObject({ code: 0, stdout: "No difference.\n" });
+});
+
+test("diff of two folders with events counts who gains and loses some, and ends with 1", async () => {
+  await write("before/acme.yaml", partnerText("acme", url));
+  await write("after/acme.yaml", partnerText("acme", url, { "subscriptions[0].types": ["payout.processed"] }));
+  const types = ["payout.processed", "payout.failed", "kyc.done"];
+  await write("events.ndjson", types.map((type, at) => eventText(`evt-${at}`, { type })).join("\n"));
+  const { code, stdout } = await diff("./before", "./after", "--events", "events.ndjson", "-o", "markdown");
+  expect(code).toBe(1);
+  expect(stdout).toContain("| changed | `WebhookPartner/default/acme` | `subscriptions[");
+  expect(stdout).toContain("3 recorded events: 3 → 1 deliveries, 0 → 2 events without a partner.");
+  expect(stdout).toContain("| default/acme | 3 | 1 | 0 | 2 | -evt-1 -evt-2 |");
+  const json = await diff("before", "after", "--events", "events.ndjson", "-o", "json");
+  expect((JSON.parse(json.stdout) as OfflinePreview).events?.partners).toEqual([
+    { partner: "default/acme", before: 3, after: 1, gained: 0, lost: 2, gained_ids: [], lost_ids: ["evt-1", "evt-2"] },
+  ]);
+});
+
+test("diff compares what run applies of a folder with problems, and names the rest", async () => {
+  await write("before/acme.yaml", partnerText("acme", url));
+  await write("before/more.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n");
+  await write("after/acme.yaml", partnerText("acme", url, { "endpoint.timeoutSeconds": -1 }));
+  await write("after/beta.yaml", partnerText("beta", url));
+  const { code, stdout, stderr } = await diff("before", "after");
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "+ WebhookPartner/default/beta\n" });
+  expect(stderr).toContain("Not compared: before/more.yaml:1: apiVersion: apps/v1 with kind Deployment");
+  expect(stderr).toContain("Not compared: after/acme.yaml:1: spec.endpoint.timeoutSeconds: ");
+});
+
+test.each([
+  ["a folder that is not there", ["nowhere", "after"], 3, /the configuration nowhere cannot be read/u],
+  ["a pruned folder with problems", ["before", "--prune"], 3, /before has problems; `heliograph validate before`/u],
+  [
+    "a window of a server beside two folders",
+    ["before", "after", "--since", "1h"],
+    2,
+    /--since compares with a server/u,
+  ],
+  ["events beside a server", ["after", "--events", "x"], 2, /--events compares two folders/u],
+  ["no duration", ["after", "--since", "yesterday"], 2, /--since is a duration such as/u],
+  ["no server", ["after", "--url", "http://127.0.0.1:1"], 12, /cannot be reached/u],
+])("diff with %s says what to do", async (_, args, code, sentence) => {
+  await write("before/broken.yaml", "kind: WebhookPartner\napiVersion: heliograph.dev/v1alpha1\nmetadata: {name: x}\n");
+  const result = await diff(...args);
+  expect(result).toMatchObject({ code, stdout: "" });
+  expect(result.stderr).toMatch(sentence);
+});
+
+const preview: OfflinePreview = {
+  resources: {
+    added: ["WebhookPartner/default/new"],
+    removed: ["QueryClassQuota/default/old"],
+    changed: [
+      {
+        object: "WebhookPartner/default/acme",
+        fields: [
+          { field: "endpoint.url", hidden: ["before", "after"] },
+          { field: "retry.scheduleSeconds", before: "[5,15]", after: "[1]" },
+          { field: "retry.maxAgeSeconds", after: "60", hidden: ["before"] },
+          { field: "delivery.burst", hidden: ["before"] },
+          { field: "delivery.ratePerSecond", before: "5" },
+        ],
+      },
+    ],
+    unchanged: 4,
+    refused: [
+      { object: "MetricCatalog/default/two", reason: "Conflicted", message: "the metric x | y belongs to <b>" },
+    ],
+    unnamed: ["WebhookPartner/default/other"],
+  },
+  events: null,
+};
+
+test("the text of a difference has one line per resource and field", () => {
+  expect(diffText(preview, "text").split("\n")).toEqual([
+    "! MetricCatalog/default/two would be refused: Conflicted: the metric x | y belongs to <b>",
+    "+ WebhookPartner/default/new",
+    "- QueryClassQuota/default/old",
+    "~ WebhookPartner/default/acme",
+    "    endpoint.url: changed (values hidden)",
+    "    retry.scheduleSeconds: [5,15] → [1]",
+    "    retry.maxAgeSeconds: (hidden) → 60",
+    "    delivery.burst: (hidden) → (not set)",
+    "    delivery.ratePerSecond: 5 → (not set)",
+    "",
+  ]);
+});
+
+test("the Markdown of a difference holds no markup of a resource", () => {
+  const text = diffText(preview, "markdown");
+  expect(text).toContain(String.raw`Conflicted: the metric x \| y belongs to \<b\>`);
+  expect(text.split("\n").filter((line) => line.startsWith("| "))).toHaveLength(10);
+});
+
+test("notes name what was not compared", () => {
+  const notes = diffNotes({
+    ...preview,
+    events: {
+      from: "2026-01-01T00:00:00.000Z",
+      to: "2026-01-03T00:00:00.000Z",
+      oldest_event: "2026-01-02T00:00:00.000Z",
+      complete: false,
+      attempts: { oldest_attempt: "2026-01-02T12:00:00.000Z", events: 2_000, skipped: 5, partners: [] },
+      simulated: { complete: false, left_out: 3, not_simulated: ["default/other"], partners: [] },
+      read: 1,
+      deliveries: { before: 0, after: 0 },
+      unrouted: { before: 0, after: 0 },
+      partners: [],
+    },
+  });
+  expect(notes.map((note) => note.split(" ").slice(0, 4).join(" "))).toEqual([
+    "1 objects of the",
+    "Events: stored since 2026-01-02T00:00:00.000Z.",
+    "Attempts for 5 further",
+    "The window has more",
+    "Not simulated: 3 deliveries",
+    "Not simulated: 1 partners",
+    "Not compared: bytes of",
+  ]);
+});
+
+test("what is simulated is set apart, in text and in Markdown", () => {
+  const figures = { delivered: 3, dead_letters: 1, pending: 0, backlog: 4, in_flight: 2, p95_ms: 12_340 };
+  const partner = {
+    partner: "default/acme",
+    deliveries: 4,
+    estimated: 2,
+    farthest_ms: 1_500,
+    would_live: 1,
+    would_die: 0,
+    recorded: figures,
+    simulated: { ...figures, delivered: 4, dead_letters: 0, p95_ms: null },
+  };
+  const effect = { simulated: { complete: true, left_out: 0, not_simulated: [], partners: [partner] } };
+  const head =
+    "Simulated, not exact, for 4 deliveries: 2 attempts with the result of the partner's nearest recorded one, " +
+    "at most 1.5s away.";
+  expect(simulationLines(effect, "markdown")).toEqual([
+    "",
+    head,
+    "",
+    "| Simulated | Dead letters | Would live | Would die | Pending | Backlog | In flight | P95 |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    "| default/acme | 1 → 0 | 1 | 0 | 0 → 0 | 4 → 4 | 2 → 2 | 12.3s → - |",
+  ]);
+  expect(simulationLines(effect, "text").slice(3)).toEqual([
+    "SIMULATED      DEAD LETTERS   WOULD LIVE   WOULD DIE   PENDING   BACKLOG   IN FLIGHT   P95      ",
+    "default/acme   1 → 0          1            0           0 → 0     4 → 4     2 → 2       12.3s → -",
+  ]);
+  expect(simulationLines({}, "text")).toEqual([]);
+});

@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { waitFor } from "../support/wait.ts";
+
+/** Longer than a program takes to start and to fill its standard error. */
+const slowMs = 1_500;
+
+const modules = {
+  destination: fileURLToPath(new URL("../../cli/serving/log-destination.ts", import.meta.url)),
+};
+
+/** Runs a script in a process of its own, with `log` to the destination. */
+function start(script: string, isShared = false) {
+  const code = `
+    import { pino } from "pino";
+    import { createLogDestination } from ${JSON.stringify(modules.destination)};
+    const destination = createLogDestination(${isShared});
+    const log = pino({}, destination);
+    ${script}`;
+  return spawn(process.execPath, ["--input-type=module", "--eval", code], { stdio: ["ignore", "pipe", "pipe"] });
+}
+
+const messages = (lines: string): unknown[] =>
+  lines
+    .trim()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { readonly msg: unknown }).msg);
+
+describe("log lines", () => {
+  test.each([false, true])(
+    "are all written, in order, when the process exits at once, shared: %s",
+    async (isShared) => {
+      const script = `for (let n = 0; n < 2000; n += 1) log.info(String(n)); await destination.flushed(); process.exit(0);`;
+      const child = start(script, isShared);
+      const ended = once(child, "exit");
+      expect(messages(await text(child.stderr))).toEqual(Array.from({ length: 2000 }, (_, n) => String(n)));
+      expect(await ended).toEqual([0, null]);
+    },
+  );
+
+  test("before a fatal one are written with it", async () => {
+    const child = start(`log.info("before"); log.fatal("the end"); process.exit(1);`);
+    expect(messages(await text(child.stderr))).toEqual(["before", "the end"]);
+  });
+
+  test("come by themselves while the process does nothing", async () => {
+    const child = start(`log.info("alone"); setInterval(() => undefined, 1000);`);
+    const [chunk] = (await once(child.stderr, "data")) as [Buffer];
+    expect(messages(chunk.toString())).toEqual(["alone"]);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+
+  test("are gathered again after a flush", async () => {
+    // No timer runs during the loop, so that only a line that was not gathered would be written before the end.
+    const child = start(`log.info("before"); await destination.flushed(); log.info("after");
+      for (const begin = performance.now(); performance.now() < begin + 200; );
+      process.kill(process.pid, "SIGKILL");`);
+    expect(messages(await text(child.stderr))).toEqual(["before"]);
+  });
+
+  test.each([false, true])("come by themselves after a reader that was slow, shared: %s", async (isShared) => {
+    const script = `for (let n = 0; n < 3000; n += 1) log.info({ filler: "x".repeat(500) }, String(n));
+      setInterval(() => undefined, 1000);`;
+    const child = start(script, isShared);
+    await sleep(slowMs);
+    let read = "";
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => (read += chunk));
+    try {
+      const isWhole = (): boolean => read.split("\n").length - 1 === 3000;
+      await waitFor(isWhole, { timeoutMs: 10_000, what: "the last lines" });
+    } finally {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
+    expect(messages(read)).toEqual(Array.from({ length: 3000 }, (_, n) => String(n)));
+  });
+
+  test("keep no process that ends when its reader is gone", async () => {
+    const child = start(`process.stdout.write("started");
+      setTimeout(() => { log.info("nobody reads this"); process.exit(0); }, 300);`);
+    const ended = once(child, "exit");
+    await once(child.stdout, "data");
+    child.stderr.destroy();
+    try {
+      await waitFor(() => child.exitCode !== null, { timeoutMs: 10_000, what: "the end of the process" });
+    } finally {
+      child.kill("SIGKILL");
+    }
+    expect(await ended).toEqual([0, null]);
+  });
+
+  test("without a reader neither stop the process nor keep it from ending", async () => {
+    const child = start(`
+      const line = "x".repeat(1000);
+      for (let n = 0; n < 30_000; n += 1) { log.info(line); if (n % 1000 === 0) await new Promise(setImmediate); }
+      process.stdout.write("logged");
+      await destination.flushed();
+      process.stdout.write(" ended");
+      process.exit(0);`);
+    const ended = once(child, "exit");
+    expect(await text(child.stdout)).toBe("logged ended");
+    expect(await ended).toEqual([null, "SIGKILL"]);
+  });
+});
