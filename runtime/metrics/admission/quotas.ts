@@ -67,7 +67,7 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
       const key = clientKey(client);
       const { maxConcurrent } = client.limits;
       const end = running.begin(key, cost, maxConcurrent);
-      if (end === undefined) throw concurrencyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key)));
+      if (end === undefined) throw busyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key)), cheaper);
       const { ok, source } = await shared.take(key, charges);
       if (ok) return admittedOf({ cost, charges, source, end });
       end();
@@ -88,7 +88,7 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
       const key = clientKey(client);
       const { maxConcurrent } = client.limits;
       if (cost.requests > 0 && running.count(key) >= maxConcurrent) {
-        return { refusal: concurrencyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key))) };
+        return { refusal: busyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key)), cheaper) };
       }
       const { ok, source } = await shared.has(key, charges);
       return { refusal: ok ? undefined : refusalOf(balancesOf(charges, source), cheaper) };
@@ -160,11 +160,22 @@ function createRunningRequests(): RunningRequests {
   };
 }
 
-/** Builds the refusal of the first charge above its bucket, or of the first charge where tokens came in between. */
+/**
+ * Builds the refusal of a charge that no wait admits, else of the first charge above its bucket, or of the first charge
+ * where tokens came in between.
+ */
 function refusalOf(balances: readonly Balance[], cheaper: Cheaper): Refusal {
-  const short = balances.find(({ charge, bucket }) => bucket.tokens < charge.count) ?? balances[0];
+  const short =
+    balances.find(isNeverAdmitted) ??
+    balances.find(({ charge, bucket }) => bucket.tokens < charge.count) ??
+    balances[0];
   if (short === undefined) throw new Error("a request without a charge was refused");
   return short.charge.unit === "cost" ? costRefusal(short, balances, cheaper) : rateRefusal(short, balances);
+}
+
+/** True for a charge above the burst, which no bucket ever has. */
+function isNeverAdmitted({ charge: { count, limits } }: Balance): boolean {
+  return count > limits.burst;
 }
 
 function rateRefusal(short: Balance, balances: readonly Balance[]): Refusal {
@@ -175,8 +186,8 @@ function rateRefusal(short: Balance, balances: readonly Balance[]): Refusal {
 }
 
 /**
- * Suggests a step for the tokens that are left, else a step for a whole burst. The bucket has that burst after the time
- * in `Retry-After`.
+ * Suggests a step for the tokens that are left, else a step for a whole burst. `Retry-After` is only about the request
+ * itself: one above the burst has none, and its detail says when there are enough tokens for the suggestion.
  */
 function costRefusal(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
   const { count, limits } = short.charge;
@@ -185,18 +196,20 @@ function costRefusal(short: Balance, balances: readonly Balance[], cheaper: Chea
     Math.min(...costs.map((balance) => most(balance) / balance.charge.count));
   const now = cheaper(shareOf(({ bucket }) => bucket.tokens));
   const suggestion = now ?? cheaper(shareOf(({ charge }) => charge.limits.burst));
-  if (suggestion === undefined) {
-    const detail = `${needOf(short, "cost units")}; no coarser step fits, use a shorter window or fewer groups`;
-    return new Refusal("cost_exceeded", detail, { ...retryAfter(short, count), headers: rateHeaders(balances) });
-  }
-  const waitedFor = now === undefined ? Math.min(count, limits.burst) : count;
-  // Waiting never admits the request itself, only the suggestion.
-  const later = count > limits.burst ? (now === undefined ? " after Retry-After" : "") : " or retry later";
-  return new Refusal("cost_exceeded", `${needOf(short, "cost units")}; use the suggestion${later}`, {
-    ...retryAfter(short, waitedFor),
-    suggestion,
+  const advice = adviceOf(suggestion, isNeverAdmitted(short), now === undefined ? waitSeconds(short, limits.burst) : 0);
+  return new Refusal("cost_exceeded", `${needOf(short, "cost units")}; ${advice}`, {
+    ...retryAfter(short, count),
+    ...(suggestion === undefined ? {} : { suggestion }),
     headers: rateHeaders(balances),
   });
+}
+
+function adviceOf(suggestion: Suggestion | undefined, isNever: boolean, suggestionSeconds: number): string {
+  const never = isNever ? "waiting does not help; " : "";
+  if (suggestion === undefined) return `${never}no coarser step fits, use a shorter window or fewer groups`;
+  if (!isNever) return "use the suggestion or retry later";
+  const when = suggestionSeconds === 0 ? "" : `, for which enough are left in ${suggestionSeconds} s`;
+  return `${never}use the suggestion${when}`;
 }
 
 function needOf({ charge: { count, limits, metric }, bucket }: Balance, unit: string): string {
@@ -206,12 +219,19 @@ function needOf({ charge: { count, limits, metric }, bucket }: Balance, unit: st
   return `the request needs ${count} ${units} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
 }
 
-function retryAfter({ charge: { limits }, bucket }: Balance, count: number): { readonly retryAfterSeconds?: number } {
-  const waitSeconds = Math.ceil(waitMs(bucket, limits, count) / 1_000);
-  return Number.isFinite(waitSeconds) ? { retryAfterSeconds: Math.max(1, waitSeconds) } : {};
+function retryAfter(balance: Balance, count: number): { readonly retryAfterSeconds?: number } {
+  const seconds = waitSeconds(balance, count);
+  return Number.isFinite(seconds) ? { retryAfterSeconds: Math.max(1, seconds) } : {};
 }
 
-function concurrencyRefusal(most: number, balances: readonly Balance[]): Refusal {
+/** Seconds until a bucket has a number of tokens; infinite above its burst. */
+function waitSeconds({ charge: { limits }, bucket }: Balance, count: number): number {
+  return Math.ceil(waitMs(bucket, limits, count) / 1_000);
+}
+
+/** Builds the refusal of a request above the limit on concurrency, unless no wait admits it. */
+function busyRefusal(most: number, balances: readonly Balance[], cheaper: Cheaper): Refusal {
+  if (balances.some(isNeverAdmitted)) return refusalOf(balances, cheaper);
   const detail = `${most} requests of this client run in this class already; send the next one after the end of one`;
   return new Refusal("concurrency_exceeded", detail, {
     retryAfterSeconds: concurrencyRetrySeconds,

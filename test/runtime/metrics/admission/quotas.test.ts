@@ -108,18 +108,40 @@ describe("cost units", () => {
       101,
     );
     expect(refusal).toMatchObject({ code: "cost_exceeded", retryAfterSeconds: undefined });
-    expect(refusal?.message).toMatch(/more than 100 are never allowed at once; use the suggestion$/u);
+    expect(refusal?.message).toMatch(
+      /more than 100 are never allowed at once; waiting does not help; use the suggestion$/u,
+    );
   });
 
-  test("above a whole burst are refused with the time of the suggestion, if it must wait", async () => {
+  test("above a whole burst have the time of the suggestion in the detail only, if it must wait", async () => {
     const quotas = createQuotas(() => 0, singlePod());
     await refusalOf(quotas, small, 90);
     const cheaper = (share: number) => (share >= 0.5 ? { step: "5m" } : undefined);
     await expect(quotas.admit(small, { requests: 1, costs: costs(120) }, cheaper)).rejects.toMatchObject({
-      retryAfterSeconds: 9,
-      message: expect.stringMatching(/never allowed at once; use the suggestion after Retry-After$/u) as string,
+      retryAfterSeconds: undefined,
+      suggestion: { step: "5m" },
+      message: expect.stringMatching(
+        /waiting does not help; use the suggestion, for which enough are left in 9 s$/u,
+      ) as string,
     });
     expect((await refusalOf(quotas, small, 30))?.message).toMatch(/are left; use the suggestion or retry later$/u);
+  });
+
+  test.each([
+    ["whose requests are spent", client({ burst: 1, costUnitsPerMinute: 600, burstCostUnits: 100 })],
+    [
+      "with as many running requests as allowed",
+      client({ maxConcurrent: 1, costUnitsPerMinute: 600, burstCostUnits: 100 }),
+    ],
+  ])("above a whole burst of a client %s have no Retry-After", async (_state, busy) => {
+    const quotas = createQuotas(() => 0, singlePod());
+    const running = await quotas.admit(busy, { requests: 1, costs: costs(1) }, () => undefined);
+    const refused = { code: "cost_exceeded", retryAfterSeconds: undefined };
+    const decided = await quotas.decide(busy, { requests: 1, costs: costs(101) }, () => undefined);
+    expect([await refusalOf(quotas, busy, 101), decided.refusal]).toMatchObject([refused, refused]);
+    expect(decided.refusal?.message).toMatch(/waiting does not help; no coarser step fits, .+ fewer groups$/u);
+    expect(await refusalOf(quotas, busy, 1)).toMatchObject({ retryAfterSeconds: 1 });
+    running.end();
   });
 
   test("are settled at the actual cost: a lower one returns tokens, a higher one owes them", async () => {
