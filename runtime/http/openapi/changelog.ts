@@ -21,6 +21,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     version: "2026-11-26",
     changes: [
       {
+        kind: "changed",
+        surface: "metrics",
+        what: "class of a plan is never null: a rejected query has the class of the metrics it names",
+      },
+      {
         kind: "added",
         surface: "metrics",
         what: "meta.hints about metrics of which no store has a series, and about values that are NaN",

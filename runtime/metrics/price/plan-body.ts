@@ -1,3 +1,4 @@
+import type { QueryClass } from "../../../crds/config.ts";
 import type { Refusal, Suggestion } from "../../errors/refusal.ts";
 import { errorTable } from "../../errors/table.ts";
 import { leftOf, resetSeconds, type Balance } from "../admission/rate-headers.ts";
@@ -8,6 +9,8 @@ import type { ExpectedCache } from "./expected-cache.ts";
 /** A planned query. Members of a query that was refused before it had a plan are undefined. */
 interface PricedQuery {
   readonly plan: Plan | undefined;
+  /** The class that pays for the query: of a rejected one, that of the named metrics. */
+  readonly queryClass: QueryClass;
   /** Expected cost units. */
   readonly cost: number | undefined;
   readonly cache: ExpectedCache | null | undefined;
@@ -19,9 +22,10 @@ interface PricedQuery {
 }
 
 /** The body of `GET /v1/metrics/plan`, without the expression. Unknown values are null. */
-export function planBody({ plan, cost, cache, budget, refusal, cheaper }: PricedQuery): object {
+export function planBody({ plan, queryClass, cost, cache, budget, refusal, cheaper }: PricedQuery): object {
   return {
     allowed: refusal === undefined,
+    class: queryClass,
     cost: cost ?? null,
     ...(plan === undefined ? unplanned : planMembers(plan)),
     cache: cache === undefined ? null : { expected: cache },
@@ -31,7 +35,6 @@ export function planBody({ plan, cost, cache, budget, refusal, cheaper }: Priced
 }
 
 const unplanned = {
-  class: null,
   step_seconds: null,
   downsample: null,
   points: null,
@@ -42,7 +45,6 @@ const unplanned = {
 function planMembers(plan: Plan): Record<keyof typeof unplanned, unknown> {
   const { query, grid } = plan;
   return {
-    class: query.quota.queryClass,
     step_seconds: query.window.stepSeconds,
     downsample: query.window.downsample ?? null,
     points: grid.count,

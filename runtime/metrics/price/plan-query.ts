@@ -2,8 +2,9 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { Balance } from "../admission/rate-headers.ts";
-import { classOf, type QueryClassGrant } from "../authorization/access.ts";
+import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
+import { mayRead } from "../authorization/policy.ts";
 import { parseQuery } from "../handle-query.ts";
 import type { PlannedQuery } from "../metrics-api.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
@@ -47,12 +48,13 @@ export async function planQuery(request: PlanRequest, sources: PlanSources): Pro
   const { caller, nowMs } = request;
   const { admission, queryContext } = sources;
   const { plan, refusal: invalid } = parse(request, sources);
-  const grant = plan?.query.quota ?? classOf(caller, [], queryContext.quotas);
+  const grant = plan?.query.quota ?? classOf(caller, namedMetrics(request, sources), queryContext.quotas);
   const charged = await admission.chargeRequest(caller, grant);
   const decision = plan && (await admission.decide(plan, caller));
   const refusal = invalid ?? decision?.refusal;
   const body = planBody({
     plan,
+    queryClass: grant.queryClass,
     cost: decision?.estimate,
     cache: plan && cacheOf(plan, sources, nowMs),
     budget: await budgetOf(caller, grant, admission),
@@ -61,6 +63,15 @@ export async function planQuery(request: PlanRequest, sources: PlanSources): Pro
   });
   const leaf = plan && leafOfQuery(plan.query, { caller, queryContext, nowMs });
   return { status: 200, headers: { ...charged.headers(), ...noStore }, body, leaf };
+}
+
+/** The named metrics that the caller may read. They determine the class of a query that has no plan. */
+function namedMetrics({ params, caller }: PlanRequest, { queryContext: { catalog, quotas } }: PlanSources) {
+  const access = accessOf(caller, quotas);
+  return (params.get("metric") ?? []).flatMap((id) => {
+    const entry = catalog.get(id);
+    return entry !== undefined && mayRead(entry, caller, access) ? [entry.metric] : [];
+  });
 }
 
 /** The cost units of a class, after the charge of the plan. */

@@ -54,7 +54,7 @@ export const otherMeanings: Meanings = {
     "versions.changes.what": "What changed",
   },
   PlanAnswer: {
-    class: "Query class of the caller; null without a plan",
+    class: "Query class that pays for the query; of a rejected one, that of the metrics it names",
     step_seconds: "Seconds between two points; null without a plan",
     downsample: "Downsample that would be applied; null without one",
     series_max: "Most series of a page; null without a plan",

@@ -186,11 +186,55 @@ describe("a plan", () => {
   test("of a refused query is 200, and that of a caller without the scope is not", async () => {
     const server = await startLimited({});
     const refused = await server.get("/v1/metrics/plan?metric=nothing");
-    expect([refused.status, bodyOf(refused)]).toMatchObject([200, { allowed: false, class: null, cost: null }]);
+    expect([refused.status, bodyOf(refused)]).toMatchObject([200, { allowed: false, class: "C", cost: null }]);
     const explained = await server.get("/v1/metrics/plan?metric=lag&filter[tenant]=brand-a&explain=true");
     expect(bodyOf(explained).refusal?.code).toBe("scope_missing");
     const nobody = await server.get("/v1/metrics/plan?metric=lag", { authorization: "Bearer nobody" });
     expect(nobody.status).toBe(403);
+  });
+});
+
+describe("a plan of a query that is rejected before it has one", () => {
+  test.each([
+    ["a wrong step", "metric=lag&step=1s"],
+    ["a reversed window", "metric=lag&from=2026-01-01T11:00:00Z&to=2026-01-01T10:00:00Z"],
+    ["an unknown filter", "metric=lag&filter[nothing]=x"],
+    ["no tenant", "metric=lag"],
+  ])("has the class, the budget and the quotas of its metric for %s", async (_fault, pairs) => {
+    const server = await startLimited({});
+    const tenant = pairs === "metric=lag" ? "" : "&filter[tenant]=brand-a";
+    const [valid, rejected] = [
+      await server.get("/v1/metrics/plan?metric=lag&filter[tenant]=brand-a"),
+      await server.get(`/v1/metrics/plan?${pairs}${tenant}`),
+    ];
+    expect([bodyOf(valid).allowed, bodyOf(rejected).allowed]).toEqual([true, false]);
+    const paidBy = (answer: HttpAnswer) => [
+      bodyOf(answer).class,
+      bodyOf(answer).budget.limit,
+      answer.headers["ratelimit-policy"],
+    ];
+    expect(paidBy(rejected)).toEqual(paidBy(valid));
+  });
+
+  test("does not reveal the class of a metric that the caller may not read", async () => {
+    const server = await startLimited({});
+    const { config } = server;
+    const restricted = {
+      ...config,
+      catalogs: config.catalogs.map((catalog) => ({
+        ...catalog,
+        metrics: catalog.metrics.map((metric) => ({
+          ...metric,
+          requiredRole: "nobody-has-it",
+          sensitivity: "finance" as const,
+        })),
+      })),
+    };
+    server.apply(restricted);
+    expect(bodyOf(await server.get("/v1/metrics/plan?metric=lag&filter[tenant]=brand-a"))).toMatchObject({
+      class: "C",
+      refusal: { code: "role_missing" },
+    });
   });
 });
 

@@ -12,7 +12,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
   "2026-11-22": "c4a06d84b2b61f60",
-  "2026-11-26": "618a3ed0f10f25ed",
+  "2026-11-26": "31b384dd20cd495d",
 };
 
 let server: MetricsServer;
