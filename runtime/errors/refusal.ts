@@ -59,6 +59,18 @@ export class Refusal extends Error {
   }
 }
 
+/** The same refusal with other names of its fields. */
+export function renameFields(refusal: Refusal, rename: (field: string) => string): Refusal {
+  const { code, message, errors, suggestion, retryAfterSeconds, headers, cause } = refusal;
+  return new Refusal(code, message, {
+    errors: errors.map((error) => ({ ...error, field: rename(error.field) })),
+    ...(suggestion === undefined ? {} : { suggestion }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    headers,
+    cause,
+  });
+}
+
 /** A refusal because of one field. The body and the field have the same detail. */
 export function refuseField(
   code: ErrorCode,

@@ -131,10 +131,12 @@ export interface LabelValues {
   readonly leftOut: readonly string[];
   /** Metrics above the bound of one look-up, which are left out. */
   readonly unread: number;
+  /** Sentences about named metrics that lack the label and thus have no values. */
+  readonly unlabelled: readonly string[];
 }
 
 /** The labels of series, sorted by metric and labels. */
-export interface SeriesLabels extends Omit<LabelValues, "values"> {
+export interface SeriesLabels extends Omit<LabelValues, "values" | "unlabelled"> {
   readonly series: readonly {
     readonly metric: string;
     readonly labels: Readonly<Partial<Record<LabelName, string>>>;

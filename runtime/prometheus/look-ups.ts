@@ -21,7 +21,7 @@ export async function answerValues(
   const lookUp = { ...lookUpOf(selected, request), label: readLabel(label, "label", "invalid_request") };
   if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
   const found = await labelValues(lookUp, caller, signal, context);
-  return cut(found.values, request, { ...found, warnings: leftOutWarnings(found) });
+  return cut(found.values, request, { ...found, warnings: [...found.unlabelled, ...leftOutWarnings(found)] });
 }
 
 /** `series`. @throws Refusal */

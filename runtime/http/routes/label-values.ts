@@ -1,5 +1,5 @@
 import { refuseField } from "../../errors/refusal.ts";
-import type { LookUp, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
+import type { LabelValues, LookUp, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
 import {
   filterValues,
   lookUpMetricsMax,
@@ -9,7 +9,7 @@ import {
   type Parameters,
 } from "../../metrics/request/parameters.ts";
 import { commaHints } from "../../metrics/request/comma-hints.ts";
-import { readFilters, readSpan, refuseOthers } from "../../metrics/request/read-query.ts";
+import { readFilters, readSpan, refuseOthers, withFieldsOf } from "../../metrics/request/read-query.ts";
 import { timeAt } from "../../metrics/request/requested-time.ts";
 import { formatTime } from "../../metrics/request/time.ts";
 import type { ApiRequest, ApiResponse } from "../server/route.ts";
@@ -25,8 +25,11 @@ export async function labelValues(
 ): Promise<ApiResponse> {
   const label = readLabel(path["label"] ?? "", "label", "invalid_request");
   const request = { ...readLookUp(query, nowMs), label };
-  const { values, isPartial, regions, failures, headers, leftOut } = await read(request, caller, signal, context);
-  const hints = [...(values.length === 0 ? commaHints(readFilters(query)) : []), ...leftOutHints(leftOut), ...failures];
+  const found = await read(request, caller, signal, context).catch((error: unknown) => {
+    throw withFieldsOf(query, error);
+  });
+  const { values, isPartial, regions, headers } = found;
+  const hints = hintsOf(found, query);
   return {
     status: isPartial ? 206 : 200,
     headers: { ...headers, Vary: "Authorization, Accept" },
@@ -39,6 +42,11 @@ export async function labelValues(
       },
     },
   };
+}
+
+function hintsOf({ values, leftOut, unlabelled, failures }: LabelValues, query: Parameters): readonly string[] {
+  const commas = values.length === 0 ? commaHints(readFilters(query)) : [];
+  return [...commas, ...unlabelled, ...leftOutHints(leftOut), ...failures];
 }
 
 function leftOutHints(leftOut: readonly string[]): readonly string[] {

@@ -4,7 +4,8 @@ import { Refusal } from "../../errors/refusal.ts";
 import { runBounded } from "../../stores/limits/run-bounded.ts";
 import type { LeavesRequest, LeavesResult } from "../leaves/leaf.ts";
 import type { LabelValues, LookUp, SeriesLabels } from "../metrics-api.ts";
-import { compareLabels, type Labels } from "../planning/labels.ts";
+import { compareLabels, isolationLabels, type Labels } from "../planning/labels.ts";
+import { missingLabel } from "../planning/require-labels.ts";
 import { configuredValues } from "./configured-values.ts";
 import { groupedLabels } from "./grouped-labels.ts";
 import { presenceRequest, selectMetrics, type LookUpContext, type SelectedMetric } from "./selected-metrics.ts";
@@ -53,7 +54,14 @@ export async function readLabelValues(
   requireBound(values.length);
   const { leftOut, unread } = asked;
   const { found: _found, ...about } = read;
-  return { values: values.sort(), ...about, leftOut, unread };
+  return { values: values.sort(), ...about, leftOut, unread, unlabelled: unlabelledOf(label, selected) };
+}
+
+/** Labels of the isolation are those of stores too, so that every metric may have them. */
+function unlabelledOf(label: LabelName, selected: readonly SelectedMetric[]): readonly string[] {
+  if (isolationLabels.includes(label)) return [];
+  const lacking = selected.filter(({ entry, isOfAll }) => !isOfAll && !entry.metric.labels.includes(label));
+  return [...new Set(lacking.map(({ entry }) => missingLabel(entry.metric, label)))];
 }
 
 /**

@@ -12,7 +12,7 @@ import type { Recipe } from "../promql/kinds/recipe.ts";
 import { requireLabels } from "./require-labels.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
 import { type Filters, type Parameters, seriesMax, shown } from "../request/parameters.ts";
-import { readInstant, readQuery, type Selection } from "../request/read-query.ts";
+import { readInstant, readQuery, withFieldsOf, type Selection } from "../request/read-query.ts";
 import { grant, requireMatches, requireReadScope, type Grant, type GrantedMetric } from "../authorization/policy.ts";
 import { timeAt, windowAt as timesAt } from "../request/requested-time.ts";
 import {
@@ -63,7 +63,7 @@ export interface QueryContext {
 export function makeQuery(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, window } = readQuery(params, namesFor(caller, queryContext));
   return resolve(
-    { selection, caller, nowMs },
+    { params, selection, caller, nowMs },
     queryContext,
     (minimum, limits) => (atMs) =>
       resolveWindow(timesAt(window, atMs), selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
@@ -74,7 +74,7 @@ export function makeQuery(params: Parameters, caller: Caller, queryContext: Quer
 export function makeInstant(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, ts } = readInstant(params, namesFor(caller, queryContext));
   return resolve(
-    { selection, caller, nowMs },
+    { params, selection, caller, nowMs },
     queryContext,
     (minimum) => (atMs) =>
       resolveInstant(ts && timeAt(ts, atMs), selection.downsample, { nowMs: atMs, stepSecondsMin: minimum }),
@@ -84,12 +84,22 @@ export function makeInstant(params: Parameters, caller: Caller, queryContext: Qu
 type ChooseWindow = (stepSecondsMinimum: number, limits: ClassLimits) => Query["windowAt"];
 
 interface Resolving {
+  readonly params: Parameters;
   readonly selection: Selection;
   readonly caller: Caller;
   readonly nowMs: number;
 }
 
-function resolve(
+/** Resolves a request. Its errors name filters as its parameters do. */
+function resolve(resolving: Resolving, queryContext: QueryContext, chooseWindow: ChooseWindow): Query {
+  try {
+    return resolved(resolving, queryContext, chooseWindow);
+  } catch (error) {
+    throw withFieldsOf(resolving.params, error);
+  }
+}
+
+function resolved(
   { selection, caller, nowMs }: Resolving,
   queryContext: QueryContext,
   chooseWindow: ChooseWindow,

@@ -38,8 +38,12 @@ function requireLabel(
   field: string,
   code: "invalid_group_by" | "invalid_filter",
 ): void {
-  if (metric.labels.includes(label)) return;
-  const near = didYouMean(label, metric.labels);
-  const advice = metric.labels.length === 0 ? "it has no labels" : `${near}use one of ${metric.labels.join(", ")}`;
-  throw refuseField(code, field, `${metric.id} has no label ${label}; ${advice}`);
+  if (!metric.labels.includes(label)) throw refuseField(code, field, missingLabel(metric, label));
+}
+
+/** The sentence about a label that a metric lacks, with those that it has. */
+export function missingLabel({ id, labels }: Pick<MetricConfig, "id" | "labels">, label: LabelName): string {
+  const advice =
+    labels.length === 0 ? "it has no labels" : `${didYouMean(label, labels)}use one of ${labels.join(", ")}`;
+  return `${id} has no label ${label}; ${advice}`;
 }

@@ -10,7 +10,7 @@ export function severalAdvice(label: LabelName, value: string): string | undefin
   const values = value.split(",").map((one) => one.trim());
   if (values.length < 2) return undefined;
   const written = values.slice(0, valuesShownMax).map((one) => `filter_in[${label}]=${shown(one)}`);
-  return `filter[${label}]=${shown(value)} is one value; for several write ${written.join("&")}`;
+  return `${label}="${shown(value)}" is one value; for several write ${written.join("&")}`;
 }
 
 /** `"; …"` for an error about the values of a filter, or nothing when none has a comma. */

@@ -1,6 +1,6 @@
 // The parameters of queries and instants as one closed form. The values of single parameters are in `parameters.ts`.
 import { aggregations, labelNames, type Aggregation, type LabelName } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { Refusal, refuseField, renameFields } from "../../errors/refusal.ts";
 import { parseDuration } from "./duration.ts";
 import {
   downsamples,
@@ -148,6 +148,20 @@ export function readFilters(params: Parameters, known: Known = () => undefined):
     filters.set(governed, filterValues(values, name));
   }
   return new Map([...filters].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/**
+ * Names the field of an error about a filter as the request does: `filter_in[region]`, and `tenant` where the route has
+ * this parameter. The rights and the catalog know values only.
+ */
+export function withFieldsOf(params: Parameters, error: unknown): unknown {
+  if (!(error instanceof Refusal)) return error;
+  return renameFields(error, (field) => {
+    const listed = field.replace("filter[", "filter_in[");
+    if (params.has(field)) return field;
+    if (params.has(listed)) return listed;
+    return field === "filter[tenant]" && params.has("tenant") ? "tenant" : field;
+  });
 }
 
 /** Every metric can be filtered by the labels of the isolation. Source: seed "Operational Metrics API" §1. */

@@ -119,7 +119,7 @@ describe("several values of a filter", () => {
     expect(found.meta).not.toHaveProperty("hints");
     services = [];
     const hint =
-      "no series has this service: filter[service]=a,b is one value; " +
+      'no series has this service: service="a,b" is one value; ' +
       "for several write filter_in[service]=a&filter_in[service]=b";
     try {
       const { data, meta } = await ask("query", "filter[service]=a,b&group_by=service&step=4m");
@@ -134,9 +134,30 @@ describe("several values of a filter", () => {
   });
 
   test("with commas of a region are refused with what to write", async () => {
-    expect((await ask("query", "filter[region]=eu,us")).detail).toContain(
-      "filter[region]=eu,us is one value; for several write filter_in[region]=eu&filter_in[region]=us",
-    );
+    const advice = 'region="eu,us" is one value; for several write filter_in[region]=eu&filter_in[region]=us';
+    expect((await ask("query", "filter[region]=eu,us")).detail).toContain(advice);
+    const listed = await ask("query", "filter_in[region]=eu,us");
+    expect(listed.detail).toContain(advice);
+    expect(listed.detail).not.toContain("filter[region]");
+  });
+
+  const label = "/v1/metrics/labels/service/values?metric=lag&";
+  test.each([
+    ["a filter", "/v1/metrics/query?metric=lag&filter[tenant]=brand-a&filter[region]=mars", "filter[region]"],
+    ["a list", "/v1/metrics/query?metric=lag&filter[tenant]=brand-a&filter_in[region]=mars", "filter_in[region]"],
+    [
+      "a list of an instant",
+      "/v1/metrics/instant?metric=lag&filter_in[tenant]=a&filter_in[tenant]=b",
+      "filter_in[tenant]",
+    ],
+    ["a list of label values", `${label}tenant=brand-a&filter_in[region]=mars`, "filter_in[region]"],
+    [
+      "a label that the metric lacks",
+      "/v1/metrics/query?metric=lag&filter[tenant]=brand-a&filter_in[psp]=x",
+      "filter_in[psp]",
+    ],
+  ])("that are rejected are named as the request wrote them: %s", async (_form, url, field) => {
+    expect((await server.get(url)).json()).toMatchObject({ status: 400, errors: [{ field }] });
   });
 });
 

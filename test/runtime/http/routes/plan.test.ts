@@ -329,6 +329,17 @@ describe("the values of a label", () => {
     expect(await read("tenant", "brandA")).toMatchObject({ data: ["brand-a"] });
   });
 
+  test("of a label that a metric lacks are none, with a hint that names those it has", async () => {
+    const read = async (url: string): Promise<unknown> => (await server.get(url)).json();
+    const url = "/v1/metrics/labels/psp/values?metric=lag&tenant=brand-a";
+    const hint = expect.stringMatching(/^lag has no label psp; use one of .*service/u) as string;
+    expect(await read(url)).toMatchObject({ data: [], meta: { hints: [hint] } });
+    const match = encodeURIComponent('lag{tenant="brand-a"}');
+    expect(await read(`/prometheus/api/v1/label/psp/values?match[]=${match}`)).toMatchObject({ warnings: [hint] });
+    expect(await read("/prometheus/api/v1/label/psp/values?tenant=brand-a")).not.toHaveProperty("warnings");
+    expect(await read("/v1/metrics/labels/service/values?metric=lag&tenant=brand-a")).not.toHaveProperty("meta.hints");
+  });
+
   const rows: readonly (readonly [sentence: string, path: string, code: unknown])[] = [
     ["of an unknown label", "nothing/values?metric=lag&tenant=brand-a", [400, "invalid_request"]],
     ["without a metric", "service/values?tenant=brand-a", [400, "invalid_request"]],
