@@ -85,7 +85,9 @@ describe("a server with an operator", () => {
     const { handle, untilLogged } = await connected(server, secret.folder);
     const ended = await untilLogged("NATS refused the credentials of the connection");
     expect(ended.reason).toMatch(/expired/iu);
-    expect((await untilLogged("NATS unreachable, connection repeated")).reason).toBe("Authorization Violation");
+    const unreachable = await untilLogged("NATS unreachable, connection repeated");
+    // The server may accept a JWT within its last second, and ends the connection.
+    expect(unreachable.reason).toMatch(/^(?:Authorization Violation|User Authentication Expired)$/u);
     await secret.replace({ "shop.creds": operator.user().creds });
     const isRenewed = async (): Promise<boolean> => !handle.hasPendingCredentials() && (await hasJetStream(handle));
     await expect(waitFor(isRenewed, { timeoutMs, what: "a connection" })).resolves.toBe(true);
