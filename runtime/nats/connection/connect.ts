@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { AuthorizationError, UserAuthenticationExpiredError, type NatsConnection } from "@nats-io/transport-node";
 import { createChangeGate, type ChangeGate } from "./change-gate.ts";
+import { followConsumerLeaders, type ConsumerLeaders } from "./consumer-leaders.ts";
 import { noConnectionLog, type ConnectionLog } from "./connection-log.ts";
 import type { CredentialChoice } from "./credential-choice.ts";
 import { userOf } from "./credentials.ts";
@@ -30,6 +31,8 @@ export interface NatsConnectionHandle {
   readonly clock: StreamClock;
   /** Judges the leases of messages and lanes. */
   readonly leases: LeaseClock;
+  /** For this folder only. */
+  readonly consumerLeaders: ConsumerLeaders;
   isConnected(): boolean;
   /** True while files have credentials that are not in use. */
   hasPendingCredentials(): boolean;
@@ -102,6 +105,7 @@ export async function connectNats(
     outbox,
     clock: createStreamClock(wallNow),
     leases,
+    consumerLeaders: followConsumerLeaders(connection),
     isConnected,
     uninterrupted: (step) => gate.run(step),
     hasPendingCredentials: () => choice.isPending(),

@@ -39,6 +39,11 @@ const heartbeatMs = { alone: 30_000, inCluster: 5_000 } as const;
 const lateMsMax = 6_000;
 /** Pause before the next request after an error. It keeps the load off a starting server. */
 const errorPauseMs = 250;
+/**
+ * Pauses before new requests to a new leader of the consumer, which lost those of the previous one. It is announced
+ * before it accepts requests, so a second request follows unless something was received.
+ */
+const newLeaderPausesMs = [250, 2_000] as const;
 
 const status = { heartbeat: 100, noRespondersOrShutdown: 503, conflict: 409, badRequest: 400 } as const;
 
@@ -56,20 +61,25 @@ class RunningPull implements Pull {
   readonly #handle: NatsConnectionHandle;
   readonly #options: PullOptions;
   readonly #nextSubject: string;
-  readonly #removeListener: () => void;
+  readonly #removeListeners: readonly (() => void)[];
   #subscription: Subscription | undefined;
   #inbox = "";
   /** Messages requested and not yet received. */
   #requested = 0;
   #receivedAtMs = 0;
   #pause: NodeJS.Timeout | undefined;
+  #newLeader: NodeJS.Timeout | undefined;
   #stopped = false;
 
   constructor(handle: NatsConnectionHandle, options: PullOptions) {
     this.#handle = handle;
     this.#options = options;
     this.#nextSubject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
-    this.#removeListener = handle.onReconnect(() => this.open());
+    const { stream, consumer } = options;
+    this.#removeListeners = [
+      handle.onReconnect(() => this.open()),
+      handle.consumerLeaders.on(stream, consumer, () => this.#openAfter(newLeaderPausesMs)),
+    ];
   }
 
   /** Restarts with a new inbox: the server drops requests whose inbox has no subscriber. */
@@ -127,12 +137,25 @@ class RunningPull implements Pull {
       return;
     }
     this.#stopped = true;
-    this.#removeListener();
+    this.#removeListeners.forEach((remove) => remove());
     clearTimeout(this.#pause);
+    clearTimeout(this.#newLeader);
     if (this.#handle.isConnected()) {
       await this.#subscription?.drain().catch(() => undefined);
     }
     this.#subscription?.unsubscribe();
+  }
+
+  /** Starts again after the first pause, and after each next one, until something is received. */
+  #openAfter([pauseMs, ...next]: readonly number[]): void {
+    clearTimeout(this.#newLeader);
+    if (pauseMs === undefined) return;
+    const sinceMs = performance.now();
+    this.#newLeader = setTimeout(() => {
+      if (this.#receivedAtMs > sinceMs) return;
+      this.open();
+      this.#openAfter(next);
+    }, pauseMs).unref();
   }
 
   #receive(message: Msg, isStatus: boolean): void {

@@ -15,6 +15,8 @@ import { idsOf, killWorker, producer, startWorker } from "./fault-fixture.ts";
 const timeoutMs = 60_000;
 /** Bound on the time for which a healthy partner receives nothing after the loss of the pod that owns its lane. */
 const silenceMsMax = 2_000;
+/** The same after the loss of a server: followers wait up to 9 s until they elect a leader (nats-server's constant). */
+const electionMsMax = 10_000;
 const loadPauseMs = 20;
 const warmDeliveries = 100;
 
@@ -77,4 +79,48 @@ describe.each(isSoak ? [1, 3] : [1])("with %i NATS servers", (size) => {
     await load;
     expect(silenceMs(partner, killedAtMs)).toBeLessThan(silenceMsMax);
   });
+
+  test.skipIf(size === 1)(
+    "a healthy partner is silent for an election when the leader of its consumers stops",
+    async ({ onTestFinished }) => {
+      const partner = await startWebhookPartner();
+      onTestFinished(() => partner.close());
+      const config = configOf(partnerConfig("one", partner.url));
+      const prefix = "leader";
+      const { streams } = createLayout(prefix);
+      // The server of the pod is not the one that stops, so its connection stays.
+      const [own, ...others] = servers;
+      await startWorker({ prefix, config, podId: "pod-1", replicas: size, url: own?.url ?? "" }, onTestFinished);
+      const home = await connectNats({ servers: [own?.url ?? ""], followsCluster: false });
+      onTestFinished(() => home.drain());
+      const produce = await producer(prefix, home, size);
+      await produce("first");
+      await waitFor(() => partner.received.length > 0, { timeoutMs, what: "the first delivery" });
+      const [stopped] = others;
+      if (stopped === undefined) throw new Error("no server");
+      const leaderOf = async () => (await home.manager.consumers.info(streams.events, "router")).cluster?.leader;
+      await waitFor(
+        async () => {
+          if ((await leaderOf()) === "n1") return true;
+          await home.requests.request(`$JS.API.CONSUMER.LEADER.STEPDOWN.${streams.events}.router`, "");
+          return false;
+        },
+        { timeoutMs, pollMs: 500, what: "the second server to lead the router" },
+      );
+      process.kill(stopped.pid, "SIGSTOP");
+      onTestFinished(() => void process.kill(stopped.pid, "SIGCONT"));
+      const stoppedAtMs = Date.now();
+      const over = new AbortController();
+      const load = (async (): Promise<void> => {
+        for (let count = 0; !over.signal.aborted; count += 1) {
+          await produce(`load-${count}`).catch(() => undefined);
+          await sleep(loadPauseMs);
+        }
+      })();
+      await waitFor(() => partner.received.length > warmDeliveries, { timeoutMs, what: "deliveries" });
+      over.abort();
+      await load;
+      expect(silenceMs(partner, stoppedAtMs)).toBeLessThan(electionMsMax);
+    },
+  );
 });

@@ -30,8 +30,8 @@ RUNTIME_PERMISSIONS {
     # The runtime may neither delete a stream nor change the cluster.
     deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
   }
-  # Responses, events of producers, and requests between pods; no subject of a stream.
-  subscribe { allow: ["_INBOX.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
+  # Responses, elections of consumers, events of producers, and requests between pods; no subject of a stream.
+  subscribe { allow: ["_INBOX.>", "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
   # A recipient may send its response to the subject that the request names.
   allow_responses { max: 1, expires: "10s" }
 }

@@ -29,7 +29,7 @@ accounts {
             "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"
           ]
         }
-        subscribe { allow: ["_INBOX.>", "hg.in.*", "hg.pod.>"] }
+        subscribe { allow: ["_INBOX.>", "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.>", "hg.in.*", "hg.pod.>"] }
         allow_responses { max: 1, expires: "10s" }
       }
     }]
@@ -37,8 +37,8 @@ accounts {
 }
 `;
 
-async function start(): Promise<NatsServerHandle> {
-  const server = await startNatsServer({ config: permissions });
+async function start(config = permissions): Promise<NatsServerHandle> {
+  const server = await startNatsServer({ config });
   closing.push(() => server.stop());
   return server;
 }
@@ -71,6 +71,15 @@ test("pods exchange messages with the rights of the bundled NATS; a request to a
   expect(told).toEqual([{ of: 2 }]);
   await expect(one.request("pod-3", "double", { of: 1 })).rejects.toMatchObject({ reason: "no_responders" });
   await expect(one.request("pod-2", "unheard", { of: 1 })).rejects.toBeInstanceOf(Unanswered);
+});
+
+test("a user who may not hear of elections of consumers has a working connection", async () => {
+  const right = '"$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.>", ';
+  expect(permissions).toContain(right);
+  const handle = await connect(await start(permissions.replace(right, "")));
+  await handle.connection.flush();
+  const info = await handle.connection.request("$JS.API.STREAM.NAMES", "");
+  expect([handle.isConnected(), info.json()]).toMatchObject([true, { streams: null }]);
 });
 
 test("a request whose handler fails is reported, and the next one is answered", async () => {

@@ -175,4 +175,25 @@ describe("a pull", () => {
     await waitFor(() => got.length === 1, { timeoutMs: 20_000, what: "the message" });
     expect(opened).toBeGreaterThan(1);
   });
+
+  test("requests again from a new leader of its consumer, and once more when nothing came", async () => {
+    const { got, consumer, fill } = await caseOf(8);
+    const { stream, name } = consumer;
+    const info = () => handle.manager.consumers.info(consumer.stream, consumer.name);
+    await waitFor(async () => (await info()).num_waiting > 0, { timeoutMs, what: "the first request" });
+    const times: number[] = [];
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
+    handle.connection.subscribe(subject, { callback: () => void times.push(performance.now()) });
+    await handle.connection.flush();
+    const electedMs = performance.now();
+    for (const elected of ["another", name]) {
+      handle.connection.publish(`$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.${stream}.${elected}`);
+    }
+    await waitFor(() => times.length >= 2, { timeoutMs, what: "two requests" });
+    const [first = 0, second = 0] = times.map((atMs) => atMs - electedMs);
+    expect(first).toBeGreaterThan(200);
+    expect(second - first).toBeGreaterThan(1_900);
+    await fill(1);
+    await waitFor(() => got.length === 1, { timeoutMs, what: "the message" });
+  });
 });
