@@ -84,7 +84,7 @@ function documentedRooms(): readonly string[] {
 }
 
 function fromRoot(room: string): string {
-  return /^(?:cli|command-line|console|crds|demo|kube|limits|network|operator)\//u.test(room)
+  return /^(?:api|cli|command-line|console|crds|demo|kube|limits|network|operator)\//u.test(room)
     ? room
     : `runtime/${room}`;
 }

@@ -1,10 +1,11 @@
 /**
  * The rooms of the product, in the order in which they build on each other: `room < other rooms that it may import`. A
  * room is a folder with everything below it, or a file that stands beside folders; a file belongs to the room with the
- * longest name. Names after `<` stand in `runtime/` unless they begin with `command-line/`, `crds/`, `kube/`,
+ * longest name. Names after `<` stand in `runtime/` unless they begin with `api/`, `command-line/`, `crds/`, `kube/`,
  * `limits/`, `network/` or `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
  */
 const table = `
+  api/
   command-line/
   limits/
   crds/signing-key.ts
@@ -242,14 +243,12 @@ const table = `
       webhooks/history/ webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
   runtime/http/authentication/ < crds/ network/ limits/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
-  runtime/http/openapi/ <
-      crds/ webhooks/events/ webhooks/settlement/ webhooks/history/ webhooks/replay/ webhooks/live/ metrics/request/
-      metrics/promql/ metrics/bulk/ preview/ metrics/query-effect.ts
+  runtime/http/openapi/ < api/ metrics/request/
   runtime/http/server/ <
       crds/ limits/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
       http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
-      errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ webhooks/live/
+      api/ errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ webhooks/live/
       webhooks/ping/
       metrics/request/
       metrics/authorization/ metrics/metrics-api.ts metrics/bulk/ metrics/federation/ prometheus/ preview/
@@ -279,7 +278,7 @@ const table = `
       metrics/rules/
 `;
 
-const isOutside = /^(?:cli|command-line|crds|demo|kube|limits|network|operator)\//u;
+const isOutside = /^(?:api|cli|command-line|crds|demo|kube|limits|network|operator)\//u;
 
 /** Each room with those that it may import, in the order of the table. */
 export const rooms: ReadonlyMap<string, readonly string[]> = new Map(

@@ -6,7 +6,19 @@ import { parseAst } from "vitest/node";
 import { readImports, sourceFiles } from "./source-imports.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const product = ["cli", "command-line", "console", "crds", "demo", "kube", "limits", "network", "operator", "runtime"];
+const product = [
+  "api",
+  "cli",
+  "command-line",
+  "console",
+  "crds",
+  "demo",
+  "kube",
+  "limits",
+  "network",
+  "operator",
+  "runtime",
+];
 const text = (file: string): string => readFileSync(join(root, file), "utf8");
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 

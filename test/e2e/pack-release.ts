@@ -7,6 +7,7 @@ import { packPath, type PackHeader } from "./previous-release.ts";
 
 /** What the chart and the image of a release are made of. */
 const packedPaths = [
+  "api",
   "charts/heliograph",
   "cli",
   "command-line",

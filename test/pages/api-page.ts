@@ -1,6 +1,6 @@
-import { schemas } from "../../runtime/http/openapi/schemas.ts";
+import { schemas, withRefs } from "../../api/schemas.ts";
 import type { Operation, OperationAnswer, OperationHeader } from "../../runtime/http/openapi/operation.ts";
-import type { JsonSchema } from "../../runtime/http/openapi/json-schema.ts";
+import type { JsonSchema } from "../../api/schemas.ts";
 import type { Route } from "../../runtime/http/server/route.ts";
 import { productRoutes } from "./product-routes.ts";
 import type { GeneratedFile } from "../tools/resource-types.ts";
@@ -71,7 +71,7 @@ function parametersText({ parameters = [] }: Operation): readonly string[] {
   const rows = parameters.map((parameter) => {
     const { name, in: place, schema, required = place === "path", isJoined, description } = parameter;
     const form = schema["type"] === "array" ? (isJoined === true ? "; with commas between" : "; repeated") : "";
-    const cells = [`\`${name}\``, place, `${typeText(schema)}${form}`, required ? "yes" : "no", description];
+    const cells = [`\`${name}\``, place, `${typeText(withRefs(schema))}${form}`, required ? "yes" : "no", description];
     return `| ${cells.map(cell).join(" | ")} |`;
   });
   return ["| Parameter | In | Type | Required | Meaning |", "| --- | --- | --- | --- | --- |", ...rows, ""];

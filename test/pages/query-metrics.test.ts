@@ -6,8 +6,8 @@ import {
   planOperation,
   quotaOperation,
   sloHistoryOperation,
-} from "../../runtime/http/openapi/price/price-operations.ts";
-import { schemas } from "../../runtime/http/openapi/schemas.ts";
+} from "../../runtime/http/openapi/price-operations.ts";
+import { schemas } from "../../api/schemas.ts";
 import { textOf } from "../architecture/named-files.ts";
 
 const page = textOf("docs/how-to/query-metrics.md");

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../runtime/http/openapi/json-schema.ts";
+import type { JsonSchema } from "../../api/schemas.ts";
 
 /** Keywords of a schema that a page shows. */
 interface Keywords {

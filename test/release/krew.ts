@@ -19,6 +19,7 @@ export async function writeKrewFiles(compiled: string, work: string): Promise<vo
   const folder = join(work, krewFolder);
   await mkdir(folder, { recursive: true });
   for (const name of [
+    "api",
     "bin",
     "cli",
     "command-line",

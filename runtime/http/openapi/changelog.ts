@@ -1,16 +1,8 @@
-/** One change to what callers and partners see. */
-interface Change {
-  readonly kind: "added" | "changed" | "deprecated" | "removed";
-  readonly surface: "access" | "metrics" | "webhooks" | "preview" | "schemas";
-  readonly what: string;
-}
+import type { Changelog } from "../../../api/documents.ts";
+import type { Static } from "../../../api/schema.ts";
 
-/** Everything that changed on one day, the newest first. */
-interface ChangelogEntry {
-  /** Day of the change; the first entry's is the version of every schema. */
-  readonly version: string;
-  readonly changes: readonly Change[];
-}
+/** Everything that changed on one day. The first entry's day is the version of every schema. */
+type ChangelogEntry = Static<typeof Changelog>["versions"][number];
 
 /**
  * The machine-readable changelog. A test holds that the schemas do not change without an entry. Source: seed "Webhook

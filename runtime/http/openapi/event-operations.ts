@@ -1,7 +1,8 @@
+import { writtenTime } from "../../../api/documents.ts";
+import { deliveryStates } from "../../../api/histories.ts";
+import { words } from "../../../api/schema.ts";
+import type { JsonSchema } from "../../../api/schemas.ts";
 import { textLengthMax } from "../../metrics/request/parameters.ts";
-import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
-import { askedTime } from "./common-schemas.ts";
-import { words, type JsonSchema } from "./json-schema.ts";
 import { cursor, limit, paging, type Operation, type OperationParameter } from "./operation.ts";
 
 const text = (name: string, description: string, example?: string, more: JsonSchema = {}): OperationParameter => {
@@ -61,9 +62,9 @@ export const listOperation: Operation = {
       "from",
       "Accepted at or after this time in the past. Default: a day before the end",
       "2026-01-31T00:00:00.000Z",
-      askedTime,
+      writtenTime,
     ),
-    text("to", "Accepted before this time", undefined, askedTime),
+    text("to", "Accepted before this time", undefined, writtenTime),
     text("after_id", "Start after this event"),
     text("before_id", "End before this event"),
     text("type", "Event type, or a pattern of them", "payout.*"),
@@ -151,7 +152,7 @@ export const deadLettersOperation: Operation = {
       name: "order",
       in: "query",
       description: "desc: the newest first",
-      schema: words(["asc", "desc"], { default: "asc" }),
+      schema: { ...words(["asc", "desc"]), default: "asc" },
     },
     text("reason", "Only dead letters with this reason", "status_404", { pattern: "^[a-z0-9_]{1,64}$" }),
     ...paging,

@@ -1,14 +1,23 @@
-import { aggregations, labelNames } from "../../../crds/config.ts";
+import { Duration } from "../../../api/documents.ts";
 import {
+  LabelName,
+  aggregations,
   downsamples,
   filterValuesMax,
+  labelNames,
   metricsMax,
   seriesMax,
-  textLengthMax,
-} from "../../metrics/request/parameters.ts";
-import { queryTime } from "./common-schemas.ts";
-import { list, ref, text, words, type JsonSchema } from "./json-schema.ts";
-import type { Operation, OperationAnswer, OperationHeader, OperationParameter } from "./operation.ts";
+} from "../../../api/queries.ts";
+import { list, text, words, ref } from "../../../api/schema.ts";
+import type { JsonSchema } from "../../../api/schemas.ts";
+import { textLengthMax } from "../../metrics/request/parameters.ts";
+import {
+  queryTime,
+  type Operation,
+  type OperationAnswer,
+  type OperationHeader,
+  type OperationParameter,
+} from "./operation.ts";
 
 /** A parameter of the query string. */
 export function parameter(
@@ -21,7 +30,7 @@ export function parameter(
 }
 
 /** A name of a caller. */
-export const name = text({ minLength: 1, maxLength: textLengthMax });
+export const name = text(undefined, { minLength: 1, maxLength: textLengthMax });
 export const schemaVersion = parameter(
   "schema_version",
   "`meta.schema_version` that the caller supports; 409 when another is served",
@@ -33,19 +42,19 @@ export const filters = labelNames.flatMap((label) => [
   parameter(
     `filter_in[${label}]`,
     `Only series whose ${label} has one of these values; repeat it for each. Excludes filter[${label}]`,
-    list(name, { minItems: 1, maxItems: label === "tenant" ? 1 : filterValuesMax }),
+    list(name, undefined, { minItems: 1, maxItems: label === "tenant" ? 1 : filterValuesMax }),
   ),
 ]);
 
 /** Parameters of both kinds of queries. Source: seed "Operational Metrics API" §4.1. */
 export const selection: readonly OperationParameter[] = [
-  parameter("metric", "Metric ids", list(name, { minItems: 1, maxItems: metricsMax }), { required: true }),
+  parameter("metric", "Metric ids", list(name, undefined, { minItems: 1, maxItems: metricsMax }), { required: true }),
   parameter("agg", "Aggregation. Default: the metric's own", words(aggregations)),
   ...filters,
   parameter(
     "group_by",
     "Labels to group by, with commas between",
-    list(ref("LabelName"), { minItems: 1, maxItems: 4, uniqueItems: true }),
+    list(ref(LabelName), undefined, { minItems: 1, maxItems: 4, uniqueItems: true }),
     { isJoined: true },
   ),
   parameter("downsample", "Smallest width of a point", words(downsamples)),
@@ -75,16 +84,16 @@ export const quotas: Readonly<Record<string, OperationHeader>> = {
   "X-RateLimit-Reset": header("Seconds until all requests are available again", { type: "integer", minimum: 0 }),
   "RateLimit-Policy": header(
     "Quotas of the caller (IETF draft), of single metrics as many as fit",
-    text({ maxLength: 384 }),
+    text(undefined, { maxLength: 384 }),
   ),
-  RateLimit: header("Remaining quotas", text({ maxLength: 384 })),
+  RateLimit: header("Remaining quotas", text(undefined, { maxLength: 384 })),
 };
 
 /** Source: seed "Operational Metrics API" §6. */
 export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   "X-Data-Freshness": header(
     "Age of the newest sample behind the response, of the stalest store; absent without a sample",
-    text({ pattern: "^[0-9]+s$" }),
+    text(undefined, { pattern: "^[0-9]+s$" }),
     false,
   ),
   "X-Downsample": header("Downsample that was applied", text()),
@@ -96,7 +105,7 @@ export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   "X-Query-Cost": header("Points that the stores computed", { type: "number", minimum: 0 }, false),
   "X-Query-Plan": header(
     "Class, points, and the plan of each metric; of many metrics their number, with the stores and reads",
-    text({ maxLength: 384 }),
+    text(undefined, { maxLength: 384 }),
   ),
   "X-Query-Cache": header(
     "Where the data is from: `off`, `snapshot`, `answer;age=<seconds>` for a whole answer, `hit` or `miss` of " +
@@ -109,7 +118,7 @@ export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   ),
   "X-Query-Shards": header(
     "Queried stores, and stores that responded",
-    text({ pattern: "^asked=[0-9]+, answered=[0-9]+$" }),
+    text(undefined, { pattern: "^asked=[0-9]+, answered=[0-9]+$" }),
   ),
   "Server-Timing": header("Durations of the steps", text()),
   "Retry-After": header("Time at which a partial response may be complete", { type: "integer", minimum: 0 }, false),
@@ -120,7 +129,7 @@ export const diagnostics: Readonly<Record<string, OperationHeader>> = {
 const deprecation: Readonly<Record<string, OperationHeader>> = {
   Deprecation: header(
     "Time since which a metric of the response is deprecated (RFC 9745)",
-    text({ pattern: "^@[0-9]+$" }),
+    text(undefined, { pattern: "^@[0-9]+$" }),
     false,
   ),
   Sunset: header("Time of its removal (RFC 8594)", text(), false),
@@ -152,8 +161,8 @@ export const queryParameters: readonly OperationParameter[] = [
   ...selection,
   parameter("from", "Start of the window. Default: three hours before its end", queryTime),
   parameter("to", "End of the window. Default: now", queryTime),
-  parameter("last", "The window of this length that ends now. Excludes from and to", ref("Duration")),
-  parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref("Duration")),
+  parameter("last", "The window of this length that ends now. Excludes from and to", ref(Duration)),
+  parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref(Duration)),
 ];
 
 /** `GET /v1/metrics/query` */
@@ -201,12 +210,12 @@ export const catalogOperation: Operation = {
   tag: "metrics",
   summary: "The metrics that the caller may read",
   parameters: [
-    parameter("metric", "Only these metrics", list(name, { minItems: 1, maxItems: metricsMax })),
+    parameter("metric", "Only these metrics", list(name, undefined, { minItems: 1, maxItems: metricsMax })),
     parameter("category", "Only this category", words(["slo", "kri", "business", "infrastructure", "api"])),
     parameter(
       "label",
       "Only metrics with all of these labels",
-      list(ref("LabelName"), { minItems: 1, maxItems: labelNames.length }),
+      list(ref(LabelName), undefined, { minItems: 1, maxItems: labelNames.length }),
     ),
     parameter("state", "Only this state", words(["Active", "Deprecated"])),
     parameter("filter[tenant]", "Tenant of the objectives", name),

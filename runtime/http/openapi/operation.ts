@@ -1,5 +1,7 @@
+// Operations of the API as data: their names, parameters and headers. The bodies are in `api/`, the routes beside it.
+import { text } from "../../../api/schema.ts";
+import type { JsonSchema, SchemaName } from "../../../api/schemas.ts";
 import { textLengthMax } from "../../metrics/request/parameters.ts";
-import type { JsonSchema } from "./json-schema.ts";
 
 /** One parameter of a path or a query string. */
 export interface OperationParameter {
@@ -18,7 +20,7 @@ export interface OperationParameter {
 export interface OperationAnswer {
   readonly description: string;
   /** Name of the schema of its JSON. */
-  readonly schema: string;
+  readonly schema: SchemaName;
   /** Media types besides JSON, whose content is text. @default none */
   readonly alsoAs?: readonly string[];
   /** Response headers by name. */
@@ -40,13 +42,31 @@ export interface Operation {
   readonly summary: string;
   readonly parameters?: readonly OperationParameter[];
   /** Name of the schema of the request body. */
-  readonly bodySchema?: string;
+  readonly bodySchema?: SchemaName;
   readonly bodyExample?: object;
   /** @default false: a request with a body needs one */
   readonly isBodyOptional?: boolean;
   /** By status. */
   readonly answers: Readonly<Record<string, OperationAnswer>>;
 }
+
+const dateTime = String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?`;
+
+/** A time of a query for metrics, absolute or relative. */
+export const queryTime = text(
+  "ISO 8601 such as `2026-01-31T12:00:00Z`, or with an offset such as `+02:00`; Unix seconds; `now`, or a distance " +
+    "to it such as `now-3h`",
+  {
+    minLength: 1,
+    maxLength: 64,
+    examples: ["2026-01-31T12:00:00Z", "now-3h", "1769860800"],
+    anyOf: [
+      { pattern: `${dateTime}(?:[Zz]|[+\\- ]\\d{2}:?\\d{2})$` },
+      { pattern: String.raw`^\d{1,12}(?:\.\d{1,9})?$` },
+      { pattern: String.raw`^now(?:[+\- ][1-9]\d{0,8}[smhd])?$` },
+    ],
+  },
+);
 
 /** The greatest number of items of a page. */
 export const limit: OperationParameter = {

@@ -1,5 +1,5 @@
+import { writtenTime } from "../../../api/documents.ts";
 import { textLengthMax } from "../../metrics/request/parameters.ts";
-import { askedTime } from "./common-schemas.ts";
 import { paging, type Operation, type OperationParameter } from "./operation.ts";
 
 const time = (name: string, description: string): OperationParameter => {
@@ -7,7 +7,7 @@ const time = (name: string, description: string): OperationParameter => {
     name,
     in: "query",
     description,
-    schema: { type: "string", minLength: 1, maxLength: textLengthMax, ...askedTime },
+    schema: { type: "string", minLength: 1, maxLength: textLengthMax, ...writtenTime },
   };
 };
 

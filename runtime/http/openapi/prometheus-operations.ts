@@ -1,4 +1,5 @@
-import { text, type JsonSchema } from "./json-schema.ts";
+import { text } from "../../../api/schema.ts";
+import type { JsonSchema, SchemaName } from "../../../api/schemas.ts";
 import type { Operation, OperationParameter } from "./operation.ts";
 
 function parameter(
@@ -10,7 +11,7 @@ function parameter(
   return { name, in: "query", description, schema, ...more };
 }
 
-const time = text({ description: "Unix seconds with decimals, or RFC 3339" });
+const time = text("Unix seconds with decimals, or RFC 3339");
 const expression = parameter("query", "An expression of the closed subset of PromQL", text());
 const start = parameter("start", "Start of the range", time);
 const end = parameter("end", "End of the range. Default: now", time);
@@ -34,7 +35,7 @@ interface Described {
   readonly id: string;
   readonly summary: string;
   readonly parameters: readonly OperationParameter[];
-  readonly schema: string;
+  readonly schema: SchemaName;
 }
 
 function read({ id, summary, parameters, schema }: Described): Operation {

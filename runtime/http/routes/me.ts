@@ -1,9 +1,17 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { consoleAdminScope, type Caller } from "../../metrics/authorization/caller.ts";
 import { refuseUnknown } from "../../metrics/request/parameters.ts";
-import { meOperation } from "../openapi/access-operations.ts";
+import type { Operation } from "../openapi/operation.ts";
 import { chooseMediaType } from "../representation/media-type.ts";
 import type { Route } from "../server/route.ts";
+
+/** `GET /v1/me` */
+const meOperation: Operation = {
+  id: "readMe",
+  tag: "access",
+  summary: "What the token of this request may do; every valid token may ask, whatever its scopes",
+  answers: { "200": { description: "Client, rights and end of the token", schema: "Me" } },
+};
 
 interface MeOptions {
   /** Version of the program. */

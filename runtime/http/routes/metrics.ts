@@ -22,7 +22,7 @@ import {
   planOperation,
   quotaOperation,
   sloHistoryOperation,
-} from "../openapi/price/price-operations.ts";
+} from "../openapi/price-operations.ts";
 import { chooseCoding } from "../representation/content-coding.ts";
 import { chooseMediaType } from "../representation/media-type.ts";
 import { nextPageLink } from "../representation/next-page.ts";

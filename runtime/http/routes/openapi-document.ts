@@ -1,9 +1,9 @@
+import { schemaDialect, schemas, withRefs, type JsonSchema } from "../../../api/schemas.ts";
 import { errorTable } from "../../errors/table.ts";
 import { formMediaType } from "../server/query-string.ts";
 import { problemMediaType } from "../server/problem.ts";
 import type { Route } from "../server/route.ts";
 import { interfaceVersion } from "../openapi/changelog.ts";
-import { schemaDialect, withRefs, type JsonSchema, type SchemaSet } from "../openapi/json-schema.ts";
 import type { Operation, OperationAnswer, OperationParameter } from "../openapi/operation.ts";
 
 const tokenDescription = [
@@ -23,7 +23,7 @@ type Documented = Pick<
  * The OpenAPI 3.1 document of the routes that have an operation. Source: OpenAPI Specification 3.1.1, seed "Operational
  * Metrics API" §4.6.
  */
-export function openApiOf(routes: readonly Route[], schemas: SchemaSet): JsonSchema {
+export function openApiOf(routes: readonly Route[]): JsonSchema {
   const documented = routes.flatMap(({ operation, ...route }) =>
     operation === undefined ? [] : [{ ...route, operation }],
   );

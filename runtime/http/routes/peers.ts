@@ -1,9 +1,33 @@
+import { words } from "../../../api/schema.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { peerScope } from "../../metrics/authorization/caller.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
 import { questionBytesMax } from "../../metrics/federation/parse-question.ts";
-import { partialsOperation } from "../openapi/peer-operations.ts";
+import type { Operation } from "../openapi/operation.ts";
 import type { Route } from "../server/route.ts";
+
+/** `POST /v1/metrics/partials` */
+const partialsOperation: Operation = {
+  id: "answerPartials",
+  tag: "metrics",
+  summary:
+    "For runtimes of other regions: mergeable partials of this one's own stores. The token has to be bound to a " +
+    "client certificate",
+  bodySchema: "PartialQuestion",
+  answers: {
+    "200": {
+      description: "The result; series as packed partials, everything else as JSON",
+      schema: "PartialAnswer",
+      alsoAs: ["application/vnd.heliograph.partials"],
+      headers: {
+        "X-Store-Warning": {
+          description: "True when samples were dropped, or some store of the region is missing",
+          schema: words(["none", "dropped", "incomplete"]),
+        },
+      },
+    },
+  },
+};
 
 /**
  * The route for runtimes of other regions, `POST /v1/metrics/partials`. It accepts only tokens that are bound to a

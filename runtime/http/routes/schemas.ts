@@ -1,18 +1,63 @@
+import { ref } from "../../../api/schema.ts";
+import { InterfaceVersion } from "../../../api/documents.ts";
+import { bundled, schemas, type JsonSchema } from "../../../api/schemas.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { refuseUnknown, readOne, type Parameters } from "../../metrics/request/parameters.ts";
 import { chooseMediaType } from "../representation/media-type.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";
-import { bundled, type JsonSchema } from "../openapi/json-schema.ts";
 import { openApiOf } from "./openapi-document.ts";
-import type { Operation } from "../openapi/operation.ts";
-import {
-  changelogOperation,
-  openApiOperation,
-  schemaOperation,
-  schemasOperation,
-} from "../openapi/schema-operations.ts";
-import { schemas } from "../openapi/schemas.ts";
+import { type Operation, type OperationParameter } from "../openapi/operation.ts";
 import type { ApiRequest, Route } from "../server/route.ts";
+
+const version: OperationParameter = {
+  name: "version",
+  in: "query",
+  description: "Version that the caller supports; 409 when another is served",
+  schema: ref(InterfaceVersion),
+};
+
+/** `GET /v1/schemas` */
+const schemasOperation: Operation = {
+  id: "listSchemas",
+  tag: "schemas",
+  summary: "All schemas of the served interfaces",
+  answers: { "200": { description: "By name", schema: "SchemaCatalog" } },
+};
+
+/** `GET /v1/schemas/:name` */
+const schemaOperation: Operation = {
+  id: "readSchema",
+  tag: "schemas",
+  summary: "One schema with all schemas that it refers to",
+  parameters: [
+    {
+      name: "name",
+      in: "path",
+      description: "Name of the schema",
+      schema: { type: "string", minLength: 1 },
+      example: "QueryAnswer",
+    },
+    version,
+  ],
+  answers: { "200": { description: "A JSON Schema", schema: "JsonSchemaDocument" } },
+};
+
+/** `GET /v1/openapi.json` */
+const openApiOperation: Operation = {
+  id: "readOpenApi",
+  tag: "schemas",
+  summary: "This document",
+  parameters: [version],
+  answers: { "200": { description: "OpenAPI 3.1", schema: "OpenApiDocument" } },
+};
+
+/** `GET /v1/changelog` */
+const changelogOperation: Operation = {
+  id: "readChangelog",
+  tag: "schemas",
+  summary: "Changes by version",
+  answers: { "200": { description: "The newest version first", schema: "Changelog" } },
+};
 
 const openApiPath = "/v1/openapi.json";
 const changelogPath = "/v1/changelog";
@@ -31,7 +76,7 @@ export function schemaRoutes(described: readonly Route[]): readonly Route[] {
     open(openApiPath, openApiOperation, () => document),
     open(changelogPath, changelogOperation, () => ({ versions: changelog })),
   ];
-  const document: JsonSchema = openApiOf([...described, ...own], schemas);
+  const document: JsonSchema = openApiOf([...described, ...own]);
   return own;
 }
 
@@ -72,5 +117,5 @@ function catalogOf(): object {
 
 function schemaNamed(name: string): JsonSchema {
   if (!Object.hasOwn(schemas, name)) throw new Refusal("not_found", "No schema has this name; /v1/schemas lists them.");
-  return bundled(name, schemas);
+  return bundled(name);
 }

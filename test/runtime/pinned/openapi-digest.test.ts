@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import { expect, test } from "vitest";
 import { openApiOf } from "../../../runtime/http/routes/openapi-document.ts";
-import { schemas } from "../../../runtime/http/openapi/schemas.ts";
 import { eventRoutes } from "../../../runtime/http/routes/events.ts";
 import { meRoute } from "../../../runtime/http/routes/me.ts";
 import { metricsRoutes } from "../../../runtime/http/routes/metrics.ts";
@@ -23,7 +22,7 @@ const own = [
   ...prometheusRoutes(behind as Parameters<typeof prometheusRoutes>[0]),
   ...peerRoutes(behind as Parameters<typeof peerRoutes>[0]),
 ];
-const document = openApiOf([...own, ...schemaRoutes(own)], schemas);
+const document = openApiOf([...own, ...schemaRoutes(own)]);
 
 /** Without the sentences for people. */
 function digestOf(part: unknown): string {

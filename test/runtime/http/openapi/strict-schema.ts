@@ -1,12 +1,11 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { bundled, type JsonSchema } from "../../../../runtime/http/openapi/json-schema.ts";
-import { schemas } from "../../../../runtime/http/openapi/schemas.ts";
+import { bundled, type JsonSchema } from "../../../../api/schemas.ts";
 
 const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
 
 /** What in a value is not as a schema says; members that the schema does not name are faults too. */
 export function faultsIn(value: unknown, name: string): readonly string[] {
-  const validate = ajv.compile(closed(bundled(name, schemas)));
+  const validate = ajv.compile(closed(bundled(name)));
   validate(value);
   return (validate.errors ?? []).map(
     ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,

@@ -1,7 +1,7 @@
-// Operations and schemas of prices, quotas, label values and histories. Those of queries are not here.
-import { lookUpMetricsMax } from "../../../metrics/request/parameters.ts";
-import { queryTime } from "../common-schemas.ts";
-import { list, ref } from "../json-schema.ts";
+import { Duration } from "../../../api/documents.ts";
+import { LabelName } from "../../../api/queries.ts";
+import { list, ref } from "../../../api/schema.ts";
+import { lookUpMetricsMax } from "../../metrics/request/parameters.ts";
 import {
   diagnostics,
   filters,
@@ -12,8 +12,8 @@ import {
   quotas,
   schemaVersion,
   wholeOrPartial,
-} from "../metrics-operations.ts";
-import type { Operation } from "../operation.ts";
+} from "./metrics-operations.ts";
+import { queryTime, type Operation } from "./operation.ts";
 
 /** `GET /v1/metrics/plan` */
 export const planOperation: Operation = {
@@ -38,15 +38,15 @@ export const labelValuesOperation: Operation = {
   tag: "metrics",
   summary: "Values of a label over the series of metrics, within the rights of the caller",
   parameters: [
-    { name: "label", in: "path", description: "The label", schema: ref("LabelName") },
-    parameter("metric", "Metric ids, at most 10", list(name, { minItems: 1, maxItems: lookUpMetricsMax }), {
+    { name: "label", in: "path", description: "The label", schema: ref(LabelName) },
+    parameter("metric", "Metric ids, at most 10", list(name, undefined, { minItems: 1, maxItems: lookUpMetricsMax }), {
       required: true,
     }),
     parameter("tenant", "The tenant, as filter[tenant]", name),
     ...filters,
     parameter("from", "Start. Default: an hour before the end. At most the last day before the end is read", queryTime),
     parameter("to", "End. Default: now", queryTime),
-    parameter("last", "The time of this length that ends now. Excludes from and to", ref("Duration")),
+    parameter("last", "The time of this length that ends now. Excludes from and to", ref(Duration)),
   ],
   answers: wholeOrPartial({ schema: "LabelValuesAnswer", headers: quotas }),
 };

@@ -1,0 +1,96 @@
+import { CorrelationId, Duration, Problem } from "./documents.ts";
+import {
+  Aggregation,
+  Explanation,
+  LabelName,
+  MetricFailure,
+  QueryItem,
+  QueryMeta,
+  downsamples,
+  filterValuesMax,
+  metricsMax,
+  seriesMax,
+} from "./queries.ts";
+import {
+  closedObject,
+  count,
+  described,
+  either,
+  flag,
+  integer,
+  list,
+  object,
+  record,
+  ref,
+  text,
+  words,
+} from "./schema.ts";
+
+export const bulkQueriesMax = 50;
+
+export const BulkQuery = closedObject(
+  {
+    id: text("Names the query in `results`, unique in the request", { minLength: 1, maxLength: 64 }),
+    metric: either([text(), list(text(), undefined, { minItems: 1, maxItems: metricsMax })], "Metric id, or several"),
+  },
+  {
+    from: text("Start of the window. Default: three hours before its end"),
+    to: text("End of the window. Default: now"),
+    last: ref(Duration, "The window of this length that ends now. Excludes from and to"),
+    step: text("Width of a point. Default: the finest with at most 1,000 points"),
+    agg: ref(Aggregation, "Aggregation. Default: the metric's own"),
+    filter: record(text(), { propertyNames: ref(LabelName), description: "One exact value for each label" }),
+    filter_in: record(list(text(), undefined, { minItems: 1, maxItems: filterValuesMax }), {
+      propertyNames: ref(LabelName),
+      description: "Several exact values of a label; excludes the same label in filter",
+    }),
+    group_by: either(
+      [text(), list(ref(LabelName))],
+      "Labels to group by, as a list or with commas between. Default: none",
+    ),
+    downsample: words(downsamples, "Smallest width of a point"),
+    exemplars: flag("True to add traces to series. Default: false"),
+    explain: flag("True to explain the query, with the scope `metrics:explain`. Default: false"),
+    complete: words(["required"], "Makes missing data an error"),
+    limit: integer("Most series of the page. Default: the maximum of the class", { minimum: 1, maximum: seriesMax }),
+    page: integer("Page of series. Default: 1", { minimum: 1 }),
+    snapshot: text("Name of the data to cut the page from. Default: current data"),
+    schema_version: text("Schema version that the client was written for. Default: any"),
+  },
+);
+
+export const BulkRequest = closedObject({
+  queries: list(ref(BulkQuery), "Queries, each with its own result", { minItems: 1, maxItems: bulkQueriesMax }),
+});
+
+export const BulkResult = described(
+  object(
+    {
+      id: text("Id of the query"),
+      status: integer("HTTP status of the query alone"),
+      headers: record(text(), { description: "Headers of the query alone" }),
+    },
+    {
+      data: list(ref(QueryItem), "Series of the page"),
+      meta: ref(QueryMeta, "About the result"),
+      errors: list(ref(MetricFailure), "Metrics that failed"),
+      explain: ref(Explanation, "How the query was planned and read"),
+      error: ref(Problem, "Why the query failed"),
+    },
+  ),
+  "What the query would be answered alone: data and meta, or error",
+);
+
+export const BulkAnswer = object({
+  results: list(ref(BulkResult), "One for each query, in their order", { minItems: 1, maxItems: bulkQueriesMax }),
+  meta: described(
+    object({
+      correlation_id: ref(CorrelationId, "Id of the request"),
+      schema_version: text("Versions of the catalogs that were read; `none` if every query failed"),
+      queries: count("Number of queries"),
+      failed: count("Queries that failed"),
+      partial: flag("True if the data of some query is missing"),
+    }),
+    "About the request",
+  ),
+});

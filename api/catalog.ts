@@ -1,0 +1,105 @@
+import { CorrelationId, Duration, Time } from "./documents.ts";
+import { Aggregation, LabelName } from "./queries.ts";
+import { count, described, list, number, object, record, ref, share, text, words } from "./schema.ts";
+
+export const CatalogEntry = object(
+  {
+    metric_id: text("Metric id"),
+    category: words(["slo", "kri", "business", "infrastructure", "api"], "Category of the metric"),
+    unit: text("Unit of its values"),
+    description: text("Description for people"),
+    aggregations: list(ref(Aggregation), "Aggregations that queries may use"),
+    default_aggregation: ref(Aggregation, "Aggregation of a query without `agg`"),
+    labels: list(ref(LabelName), "Labels to filter and group by"),
+    min_step: ref(Duration, "Smallest width of a point"),
+    max_group_by: count("Most labels to group by"),
+    semantics: record(
+      object({
+        value: text("How a value is computed from its parts"),
+        partials: list(
+          object({
+            name: text("Name of the part"),
+            of_store: text("Query of each store: `m` are the series, `w` is the width, `g` the grouping"),
+            over_stores: text("How the parts of several stores are merged"),
+          }),
+          "Parts that stores return",
+        ),
+        notes: list(text(), "What else to know about the value"),
+      }),
+      {
+        propertyNames: ref(Aggregation),
+        description: "What each aggregation means, printed from the recipes that plan it",
+      },
+    ),
+    slo: list(
+      object({ name: text("Name of the objective"), objective: share("Share of good events that is required") }),
+      "Objectives of the metric",
+    ),
+    state: words(["Active", "Deprecated"], "`Deprecated`: the metric will be removed"),
+    schema_version: text("Version of the catalog with the metric"),
+  },
+  {
+    replaced_by: text("Metric to query instead"),
+    deprecated_at: ref(Time, "Time since which the metric is deprecated"),
+    sunset_at: ref(Time, "Time at which the metric is removed"),
+    compliance_scope: described(
+      object({ regions: list(text(), "Regions that may be merged") }),
+      "Permits queries over several regions; absent: one region for each query",
+    ),
+  },
+);
+
+export const CatalogAnswer = object({
+  data: list(ref(CatalogEntry), "Metrics that the caller may read, by id"),
+  meta: described(
+    object({
+      correlation_id: ref(CorrelationId, "Digest of the body, equal for equal contents"),
+      schema_version: text("Versions of the listed catalogs; `none` without a metric"),
+      total: count("Number of metrics"),
+    }),
+    "About the response",
+  ),
+});
+
+export const HealthAnswer = object({
+  status: words(["ok", "degraded", "down"], "`down`: all stores fail. `degraded`: a store or the cache fails"),
+  window_seconds: count("Length of the window of the figures in seconds"),
+  requests: count("Requests to this pod in the window"),
+  latency_p95_ms: number("95th percentile of their durations in milliseconds"),
+  error_rate: share("Share of requests that failed on the server's side"),
+  cache_hit_ratio: share("Share of points from a cache"),
+  partial_response_rate: share("Share of partial responses"),
+  caches: list(
+    object({
+      name: words(["memory", "distributed"], "`memory` of this pod, or `distributed` over all pods"),
+      state: words(
+        ["ok", "failing", "off"],
+        "`failing`: this pod reaches no other pod. `off`: no class caches anything there",
+      ),
+      hit_ratio: share("Share of the points looked up in the cache that it had"),
+      fallback: words(["distributed", "stores"], "Where missing points are read from"),
+    }),
+    "Caches of points, the fastest first",
+  ),
+  stores: list(
+    object(
+      {
+        name: text("Name of the store"),
+        region: text("Region of the store"),
+        state: words(
+          ["unknown", "ok", "failing", "unsupported"],
+          "`unknown`: not read yet. `failing`: the last read failed. `unsupported`: a metric needs a function it lacks",
+        ),
+      },
+      {
+        catalog: text("Catalog of the store, as NAMESPACE/NAME; two catalogs may have a store of one name"),
+        age_seconds: count(
+          "Age of the state in seconds; absent while it is unknown. A request for a state older than 10 s probes " +
+            "the store",
+        ),
+        warnings: list(text(), "Objectives that the series of the store lack a bucket for"),
+      },
+    ),
+    "Stores of this runtime",
+  ),
+});

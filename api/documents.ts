@@ -1,0 +1,113 @@
+import { anyObject, described, flag, integer, list, nullable, object, ref, text, words } from "./schema.ts";
+
+export const Time = text("ISO 8601, UTC, with milliseconds", {
+  format: "date-time",
+  pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$",
+});
+
+/** Keywords of a time as callers may write it. */
+export const writtenTime = {
+  format: "date-time",
+  pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$`,
+};
+
+export const Duration = text("A whole number of seconds, minutes, hours or days, such as `10s` or `5m`", {
+  pattern: "^[1-9][0-9]{0,8}[smhd]$",
+});
+
+export const CorrelationId = text(
+  "In an error: names this request, as the header X-Correlation-Id does. In the body of a metrics read: a digest " +
+    "of the content, the same for as long as the content is",
+  { minLength: 1, maxLength: 128 },
+);
+
+export const faults = list(
+  object({
+    field: text("Parameter or path of the member"),
+    code: text("Error code of the fault"),
+    detail: text("What is wrong with the value"),
+  }),
+  "Faults of single parameters or members",
+);
+
+export const Problem = described(
+  object(
+    {
+      type: text("Address of the error's description", { format: "uri" }),
+      title: text("Short title of the error"),
+      status: integer("HTTP status", { minimum: 400, maximum: 599 }),
+      detail: text("What failed, and what to do"),
+      code: text("Error code, a row of the error table", { pattern: "^[a-z][a-z0-9_]*$" }),
+      errors: faults,
+      correlation_id: ref(CorrelationId, "Id of the request"),
+    },
+    {
+      suggestion: described(
+        object({}, { step: ref(Duration, "Step that costs less"), downsample: text("Downsample that costs less") }),
+        "What to ask instead",
+      ),
+    },
+  ),
+  "RFC 9457; `code` is a row of the error table",
+);
+
+export const InterfaceVersion = text("Day of the last change to what is served", { format: "date" });
+
+export const SchemaCatalog = object({
+  schemas: list(
+    object({
+      name: text("Name of the schema"),
+      version: ref(InterfaceVersion, "Its version"),
+      href: text("Path below the same origin"),
+    }),
+    "Schemas, by name",
+  ),
+});
+
+export const JsonSchemaDocument = anyObject("A JSON Schema of draft 2020-12");
+
+export const OpenApiDocument = described(
+  object({
+    openapi: text("Version of the OpenAPI specification"),
+    info: anyObject("Title and version of the interface"),
+    paths: anyObject("Operations by path and method"),
+  }),
+  "OpenAPI 3.1",
+);
+
+export const Changelog = object({
+  versions: list(
+    object({
+      version: ref(InterfaceVersion, "Day of the changes"),
+      changes: list(
+        object({
+          kind: words(["added", "changed", "deprecated", "removed"], "Kind of the change"),
+          surface: words(["access", "metrics", "webhooks", "preview", "schemas"], "Part of the interface"),
+          what: text("What changed"),
+        }),
+        "Changes of that day",
+      ),
+    }),
+    "Versions, the newest first",
+    { minItems: 1 },
+  ),
+});
+
+export const AnyObject = anyObject();
+
+export const Me = described(
+  object({
+    client: text("Client key: requests and quotas are counted for it"),
+    tenants: list(text(), "Names of tenants; `*` is every one"),
+    partners: nullable(list(text()), "Webhook partners as `namespace/name`; null is every one"),
+    regions: list(text(), "Names of regions; `*` is every one"),
+    environments: list(text(), "Names of environments; `*` is every one"),
+    metrics: list(text(), "Ids of metrics; `*` is every one"),
+    roles: list(text(), "Roles, each by its name"),
+    scopes: list(text(), "Scopes of the token and those that the settings grant its subject"),
+    expires_at: nullable(ref(Time), "End of the token; null when it lies beyond the year 9999"),
+    is_console_admin: flag("True with the scope `console:admin`, which grants nothing by itself"),
+    version: text("Version of the program"),
+  }),
+  "What the token of this request may do",
+);

@@ -1,0 +1,172 @@
+import { Time } from "./documents.ts";
+import {
+  anyObject,
+  count,
+  described,
+  flag,
+  integer,
+  integerOrNull,
+  list,
+  nullable,
+  number,
+  object,
+  record,
+  ref,
+  text,
+  words,
+} from "./schema.ts";
+
+export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
+export const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
+export const waitKinds = [
+  "held",
+  "paused",
+  "disabled",
+  "keyless",
+  "circuit_open",
+  "rate_limited",
+  "retry",
+  "turn",
+] as const;
+export const canonicalReasons = ["url_hidden", "too_long", "older_attempt", "unknown_scheme"] as const;
+
+const milliseconds = number(undefined, { minimum: 0 });
+
+export const RoutedBy = object(
+  {
+    configuration: text(
+      "First digits of the configuration's hash, as /configz and the log line configuration report it",
+      { pattern: "^[0-9a-f]+$" },
+    ),
+  },
+  { generation: count("`metadata.generation` of the partner in that configuration") },
+);
+
+export const DeliveryWait = object({
+  kind: words(waitKinds, "Why the delivery waits; turn: for a place, or it is in work"),
+  reason: nullable(text(), "What is missing, or the code of the last failure"),
+  since: nullable(ref(Time), "For paused and held, when the configuration first had it"),
+  until: nullable(ref(Time), "Time until which it lasts at least"),
+});
+
+export const AttemptSignature = object({
+  scheme: words(signingSchemes, "Signing scheme"),
+  key_ids: list(text(), "Ids of the keys that signed"),
+  canonical: nullable(
+    text(),
+    "The text under the signature of the newest key, with ?*** for the query of the endpoint's URL. Tokens that " +
+      "are not narrowed to the partner, without the scope admin:debug, see /*** for its path and hidden.invalid for " +
+      "its host. Null when it is longer than 16 KiB",
+  ),
+  canonical_reason: nullable(words(canonicalReasons), "Why canonical is not the text that was signed; null when it is"),
+  headers: record(text(), { description: "Headers with the signature and what it covers" }),
+});
+
+export const AttemptHistory = object(
+  {
+    attempt: integer("Number of the attempt, from 1", { minimum: 1 }),
+    at: text("Start of the attempt", { format: "date-time" }),
+    status: integerOrNull("HTTP status of the response; null without a response"),
+    duration_ms: number("Duration in milliseconds", { minimum: 0 }),
+    phases_ms: described(
+      object({
+        dns: nullable(milliseconds, "Name resolution"),
+        connect: nullable(milliseconds, "TCP connection"),
+        tls: nullable(milliseconds, "TLS handshake"),
+        first_byte: nullable(milliseconds, "From the request to the first byte of the response"),
+      }),
+      "Durations of the phases in milliseconds; null for a phase that did not take place",
+    ),
+    error: nullable(
+      object({
+        reason: text("Code of the failure"),
+        detail: text("A sentence; with the scope admin:debug the failure in full"),
+      }),
+      "Why the attempt failed without a final response; null otherwise",
+    ),
+    response: nullable(
+      object({
+        headers: record(text(), { description: "Headers that are recorded" }),
+        body: text("Start of the body"),
+        body_truncated: flag("True if the body was longer"),
+      }),
+      "Response of the endpoint; null without one",
+    ),
+    replay_id: nullable(text(), "Replay that the attempt belongs to; null without one"),
+    settlement: described(
+      object(
+        {
+          kind: words(
+            ["delivered", "retry", "rejected", "dead", "disabled"],
+            "Outcome of the delivery after the attempt",
+          ),
+        },
+        { at: ref(Time, "Time of the next attempt of a retry") },
+      ),
+      "What followed from the attempt",
+    ),
+    signed: nullable(ref(AttemptSignature), "Signature of the request; null if it is not recorded"),
+  },
+  {
+    pod: text("Who made the attempt; with the scope admin:debug"),
+    warnings: list(
+      text(),
+      "A fault that did not decide the outcome, such as a folded header or a request that was sent again",
+    ),
+  },
+);
+
+export const DeliveryHistory = object({
+  partner: text("Partner, as `namespace/name`"),
+  state: words(deliveryStates, "State of the delivery"),
+  generation: count("0 for the event itself; each replay is one more"),
+  reason: nullable(text(), "Why the delivery ended or is held; null otherwise"),
+  next_attempt_at: nullable(ref(Time), "Time of the next attempt; null without one"),
+  handled: nullable(words(["manual"]), "`manual` if somebody marked the delivery as handled; null otherwise"),
+  waiting: nullable(ref(DeliveryWait), "Why the delivery waits; null if it does not"),
+  routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to the partner; null if that is unknown"),
+  attempts: list(ref(AttemptHistory), "Attempts, the first one first"),
+});
+
+export const EventHistory = object({
+  event: anyObject("The event as it was accepted"),
+  accepted_at: ref(Time, "Time at which the event was stored"),
+  routed_at: nullable(ref(Time), "Time at which deliveries were made; null before"),
+  routed_by: nullable(
+    ref(RoutedBy),
+    "Configuration that routed the event to no partner; null if one matched, or if that is unknown",
+  ),
+  deliveries: list(ref(DeliveryHistory), "One for each partner and replay"),
+});
+
+export const EventPageMeta = object(
+  { cursor: nullable(text(), "For the next page; null at the end, unless the request waited") },
+  {
+    newest: text("With the order desc: the cursor to follow new events with, in the order asc"),
+    complete: flag("With the order desc: false when the index does not reach back to from"),
+  },
+);
+
+export const EventSummary = object({
+  event_id: text("Id of the event"),
+  type: text("Type of the event"),
+  tenant: text("Tenant of the event"),
+  accepted_at: ref(Time, "Time at which the event was stored"),
+  routed_at: nullable(ref(Time), "Time at which deliveries were made; null before"),
+  deliveries: list(
+    object({
+      partner: text("Partner, as `namespace/name`"),
+      state: words(deliveryStates, "State of the newest delivery to the partner"),
+      reason: nullable(text(), "Why the delivery ended or is held; null otherwise"),
+      status: integerOrNull("HTTP status of the last attempt; null without a response"),
+      attempts: count("Number of attempts"),
+      waiting: nullable(ref(DeliveryWait), "Why it waits; it may be a second old"),
+    }),
+    "Newest delivery to each partner",
+  ),
+});
+
+export const EventPage = object({
+  data: list(ref(EventSummary), "Items of the page"),
+  meta: ref(EventPageMeta, "About the page"),
+});

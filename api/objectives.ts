@@ -1,0 +1,140 @@
+import { CorrelationId, Duration, Time } from "./documents.ts";
+import { RegionState } from "./queries.ts";
+import {
+  count,
+  described,
+  flag,
+  list,
+  nullable,
+  number,
+  numberOrNull,
+  object,
+  ref,
+  share,
+  text,
+  words,
+} from "./schema.ts";
+
+export const sloStates = ["ok", "increasing", "critical", "recovering", "insufficient_data", "late", "failed"] as const;
+/** Most points of a history. */
+const historyPointsMax = 60;
+
+export const BurnRate = object(
+  { window: ref(Duration, "Length of the window") },
+  { rate: number("Share of bad events over the error budget; absent without events") },
+);
+
+export const Slo = object(
+  {
+    name: text("Name of the objective"),
+    domain: text("Domain of the objective"),
+    metric: text("Metric id"),
+    objective: share("Share of good events that is required"),
+    window_days: count("Length of the objective's window in days"),
+    minimum_events: count("Events that the window needs for a status"),
+    at: ref(Time, "End of all windows"),
+    tenant: text("Tenant of the events"),
+    regions: list(ref(RegionState), "State of each region that was read"),
+    error_budget: described(
+      object(
+        { total: share("1 minus the objective") },
+        {
+          spent: number("Share of bad events; absent without events"),
+          remaining: number("`total` minus `spent`, negative if overspent; absent without events"),
+        },
+      ),
+      "Shares of all events of the window",
+    ),
+    burn: described(
+      object(
+        {},
+        {
+          fast: ref(BurnRate, "Long window of the fastest tier"),
+          slow: ref(BurnRate, "Long window of the slowest tier"),
+        },
+      ),
+      "Long windows of the fastest and the slowest tier",
+    ),
+    tiers: list(
+      object({
+        severity: words(["page", "ticket"], "`page` makes the objective critical, `ticket` increasing"),
+        factor: number("Burn rate above which a window fires"),
+        long: ref(BurnRate, "Long window"),
+        short: ref(BurnRate, "Short window"),
+      }),
+      "Pairs of windows that fire together, the fastest first",
+    ),
+    status: words(sloStates, "Status of the objective"),
+  },
+  {
+    title: text("Name for people"),
+    sli: share("Share of good events in the window; absent without events"),
+    events: described(
+      object({ good: number("Good events"), total: number("All events") }),
+      "Events of the window; absent without any",
+    ),
+  },
+);
+
+export const SloAnswer = object({
+  data: list(ref(Slo), "Objectives that the caller may read"),
+  meta: described(
+    object({
+      correlation_id: ref(CorrelationId, "Digest of the body, equal for equal contents"),
+      schema_version: text("Versions of the catalogs that were read; `none` without an objective"),
+      partial: flag("True if some data is missing"),
+    }),
+    "About the response",
+  ),
+});
+
+export const StatusAnswer = object({
+  tenant: text("Tenant of the page"),
+  status: words(sloStates, "Worst status of all objectives"),
+  data: list(
+    object(
+      {
+        name: text("Name of the objective"),
+        title: text("Name for people"),
+        domain: text("Domain of the objective"),
+        objective: share("Share of good events that is required"),
+        window_days: count("Length of the objective's window in days"),
+        at: ref(Time, "End of the window"),
+        status: words(sloStates, "Status of the objective"),
+        regions: list(text(), "Regions of the objective"),
+        missing_regions: list(text(), "Regions without complete data"),
+      },
+      {
+        sli: share("Share of good events in the window; absent without events"),
+        budget_remaining: number("Remaining share of the error budget; absent without events"),
+      },
+    ),
+    "Public objectives",
+  ),
+});
+
+export const SloHistoryPoint = object({
+  at: ref(Time, "End of the window"),
+  sli: nullable(share(), "Share of good events of the window; null without events"),
+  remaining: numberOrNull("As `error_budget.remaining` at that time; null without events"),
+});
+
+export const SloHistoryAnswer = object({
+  data: list(ref(SloHistoryPoint), "The oldest first", { maxItems: historyPointsMax }),
+  meta: described(
+    object({
+      correlation_id: ref(CorrelationId, "Digest of the body, equal for equal contents"),
+      schema_version: text("Version of the catalog that was read"),
+      name: text("Name of the objective"),
+      domain: text("Domain of the objective"),
+      metric: text("Metric id"),
+      tenant: text("Tenant of the events"),
+      window_days: count("Length of the objective's window in days"),
+      objective: share("Share of good events that is required"),
+      step_seconds: count("Seconds between two points"),
+      regions: list(ref(RegionState), "State of each region that was read"),
+      partial: flag("True if some data is missing"),
+    }),
+    "About the objective",
+  ),
+});

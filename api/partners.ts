@@ -1,0 +1,140 @@
+import { Time } from "./documents.ts";
+import { CursorMeta } from "./events.ts";
+import { closedObject, count, described, flag, list, nullable, number, object, ref, text, words } from "./schema.ts";
+
+export const partnerStates = ["active", "paused", "held", "disabled", "rejected"] as const;
+export const breakerNames = ["closed", "open", "half_open", "rate_limited"] as const;
+
+const milliseconds = number(undefined, { minimum: 0 });
+
+const summary = {
+  partner: text("Partner, as `namespace/name`"),
+  state: words(partnerStates, "State of the partner"),
+  reason: nullable(text(), "Why deliveries to the partner are held; null if they are not"),
+  missing: nullable(
+    text(),
+    "The missing Secret or other reference of an unresolved partner; null if nothing is missing",
+  ),
+  rejected: nullable(
+    object({
+      reason: text("Reason of the condition `Accepted`"),
+      message: nullable(text(), "Message of the condition; null without one"),
+    }),
+    "Why the newest version of the resource is rejected; null if it is accepted",
+  ),
+  subscriptions: list(
+    object({
+      name: text("Name of the subscription"),
+      types: list(text(), "Patterns of event types"),
+      tenants: list(text(), "Tenants whose events match"),
+    }),
+    "Subscriptions of the partner",
+  ),
+  keys: list(
+    object({ id: text("Id of the key"), not_after: nullable(ref(Time), "End of the key; null without an end") }),
+    "Signing keys; the first one signs",
+  ),
+};
+
+export const PartnerSummary = object(summary);
+
+export const PartnerPage = object({
+  data: list(ref(PartnerSummary), "Partners of the page"),
+  meta: ref(CursorMeta, "About the page"),
+});
+
+export const PartnerLive = object({
+  known: flag("False when the owning pod did not answer: the figures are the last known ones"),
+  hidden: flag("True when the partner also gets events of tenants outside the token: no figure is shown"),
+  as_of: nullable(ref(Time), "Time of the figures; null without any"),
+  age_seconds: nullable(number(undefined, { minimum: 0 }), "Age of the figures in seconds; null without any"),
+  breaker: nullable(words(breakerNames), "State of the circuit breaker; null if unknown"),
+  breaker_until: nullable(ref(Time), "End of the pause; null without one"),
+  backlog: nullable(count(), "Waiting deliveries; null if unknown"),
+  in_flight: nullable(count(), "Deliveries that the owning pod has pulled and not settled; null if unknown"),
+  oldest_due_at: nullable(ref(Time), "Time at which the oldest waiting delivery was due; null without one"),
+});
+
+export const PartnerDetail = object({
+  ...summary,
+  signing: described(object({ scheme: text("Signing scheme") }), "How requests are signed"),
+  retry: described(
+    object({
+      schedule_seconds: list(count(), "Seconds before each retry; the last one repeats"),
+      max_age_seconds: count("Age of an event in seconds after which its delivery ends"),
+      jitter_percent: count("Random part of each delay in percent"),
+    }),
+    "When failed attempts are repeated",
+  ),
+  delivery: described(
+    object({
+      max_in_flight: count("Most concurrent attempts"),
+      rate_per_second: nullable(number(undefined, { minimum: 0 }), "Most attempts a second; null without a limit"),
+      max_backlog: nullable(count(), "Most waiting deliveries; null without a limit"),
+    }),
+    "Limits of deliveries",
+  ),
+  live: ref(PartnerLive, "Current figures"),
+});
+
+export const PartnerStatsPoint = object({
+  at: ref(Time, "Start of the interval"),
+  delivered: count("Attempts that delivered"),
+  rejected: count("Attempts that the partner rejected for good"),
+  dead: count("Attempts after which a delivery became a dead letter"),
+  retried: count("Attempts that were followed by a retry"),
+  answers: described(
+    object({
+      "2xx": count("Status 200 to 299"),
+      "3xx": count("Status 300 to 399"),
+      "4xx": count("Status 400 to 499"),
+      "5xx": count("Status 500 to 599"),
+      none: count("No response"),
+    }),
+    "Attempts by class of HTTP status",
+  ),
+  p50_ms: nullable(milliseconds, "Median duration of attempts in milliseconds; null without any"),
+  p95_ms: nullable(milliseconds, "95th percentile of the durations in milliseconds; null without any"),
+});
+
+export const PartnerStats = object({
+  data: list(ref(PartnerStatsPoint), "Intervals of the window, the oldest first"),
+  meta: described(
+    object({
+      partner: text("Partner, as `namespace/name`"),
+      from: ref(Time, "Start of the window"),
+      to: ref(Time, "End of the window"),
+      step_seconds: count("Length of an interval in seconds"),
+      complete: flag("False when attempts of the window may be missing"),
+    }),
+    "About the window",
+  ),
+});
+
+export const PublicKeySet = object({
+  keys: list(
+    object(
+      {
+        kty: words(["OKP", "EC"], "Key type"),
+        crv: text("Curve"),
+        x: text("Public key, or its x coordinate, in base64url"),
+        kid: text("Id of the key"),
+        alg: words(["EdDSA", "ES256", "ES384"], "Signature algorithm"),
+        use: words(["sig"], "`sig`: for signatures"),
+      },
+      { y: text("Its y coordinate in base64url, for `EC`") },
+    ),
+    "Public keys that verify deliveries, as JSON Web Keys (RFC 7517)",
+  ),
+});
+
+export const PingRequest = closedObject(
+  {},
+  { tenant: text("Tenant of the test event", { pattern: "^(?:-|[A-Za-z0-9_][A-Za-z0-9_-]{0,63})$" }) },
+);
+
+export const Ping = object({
+  event_id: text("Id of the test event"),
+  tenant: text("Tenant of the test event"),
+  partner: text("Partner, as `namespace/name`"),
+});

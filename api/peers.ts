@@ -1,0 +1,117 @@
+import { Aggregation, LabelName, Labels, filterValuesMax } from "./queries.ts";
+import {
+  closedObject,
+  constant,
+  count,
+  described,
+  either,
+  integer,
+  list,
+  number,
+  object,
+  record,
+  ref,
+  share,
+  text,
+  words,
+} from "./schema.ts";
+
+/** Version of the format of questions and their responses; any other version is refused. */
+export const questionVersion = 1;
+/** Parts of a question besides the statistics. */
+export const bucketsPart = "buckets";
+export const newestPart = "newest";
+export const exemplarsPart = "exemplars";
+const namesMax = 64;
+
+const name = { minLength: 1, maxLength: 200 };
+
+export const PartialAsk = closedObject(
+  {
+    schema_version: text("Version of the catalog with the metric", name),
+    region: text("Region whose stores are read", name),
+    regions: list(text(undefined, name), "All regions that the partial is merged over", {
+      maxItems: namesMax,
+    }),
+    metric: text("Metric id", name),
+    agg: ref(Aggregation, "Aggregation"),
+    part: text(`A statistic of the aggregation, or ${bucketsPart}, ${newestPart}, ${exemplarsPart}`, name),
+    tenant: text("Tenant of the series", name),
+    filters: record(
+      either([
+        text(undefined, name),
+        list(text(undefined, name), "Any of these", { minItems: 1, maxItems: filterValuesMax }),
+      ]),
+      { propertyNames: ref(LabelName), description: "Values of labels" },
+    ),
+    group_by: list(ref(LabelName), "Labels to group by"),
+  },
+  {
+    slo: text("Objective whose events are counted. Default: none", name),
+    environments: list(text(undefined, name), "Absent: every environment", {
+      maxItems: namesMax,
+    }),
+    points: described(
+      closedObject({
+        width_ms: integer("Width of a point in milliseconds", { minimum: 1_000 }),
+        interval_seconds: number("Seconds between samples by which this region is weighed", {
+          minimum: 1,
+          maximum: 86_400,
+        }),
+        increases: words(["Extrapolated", "Plain"], "Rule by which the stores compute increases"),
+      }),
+      "Points of a range; absent for one time",
+    ),
+    quantile: share("Quantile of a native histogram, to recognize its layout"),
+  },
+);
+
+export const PartialTimes = either([
+  closedObject({
+    start_ms: count("Unix milliseconds"),
+    count: integer("Number of points", { minimum: 1, maximum: 11_000 }),
+  }),
+  closedObject({ time_ms: count("Unix milliseconds") }),
+  closedObject({ from_ms: count("Unix milliseconds"), to_ms: count("Unix milliseconds") }),
+]);
+
+export const PartialQuestion = either([
+  closedObject({
+    version: constant(questionVersion, "Version of the form"),
+    ask: ref(PartialAsk, "What is requested"),
+    over: ref(PartialTimes, "Times of the values"),
+  }),
+  described(
+    closedObject({
+      version: constant(questionVersion, "Version of the form"),
+      probe: described(
+        closedObject({ region: text("Name of the region", name) }),
+        "Requests only whether a region is served",
+      ),
+    }),
+    "Whether a region is answered for",
+  ),
+]);
+
+export const PartialAnswer = object(
+  {},
+  {
+    samples: list(
+      object({
+        labels: record(text(), { description: "Labels of the grouping" }),
+        value: number("Value; of `newest` Unix seconds"),
+      }),
+      "Values at one time",
+    ),
+    exemplars: list(
+      object({
+        labels: ref(Labels, "Labels of the grouping"),
+        trace_id: text("Id of the trace"),
+        value: number("Observed value"),
+        timestamp_ms: number("Unix milliseconds"),
+      }),
+      "Newest exemplars of each group",
+    ),
+    increases: list(words(["Extrapolated", "Plain"]), "Rules by which the stores of the region compute increases"),
+  },
+);

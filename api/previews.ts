@@ -1,0 +1,186 @@
+import { Time, writtenTime } from "./documents.ts";
+import {
+  anyObject,
+  closedObject,
+  count,
+  described,
+  flag,
+  list,
+  nullable,
+  number,
+  object,
+  ref,
+  text,
+  words,
+} from "./schema.ts";
+
+/** Most resources of one preview. */
+export const resourcesMax = 2_048;
+/** Longest text of manifests, in characters. */
+export const manifestsLengthMax = 1_048_576;
+export const queryEffects = ["refused", "allowed", "dearer", "cheaper"] as const;
+const change = object({ before: count("Without the edit"), after: count("With the edit") });
+
+export const PreviewRequest = closedObject(
+  {},
+  {
+    resources: list(anyObject(), "Either these or manifests", { maxItems: resourcesMax }),
+    manifests: text("The same as YAML documents", { maxLength: manifestsLengthMax }),
+    prune: flag("True when objects that are not in resources would be removed. Default: they stay"),
+    from: text("Start of the events. Without it only resources are compared", writtenTime),
+    to: text("End of the events. Default: now", writtenTime),
+  },
+);
+
+export const PreviewedResources = object({
+  added: list(text(), "Kind/namespace/name"),
+  removed: list(text(), "Kind/namespace/name"),
+  changed: list(
+    object({
+      object: text("Kind/namespace/name"),
+      fields: list(
+        object(
+          { field: text("Path of the field") },
+          {
+            before: text("JSON. Absent if the field was not set, or if hidden lists it"),
+            after: text("JSON. Absent if the field is not set any more, or if hidden lists it"),
+            hidden: list(words(["before", "after"]), "Values that you may not see"),
+          },
+        ),
+        "Fields with another value",
+      ),
+    }),
+    "Objects that the edit changes",
+  ),
+  unchanged: count("Number of objects that stay as they are"),
+  refused: list(
+    object({
+      object: text("Kind/namespace/name"),
+      reason: text("Reason of the condition `Accepted`"),
+      message: text("What is wrong with the object"),
+    }),
+    "Objects that would not be applied",
+  ),
+  unnamed: list(text(), "An object that resources do not name"),
+});
+
+export const PreviewedAttempts = object({
+  oldest_attempt: nullable(ref(Time), "Time of the oldest recorded attempt; null without any"),
+  events: count("Events whose attempts were read"),
+  skipped: count("Further events with an affected partner, beyond the limit of a preview"),
+  partners: list(
+    object({
+      partner: text("Partner, as `namespace/name`"),
+      exact: count("Attempts that would be made at the same time"),
+      moved: count("Attempts after a time that the edit moves; their result is not known"),
+      gone: count("Attempts for events that the partner would no longer get"),
+      would_retry: count("Deliveries that ended and would be tried again"),
+      would_end: count("Deliveries that were tried again and would end"),
+    }),
+    "Partners whose attempts the edit may change",
+  ),
+});
+
+export const JudgedQuery = object({
+  class: nullable(text(), "Class of the caller; null when the query is refused"),
+  cost: nullable(count(), "Expected cost units; null when the query is refused before its plan"),
+  code: nullable(text(), "Error code of the refusal; null when the query is allowed"),
+});
+
+export const PreviewedShape = object({
+  effect: words(queryEffects, "Effect of the edit"),
+  count: count("Number of queries"),
+  client: text("Client key of their tokens"),
+  metrics: list(text(), "Metric ids"),
+  aggregation: nullable(text(), "Aggregation; null for the default of each metric"),
+  group_by: list(text(), "Labels that they group by"),
+  filters: list(text("Name of a filter"), "Names of their filters"),
+  window_seconds: nullable(count(), "Length of their window in seconds; null for the default or one point"),
+  step: nullable(text(), "Their step; null if it follows from the window"),
+  before: ref(JudgedQuery, "Without the edit"),
+  after: ref(JudgedQuery, "With the edit"),
+});
+
+export const PreviewedQueries = object({
+  since: ref(Time, "Time since which every counted pod has kept its record"),
+  pods: described(
+    object({ live: count("Running pods"), answered: count("Pods whose record was read") }),
+    "Pods that keep the record",
+  ),
+  seen: nullable(count(), "Queries since then, equal repeats once; null for a token of some tenants or metrics"),
+  judged: count("Queries that were judged, within the rights of the token"),
+  refused: count("Queries that would be rejected and were not"),
+  allowed: count("Queries that would be allowed and were not"),
+  dearer: count("Queries that would cost more"),
+  cheaper: count("Queries that would cost less"),
+  shapes: list(ref(PreviewedShape), "Affected queries by their form, the most frequent first"),
+});
+
+export const PreviewedFigures = object({
+  delivered: count("Deliveries that succeeded"),
+  dead_letters: count("Deliveries that became dead letters"),
+  pending: count("Deliveries that had not ended"),
+  backlog: count("The most deliveries that were pending at once"),
+  in_flight: count("The most attempts that were under way at once"),
+  p95_ms: nullable(number(), "95th percentile from the event to its delivery"),
+});
+
+export const PreviewedSimulation = object({
+  complete: flag("True if every delivery of the time range is simulated"),
+  left_out: count("Deliveries without their first attempts, or beyond a limit"),
+  not_simulated: list(
+    text("A partner whose edit changes more than retries and limits"),
+    "Partners whose edit changes more than retries and limits",
+  ),
+  partners: list(
+    object({
+      partner: text("Partner, as `namespace/name`"),
+      deliveries: count("Simulated deliveries"),
+      estimated: count("Attempts with the outcome of the nearest recorded one"),
+      farthest_ms: count("Longest time between such an attempt and the recorded one"),
+      would_live: count("Dead letters that would be delivered"),
+      would_die: count("Other deliveries that would become dead letters"),
+      recorded: ref(PreviewedFigures, "Figures of the recorded attempts"),
+      simulated: ref(PreviewedFigures, "Figures of the simulation"),
+    }),
+    "Partners with simulated deliveries",
+  ),
+});
+
+export const PreviewedEvents = object({
+  from: ref(Time, "Start of the time range"),
+  to: ref(Time, "End of the time range"),
+  oldest_event: nullable(
+    ref(Time),
+    "Time of the oldest stored event, before which nothing was compared; null without any",
+  ),
+  complete: flag("False if the limit of events ended the count before `to`"),
+  attempts: ref(PreviewedAttempts, "Effect on recorded attempts"),
+  simulated: nullable(ref(PreviewedSimulation), "Estimate of what follows the first difference; null before the end"),
+  read: count("Number of events that were read"),
+  deliveries: described(change, "Number of deliveries"),
+  unrouted: described(change, "Number of events that no partner gets"),
+  partners: list(
+    object({
+      partner: text("Partner, as `namespace/name`"),
+      before: count("Events without the edit"),
+      after: count("Events with the edit"),
+      gained: count("Events that only the edit delivers"),
+      lost: count("Events that the edit no longer delivers"),
+      gained_ids: list(text(), "Ids of some gained events"),
+      lost_ids: list(text(), "Ids of some lost events"),
+    }),
+    "Partners that get other events",
+  ),
+});
+
+export const Preview = object({
+  preview_id: text("Id of the preview"),
+  status: words(["queued", "running", "completed", "failed"], "Progress of the preview"),
+  created_at: ref(Time, "Time of the request"),
+  base: text("Digest of the configuration that the edit is compared with"),
+  resources: ref(PreviewedResources, "Changes of the configuration"),
+  events: nullable(ref(PreviewedEvents), "Effect on recorded events; null without a time range"),
+  queries: nullable(ref(PreviewedQueries), "Effect on recorded queries; null for a token of some partners"),
+  detail: nullable(text(), "Why it failed"),
+});

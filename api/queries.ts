@@ -1,0 +1,262 @@
+import { CorrelationId, Duration, Time } from "./documents.ts";
+import {
+  constant,
+  count,
+  described,
+  either,
+  flag,
+  integer,
+  list,
+  number,
+  numberOrNull,
+  object,
+  pair,
+  record,
+  ref,
+  text,
+  words,
+} from "./schema.ts";
+
+export const labelNames = [
+  "region",
+  "tenant",
+  "environment",
+  "service",
+  "psp",
+  "bank_group",
+  "geo",
+  "device",
+  "version",
+  "component",
+] as const;
+export const aggregations = ["avg", "sum", "min", "max", "p50", "p95", "p99"] as const;
+export const downsamples = ["1m", "5m", "1h"] as const;
+export const classes = ["A", "B", "C"] as const;
+/** Most series of one page. */
+export const seriesMax = 50;
+export const metricsMax = 50;
+/** Most values of one filter. */
+export const filterValuesMax = 50;
+
+export const LabelName = words(labelNames);
+
+export const Aggregation = words(aggregations);
+
+export const Labels = record(text(), { propertyNames: ref(LabelName), maxProperties: labelNames.length });
+
+export const Point = pair(ref(Time), number(), "End of the point and its value; a gap is a missing point");
+
+export const ErrorBounds = pair(
+  numberOrNull(),
+  numberOrNull(),
+  "Between which numbers a percentile surely lies; null: unbounded",
+);
+
+export const Exemplar = object({
+  trace_id: text("Id of the trace", { pattern: "^(?:[0-9a-fA-F]{16}|[0-9a-fA-F]{32})$" }),
+  timestamp: ref(Time, "Time of the observation"),
+  value: number("Observed value"),
+});
+
+export const RegionReason = object({
+  metric: text("The metric that the reason affects; others are complete"),
+  code: words(
+    ["part_missing", "late", "failed", "unsupported", "resting", "times_rounded"],
+    "`part_missing`: a store has a part of the metric, such as a numerator, without another. `times_rounded`: a " +
+      "store returned the values of other times. `resting`: a store failed repeatedly and was not asked. The others: " +
+      "a store did not return this metric of several",
+  ),
+  detail: text("The reason, in a sentence"),
+});
+
+export const RegionState = object(
+  {
+    region: text("Name of the region"),
+    state: words(
+      ["ok", "partial", "failed", "late", "unsupported"],
+      "`ok`: complete. `partial`: some data is missing. `failed`, `late`: no store responded, or not in time. " +
+        "`unsupported`: its stores cannot compute the query",
+    ),
+  },
+  { reasons: list(ref(RegionReason), "Why data of the region is missing, unless the state says it") },
+);
+
+export const QueryItem = object(
+  {
+    metric: text("Metric id"),
+    labels: ref(Labels, "Labels of `group_by` with their values"),
+    points: list(ref(Point), "Present points, the oldest first"),
+  },
+  {
+    error_bounds: list(ref(ErrorBounds), "Bounds of each point of a percentile, in the order of `points`"),
+    exemplars: list(ref(Exemplar), "Newest traces"),
+  },
+);
+
+/** Members of `meta` on every page of series. */
+const page = {
+  correlation_id: ref(CorrelationId, "Digest of the body, equal for equal contents"),
+  schema_version: text("Version of the catalogs that were read; pinned with `schema_version`"),
+  step: ref(Duration, "Time between two points"),
+  agg: words([...aggregations, "mixed"], "Aggregation of all metrics; `mixed` if their defaults differ"),
+  downsample: words([...downsamples, "none"], "Downsample that was applied; `none` if the step is the requested one"),
+  group_by: list(ref(LabelName), "Labels that series are grouped by; without any, each metric is one series"),
+  page: integer("Page of series, from 1", { minimum: 1 }),
+  limit: integer("Most series of a page", { minimum: 1, maximum: seriesMax }),
+  total_series: count("Series of all pages"),
+  has_more: flag("Whether there is another page"),
+  snapshot: text("Name of the data that all pages of this answer are cut from"),
+  partial: flag("True if some data is missing; `regions` says where"),
+  regions: list(ref(RegionState), "State of each region that was read"),
+};
+
+const sometimesOfPage = {
+  aggregations: record(ref(Aggregation), { description: "By metric, when `agg` is `mixed`" }),
+  exemplars_hidden: count("Exemplars that are not shown: their `trace_id` is not 16 or 32 hexadecimal digits"),
+  infinite_points: count(
+    "Points of all pages with the value +Inf or -Inf, which JSON cannot represent; they are left out",
+  ),
+  hints: list(text(), "Why series or values are missing, such as several values in one filter, or values that are NaN"),
+  deprecated: list(
+    object(
+      {
+        metric: text("Metric id"),
+        deprecated_at: ref(Time, "Time since which the metric is deprecated"),
+        sunset_at: ref(Time, "Time at which the metric is removed"),
+      },
+      { replaced_by: text("Metric to query instead") },
+    ),
+    "Metrics of the response that are deprecated",
+  ),
+};
+
+export const QueryMeta = object(
+  { ...page, from: ref(Time, "Start of the window"), to: ref(Time, "End of the window") },
+  sometimesOfPage,
+);
+
+export const MetricFailure = described(
+  object({
+    metric: text("Metric id"),
+    status: integer("HTTP status of the metric alone"),
+    code: text("Error code, a row of the error table"),
+    detail: text("What failed, and what to do"),
+  }),
+  "A metric of several that failed by itself; the data is that of the others",
+);
+
+export const Explanation = described(
+  object({
+    class: words(classes, "Query class of the caller"),
+    points: count("Points of each series"),
+    tenant: text("Tenant of the response"),
+    environments: either(
+      [constant("every"), list(text())],
+      "Environments that are read; `every` without a restriction",
+    ),
+    regions: list(text(), "Regions that are read"),
+    cost_estimate: number("Expected cost units"),
+    metrics: list(
+      object({
+        metric: text("Metric id"),
+        aggregation: ref(Aggregation, "Aggregation of the metric"),
+        kind: text("Kind of its source: gauge, counter, ratio or histogram"),
+        stores: count("Stores that hold the metric"),
+        ranges: count("Range queries that one store gets for the metric"),
+        partials: list(
+          object({
+            name: text("Name of the part"),
+            merge: words(["sum", "min", "max"], "How the parts of several stores are merged"),
+          }),
+          "Parts of a value that stores return",
+        ),
+      }),
+      "Plan of each metric",
+    ),
+    stores: list(
+      object(
+        {
+          store: text("Name of the store"),
+          region: text("Region of the store"),
+          residency: text("Where its data may be kept"),
+          extents: list(
+            object({
+              from: ref(Time, "Time of the first point"),
+              to: ref(Time, "Time of the last point"),
+              state: words(["settled", "hot"], "`settled`: no point can change. `hot`: points may still change"),
+              source: text("Where the points are from, as in `X-Query-Cache`"),
+              reason: text("Why they are from there"),
+            }),
+            "Adjacent points with one source",
+          ),
+          reads: list(
+            object(
+              {
+                api: text("Endpoint of the store's API"),
+                promql: text("Query that was sent"),
+                duration_ms: number("Duration in milliseconds"),
+                outcome: text("`ok`, or how the request failed"),
+                series: count("Series in the response"),
+              },
+              { error: text("Message of the failure") },
+            ),
+            "Requests to the store",
+          ),
+        },
+        {
+          boundary: text("Whether a range includes the sample at its start; absent before the first probe"),
+          anchored: flag("True if the store supports anchored ranges; absent before the first probe"),
+        },
+      ),
+      "Stores that were planned",
+    ),
+  }),
+  "With `explain=true` and the scope `metrics:explain`: what each store was asked, and why",
+);
+
+const sometimesOfAnswer = {
+  errors: list(ref(MetricFailure), "Metrics that failed; `data` has the others"),
+  explain: ref(Explanation, "How the query was planned and read"),
+};
+
+export const QueryAnswer = object(
+  {
+    data: list(ref(QueryItem), "Series of the page, by metric and labels", { maxItems: seriesMax }),
+    meta: ref(QueryMeta, "About the response"),
+  },
+  sometimesOfAnswer,
+);
+
+export const InstantItem = object(
+  {
+    metric_id: text("Metric id"),
+    labels: ref(Labels, "Labels of `group_by` with their values"),
+    timestamp: ref(Time, "End of the point"),
+    value: number("Value of the point"),
+  },
+  { error_bounds: ref(ErrorBounds, "Bounds of a percentile"), exemplar: ref(Exemplar, "Newest trace of the point") },
+);
+
+export const InstantMeta = object({ ...page, ts: ref(Time, "End of the point") }, sometimesOfPage);
+
+export const InstantAnswer = object(
+  {
+    data: list(ref(InstantItem), "Values of the page, by metric and labels", { maxItems: seriesMax }),
+    meta: ref(InstantMeta, "About the response"),
+  },
+  sometimesOfAnswer,
+);
+
+export const LabelValuesAnswer = object({
+  data: list(text(), "Sorted, without duplicates"),
+  meta: described(
+    object(
+      { partial: flag("True if the data of some region is missing") },
+      {
+        regions: list(ref(RegionState), "The regions that were read; absent if no store was"),
+        hints: list(text(), "What a request without values probably meant, such as several values of a filter"),
+      },
+    ),
+    "About the values",
+  ),
+});

@@ -1,0 +1,190 @@
+import { Time, writtenTime } from "./documents.ts";
+import { CursorMeta } from "./events.ts";
+import {
+  closedObject,
+  count,
+  described,
+  flag,
+  integer,
+  integerOrNull,
+  list,
+  nullable,
+  object,
+  ref,
+  text,
+  words,
+} from "./schema.ts";
+
+export const eventIdsMax = 1_000;
+export const ratePerSecondMax = 10_000;
+/** Most entries of one filter. */
+export const filterMax = 64;
+export const noteCharactersMax = 1_024;
+
+const eventId = { pattern: String.raw`^[\x21-\x7e]{1,128}$` };
+const partnerName = { pattern: "^[a-z0-9][a-z0-9.-]{0,252}[/][a-z0-9][a-z0-9.-]{0,252}$" };
+const eventIds = (description: string) =>
+  list(text(undefined, eventId), description, { minItems: 1, maxItems: eventIdsMax });
+const types = list(
+  text(undefined, { pattern: "^[A-Za-z0-9_*-]+(?:[.][A-Za-z0-9_*-]+)*$" }),
+  "Patterns of event types. Default: all",
+  { maxItems: filterMax },
+);
+const rate = integer("Deliveries published per second at most. Defaults to 100. New events of a partner go first", {
+  minimum: 1,
+  maximum: ratePerSecondMax,
+});
+
+/** A replay by its members alone. */
+export const replayForm = closedObject(
+  {},
+  {
+    event_ids: eventIds("Events to replay; excludes the window"),
+    from: text("Start of the window by time of acceptance", writtenTime),
+    to: text("End of the window. Default: now", writtenTime),
+    after_id: text("Starts the window after this event", eventId),
+    before_id: text("Ends the window before this event", eventId),
+    partners: list(
+      text(undefined, partnerName),
+      "Partners to deliver to, as `namespace/name`. Default: all that match",
+      { maxItems: filterMax },
+    ),
+    types,
+    only_failed: flag("True for failed deliveries only"),
+    force: flag("True to include events that the partner may have forgotten"),
+    dry_run: flag("True to count the deliveries and replay none"),
+    rate_per_second: rate,
+  },
+);
+
+/** Ids alone, or a window that has a beginning. */
+export const ReplayRequest: typeof replayForm = {
+  ...replayForm,
+  oneOf: [
+    {
+      required: ["event_ids"],
+      not: { anyOf: ["from", "to", "after_id", "before_id"].map((name) => ({ required: [name] })) },
+    },
+    { anyOf: [{ required: ["from"] }, { required: ["after_id"] }], not: { required: ["event_ids"] } },
+  ],
+};
+
+export const RedriveRequest = closedObject(
+  { partner: text("Partner, as `namespace/name`", partnerName) },
+  {
+    reason: text("Only dead letters with this reason", { pattern: "^[a-z0-9_]{1,64}$" }),
+    event_ids: eventIds("Events of dead letters. Default: all"),
+    types,
+    dry_run: flag("True to count the deliveries and redrive none"),
+    rate_per_second: rate,
+  },
+);
+
+const counted = {
+  matched: count("Deliveries that the request selects; grows during the replay"),
+  in_progress: count("Of these, skipped because they are still in progress"),
+  too_old: count("Of these, skipped because the partner may have forgotten the event id; `force` includes them"),
+  missing: count("Requested event ids that are not stored"),
+};
+
+const progress = {
+  replay_id: text("Id of the replay"),
+  status: words(["queued", "running", "completed", "cancelled", "failed"], "Progress of the replay"),
+  created_at: ref(Time, "Time of the request"),
+  ...counted,
+  published: count("Deliveries that were made anew"),
+  delivered: count("Of these, those that a partner acknowledged"),
+  failed: count("Of these, those that were rejected or became dead letters"),
+  detail: nullable(text(), "Why it failed or does not go on now"),
+};
+
+export const Replay = object(progress);
+
+export const ReplaySummary = object({
+  ...progress,
+  kind: words(["replay", "redrive"], "`redrive`: of dead letters"),
+  requested_by: nullable(text(), "Client of the token; null for a replay of an earlier version"),
+  filter: described(
+    object({
+      partners: list(text(), "Partners, as `namespace/name`"),
+      types: list(text(), "Patterns of event types"),
+      only_failed: flag("True for failed deliveries only"),
+    }),
+    "What narrows the replay; an empty list does not narrow it",
+  ),
+  window: nullable(
+    object({ from: nullable(ref(Time), "Start; null if an event id is the start"), to: ref(Time, "End") }),
+    "Window of the events; null for a replay of ids",
+  ),
+  event_ids: nullable(count(), "How many ids were asked for; null without ids"),
+});
+
+export const ReplayPage = object({
+  data: list(ref(ReplaySummary), "Items of the page"),
+  meta: ref(CursorMeta, "About the page"),
+});
+
+export const DryRun = object({
+  dry_run: flag("True: nothing was replayed"),
+  ...counted,
+  complete: flag("False if there are more deliveries than were counted"),
+});
+
+export const DeadLetter = object({
+  event_id: text("Id of the event"),
+  tenant: text("Tenant of the event"),
+  type: text("Type of the event"),
+  partner: text("Partner, as `namespace/name`"),
+  state: words(["rejected", "dead"], "`rejected` by the partner, or `dead`"),
+  reason: text("Why the delivery ended"),
+  attempts: count("Number of attempts"),
+  ended_at: ref(Time, "End of the delivery"),
+  replay_id: nullable(text(), "Replay that the delivery belongs to; null without one"),
+});
+
+export const DeadLetterPage = object({
+  data: list(ref(DeadLetter), "Items of the page"),
+  meta: described(
+    object(
+      { cursor: nullable(text(), "For the next page; null at the end") },
+      { complete: flag("False when older ones are left out; given without partner, or with desc") },
+    ),
+    "About the page",
+  ),
+});
+
+export const DeadLetterCounts = object({
+  data: list(
+    object({
+      partner: text("Partner, as `namespace/name`"),
+      reason: text("Why the deliveries ended"),
+      count: count("Number of dead letters"),
+      oldest_at: ref(Time, "End of the oldest delivery"),
+      newest_at: ref(Time, "End of the newest delivery"),
+    }),
+    "Numbers of dead letters by partner and reason",
+  ),
+  meta: described(object({ complete: flag("False when there are more than were counted") }), "About the counts"),
+});
+
+export const AckRequest = closedObject(
+  { event_id: text("Id of the event", eventId), partner: text("Partner, as `namespace/name`", partnerName) },
+  {
+    note: text("Reason, for the record", { maxLength: noteCharactersMax }),
+    tenant: text("Tenant of the event", { pattern: "^[A-Za-z0-9_-]{1,64}$" }),
+  },
+);
+
+export const Ack = object({
+  event_id: text("Id of the event"),
+  partner: text("Partner, as `namespace/name`"),
+  state: words(["delivered"], "State of the delivery"),
+  handled: words(["manual"], "Somebody marked it as handled"),
+  recipient: nullable(
+    object({
+      status: integerOrNull("HTTP status; null without a response"),
+      error: nullable(text(), "Why there is no response; null with one"),
+    }),
+    "What the partner's status endpoint returned; null if it was not requested",
+  ),
+});
