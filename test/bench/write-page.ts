@@ -4,8 +4,8 @@ import { halves } from "./halves.ts";
 import type { Row } from "./harness/figures.ts";
 import { withTables, type PageResult } from "./harness/page.ts";
 
-/** Writes a bench result into the tables of docs/explanation/performance.md. Argument: the file of the result. */
-const page = fileURLToPath(new URL("../../docs/explanation/performance.md", import.meta.url));
+/** Writes a bench result into the tables of RESULTS.md. Argument: the file of the result. */
+const page = fileURLToPath(new URL("RESULTS.md", import.meta.url));
 const { results } = JSON.parse(await readFile(process.argv[2] ?? "", "utf8")) as {
   readonly results: readonly (PageResult & { readonly rows: readonly Row[] })[];
 };

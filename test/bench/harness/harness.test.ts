@@ -154,8 +154,8 @@ test("the line of a sweep is that of its points, and the knee the first amount f
   ).toBeUndefined();
 });
 
-test("the tables of docs/explanation/performance.md name parts that the bench has", () => {
-  const page = readFileSync(new URL("../../../docs/explanation/performance.md", import.meta.url), "utf8");
+test("the tables of test/bench/RESULTS.md name parts that the bench has", () => {
+  const page = readFileSync(new URL("../RESULTS.md", import.meta.url), "utf8");
   const tables = page.matchAll(/<!-- figures of (?<half>\w+) -->\n(?<table>[\s\S]*?)<!-- end -->/gu);
   const named = [...tables].map(({ groups }) => {
     const rows = [...(groups?.["table"] ?? "").matchAll(/^\| (?<part>[a-z][\w-]*) \|/gmu)];
