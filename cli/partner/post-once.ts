@@ -1,4 +1,4 @@
-import { makeUnguardedAttempt } from "../../runtime/webhooks/sending/unguarded-attempt.ts";
+import { makeUnguardedAttempt } from "../../runtime/webhooks/sending/attempt.ts";
 import { CommandError } from "../command-error.ts";
 
 /** A response of an endpoint. */

@@ -1,5 +1,5 @@
 import type { SigningScheme } from "../../crds/signing-key.ts";
-import { deliveryHeaders } from "../../runtime/webhooks/signing/delivery-headers.ts";
+import { deliveryHeaders } from "../../runtime/webhooks/signing/signed-request.ts";
 import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
 import { version } from "../../runtime/version.ts";
 import { CommandError } from "../command-error.ts";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { readSigningKey, type SigningScheme } from "../../crds/signing-key.ts";
-import { thumbprintOf } from "../../runtime/webhooks/signing/jwk.ts";
+import { thumbprintOf } from "../../runtime/webhooks/signing/keys.ts";
 import { signingKeyOf, type SigningKey, type VerificationKey } from "../../runtime/webhooks/signing/keys.ts";
 import { CommandError } from "../command-error.ts";
 import type { KeySource } from "./partner-flags.ts";

@@ -1,6 +1,6 @@
 import { plain } from "../../command-line/plain.ts";
 import type { SigningScheme } from "../../crds/signing-key.ts";
-import { spliceAttempt } from "../../runtime/webhooks/events/splice-attempt.ts";
+import { spliceAttempt } from "../../runtime/webhooks/signing/signed-request.ts";
 import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";

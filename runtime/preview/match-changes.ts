@@ -1,7 +1,7 @@
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { EventFacts } from "../webhooks/events/subscriptions.ts";
 import { compilePartners } from "../webhooks/partners/partner.ts";
-import { createRoutingTable, type RoutingTable } from "../webhooks/partners/routing-table.ts";
+import { createRoutingTable, type RoutingTable } from "../webhooks/partners/configured-partners.ts";
 
 /** Deliveries of one partner before and after an edit. Its members are a stored form. */
 export interface PartnerTally {

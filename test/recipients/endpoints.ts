@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SigningScheme } from "../../crds/signing-key.ts";
-import type { PublicKeySet } from "../../runtime/webhooks/signing/jwk.ts";
+import type { PublicKeySet } from "../../runtime/webhooks/signing/keys.ts";
 import { startServerProcess, type ServerProcess } from "../support/server-process.ts";
 import { waitFor } from "../support/wait.ts";
 import { succeed } from "../tools/run.ts";

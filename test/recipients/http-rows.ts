@@ -1,4 +1,4 @@
-import { signBytes } from "../../runtime/webhooks/signing/asymmetric.ts";
+import { signBytes } from "../../runtime/webhooks/signing/keys.ts";
 import { edKey, edPublic } from "./public-keys.ts";
 import {
   after,

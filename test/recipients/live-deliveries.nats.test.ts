@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { request } from "undici";
-import { publicKeySet } from "../../runtime/webhooks/signing/jwk.ts";
+import { publicKeySet } from "../../runtime/webhooks/signing/keys.ts";
 import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "../cli/installation.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";

@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
-import { signBytes } from "../../runtime/webhooks/signing/asymmetric.ts";
+import { signBytes, type SigningKey } from "../../runtime/webhooks/signing/keys.ts";
 import { contentDigest, signatureBase, type Component } from "../../runtime/webhooks/signing/message-signature.ts";
-import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
 import { pemOf, privateKeyOf, rfcEd25519, signingKey } from "../runtime/webhooks/signing/key-material.ts";
 import { edKey, edPublic, otherKey, p256Key, p256Public, p384Key, p384Public } from "./public-keys.ts";
 import { accepted, after, bodyText, path, refused, sent, sentAtMs, type Row, type Vector } from "./vector-rows.ts";

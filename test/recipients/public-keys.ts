@@ -1,6 +1,5 @@
 import { createPublicKey, type JsonWebKey } from "node:crypto";
-import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
-import { publicJwkOf } from "../../runtime/webhooks/signing/jwk.ts";
+import { type SigningKey, publicJwkOf } from "../../runtime/webhooks/signing/keys.ts";
 import { countedKey, pemOf, rfcEd25519, rfcP256, signingKey } from "../runtime/webhooks/signing/key-material.ts";
 
 /** A key of P-384 that everybody knows: its number is the digits 0 to f, again and again. */

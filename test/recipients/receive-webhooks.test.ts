@@ -6,7 +6,7 @@ import { seenSecondsMin } from "../../runtime/recipient/seen-store.ts";
 import { eventBytesMax } from "../../runtime/webhooks/events/envelope.ts";
 import { responseBodyBytesMax } from "../../runtime/webhooks/sending/exchange.ts";
 import { settle } from "../../runtime/webhooks/settlement/settle.ts";
-import { deliveryHeaders } from "../../runtime/webhooks/signing/delivery-headers.ts";
+import { deliveryHeaders } from "../../runtime/webhooks/signing/signed-request.ts";
 import { canonicalString } from "../../runtime/webhooks/signing/hmac-v1.ts";
 import { signatureWindowMs } from "../../runtime/webhooks/signing/verification-result.ts";
 import { textOf } from "../architecture/named-files.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { SigningScheme } from "../../crds/signing-key.ts";
-import { deliveryHeaders } from "../../runtime/webhooks/signing/delivery-headers.ts";
+import { deliveryHeaders } from "../../runtime/webhooks/signing/signed-request.ts";
 import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
 
 /** One published vector. `docs/how-to/receive-webhooks.md` documents the members. */

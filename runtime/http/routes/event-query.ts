@@ -8,7 +8,7 @@ import {
   readWord,
   refuseUnknown,
 } from "../../metrics/request/parameters.ts";
-import type { EventQuery, StatusRange } from "../../webhooks/history/event-query.ts";
+import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
 import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 

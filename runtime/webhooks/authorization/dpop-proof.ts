@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from "node:crypto";
-import { signBytes } from "../signing/asymmetric.ts";
+import { signBytes } from "../signing/keys.ts";
 
 /** A request whose sender proves possession of a key. */
 interface ProvenRequest {

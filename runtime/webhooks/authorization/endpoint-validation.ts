@@ -4,7 +4,7 @@ import { createSingleFlight } from "../../../limits/single-flight.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
 import type { Partner } from "../partners/partner.ts";
-import { withFixedHeaders } from "../signing/delivery-headers.ts";
+import { withFixedHeaders } from "../signing/signed-request.ts";
 import type { Sender } from "../sending/send.ts";
 import { sendAuthorized } from "./send-authorized.ts";
 import type { Tokens } from "./access-tokens.ts";

@@ -1,7 +1,7 @@
 // Authorization of outbound requests. Tokens of callers are checked in `http/authentication/`.
 import type { Outcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
-import { withFixedHeaders } from "../signing/delivery-headers.ts";
+import { withFixedHeaders } from "../signing/signed-request.ts";
 import type { Sender, SendRequest } from "../sending/send.ts";
 import type { TokenRequest, Tokens } from "./access-tokens.ts";
 

@@ -3,8 +3,7 @@ import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-ans
 import { eventHash } from "../ids.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { StoredEvent } from "../records/event-record.ts";
-import { routedByText } from "../records/routed-by.ts";
-import { parseRouted, type RoutedNote } from "../records/routed-note.ts";
+import { routedByText, parseRouted, type RoutedNote } from "../records/event-notes.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 
 /** Keeps a note far below the size that NATS allows per message. */

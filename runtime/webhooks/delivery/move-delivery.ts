@@ -1,9 +1,8 @@
 import type { DeliveryToStore, HeldMessage } from "../../nats/streams/deliveries-stream.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";
-import { isSharedLane } from "../partners/assign-lanes.ts";
+import { isSharedLane, type Partner } from "../partners/partner.ts";
 import { isLater, isMoved, deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
-import type { Partner } from "../partners/partner.ts";
 import { ensureRetries } from "./partner-consumer.ts";
 import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";

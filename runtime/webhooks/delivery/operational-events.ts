@@ -7,7 +7,7 @@ import { noTenant, type Envelope } from "../events/envelope.ts";
 import { isOwnType, ownDomain, ownIdPrefix } from "../events/reserved-types.ts";
 import { eventHash } from "../ids.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
-import type { RoutingTable } from "../partners/routing-table.ts";
+import type { RoutingTable } from "../partners/configured-partners.ts";
 import { eventHeaders } from "../records/event-record.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 

@@ -15,13 +15,13 @@ import {
   type MissingStep,
   type Recipient,
 } from "./missing-steps.ts";
-import type { ListPartner } from "../partners/register-partner.ts";
+import type { ListPartner } from "../partners/partner-registry.ts";
 import type { Partner } from "../partners/partner.ts";
 import { endUnsent, type UnsentReason } from "./end-unsent.ts";
 import { storeStep } from "./store-step.ts";
 import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
-import type { RoutingTable } from "../partners/routing-table.ts";
-import { routedByText } from "../records/routed-by.ts";
+import type { RoutingTable } from "../partners/configured-partners.ts";
+import { routedByText } from "../records/event-notes.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { createRedeliveryCheck, type RedeliveryCheck } from "./redelivery-check.ts";
 

@@ -1,7 +1,6 @@
 import { pingType } from "../events/reserved-types.ts";
-import { createSegments, segmentRows, type Segments } from "./segments.ts";
-import { createTextNumbers } from "./text-numbers.ts";
-import { rowKinds, type AttemptRow, type EventKey, type EventRow } from "./rows.ts";
+import { rowKinds, type AttemptRow, type EventKey, type EventRow } from "./index-message.ts";
+import { segmentRows, type Segments, createSegments, createTextNumbers } from "./segments.ts";
 
 /** No row. */
 export const noRow = -1;
@@ -21,6 +20,7 @@ const eventColumns = () => ({
   /** Hash table of the rows of this segment, by their key: row in the segment and 1; half of the places stay empty. */
   table: new Int32Array(2 * segmentRows),
 });
+
 type EventColumns = ReturnType<typeof eventColumns>;
 
 /** Rows of attempts: 32 bytes each. */
@@ -39,10 +39,11 @@ const attemptColumns = () => ({
   /** 1 for an attempt of a ping. */
   ping: new Uint8Array(segmentRows),
 });
+
 type AttemptColumns = ReturnType<typeof attemptColumns>;
 
 /** Most rows of events, and most of attempts: together 76 MiB. */
-export const indexRowsMax = 1_000_000;
+const indexRowsMax = 1_000_000;
 /** Rows of one event that are looked through for a repeated record. */
 const repeatsSoughtMax = 64;
 const numberMax = 65_535;

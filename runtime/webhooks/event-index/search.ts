@@ -1,9 +1,8 @@
 import { isPing } from "../events/reserved-types.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 import { noRow, type IndexColumns } from "./columns.ts";
-import { rowKinds, type RowKind } from "./rows.ts";
-import { valueAt } from "./segments.ts";
-import { anyText } from "./text-numbers.ts";
+import { valueAt, anyText } from "./segments.ts";
+import { rowKinds, type RowKind } from "./index-message.ts";
 
 /** Which events are looked for. */
 export interface EventSearch {

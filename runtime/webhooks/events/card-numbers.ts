@@ -1,5 +1,4 @@
-import { isOfAnIban, isOfAnId } from "./digits-of-ids.ts";
-import { plainDigits } from "./plain-digits.ts";
+import { isOfAnIban, isOfAnId, plainDigits } from "./digits-of-ids.ts";
 
 /** Numbers of one brand whose first digits are between `low` and `high`, which have the same length. */
 interface IssuerRange {

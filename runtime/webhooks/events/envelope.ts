@@ -2,8 +2,13 @@
 // here.
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import { walkJson } from "../../json/json-walk.ts";
-import { fieldPath, searchPersonalData, type PersonalDataRules, type PersonalDataSearch } from "./personal-data.ts";
-import { searchUnportable } from "./portable-json.ts";
+import {
+  fieldPath,
+  searchPersonalData,
+  type PersonalDataRules,
+  type PersonalDataSearch,
+  searchUnportable,
+} from "./personal-data.ts";
 
 /** The fields of an event that this program reads. All others pass unchanged. Source: seed §2.1. */
 export interface Envelope {
@@ -197,13 +202,8 @@ function shapeProblems(source: string, search: PersonalDataSearch): readonly Fie
   const unportable = searchUnportable((problem) => problems.push(problem));
   const isShallow = walkJson(source, eventDepthMax, {
     member: (name, pathOf, isRepeated) => {
-      if (isRepeated) {
-        problems.push({
-          field: fieldPath(pathOf()),
-          code: "repeated",
-          detail: "the name is repeated in its object; send it once",
-        });
-      }
+      const detail = "the name is repeated in its object; send it once";
+      if (isRepeated) problems.push({ field: fieldPath(pathOf()), code: "repeated", detail });
       unportable.member(name, pathOf, isRepeated);
       search.member(name, pathOf, isRepeated);
     },
@@ -216,13 +216,8 @@ function shapeProblems(source: string, search: PersonalDataSearch): readonly Fie
       search.number(digits, pathOf);
     },
   });
-  if (!isShallow) {
-    problems.push({
-      field: "data",
-      code: "too_deep",
-      detail: `The nesting is deeper than ${eventDepthMax} levels; send a flatter object`,
-    });
-  }
+  const detail = `The nesting is deeper than ${eventDepthMax} levels; send a flatter object`;
+  if (!isShallow) problems.push({ field: "data", code: "too_deep", detail });
   return problems;
 }
 

@@ -1,9 +1,8 @@
 import type { HeldReason } from "../../../crds/config.ts";
 import type { AttemptRecord, RecordedOutcome } from "../records/attempt-records.ts";
 import { isLater } from "../records/delivery-record.ts";
-import { isHandled, type HandledNote } from "../records/handled-record.ts";
+import { isHandled, type HandledNote, parseRoutedBy, type RoutedBy } from "../records/event-notes.ts";
 import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
-import { parseRoutedBy, type RoutedBy } from "../records/routed-by.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 import { waitOf, type DeliveryWait } from "./delivery-wait.ts";

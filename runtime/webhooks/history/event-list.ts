@@ -1,9 +1,12 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { visibleSeq, type HistoryDeps } from "./history.ts";
-import { readEvent } from "../records/event-record.ts";
-import { tenantToScan } from "../events/tenants.ts";
-import { eventTest, isWanted, type EventQuery } from "./event-query.ts";
-import { readDeliveries, summaryOf, type EventSummary } from "./event-summary.ts";
+import { visibleSeq, type HistoryDeps, standingsOf, waitingPartners } from "./history.ts";
+import { readEvent, type StoredEvent } from "../records/event-record.ts";
+import { tenantToScan, includesTenant } from "../events/tenants.ts";
+import { compilePattern } from "../events/subscriptions.ts";
+import type { DeliveryState, Waiting } from "./delivery-histories.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
+import { eventHash } from "../ids.ts";
+import type { DeliveryWait } from "./delivery-wait.ts";
 
 export interface EventPage {
   readonly items: readonly EventSummary[];
@@ -26,6 +29,73 @@ const readMax = 4_096;
 interface ScannedPage extends EventPage {
   /** Sequence of the last event that was read, or after which the page begins. */
   readonly lastSeq: number;
+}
+
+/** Parameters of a list of events. */
+export interface EventQuery extends PartnerAccess {
+  /** `*`: all tenants. */
+  readonly tenants: readonly string[];
+  /** Accepted at or after this, Unix milliseconds. */
+  readonly fromMs: number;
+  /** Accepted before this, Unix milliseconds. */
+  readonly toMs: number;
+  /** Begin after this event id. */
+  readonly afterId?: string;
+  /** End before this event id. */
+  readonly beforeId?: string;
+  /** Type or pattern. @default all types */
+  readonly type?: string;
+  /** `namespace/name`: only events with a delivery to it. */
+  readonly partner?: string;
+  /** Only events with a delivery in this state, to {@link partner} if given. */
+  readonly state?: DeliveryState;
+  /** Only events with a delivery whose last attempt had such a status, likewise. */
+  readonly status?: StatusRange;
+  /** Only events with a delivery of this reason, likewise. */
+  readonly reason?: string;
+  /** `desc`: the newest first. @default asc */
+  readonly order?: "desc";
+  /** Last sequence of the previous page, if that was of older events. @default the first page */
+  readonly afterSeq?: number;
+  /** Last sequence of the previous page, if that was of newer events. @default the first page */
+  readonly beforeSeq?: number;
+  readonly limit: number;
+}
+
+/** HTTP statuses, both included; 0 stands for an attempt without a response. */
+export interface StatusRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** One event with the states of its deliveries. */
+export interface EventSummary {
+  readonly event_id: string;
+  readonly type: string;
+  readonly tenant: string;
+  /** ISO 8601 UTC. */
+  readonly accepted_at: string;
+  /** As in the history of the event. */
+  readonly routed_at: string | null;
+  readonly deliveries: readonly DeliverySummary[];
+}
+
+interface DeliverySummary {
+  readonly partner: string;
+  readonly state: DeliveryState;
+  readonly reason: string | null;
+  /** HTTP status of the last attempt; null without an attempt or without a response. */
+  readonly status: number | null;
+  readonly attempts: number;
+  /** Why it waits; null when it does not. It may be a second old. */
+  readonly waiting: DeliveryWait | null;
+}
+
+/** Everything that is stored about the deliveries of an event. */
+export interface EventReading {
+  readonly event: StoredEvent;
+  readonly waiting: Waiting;
+  readonly stored: readonly StoredMessage[];
 }
 
 /**
@@ -88,4 +158,65 @@ async function summariesOf(
       return { seq: message.seq, item: isWanted(query, summary) ? [summary] : [] };
     }),
   );
+}
+
+/** Tests an event itself. */
+export function eventTest(query: EventQuery): (event: StoredEvent) => boolean {
+  const isType = query.type === undefined ? () => true : compilePattern(query.type);
+  return ({ tenant, type, acceptedAtMs }) =>
+    includesTenant(query.tenants, tenant) && isType(type) && acceptedAtMs >= query.fromMs;
+}
+
+/** Whether only events with some deliveries are asked for. */
+export function asksForDeliveries({ partner, state, status, reason, ...access }: EventQuery): boolean {
+  return isNarrowed(access) || [partner, state, status, reason].some((one) => one !== undefined);
+}
+
+/** Whether the caller may see deliveries to a partner and asks for them. */
+export function isPartnerWanted(query: EventQuery, partner: string): boolean {
+  return mayNamePartner(query, partner) && (query.partner ?? partner) === partner;
+}
+
+/** Whether one delivery that the caller may see is as the query asks. */
+export function isWanted(query: EventQuery, { deliveries }: EventSummary): boolean {
+  const { partner, state, status, reason } = query;
+  if (!asksForDeliveries(query)) return true;
+  return deliveries.some(
+    (delivery) =>
+      (partner ?? delivery.partner) === delivery.partner &&
+      (state ?? delivery.state) === delivery.state &&
+      (reason ?? delivery.reason) === delivery.reason &&
+      (status === undefined || (delivery.attempts > 0 && isWithin(status, delivery.status ?? 0))),
+  );
+}
+
+/** Whether a status lies in the range. */
+export function isWithin({ min, max }: StatusRange, status: number): boolean {
+  return status >= min && status <= max;
+}
+
+/** Reads what is stored about an event. Attempts are read last, as in its history. */
+export async function readDeliveries(deps: HistoryDeps, event: StoredEvent): Promise<EventReading> {
+  const waiting = await waitingPartners(deps, event, deps.findCachedBlock);
+  return { event, waiting, stored: await deps.attempts.list(event.tenant, eventHash(event.eventId)) };
+}
+
+/** The summary of an event for a caller. */
+export function summaryOf(
+  deps: Pick<HistoryDeps, "now">,
+  { event, waiting, stored }: EventReading,
+  access: PartnerAccess,
+): EventSummary {
+  const { routed_at: routedAt, deliveries } = standingsOf(stored, waiting, deps.now(), access);
+  return {
+    event_id: event.eventId,
+    type: event.type,
+    tenant: event.tenant,
+    accepted_at: new Date(event.acceptedAtMs).toISOString(),
+    routed_at: routedAt,
+    deliveries: deliveries.map(({ partner, state, reason, attempts, waiting: wait }) => {
+      const status = attempts.at(-1)?.status ?? null;
+      return { partner, state, reason, status, attempts: attempts.length, waiting: wait };
+    }),
+  };
 }

@@ -1,13 +1,18 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { readEventIdUse, type EventIdUse } from "./event-id-use.ts";
-import { boundsOf, scanEvents, type EventPage } from "./event-list.ts";
-import type { EventQuery } from "./event-query.ts";
+import { boundsOf, scanEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
 import { readHistory, type EventHistory } from "./history.ts";
 import { listIndexed, readListView, type IndexedDeps } from "./indexed-list.ts";
 import { readPartnerStats, type PartnerStats, type PartnerStatsQuery } from "./partner-stats.ts";
 import type { Clock } from "../../../limits/clock.ts";
+import { parseEvent } from "../../nats/layout.ts";
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
+import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
+import type { EventsStream } from "../../nats/streams/events-stream.ts";
+import { eventHash } from "../ids.ts";
+import { readEvent } from "../records/event-record.ts";
+import type { TakenNote } from "../records/event-notes.ts";
 
 /**
  * The reads of stored events for callers. Each throws a Refusal `events_unavailable` when JetStream does not answer.
@@ -28,6 +33,20 @@ export interface EventReads {
   endWaits(): void;
   /** The tenants, among these, that have an event id or were refused it; undefined for none. */
   eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
+}
+
+/** The response to `GET /webhooks/event-ids/:id`: the tenants that have an id, and those that were refused it. */
+interface EventIdUse {
+  readonly event_id: string;
+  /** More than one only for events stored before ids were unique in the installation. */
+  readonly events: readonly { readonly tenant: string; readonly type: string; readonly accepted_at: string }[];
+  /** The first refusal of each tenant. */
+  readonly refused: readonly { readonly tenant: string; readonly held_by: string; readonly at: string }[];
+}
+
+interface EventIdUseDeps {
+  readonly events: Pick<EventsStream, "findEach">;
+  readonly attempts: Pick<AttemptsStream, "lastOfEach">;
 }
 
 export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }): EventReads {
@@ -83,4 +102,38 @@ async function answered<T>(read: () => Promise<T>): Promise<T> {
     if (cause instanceof Refusal) throw cause;
     throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
   }
+}
+
+/** The use of an id by these tenants (`*`: by all); undefined when none of them uses it. */
+export async function readEventIdUse(
+  deps: EventIdUseDeps,
+  eventId: string,
+  tenants: readonly string[],
+): Promise<EventIdUse | undefined> {
+  const idhash = eventHash(eventId);
+  const [stored, records] = await Promise.all([
+    deps.events.findEach(tenants, idhash),
+    deps.attempts.lastOfEach(tenants, idhash),
+  ]);
+  const events = stored.flatMap((message) => readEvent(message) ?? []).toSorted((a, b) => a.seq - b.seq);
+  const refused = records.flatMap((message) => refusalOf(message));
+  if (events.length === 0 && refused.length === 0) {
+    return undefined;
+  }
+  return {
+    event_id: eventId,
+    events: events.map(({ tenant, type, acceptedAtMs }) => ({
+      tenant,
+      type,
+      accepted_at: new Date(acceptedAtMs).toISOString(),
+    })),
+    refused: refused.toSorted((a, b) => a.at.localeCompare(b.at)),
+  };
+}
+
+function refusalOf({ subject, data }: StoredMessage): EventIdUse["refused"] {
+  const { tenant = "" } = parseEvent(subject) ?? {};
+  const note = JSON.parse(Buffer.from(data).toString()) as Partial<TakenNote> | null;
+  const { kind, holder = "", at = "" } = note ?? {};
+  return kind === "id_taken" ? [{ tenant, held_by: holder, at }] : [];
 }

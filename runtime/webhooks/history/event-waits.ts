@@ -3,9 +3,7 @@ import { pause, type Clock } from "../../../limits/clock.ts";
 import { FairPlaces } from "../../../limits/fair-places.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import type { EventPage } from "./event-list.ts";
-import type { EventQuery } from "./event-query.ts";
-import type { EventReading } from "./event-summary.ts";
+import type { EventPage, EventQuery, EventReading } from "./event-list.ts";
 import {
   createCandidateReads,
   listIndexed,
@@ -25,7 +23,7 @@ export interface EventWait {
 }
 
 /** Requests that wait for events. They share one look at the streams, whatever their number. */
-export interface EventWaits {
+interface EventWaits {
   /**
    * The events after `afterSeq`: as soon as there are some, or none after the wait. The page always has a `nextSeq`.
    *

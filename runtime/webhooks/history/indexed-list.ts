@@ -2,16 +2,27 @@ import type { HeldReason } from "../../../crds/config.ts";
 import { createTimeSlices } from "../../../limits/time-slices.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { EventIndex, IndexView } from "../event-index/event-index.ts";
-import type { RowKind } from "../event-index/rows.ts";
+import type { RowKind } from "../event-index/index-message.ts";
 import { findCandidates, type DeliverySearch, type EventSearch } from "../event-index/search.ts";
 import { compilePattern } from "../events/subscriptions.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { readEvent } from "../records/event-record.ts";
 import { unconfiguredReasons, type DeliveryState } from "./delivery-histories.ts";
-import type { EventPage, SeqBounds } from "./event-list.ts";
-import { asksForDeliveries, eventTest, isPartnerWanted, isWanted, isWithin, type EventQuery } from "./event-query.ts";
+import {
+  type EventPage,
+  type SeqBounds,
+  asksForDeliveries,
+  eventTest,
+  isPartnerWanted,
+  isWanted,
+  isWithin,
+  type EventQuery,
+  readDeliveries,
+  summaryOf,
+  type EventReading,
+  type EventSummary,
+} from "./event-list.ts";
 import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
-import { readDeliveries, summaryOf, type EventReading, type EventSummary } from "./event-summary.ts";
 import type { HistoryDeps } from "./history.ts";
 
 export interface IndexedDeps extends HistoryDeps {

@@ -1,6 +1,6 @@
+import type { SeqBounds } from "./event-list.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
-import type { SeqBounds } from "./event-list.ts";
 
 /** Stored events between two sequences, read in chunks. Whoever asks for a chunk again gets what was read. */
 export interface RecentEvents {

@@ -1,7 +1,6 @@
-import { spliceAttempt } from "../events/splice-attempt.ts";
+import { spliceAttempt, signedTextOf } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import type { StoredEvent } from "../records/event-record.ts";
-import { signedTextOf } from "../signing/kept-signature.ts";
 import { isNarrowed } from "./partner-access.ts";
 import type { HistoryView } from "./history-view.ts";
 

@@ -2,11 +2,14 @@ import { includesTenant } from "../events/tenants.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
 import type { PartnerList, PartnerSummary } from "../history/partner-list.ts";
 import type { Partner } from "../partners/partner.ts";
-import { hiddenView, type LiveView } from "./live-state.ts";
-import type { LiveStates } from "./live-states.ts";
+import { hiddenView, type LiveView, liveViewOf, parseLiveState, type LiveState } from "./live-state.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { createSingleFlight } from "../../../limits/single-flight.ts";
+import type { PodMessages } from "../../nats/messages/pod-messages.ts";
+import { ownerOf } from "../../pods/owner-of.ts";
 
 /** A partner with its settings and live state: the body of `GET /webhooks/partners/:namespace/:name`. */
-export interface PartnerDetail extends PartnerSummary {
+interface PartnerDetail extends PartnerSummary {
   readonly signing: { readonly scheme: string };
   readonly retry: {
     readonly schedule_seconds: readonly number[];
@@ -31,6 +34,30 @@ export interface PartnerDetails {
    */
   read(label: string, caller: PartnerAccess & { readonly tenants: readonly string[] }): Promise<PartnerDetail>;
 }
+
+/** The live states of partners, from the pods that own their lanes. */
+interface LiveStates {
+  /** Resolves within a second, with the last known state when the owner does not answer. Never rejects. */
+  of(partner: Pick<Partner, "key" | "lane">): Promise<LiveView>;
+}
+
+interface LiveStatesDeps {
+  /** Requests between pods; undefined: no other pod is requested. */
+  readonly peers: Pick<PodMessages, "request" | "serve"> | undefined;
+  /** Names of the live pods, including this one. */
+  readonly livePods: () => readonly string[];
+  readonly own: string;
+  /** The state in this pod; undefined when it does not own the lane of the partner with this key. */
+  readonly here: (key: string) => LiveState | undefined;
+  /** JetStream's clock, Unix milliseconds. */
+  readonly now: () => number;
+}
+
+const topic = "live";
+/** A pod of an older version does not know the topic and is silent. */
+const requestMs = 800;
+/** Partners whose last known state is kept. */
+const lastKnownMax = 4_096;
 
 export function createPartnerDetails(list: Pick<PartnerList, "find">, live: LiveStates): PartnerDetails {
   return {
@@ -62,4 +89,32 @@ function settingsOf({ config }: Partner): Pick<PartnerDetail, "signing" | "retry
       max_backlog: delivery.maxBacklog?.messages ?? null,
     },
   };
+}
+
+/** Serves requests of other pods from now on, and sends them. Concurrent requests for a partner are one. */
+export function createLiveStates({ peers, livePods, own, here, now }: LiveStatesDeps): LiveStates {
+  peers?.serve(topic, (message) => here(keyOf(message)) ?? {});
+  const lastKnown = new BoundedMap<string, LiveState>(lastKnownMax);
+  const once = createSingleFlight<LiveState | undefined>();
+  const request = async (pod: string | undefined, key: string): Promise<LiveState | undefined> => {
+    if (pod === undefined || pod === own) return here(key);
+    try {
+      return parseLiveState(await peers?.request(pod, topic, { key }, requestMs));
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    of: async ({ key, lane }) => {
+      const found = await once(key, () => request(ownerOf(lane, livePods()), key));
+      if (found !== undefined) lastKnown.set(key, found);
+      return liveViewOf(found ?? lastKnown.use(key), found !== undefined, now());
+    },
+  };
+}
+
+/** Empty for a message of another form, which is no key. */
+function keyOf(message: unknown): string {
+  const key = typeof message === "object" && message !== null && "key" in message ? message.key : undefined;
+  return typeof key === "string" ? key : "";
 }

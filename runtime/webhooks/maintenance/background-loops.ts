@@ -4,14 +4,12 @@
 import type { LaneOwnership } from "../workers/lane-ownership.ts";
 import { keepAliveMs } from "../delivery/in-flight.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
-import type { PartnerFigures } from "../live/partner-figures.ts";
+import type { PartnerFigures } from "../live/live-state.ts";
 import type { Log } from "../log.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import type { Partner } from "../partners/partner.ts";
 import { runPeriodically } from "../../../limits/periodic.ts";
-import { createDueBacklog } from "./due-backlog.ts";
-import { createHeldBytes } from "./held-bytes.ts";
-import { createOldestDue } from "./oldest-due.ts";
+import { createDueBacklog, createHeldBytes, createOldestDue } from "./due-backlog.ts";
 import type { StreamWatch } from "./stream-watch.ts";
 
 /** Dependencies of the loops. */

@@ -1,7 +1,8 @@
-import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
-import type { PartnerFigures } from "../live/partner-figures.ts";
+import { type DeliveriesStream, pendingPlaces } from "../../nats/streams/deliveries-stream.ts";
+import type { PartnerFigures } from "../live/live-state.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
+import { laneQueues } from "../../nats/layout.ts";
 
 interface DueBacklogDeps {
   readonly deliveries: Pick<DeliveriesStream, "dueByLane" | "dueByPartner" | "size" | "waitingFor">;
@@ -23,6 +24,33 @@ const subjectsPerSecond = 20_000;
 const secondMs = 1_000;
 /** A count by partner in a shared lane reads every waiting message. Above this number it is left out. */
 const splitMax = 10_000;
+
+interface OldestDueDeps {
+  readonly deliveries: Pick<DeliveriesStream, "oldest" | "size">;
+  /** Partners whose lanes this pod owns. */
+  readonly own: () => readonly Partner[];
+  readonly metrics: PartnerMetrics;
+  readonly figures: Pick<PartnerFigures, "oldest">;
+  /** JetStream's clock, Unix milliseconds. */
+  readonly now: () => number;
+}
+
+/** Time between two reads: a little less than five polls of one second. */
+const readMs = 4_500;
+/** Partners of one read; the next read continues with the others. */
+const partnersMax = 32;
+
+interface HeldBytesDeps {
+  readonly deliveries: Pick<DeliveriesStream, "waitingFor" | "pending">;
+  readonly partners: () => readonly Partner[];
+}
+
+/** Minimum time between two counts. */
+const pauseMsMin = 500;
+/** Messages of a partner whose sizes are read. */
+const sampleMax = 16;
+/** Subject and headers of a message. */
+const overheadBytes = 400;
 
 /**
  * Reports how many deliveries are due or in flight in the lanes of this pod. The sum over all pods is the total. It
@@ -112,5 +140,85 @@ function createPausedCounts({ waitingFor }: DueBacklogDeps["deliveries"]) {
       counts.push({ label, lane, key, count: await countOf(partner) });
     }
     return counts;
+  };
+}
+
+/**
+ * Reports the age of the oldest due delivery, of all partners and of each. A first attempt is due when it is routed,
+ * and a retry at its time. Delays by a rate or a circuit breaker count. Of a partner that is paused or held, nothing is
+ * due; the age over all partners includes its deliveries. While the stream is empty, no partner is read.
+ *
+ * @returns a function for one poll, to be called often
+ */
+export function createOldestDue({ deliveries, own, metrics, figures, now }: OldestDueDeps): () => Promise<void> {
+  let nextAtMs = 0;
+  let position = 0;
+  const reported = new Set<string>();
+  const dueSinceMs = async (partner: string): Promise<number | undefined> => {
+    const found = await Promise.all(laneQueues.map((queue) => deliveries.oldest(queue, partner)));
+    const times = found.flatMap((message) => message?.storedAtMs ?? []);
+    return times.length === 0 ? undefined : Math.min(...times);
+  };
+  const ageOf = (sinceMs: number | undefined): number =>
+    sinceMs === undefined ? 0 : Math.max(0, now() - sinceMs) / secondMs;
+  return async () => {
+    if (performance.now() < nextAtMs) {
+      return;
+    }
+    nextAtMs = performance.now() + readMs;
+    const all = (await deliveries.size()).messages === 0 ? 0 : ageOf(await dueSinceMs("*"));
+    metrics.oldestDue(undefined, all);
+    const partners = own().filter(({ config }) => config.state !== "Paused");
+    const known = new Set(partners.map(({ label }) => label));
+    for (const label of [...reported].filter((one) => all === 0 || !known.has(one))) {
+      reported.delete(label);
+      metrics.oldestDue(label, 0);
+      figures.oldest(label, undefined);
+    }
+    const some = all === 0 ? [] : nextPartners(partners, position);
+    position = partners.length === 0 ? 0 : (position + some.length) % partners.length;
+    for (const { label, key } of some) {
+      const sinceMs = await dueSinceMs(key);
+      metrics.oldestDue(label, ageOf(sinceMs));
+      figures.oldest(label, sinceMs);
+      reported.add(label);
+    }
+  };
+}
+
+/** The partners of one read, from a position on, each at most once. */
+function nextPartners(partners: readonly Partner[], position: number): readonly Partner[] {
+  return [...partners.slice(position), ...partners.slice(0, position)].slice(0, partnersMax);
+}
+
+/**
+ * Estimates the bytes that wait for held partners: the number of messages of each, times the mean size of its first
+ * messages. Returns the previous estimate until the next count is due.
+ */
+export function createHeldBytes({ deliveries, partners }: HeldBytesDeps): () => Promise<number> {
+  let bytes = 0;
+  let nextAtMs = 0;
+  const meanBytes = async (key: string): Promise<number> => {
+    for (const place of pendingPlaces) {
+      const sample = await deliveries.pending(key, place, 1, sampleMax);
+      if (sample.length > 0)
+        return overheadBytes + sample.reduce((sum, { data }) => sum + data.length, 0) / sample.length;
+    }
+    return 0;
+  };
+  return async () => {
+    if (performance.now() < nextAtMs) {
+      return bytes;
+    }
+    let messages = 0;
+    let sum = 0;
+    for (const { lane, key } of partners().filter(({ config }) => config.held !== undefined)) {
+      const waiting = await deliveries.waitingFor(lane, key);
+      messages += waiting;
+      sum += waiting === 0 ? 0 : waiting * (await meanBytes(key));
+    }
+    bytes = sum;
+    nextAtMs = performance.now() + Math.max(pauseMsMin, (messages / subjectsPerSecond) * secondMs);
+    return bytes;
   };
 }

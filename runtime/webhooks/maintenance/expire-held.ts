@@ -2,7 +2,7 @@ import type { PartnerHolds } from "../delivery/partner-holds.ts";
 import type { PendingEnder } from "./end-pending.ts";
 import type { DisabledPartners } from "../partners/disabled-partners.ts";
 import type { Partner } from "../partners/partner.ts";
-import { lastAttemptAtMs } from "../settlement/retry-schedule.ts";
+import { lastAttemptAtMs } from "../settlement/settle.ts";
 
 interface ExpireHeldDeps {
   readonly partners: () => readonly Partner[];

@@ -10,13 +10,14 @@ import { isTopologyWhole, repairTopology } from "../../nats/streams/topology.ts"
 import { createIndexWriter } from "../event-index/index-writer.ts";
 import type { MaintenanceContext, MaintenanceJob } from "./background-loops.ts";
 import { createPendingEnder } from "./end-pending.ts";
-import { createRemovedEnder } from "./end-removed.ts";
+import { createRemovedEnder, type RunningPartners } from "./end-removed.ts";
 import { createHeldExpiry } from "./expire-held.ts";
 import { createPartnerRegistry } from "../partners/partner-registry.ts";
-import { trimEvents } from "./stream-trim.ts";
 import { createOrphanSearch, handleAdvisories, type RecoveryDeps } from "./recovery.ts";
 import type { Router } from "../delivery/router.ts";
-import type { RunningPartners } from "./running-partners.ts";
+import type { StreamSize } from "../../nats/messages/stored-messages.ts";
+import type { EventsStream } from "../../nats/streams/events-stream.ts";
+import type { Log } from "../log.ts";
 
 interface MaintenanceDeps {
   readonly context: MaintenanceContext;
@@ -44,6 +45,11 @@ const partnersMs = 2_000;
 const advisoriesMs = 5_000;
 const orphansMs = 2_000;
 const secondMs = 1_000;
+
+/** Share of the maximum size above which the oldest events are deleted. */
+const fullShare = 0.8;
+/** Share of the maximum size that remains. */
+const keptShare = 0.7;
 
 /** Creates the jobs of the leader pod. */
 export function createMaintenanceJobs(deps: MaintenanceDeps): readonly MaintenanceJob[] {
@@ -130,4 +136,28 @@ function partnersJob({ context, nats, layout, running, settings }: MaintenanceDe
     log: context.log,
     removedAfterMs: settings.delivery.removedAfterSeconds * secondMs,
   });
+}
+
+/**
+ * Returns the first sequence to keep, so that old events never cause a refusal; undefined below the limit. Events that
+ * are not routed yet always stay, so only these can fill the stream.
+ */
+export function firstSeqToKeep(size: StreamSize, bytesMax: number, routedUpTo: number): number | undefined {
+  if (size.bytes <= bytesMax * fullShare) {
+    return undefined;
+  }
+  const surplus = size.messages - Math.floor((size.messages * bytesMax * keptShare) / size.bytes);
+  const keep = Math.min(size.firstSeq + surplus, routedUpTo + 1);
+  return keep > size.firstSeq ? keep : undefined;
+}
+
+/** Deletes the oldest routed events above the limit. @throws Unanswered */
+async function trimEvents(events: EventsStream, bytesMax: number, log: Log): Promise<void> {
+  const size = await events.size();
+  const keep =
+    size.bytes > bytesMax * fullShare ? firstSeqToKeep(size, bytesMax, await events.routedUpTo()) : undefined;
+  if (keep !== undefined) {
+    await events.dropBefore(keep);
+    log.info({ bytes: size.bytes, bytesMax, firstSeq: keep }, "oldest routed events deleted");
+  }
 }

@@ -9,6 +9,9 @@ import {
   type StreamRecord,
 } from "../../nats/streams/stream-identities.ts";
 import type { Log } from "../log.ts";
+import type { StreamSettings } from "../../config/settings/settings.ts";
+import { readSize } from "../../nats/messages/stored-messages.ts";
+import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 
 /** Detects streams that were deleted or replaced after this pod started. */
 export interface StreamWatch {
@@ -21,6 +24,16 @@ export interface StreamWatch {
   /** Stops answering requests of other pods. */
   stop(): Promise<void>;
 }
+
+interface StreamFillDeps {
+  readonly nats: NatsConnectionHandle;
+  readonly layout: Layout;
+  readonly settings: StreamSettings;
+  readonly metrics: Pick<DeliveryMetrics, "streamBytes" | "streamBytesMax">;
+}
+
+/** Time between two reads: a little less than ten polls of one second. */
+const readMs = 9_500;
 
 /**
  * @param record gets the streams that it lacks
@@ -59,5 +72,36 @@ export async function createStreamWatch(
       if (loss === undefined && before !== undefined) log.info({}, "streams found again");
     },
     stop: serveIdentities(nats, layout, known),
+  };
+}
+
+/**
+ * Reports the size of each stream with a limit, and the limit. The label is what the stream holds, so that alerts do
+ * not depend on the prefix of its name.
+ *
+ * @returns a function for one poll, to be called often
+ */
+export function createStreamFill({ nats, layout, settings, metrics }: StreamFillDeps): () => Promise<void> {
+  const { events, deliveries, attempts, deadLetters } = layout.streams;
+  const streams = [
+    ["events", events, settings.events.maxBytes],
+    ["deliveries", deliveries, settings.deliveries.maxBytes],
+    ["attempts", attempts, settings.attempts.maxBytes],
+    ["dead_letters", deadLetters, settings.deadLetters.maxBytes],
+  ] as const;
+  for (const [stream, , bytesMax] of streams) metrics.streamBytesMax.set({ stream }, bytesMax);
+  const report = async (stream: string, name: string): Promise<void> => {
+    try {
+      metrics.streamBytes.set({ stream }, (await readSize(nats, name)).bytes);
+    } catch {
+      // An old size would look like a stream that takes nothing.
+      metrics.streamBytes.remove({ stream });
+    }
+  };
+  let nextAtMs = 0;
+  return async () => {
+    if (performance.now() < nextAtMs) return;
+    nextAtMs = performance.now() + readMs;
+    await Promise.all(streams.map(([stream, name]) => report(stream, name)));
   };
 }

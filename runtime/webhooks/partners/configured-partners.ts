@@ -1,11 +1,28 @@
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
 import { partnerKey } from "../ids.ts";
-import type { LaneRules } from "./assign-lanes.ts";
-import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
-import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
+import { type LaneRules, compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
+import type { EventFacts } from "../events/subscriptions.ts";
 
 /** Replicated streams make acknowledgements more expensive. */
 const ownLanesMaxReplicated = 200;
+
+/** Matches events with the subscriptions of partners. */
+export interface RoutingTable {
+  /** Returns the partners that subscribe to the event, in the order of the configuration. */
+  partnersFor(event: EventFacts): readonly Partner[];
+  /** Returns the partners whose right to the event was withdrawn, in the order of the configuration. */
+  refusedFor(event: EventFacts): readonly Partner[];
+  /** Hash of the configuration that it is built from. @default unknown */
+  readonly configuration?: string | undefined;
+}
+
+interface Route {
+  readonly matching: readonly Partner[];
+  readonly refused: readonly Partner[];
+}
+
+/** Limit of cached routes, because producers choose types and tenants. A full cache is cleared. */
+const cachedMax = 4_096;
 
 /** The lane rules for streams with this number of replicas. @param ownLanesMax that of the settings */
 export function laneRulesFor(replicas: number, ownLanesMax?: number): LaneRules {
@@ -58,4 +75,31 @@ export class ConfiguredPartners {
     this.#notApplied = new Map(notApplied.map((partner) => [partnerKey(partner.uid), partner]));
     this.#table = createRoutingTable(this.#all, hash);
   }
+}
+
+/**
+ * Builds the table of one configuration. It matches once per type, tenant, producer and concerned partner.
+ * @param configuration hash of the configuration
+ */
+export function createRoutingTable(partners: readonly Partner[], configuration?: string): RoutingTable {
+  const cache = new Map<string, Route>();
+  const routeOf = (event: EventFacts): Route => {
+    const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
+    const known = cache.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const matching = partners.filter(({ matches }) => matches(event));
+    const refused = partners.filter(({ isRefused }) => isRefused(event));
+    if (cache.size >= cachedMax) {
+      cache.clear();
+    }
+    cache.set(key, { matching, refused });
+    return { matching, refused };
+  };
+  return {
+    partnersFor: (event) => routeOf(event).matching,
+    refusedFor: (event) => routeOf(event).refused,
+    configuration,
+  };
 }

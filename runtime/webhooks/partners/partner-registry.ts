@@ -1,6 +1,7 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { Log } from "../log.ts";
-import type { Partner } from "./partner.ts";
+import type { Partner, NamedPartner } from "./partner.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 
 /** A partner that may still have stored messages. Its members are a stored form. */
 export interface RegisteredPartner {
@@ -35,6 +36,24 @@ const runsBetweenReads = 10;
 interface ConfiguredNow {
   readonly partners: readonly Partner[];
   /** False for the key of a partner that was removed. */
+  readonly mayExist: (token: string) => boolean;
+}
+
+/** Registers the partner. @throws Error when the bucket refuses the entry, or the process ends */
+export type ListPartner = (partner: NamedPartner) => Promise<void>;
+
+/** Lifetime of a result. */
+const lifetimeMs = 2_000;
+/** Largest number of removed partners that are returned. The deliveries of others are visible once they end. */
+const removedMax = 32;
+
+/** A partner without configuration. `isRejected`: it may still exist, and its configuration is not applied. */
+export interface UnconfiguredPartner extends RegisteredPartner {
+  readonly isRejected: boolean;
+}
+
+interface Configured {
+  readonly has: (token: string) => boolean;
   readonly mayExist: (token: string) => boolean;
 }
 
@@ -141,4 +160,44 @@ export async function readAll(
     }
   }
   return known;
+}
+
+/**
+ * Registers partners before messages are stored for them. The leader may never see a partner that is configured only
+ * briefly. The waiting messages of such a partner must still end under its name. Each pod writes once per configured
+ * partner.
+ */
+export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPartner {
+  const listed = new WeakMap<NamedPartner, Promise<void>>();
+  return (partner) => {
+    const known = listed.get(partner);
+    if (known !== undefined) return known;
+    const { key, label, config } = partner;
+    const entry: RegisteredPartner = { token: key, uid: config.uid, label };
+    // Revision 0 keeps an existing entry, including one of a partner that was missing for a while.
+    const listing = untilAnswered(() => bucket.putIf(key, JSON.stringify(entry), 0), { signal }).then(() => undefined);
+    listed.set(partner, listing);
+    listing.catch(() => listed.delete(partner));
+    return listing;
+  };
+}
+
+/**
+ * Returns a function that lists partners that are not configured but may have waiting messages. @throws Error without
+ * an answer
+ */
+export function createRemovedPartners(
+  bucket: Bucket,
+  { has, mayExist }: Configured,
+): () => Promise<readonly UnconfiguredPartner[]> {
+  let removed: readonly RegisteredPartner[] = [];
+  let nextAtMs = 0;
+  return async () => {
+    if (performance.now() >= nextAtMs) {
+      removed = [...(await readAll(bucket, { isWanted: (token) => !has(token), countMax: removedMax })).values()];
+      nextAtMs = performance.now() + lifetimeMs;
+    }
+    const unconfigured = removed.filter(({ token }) => !has(token));
+    return unconfigured.map((partner) => ({ ...partner, isRejected: mayExist(partner.token) }));
+  };
 }

@@ -8,13 +8,12 @@ import type { Router } from "../delivery/router.ts";
 import { noTenant, type Envelope } from "../events/envelope.ts";
 import { ownIdPrefix, pingType } from "../events/reserved-types.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
-import type { PartnerList } from "../history/partner-list.ts";
+import type { PartnerList, PartnerSummary } from "../history/partner-list.ts";
 import { eventHash } from "../ids.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
 import { parseBody } from "../replay/request-forms.ts";
-import { inactiveReason } from "./inactive-reason.ts";
-import { pingTenant } from "./ping-tenant.ts";
+import { anyTenant, includesTenant } from "../events/tenants.ts";
 
 /** The ping that was stored. */
 export interface PingAccepted {
@@ -43,7 +42,7 @@ export interface Pings {
   ping(label: string, body: Uint8Array, caller: PingCaller): Promise<PingAccepted>;
 }
 
-export interface PingDeps {
+interface PingDeps {
   readonly events: Pick<EventsStream, "store" | "read" | "readOfAny">;
   readonly list: Pick<PartnerList, "find">;
   readonly router: Pick<Router, "recover">;
@@ -59,6 +58,18 @@ const version = "2026-11-23";
 const secondMs = 1_000;
 /** Time limit of each of the two steps: storing the event, and storing its delivery. */
 const giveUpAfterMs = 4_000;
+
+interface PartnerFacts {
+  readonly state: PartnerSummary["state"];
+  /** Why it is held. @default it is not */
+  readonly held: string | undefined;
+  /** What is missing, such as `SecretNotFound: namespace/name`. @default nothing */
+  readonly missing?: string | undefined;
+  /** True when a signing key is valid now and nothing else prevents deliveries. */
+  readonly hasKey: boolean;
+  /** True when its backlog has reached its limit. */
+  readonly isFull: boolean;
+}
 
 export function createPings(deps: PingDeps): Pings {
   return {
@@ -154,4 +165,48 @@ async function answered<T>(step: () => Promise<T>): Promise<T> {
   } catch (cause) {
     throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
   }
+}
+
+/** Why a partner would not get a ping now, and what to do; undefined when it would. */
+export function inactiveReason({ state, held, missing, hasKey, isFull }: PartnerFacts): string | undefined {
+  switch (state) {
+    case "held":
+      return `The partner is held (${reasonOf(held, missing)}). Repair its resource, whose conditions say more.`;
+    case "rejected":
+      return "The definition of the partner is not applied. Repair its resource.";
+    case "disabled":
+      return "The endpoint answered 410, which disabled the partner. Edit its resource to enable it again.";
+    case "paused":
+      return "The partner is paused. Set state: Active in its resource.";
+    case "active":
+      if (!hasKey) return "No signing key of the partner is valid now. Add one to its resource.";
+      return isFull ? "The backlog of the partner has reached its limit. Wait until deliveries have ended." : undefined;
+    default:
+      throw new Error(`unknown state ${String(state satisfies never)}`);
+  }
+}
+
+function reasonOf(held = "unresolved", missing?: string): string {
+  return missing === undefined ? held : `${held}: ${missing}`;
+}
+
+/**
+ * The tenant of a ping: the requested one, or the first that the caller and the partner share by its name. Undefined
+ * when they share none by its name, or not the requested one.
+ *
+ * @param subscribed tenants of the partner's subscriptions; `*`: all
+ * @param allowed tenants of the caller; `*`: all
+ */
+export function pingTenant(
+  subscribed: readonly string[],
+  allowed: readonly string[],
+  requested: string | undefined,
+): string | undefined {
+  if (requested !== undefined)
+    return includesTenant(subscribed, requested) && includesTenant(allowed, requested) ? requested : undefined;
+  const shared = subscribed.flatMap((tenant) => {
+    if (tenant === anyTenant) return allowed;
+    return includesTenant(allowed, tenant) ? [tenant] : [];
+  });
+  return shared.find((tenant) => tenant !== anyTenant);
 }

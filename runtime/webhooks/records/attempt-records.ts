@@ -6,7 +6,7 @@ import { eventHash, messageId, type AttemptId } from "../ids.ts";
 import type { AttemptTimings, FailureReason, Outcome } from "../settlement/outcome.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
-import type { KeptSignature } from "../signing/kept-signature.ts";
+import type { KeptSignature } from "../signing/signed-request.ts";
 
 /**
  * The stored form of one attempt. It is written before its settlement is applied. After a crash, the settlement is then

@@ -15,7 +15,7 @@ export interface StoredEvent extends EventFacts {
   readonly body: Uint8Array;
   /** Identifies the request that stored it. */
   readonly nonce: string;
-  /** Trace of the caller that sent it, as `telemetry/event-trace.ts` writes it. */
+  /** Trace of the caller that sent it, as `telemetry/delivery-spans.ts` writes it. */
   readonly trace?: string;
 }
 

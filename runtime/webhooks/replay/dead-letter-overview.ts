@@ -3,7 +3,7 @@ import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.t
 import { includesTenant } from "../events/tenants.ts";
 import { mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
-import { deadLetterKeys } from "../records/dead-letter-record.ts";
+import { deadLetterKeys, type DeadLetter } from "../records/dead-letter-record.ts";
 import type { DeadLetterIndex } from "./dead-letter-index.ts";
 import {
   countRows,
@@ -13,11 +13,10 @@ import {
   type DeadLetterRow,
   type DeadLetterScope,
 } from "./dead-letter-rows.ts";
-import { summaryOf, type DeadLetterPage, type DeadLetterSummary } from "./dead-letter-summary.ts";
 import { parseDeadLetter } from "./read-chunk.ts";
-import type { ReplayCaller } from "./replay-access.ts";
+import type { ReplayCaller } from "./replay-job.ts";
 
-export interface OverviewDeps {
+interface OverviewDeps {
   readonly deadLetters: Pick<DeadLettersStream, "at">;
   readonly index: DeadLetterIndex;
   readonly partners: () => readonly Partner[];
@@ -48,6 +47,29 @@ export interface DeadLetterCounts {
 const readAtOnceMax = 16;
 const readMax = 1_024;
 const countsMax = 1_000;
+
+/** One dead letter, without its body. */
+export interface DeadLetterSummary {
+  readonly event_id: string;
+  readonly tenant: string;
+  readonly type: string;
+  readonly partner: string;
+  readonly state: "rejected" | "dead";
+  readonly reason: string;
+  /** Attempts so far, over all replays. */
+  readonly attempts: number;
+  /** ISO 8601 UTC. */
+  readonly ended_at: string;
+  readonly replay_id: string | null;
+}
+
+export interface DeadLetterPage {
+  readonly items: readonly DeadLetterSummary[];
+  /** Sequence after which the next page begins; undefined at the end. */
+  readonly nextSeq?: number;
+  /** Given by lists of the index: false when there are older dead letters than it holds. */
+  readonly isComplete?: boolean;
+}
 
 /** Lists dead letters by the index. Each one of the page is read, so that none is shown that is gone. */
 export async function listByIndex(
@@ -120,4 +142,11 @@ async function answered<T>(read: () => Promise<T>): Promise<T> {
       retryAfterSeconds: 1,
     });
   }
+}
+
+/** The part of a dead letter that lists show. */
+export function summaryOf(deadLetter: DeadLetter, partner: string): DeadLetterSummary {
+  const { eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = deadLetter;
+  const attempts = attemptsBefore + attempt;
+  return { event_id: eventId, tenant, type, partner, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
 }

@@ -2,7 +2,7 @@ import type { DeadLetterAbout, DeadLetterHead } from "../records/dead-letter-rec
 import { includesTenant } from "../events/tenants.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import { partnerKey } from "../ids.ts";
-import type { ReplayCaller } from "./replay-access.ts";
+import type { ReplayCaller } from "./replay-job.ts";
 
 /** One dead letter, as an index holds it. */
 export interface DeadLetterRow {

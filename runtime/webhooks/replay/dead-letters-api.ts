@@ -1,15 +1,21 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { createDeadLetterIndex } from "./dead-letter-index.ts";
-import { countByIndex, listByIndex, type DeadLetterCounts } from "./dead-letter-overview.ts";
-import { summaryOf, type DeadLetterPage, type DeadLetterSummary } from "./dead-letter-summary.ts";
+import {
+  countByIndex,
+  listByIndex,
+  type DeadLetterCounts,
+  summaryOf,
+  type DeadLetterPage,
+  type DeadLetterSummary,
+} from "./dead-letter-overview.ts";
 import {
   deadLettersOfDelivery,
   deadLetterKeys,
   readDeadLetters,
   type DeadLetter,
 } from "../records/dead-letter-record.ts";
-import type { HandledNote } from "../records/handled-record.ts";
+import type { HandledNote } from "../records/event-notes.ts";
 import { eventHash, partnerKey } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -18,7 +24,7 @@ import { readEvent } from "../records/event-record.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
 import { parseDeadLetter } from "./read-chunk.ts";
 import { parseAckRequest, type AckRequest } from "./replay-request.ts";
-import type { ReplayCaller } from "./replay-access.ts";
+import type { ReplayCaller } from "./replay-job.ts";
 import { partnerNamed } from "./replays.ts";
 import { notifyRecipient, type NotifyDeps, type NotifyResult } from "./notify-recipient.ts";
 

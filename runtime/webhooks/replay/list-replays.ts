@@ -1,6 +1,7 @@
-import { mayReadReplay, noPartner, type ReplayCaller } from "./replay-access.ts";
-import type { ReplayJob } from "./replay-job.ts";
-import type { ReplayResponse } from "./replay-response.ts";
+import { mayReadReplay, noPartner, type ReplayCaller, type ReplayJob } from "./replay-job.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { isNarrowed } from "../history/partner-access.ts";
+import type { ReplayDeps } from "./run-chunk.ts";
 
 /** Parameters of a list of replays. */
 export interface ReplayQuery {
@@ -40,6 +41,37 @@ export interface ReplayPage {
   /** The place after which the next page begins; undefined at the end. */
   readonly next?: ReplayPlace;
 }
+
+/** The progress of a replay. */
+export interface ReplayResponse extends MarkCounts {
+  readonly replay_id: string;
+  readonly status: ReplayJob["status"];
+  readonly created_at: string;
+  /** Deliveries that the request selects; grows during the replay. */
+  readonly matched: number;
+  /** Of these, skipped because they are in progress. */
+  readonly in_progress: number;
+  /** Of these, skipped because they are too old without `force`. */
+  readonly too_old: number;
+  /** Requested event ids that are not stored. */
+  readonly missing: number;
+  /** Why the replay failed or waits; null otherwise. */
+  readonly detail: string | null;
+}
+
+interface MarkCounts {
+  readonly published: number;
+  readonly delivered: number;
+  readonly failed: number;
+}
+
+/** Counts the deliveries of a replay by their marks. */
+export type CountMarks = (job: Pick<ReplayJob, "id" | "status">) => Promise<MarkCounts>;
+
+const hiddenDetail = "An internal error stops the replay.";
+const noMarks: MarkCounts = { published: 0, delivered: 0, failed: 0 };
+/** Replays whose final counts are remembered: more than are stored. */
+const finalCountsMax = 512;
 
 /** The replays of one page that the caller may read, the newest first, and the place of the next page. */
 export function replaysOfPage(
@@ -93,4 +125,37 @@ function byNewest(a: ReplayPlace, b: ReplayPlace): number {
   if (a.createdAtMs !== b.createdAtMs) return b.createdAtMs - a.createdAtMs;
   if (a.id === b.id) return 0;
   return a.id < b.id ? 1 : -1;
+}
+
+/** Creates the counter of marks. It remembers the counts that change no more. */
+export function createCountMarks({ replays }: Pick<ReplayDeps, "replays">): CountMarks {
+  const finals = new BoundedMap<string, MarkCounts>(finalCountsMax);
+  return async ({ id, status }) => {
+    // A queued replay has no counts. Reading them would only add requests that can fail.
+    if (status === "queued") return noMarks;
+    const known = finals.get(id);
+    if (known !== undefined) return known;
+    const [published, delivered, failed] = await Promise.all([
+      replays.count(id, "published"),
+      replays.count(id, "delivered"),
+      replays.count(id, "failed"),
+    ]);
+    const counts = { published, delivered, failed };
+    if (status === "completed" && delivered + failed >= published) finals.set(id, counts);
+    return counts;
+  };
+}
+
+/** The response about a replay, for a caller that may read it. */
+export async function responseOf(
+  countMarks: CountMarks,
+  job: ReplayJob,
+  caller: ReplayCaller,
+): Promise<ReplayResponse> {
+  const { id, status, createdAt, tally, detail } = job;
+  const { matched, inProgress, tooOld, missing } = tally;
+  const read = { matched, in_progress: inProgress, too_old: tooOld, missing };
+  // The detail may describe internals, so callers that are narrowed to partners do not get it.
+  const shown = detail === undefined || !isNarrowed(caller) ? (detail ?? null) : hiddenDetail;
+  return { replay_id: id, status, created_at: createdAt, ...read, ...(await countMarks(job)), detail: shown };
 }

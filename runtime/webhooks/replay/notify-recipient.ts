@@ -1,7 +1,7 @@
 import { sendAuthorized } from "../authorization/send-authorized.ts";
 import type { DeadLetter } from "../records/dead-letter-record.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
-import { deliveryHeaders } from "../signing/delivery-headers.ts";
+import { deliveryHeaders } from "../signing/signed-request.ts";
 import { outcomeCode } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
 import { signersAt } from "../signing/signers.ts";

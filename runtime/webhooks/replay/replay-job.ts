@@ -1,4 +1,12 @@
 // Replay: replay, redrive, the dead-letters API and acknowledgement. First deliveries are made elsewhere.
+import type { Bucket } from "../../nats/streams/buckets.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
+import type { SettledDelivery } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
+import { isNarrowed, mayNamePartner, partnersOf, type PartnerAccess } from "../history/partner-access.ts";
+import { includesTenant } from "../events/tenants.ts";
 
 /** The source of the events of a replay. */
 export type ReplaySource =
@@ -29,7 +37,7 @@ export type ReplaySource =
     };
 
 /** Selects deliveries. An empty list selects all. */
-export interface ReplayFilter {
+interface ReplayFilter {
   /** `namespace/name`. */
   readonly partners: readonly string[];
   /** Patterns as in subscriptions. */
@@ -87,6 +95,35 @@ export interface ReplayJob extends ReplaySpec {
 
 export const noTally: ReplayTally = { matched: 0, inProgress: 0, tooOld: 0, missing: 0 };
 
+/** The stored replays of all pods. */
+export interface ReplayStore {
+  /** @throws Unanswered, or Error when JetStream refuses the write */
+  save(job: ReplayJob): Promise<void>;
+  /** @throws Unanswered */
+  get(id: string): Promise<ReplayJob | undefined>;
+  /** Stores a mark that ends the replay. The replay itself is written only by the leader pod. */
+  cancel(id: string): Promise<void>;
+  isCancelled(id: string): Promise<boolean>;
+  drop(id: string): Promise<void>;
+  /** All stored replays, and the ids of the cancelled ones. */
+  list(): Promise<{ readonly jobs: readonly ReplayJob[]; readonly cancelled: ReadonlySet<string> }>;
+}
+
+const jobPrefix = "job-";
+const cancelPrefix = "cancel-";
+
+const giveUpAfterMs = 5_000;
+
+/** The caller of a request, with its access. */
+export interface ReplayCaller extends PartnerAccess {
+  readonly client: string;
+  /** `*`: all tenants. */
+  readonly tenants: readonly string[];
+}
+
+/** A label that no partner has, for a filter that matches none. An empty filter would match all. */
+export const noPartner = "/";
+
 /** True when the replay has ended. */
 export function isOver({ status }: Pick<ReplayJob, "status">): boolean {
   return status === "completed" || status === "cancelled" || status === "failed";
@@ -106,4 +143,72 @@ export function sumOf(a: ReplayTally, b: ReplayTally): ReplayTally {
     tooOld: a.tooOld + b.tooOld,
     missing: a.missing + b.missing,
   };
+}
+
+/** The keys of the bucket are `job-<id>` and `cancel-<id>`. */
+export function createReplayStore(bucket: Bucket): ReplayStore {
+  return {
+    save: async (job) => void (await bucket.put(jobPrefix + job.id, JSON.stringify(job))),
+    get: async (id) => {
+      const entry = await bucket.get(jobPrefix + id);
+      return entry === undefined ? undefined : (JSON.parse(entry.value) as ReplayJob);
+    },
+    cancel: async (id) => void (await bucket.put(cancelPrefix + id, "")),
+    isCancelled: async (id) => (await bucket.get(cancelPrefix + id)) !== undefined,
+    drop: async (id) => {
+      await Promise.all([jobPrefix, cancelPrefix].map((prefix) => bucket.drop(prefix + id)));
+    },
+    list: async () => {
+      const entries = await bucket.list();
+      const jobs = entries
+        .filter(({ key }) => key.startsWith(jobPrefix))
+        .map(({ value }) => JSON.parse(value) as ReplayJob);
+      const cancels = entries.filter(({ key }) => key.startsWith(cancelPrefix));
+      return { jobs, cancelled: new Set(cancels.map(({ key }) => key.slice(cancelPrefix.length))) };
+    },
+  };
+}
+
+/**
+ * Counts the ended deliveries of a replay. After {@link giveUpAfterMs} the delivery continues without its count, and
+ * the number is too low. Never rejects.
+ */
+export function createSettledCounter(
+  replays: ReplaysStream,
+  log: Log,
+  signal: AbortSignal,
+): (settled: SettledDelivery) => Promise<void> {
+  return async ({ delivery: { replayId, did }, settlement }) => {
+    const { replayMark: mark } = settlementRow(settlement);
+    if (replayId === undefined || mark === undefined) {
+      return;
+    }
+    try {
+      await untilAnswered(() => replays.mark(replayId, mark, did), { giveUpAfterMs, signal });
+    } catch (error) {
+      log.warn({ err: error, replayId }, "end of a replayed delivery not counted");
+    }
+  };
+}
+
+/** True when a caller may read and cancel a replay, which requires access to all its tenants and partners. */
+export function mayReadReplay(job: ReplayJob, caller: ReplayCaller): boolean {
+  const mayReadTenants = job.tenants.every((tenant) => includesTenant(caller.tenants, tenant));
+  if (!isNarrowed(caller)) return mayReadTenants;
+  return mayReadTenants && isNarrowed(job) && job.partners.every((label) => mayNamePartner(caller, label));
+}
+
+/**
+ * Limits a replay to the access of its caller. The filter itself names only permitted partners, so that a pod of an
+ * earlier version enforces the limit too.
+ */
+export function accessOf(
+  caller: ReplayCaller,
+  filter: ReplayFilter,
+): Pick<ReplaySpec, "filter" | "tenants" | "partners"> {
+  const tenants = [...new Set(caller.tenants)];
+  if (!isNarrowed(caller)) return { filter, tenants };
+  const named =
+    filter.partners.length === 0 ? caller.partners : filter.partners.filter((label) => mayNamePartner(caller, label));
+  return { filter: { ...filter, partners: named.length === 0 ? [noPartner] : named }, tenants, ...partnersOf(caller) };
 }

@@ -3,13 +3,31 @@ import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { visibleSeq, type HistoryDeps } from "../history/history.ts";
 import { mayNamePartner, type PartnerAccess } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
-import { replaysOfPage, requestOf, type ReplayPage, type ReplayQuery, type ReplaySummary } from "./list-replays.ts";
+import {
+  replaysOfPage,
+  requestOf,
+  type ReplayPage,
+  type ReplayQuery,
+  type ReplaySummary,
+  createCountMarks,
+  responseOf,
+  type CountMarks,
+  type ReplayResponse,
+} from "./list-replays.ts";
 import { readChunk } from "./read-chunk.ts";
-import { accessOf, mayReadReplay, type ReplayCaller } from "./replay-access.ts";
-import { isOver, noTally, sumOf, type ReplayJob, type ReplaySource, type ReplaySpec } from "./replay-job.ts";
+import {
+  accessOf,
+  mayReadReplay,
+  type ReplayCaller,
+  isOver,
+  noTally,
+  sumOf,
+  type ReplayJob,
+  type ReplaySource,
+  type ReplaySpec,
+  type ReplayStore,
+} from "./replay-job.ts";
 import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./replay-request.ts";
-import { createCountMarks, responseOf, type CountMarks, type ReplayResponse } from "./replay-response.ts";
-import type { ReplayStore } from "./replay-store.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
 
 /** The numbers of a replay that is not run. */

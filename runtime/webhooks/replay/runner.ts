@@ -1,10 +1,8 @@
 import { refilled, spent, type Bucket } from "../../../limits/token-bucket.ts";
-import type { ReplayStore } from "./replay-store.ts";
+import { type ReplayStore, isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 import { createReplayPace, paceMsMax, type ReplayPace } from "../delivery/replay-pace.ts";
 import { readChunk, type ReplayChunk } from "./read-chunk.ts";
-import { afterFailure, pauseAfterFailures } from "./replay-fault.ts";
-import { isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
-import { runChunk, type ReplayDeps } from "./run-chunk.ts";
+import { afterFailure, pauseAfterFailures, runChunk, type ReplayDeps } from "./run-chunk.ts";
 
 /** Events of one chunk. */
 const chunkEventsMax = 32;

@@ -1,8 +1,9 @@
 import type { Outcome } from "../settlement/outcome.ts";
-import type { Connections } from "./connections.ts";
+import { Connections } from "./connections.ts";
 import { Exchange } from "./exchange.ts";
-import type { Connector } from "./guarded-connect.ts";
-import { requestMessage, type RequestMessage, type RequestParts } from "./request-bytes.ts";
+import { type Connector, guardedConnector } from "./guarded-connect.ts";
+import { requestMessage, type RequestMessage, type RequestParts } from "./http-connection.ts";
+import { createResolver } from "./dns.ts";
 
 /** One request and its limits. */
 interface AttemptRequest extends RequestParts {
@@ -23,6 +24,15 @@ export interface AttemptResult {
   readonly headers: Readonly<Record<string, string>>;
   /** The body as it came. */
   readonly body: () => Buffer;
+}
+
+/** One request to any address, for tools of a person's own machine. */
+interface UnguardedRequest {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  readonly timeoutMs: number;
+  readonly responseBytesMax: number;
 }
 
 /** Makes one attempt. Never rejects. */
@@ -67,4 +77,19 @@ function limit(exchange: Exchange, { timeoutMs, signal }: AttemptRequest): () =>
     clearTimeout(timer);
     signal?.removeEventListener("abort", abandon);
   };
+}
+
+/**
+ * Makes one attempt on a connection of its own, with the client that sends deliveries. So an endpoint looks the same to
+ * a tool as to the sender. No address is checked. Never rejects.
+ */
+export async function makeUnguardedAttempt(request: UnguardedRequest): Promise<AttemptResult> {
+  const { timeoutMs } = request;
+  const connections = new Connections({ idleMs: 0, idleMsMax: 0, ageMsMax: timeoutMs });
+  const connect = guardedConnector({ guard: undefined, tls: {}, resolve: createResolver(), timeoutMs });
+  try {
+    return await makeAttempt(connections, connect, { ...request, method: "POST" });
+  } finally {
+    connections.destroy();
+  }
 }

@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
-import { HttpConnection, type ResponseHandler } from "./http-connection.ts";
-import type { RequestMessage } from "./request-bytes.ts";
+import { HttpConnection, type ResponseHandler, type RequestMessage } from "./http-connection.ts";
 
 /** One attempt, as its connections see it. */
 export interface ConnectionUser extends ResponseHandler {

@@ -2,7 +2,8 @@ import { Resolver as NameServerResolver } from "node:dns/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExpiringMap } from "../../../limits/expiring-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
-import { openHostsFile, plainName } from "./hosts-file.ts";
+import { readFileSync, statSync } from "node:fs";
+import { isIP, isIPv4 } from "node:net";
 
 /** Looks hosts up. */
 export interface Resolver {
@@ -43,6 +44,15 @@ const loopbackName = /^(?:.+\.)?localhost$/u;
 const loopback = ["127.0.0.1", "::1"];
 /** Errors that say that a name has no address of a family. */
 const unknownHostCodes: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA"]);
+
+/** Addresses by name, lowercase and without a dot at the end; IPv4 first. */
+type Hosts = ReadonlyMap<string, readonly string[]>;
+
+/** Returns the addresses that the file has for a name; undefined for none. */
+type HostsFile = (name: string) => readonly string[] | undefined;
+
+const checkMs = 1_000;
+const fileBytesMax = 1_048_576;
 
 /**
  * Looks hosts up in the hosts file, else by the name servers: as they are, without search domains. No look-up of the
@@ -107,4 +117,61 @@ async function query(nameServers: NameServerResolver, name: string): Promise<Fou
 export function codeOf(error: unknown): string | undefined {
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : undefined;
+}
+
+/**
+ * Reads a hosts file again after a change of it, which is looked for at most once a second. The calls are synchronous:
+ * they take microseconds, and an asynchronous one would wait for a free thread of the process.
+ */
+function openHostsFile(path: string): HostsFile {
+  let hosts: Hosts = new Map();
+  let version = "";
+  let checkedAtMs = -Infinity;
+  return (name) => {
+    const nowMs = performance.now();
+    if (nowMs - checkedAtMs >= checkMs) {
+      checkedAtMs = nowMs;
+      const next = versionOf(path);
+      hosts = next === version ? hosts : parseHosts(textOf(path));
+      version = next;
+    }
+    return hosts.get(name);
+  };
+}
+
+function versionOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined || found.size > fileBytesMax ? "" : `${found.mtimeMs} ${found.ino} ${found.size}`;
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    // The file was removed, or may not be read.
+    return "";
+  }
+}
+
+/** Parses the lines `address name name…`. Addresses with a zone and other text are left out. */
+export function parseHosts(text: string): Hosts {
+  const found = new Map<string, string[]>();
+  for (const line of text.split("\n")) {
+    const [address = "", ...names] = line.replace(/#.*$/u, "").trim().split(/\s+/u);
+    if (isIP(address) === 0 || address.includes("%")) continue;
+    for (const name of names.map(plainName)) {
+      const before = found.get(name) ?? [];
+      if (!before.includes(address)) found.set(name, [...before, address]);
+    }
+  }
+  return new Map([...found].map(([name, addresses]) => [name, ipv4First(addresses)]));
+}
+
+/** A name as it is compared. */
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/\.$/u, "");
+}
+
+function ipv4First(addresses: readonly string[]): readonly string[] {
+  return [...addresses.filter((address) => isIPv4(address)), ...addresses.filter((address) => !isIPv4(address))];
 }

@@ -1,5 +1,12 @@
-import { bodyFraming, keepAliveMsOf, type BodyFraming } from "./response-framing.ts";
-import { parseHeaders, parseStatusLine, type ParsedHead, type ResponseHead } from "./response-head.ts";
+import {
+  bodyFraming,
+  keepAliveMsOf,
+  type BodyFraming,
+  parseHeaders,
+  parseStatusLine,
+  type ParsedHead,
+  type ResponseHead,
+} from "./response-head.ts";
 
 /** The parts of a response, in the order in which they arrive. */
 export interface ResponseEvents {

@@ -176,3 +176,8 @@ export function boundedPause(state: OpenBreaker, policy: CircuitBreakerConfig | 
   const { maxOpenMs } = policy ?? policyWithoutBreaker;
   return { ...state, untilMs: Math.min(state.untilMs, nowMs + maxOpenMs) };
 }
+
+/** Effect of a ping on the breaker: a success shows that the partner is healthy, a failure shows nothing. */
+export function healthOfPing({ kind }: Settlement): Health {
+  return kind === "delivered" ? "healthy" : "unknown";
+}

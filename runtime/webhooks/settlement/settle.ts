@@ -1,8 +1,7 @@
 // Settlement: outcome of an attempt, its settlement, retry schedule and circuit breaker. It does no I/O.
+
 import type { RetryConfig } from "../../../crds/config.ts";
 import { outcomeCode, type FailureOutcome, type Outcome, type OutcomeCode } from "./outcome.ts";
-import { retryAfterMs } from "./retry-after.ts";
-import { lastAttemptAtMs, longestStepMs, scheduledWaitMs, withJitter } from "./retry-schedule.ts";
 
 /**
  * How an attempt settles its delivery. Source: seed "Webhook Event Delivery" §3 and §7.
@@ -23,7 +22,7 @@ export type Settlement =
   | { readonly kind: "disabled"; readonly reason: OutcomeCode };
 
 /** The attempted delivery. */
-export interface AttemptedDelivery {
+interface AttemptedDelivery {
   /** Number of the attempt in its generation, from 1. A replay restarts the schedule, while `X-Attempt` counts on. */
   readonly attempt: number;
   /** Time at which the event or the replay was accepted; Unix milliseconds. */
@@ -37,6 +36,30 @@ const rejectingStatuses: ReadonlySet<number> = new Set([400, 401, 403, 404, 422]
 const throttlingStatuses: ReadonlySet<number> = new Set([429, 503]);
 
 const goneStatus = 410;
+
+const secondMs = 1_000;
+
+/** Wait between attempts after the end of the schedule. Source: seed "Webhook Event Delivery" §8 ("then daily"). */
+const dailyWaitSeconds = 86_400;
+
+/** Longest wait that a response can request, in milliseconds. The longest step of a schedule may bound it further. */
+export const retryAfterMsMax = 86_400_000;
+
+const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const dayForm = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
+const longDayForm = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day";
+const time = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)`;
+/** The three forms of HTTP-date that a recipient must accept. Source: RFC 9110 §5.6.7. */
+const dateForms = [
+  new RegExp(String.raw`^${dayForm}, (?<day>\d\d) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) ${time} GMT$`, "u"),
+  new RegExp(String.raw`^${longDayForm}, (?<day>\d\d)-(?<month>[A-Z][a-z]{2})-(?<year>\d\d) ${time} GMT$`, "u"),
+  new RegExp(String.raw`^${dayForm} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) ${time} (?<year>\d{4})$`, "u"),
+];
+
+/** Attempts of a ping: the first one and one retry. */
+const pingAttemptsMax = 2;
+/** The retry of a ping does not follow the schedule of its partner: a person waits for it. */
+const pingRetryPolicy: RetryConfig = { scheduleSeconds: [5], maxAgeSeconds: 3_600, jitterPercent: 0 };
 
 /**
  * Settles one attempt. `nowMs` is the time at which the outcome was known; `random` returns [0, 1) for the jitter.
@@ -101,4 +124,90 @@ export function requestedWaitMs(outcome: Outcome, nowMs: number): number | undef
     return outcome.retryAfterMs;
   }
   return throttlingStatuses.has(outcome.status) ? retryAfterMs(outcome.headers, nowMs) : undefined;
+}
+
+/** Milliseconds between failed attempt number `attempt` (from 1) and the next one, by the schedule. */
+export function scheduledWaitMs(policy: RetryConfig, attempt: number): number {
+  return (policy.scheduleSeconds[attempt - 1] ?? dailyWaitSeconds) * secondMs;
+}
+
+/** Longest wait of the schedule, in milliseconds. */
+function longestStepMs({ scheduleSeconds }: RetryConfig): number {
+  return Math.max(0, ...scheduleSeconds) * secondMs;
+}
+
+/** Latest start of the last attempt of a delivery, in Unix milliseconds. */
+export function lastAttemptAtMs(policy: RetryConfig, acceptedAtMs: number): number {
+  return acceptedAtMs + policy.maxAgeSeconds * secondMs;
+}
+
+/**
+ * Adds jitter to a wait: up to `jitterPercent` of it, never less than `waitMs`. Deliveries that failed together are
+ * then retried at different times, and none before its time.
+ */
+export function withJitter(waitMs: number, jitterPercent: number, random: () => number): number {
+  return waitMs + Math.floor(random() * waitMs * (jitterPercent / 100));
+}
+
+/**
+ * Parses an HTTP-date to Unix milliseconds; undefined for any other text and for a date that no calendar has. The date
+ * counts when its name of the day is another day's. Source: RFC 9110 §5.6.7.
+ */
+export function parseHttpDate(text: string, nowMs: number): number | undefined {
+  const parts = dateForms.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
+  if (parts === undefined) {
+    return undefined;
+  }
+  const month = monthNames.indexOf(parts["month"] ?? "") + 1;
+  const year = String(fullYear(parts["year"] ?? "", nowMs)).padStart(4, "0");
+  const day = (parts["day"] ?? "").replace(" ", "0");
+  // A leap second counts as the second before it, which the clock here has.
+  const second = parts["second"] === "60" ? "59" : parts["second"];
+  const written = `${year}-${String(month).padStart(2, "0")}-${day}T${parts["hour"]}:${parts["minute"]}:${second}.000Z`;
+  const atMs = Date.parse(written);
+  // Date.parse reads 30 February as 2 March and 24:00 as the next day; the comparison detects both.
+  return Number.isNaN(atMs) || new Date(atMs).toISOString() !== written ? undefined : atMs;
+}
+
+/** A year of two digits that would lie more than 50 years ahead is in the past. Source: RFC 9110 §5.6.7. */
+function fullYear(digits: string, nowMs: number): number {
+  if (digits.length === 4) {
+    return Number(digits);
+  }
+  const thisYear = new Date(nowMs).getUTCFullYear();
+  const year = thisYear - (thisYear % 100) + Number(digits);
+  return year > thisYear + 50 ? year - 100 : year;
+}
+
+/**
+ * Milliseconds of the `Retry-After` of a response, from 0 to {@link retryAfterMsMax}; undefined without a valid one. A
+ * date is compared with the response's own `Date`, because the partner's clock wrote both. Source: RFC 9110 §10.2.3,
+ * seed "Webhook Event Delivery" §7.
+ */
+export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
+  const value = headers["retry-after"]?.trim();
+  if (value === undefined) {
+    return undefined;
+  }
+  const waitMs = /^\d+$/u.test(value) ? Number(value) * secondMs : untilDate(value, headers["date"], nowMs);
+  return waitMs === undefined ? undefined : Math.min(Math.max(waitMs, 0), retryAfterMsMax);
+}
+
+function untilDate(text: string, date: string | undefined, nowMs: number): number | undefined {
+  const atMs = parseHttpDate(text, nowMs);
+  const sentAtMs = date === undefined ? undefined : parseHttpDate(date.trim(), nowMs);
+  return atMs === undefined ? undefined : atMs - (sentAtMs ?? nowMs);
+}
+
+/**
+ * Settles one attempt of a ping. It is retried once, after five seconds, unless the ping is older than an hour. A 410
+ * rejects the ping and does not disable the partner. Source: docs/decisions/archive/0203.
+ *
+ * @param nowMs time at which the outcome was known
+ */
+export function settlePing(outcome: Outcome, delivery: AttemptedDelivery, nowMs: number): Settlement {
+  const settlement = settle(outcome, pingRetryPolicy, delivery, nowMs, () => 0);
+  if (settlement.kind === "disabled") return { kind: "rejected", reason: settlement.reason };
+  const isLast = settlement.kind === "retry" && delivery.attempt >= pingAttemptsMax;
+  return isLast ? { kind: "dead", reason: settlement.reason } : settlement;
 }

@@ -1,6 +1,5 @@
-import { createPublicKey, type KeyObject } from "node:crypto";
+import { createPublicKey, type KeyObject, hash, sign, verify } from "node:crypto";
 import { algorithmOf, type AsymmetricAlgorithm, type ReadSigningKey } from "../../../crds/signing-key.ts";
-import { thumbprintOf } from "./jwk.ts";
 
 /** Bytes of a shared key, or a key object made from them once, which signs seven times as fast. */
 export type HmacKey = Uint8Array | KeyObject;
@@ -35,6 +34,39 @@ interface PublicKey {
 /** A key that a recipient accepts. */
 export type VerificationKey = SharedKey | PublicKey;
 
+/** One public key of a JWK set. Source: RFC 7517 §4, RFC 8037 §2. */
+interface PublicJwk {
+  readonly kty: "OKP" | "EC";
+  readonly crv: string;
+  readonly x: string;
+  /** Present for `EC`. */
+  readonly y?: string;
+  readonly kid: string;
+  readonly alg: "EdDSA" | "ES256" | "ES384";
+  readonly use: "sig";
+}
+
+/** A JWK set of public keys. Source: RFC 7517 §5. */
+export interface PublicKeySet {
+  readonly keys: readonly PublicJwk[];
+}
+
+const joseNames: Readonly<Record<AsymmetricAlgorithm, PublicJwk["alg"]>> = {
+  ed25519: "EdDSA",
+  "ecdsa-p256-sha256": "ES256",
+  "ecdsa-p384-sha384": "ES384",
+};
+
+/** Digest of each algorithm; Ed25519 includes its own. */
+const digests: Readonly<Record<AsymmetricAlgorithm, string | null>> = {
+  ed25519: null,
+  "ecdsa-p256-sha256": "sha256",
+  "ecdsa-p384-sha384": "sha384",
+};
+
+/** Encodes ECDSA signatures as r and s without ASN.1. Source: RFC 9421 §3.3.4, RFC 7518 §3.4. */
+const dsaEncoding = "ieee-p1363";
+
 /** Prepares a parsed key for signing. */
 export function signingKeyOf(key: ReadSigningKey): SigningKey {
   return "secret" in key ? key : { ...key, keyId: thumbprintOf(createPublicKey(key.privateKey)) };
@@ -55,4 +87,53 @@ export function publicKeysAt(keys: readonly VerificationKey[], nowMs: number): r
 /** Whether a key is valid at this time, its `notAfter` included. */
 export function isInForce({ notAfterMs }: { readonly notAfterMs?: number }, nowMs: number): boolean {
   return notAfterMs === undefined || nowMs <= notAfterMs;
+}
+
+/** The public part of a private or public key as a JWK; undefined for an unsupported algorithm. */
+export function publicJwkOf(key: KeyObject): PublicJwk | undefined {
+  const algorithm = algorithmOf(key);
+  if (algorithm === undefined) {
+    return undefined;
+  }
+  const publicKey = key.type === "private" ? createPublicKey(key) : key;
+  const kty = algorithm === "ed25519" ? "OKP" : "EC";
+  const { crv = "", x = "", y } = publicKey.export({ format: "jwk" });
+  const point = { crv, x, ...(y === undefined ? {} : { y }) };
+  return { kty, ...point, kid: thumbprintOf(publicKey), alg: joseNames[algorithm], use: "sig" };
+}
+
+/** The public parts of signing keys. Shared keys have none. */
+export function publicKeySet(
+  signers: readonly { readonly algorithm: string; readonly privateKey?: KeyObject }[],
+): PublicKeySet {
+  return {
+    keys: signers.flatMap(({ privateKey }) => (privateKey === undefined ? [] : (publicJwkOf(privateKey) ?? []))),
+  };
+}
+
+/**
+ * SHA-256 thumbprint of a public key in base64url. It depends on the key alone. Source: RFC 7638 §3.
+ */
+export function thumbprintOf(publicKey: KeyObject): string {
+  const { crv, kty, x, y } = publicKey.export({ format: "jwk" });
+  // The required members, in lexicographic order.
+  return hash("sha256", JSON.stringify({ crv, kty, x, ...(y === undefined ? {} : { y }) }), "base64url");
+}
+
+/** Signs with a private key of a supported algorithm. @throws TypeError for any other key */
+export function signBytes(privateKey: KeyObject, data: Uint8Array): Buffer {
+  return sign(digestFor(privateKey), data, { key: privateKey, dsaEncoding });
+}
+
+/** Whether the key made the signature. Any bytes may be given. @throws TypeError for a key of another algorithm */
+export function isSignedBy(publicKey: KeyObject, data: Uint8Array, signature: Uint8Array): boolean {
+  return verify(digestFor(publicKey), data, { key: publicKey, dsaEncoding }, signature);
+}
+
+function digestFor(key: KeyObject): string | null {
+  const algorithm = algorithmOf(key);
+  if (algorithm === undefined) {
+    throw new TypeError(`a key of type ${key.asymmetricKeyType ?? key.type} cannot sign; use Ed25519, P-256 or P-384`);
+  }
+  return digests[algorithm];
 }

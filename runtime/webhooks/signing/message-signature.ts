@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { isSignedBy, signBytes } from "./asymmetric.ts";
-import { publicKeysAt, type SigningKey, type VerificationKey } from "./keys.ts";
+import { isSignedBy, signBytes, publicKeysAt, type SigningKey, type VerificationKey } from "./keys.ts";
 import { parseByteSequences, parseSignatureInputs, quoted, type SignatureInput } from "./signature-fields.ts";
 import {
   fault,

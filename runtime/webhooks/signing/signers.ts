@@ -1,6 +1,6 @@
 import { createSecretKey } from "node:crypto";
 import { readPublishedKey, type SigningScheme } from "../../../crds/signing-key.ts";
-import { isInForce, signingKeyOf, type SigningKey } from "./keys.ts";
+import { isInForce, signingKeyOf, type SigningKey, publicKeySet, type PublicKeySet } from "./keys.ts";
 
 /** A signing key of a partner. */
 export type Signer = SigningKey & {
@@ -17,6 +17,17 @@ interface SignerConfig {
   readonly material: string;
   readonly notAfterMs?: number;
 }
+
+/** The public keys of a partner at one time, and the lifetime of a cached copy. */
+export interface PublishedKeys {
+  readonly keySet: PublicKeySet;
+  /** Whole seconds until the next scheduled change of the list, at most {@link publishedKeysSecondsMax}. */
+  readonly maxAgeSeconds: number;
+}
+
+/** Longest lifetime of a cached key list. After it, every recipient knows a new key. */
+const publishedKeysSecondsMax = 60;
+const secondMs = 1_000;
 
 /**
  * Reads the keys of a partner in their order. `material` holds their bytes in base64. A key whose bytes are missing or
@@ -47,4 +58,15 @@ function readSigner(
   // A key object signs seven times as fast as its bytes.
   const ready = "secret" in key ? { ...key, secret: createSecretKey(key.secret) } : signingKeyOf(key);
   return { ...ready, ...(id === undefined ? {} : { id }), ...(notAfterMs === undefined ? {} : { notAfterMs }) };
+}
+
+/**
+ * The public parts of all keys before their `notAfter`. A cached copy of the list expires at the first `notAfter` in
+ * it. Source: RFC 9111 §5.2.2.1.
+ */
+export function publishedKeys(signers: readonly Signer[], nowMs: number): PublishedKeys {
+  const inForce = signers.filter((signer) => isInForce(signer, nowMs));
+  const ends = inForce.flatMap(({ notAfterMs }) => (notAfterMs === undefined ? [] : [notAfterMs]));
+  const leftSeconds = Math.floor((Math.min(...ends) - nowMs) / secondMs);
+  return { keySet: publicKeySet(inForce), maxAgeSeconds: Math.min(leftSeconds, publishedKeysSecondsMax) };
 }

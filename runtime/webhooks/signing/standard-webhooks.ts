@@ -1,6 +1,13 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { isSignedBy, signBytes } from "./asymmetric.ts";
-import { publicKeysAt, sharedKeysAt, type HmacKey, type SigningKey, type VerificationKey } from "./keys.ts";
+import {
+  isSignedBy,
+  signBytes,
+  publicKeysAt,
+  sharedKeysAt,
+  type HmacKey,
+  type SigningKey,
+  type VerificationKey,
+} from "./keys.ts";
 import {
   fault,
   signaturesMax,

@@ -1,7 +1,7 @@
 import { createSecretKey, generateKeyPairSync } from "node:crypto";
 import type { SigningScheme } from "../../../crds/signing-key.ts";
 import { verifyDelivery } from "../../../runtime/recipient/verify-delivery.ts";
-import { deliveryHeaders } from "../../../runtime/webhooks/signing/delivery-headers.ts";
+import { deliveryHeaders } from "../../../runtime/webhooks/signing/signed-request.ts";
 import { signHmacV1, verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 import type { SigningKey, VerificationKey } from "../../../runtime/webhooks/signing/keys.ts";
 import type { Bench } from "../harness/bench.ts";

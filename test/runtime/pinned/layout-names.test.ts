@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createDeliveriesStream } from "../../../runtime/nats/streams/deliveries-stream.ts";
 import { createEventsStream } from "../../../runtime/nats/streams/events-stream.ts";
 import { createLayout, laneConsumer, layoutVersion, routerConsumer } from "../../../runtime/nats/layout.ts";
-import { assignLanes } from "../../../runtime/webhooks/partners/assign-lanes.ts";
+import { assignLanes } from "../../../runtime/webhooks/partners/partner.ts";
 import { readPinned } from "./pinned-text.ts";
 import { recordingNats } from "./recording-nats.ts";
 

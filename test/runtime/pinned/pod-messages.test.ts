@@ -9,7 +9,7 @@ import type { Pods } from "../../../runtime/pods/pods.ts";
 import { createSharedBuckets } from "../../../runtime/metrics/admission/buckets/shared-buckets.ts";
 import { chargesOf, clientKey } from "../../../runtime/metrics/admission/buckets/quota-client.ts";
 import { StoreError } from "../../../runtime/stores/store-error.ts";
-import { createRunningPartners } from "../../../runtime/webhooks/maintenance/running-partners.ts";
+import { createRunningPartners } from "../../../runtime/webhooks/maintenance/end-removed.ts";
 import { podsOfATest } from "../metrics/admission/buckets/pods-of-a-test.ts";
 import { wideLimits } from "../metrics/oracle/universe.ts";
 import { memoryLog } from "../webhooks/engine-fixture.ts";

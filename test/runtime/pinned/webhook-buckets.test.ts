@@ -12,13 +12,11 @@ import {
   createPartnerRegistry,
   registryChanges,
   readAll,
+  createListPartner,
 } from "../../../runtime/webhooks/partners/partner-registry.ts";
-import { createListPartner } from "../../../runtime/webhooks/partners/register-partner.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createPromotions } from "../../../runtime/webhooks/workers/promotions.ts";
-import type { ReplayJob } from "../../../runtime/webhooks/replay/replay-job.ts";
-import { noTally, tallied } from "../../../runtime/webhooks/replay/replay-job.ts";
-import { createReplayStore } from "../../../runtime/webhooks/replay/replay-store.ts";
+import { type ReplayJob, noTally, tallied, createReplayStore } from "../../../runtime/webhooks/replay/replay-job.ts";
 import { createReplays, type ReplaysDeps } from "../../../runtime/webhooks/replay/replays.ts";
 import { waitFor } from "../../support/wait.ts";
 import { configOf, memoryLog, partnerConfig } from "../webhooks/engine-fixture.ts";

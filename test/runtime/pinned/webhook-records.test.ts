@@ -19,7 +19,7 @@ import {
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { endUnsent } from "../../../runtime/webhooks/delivery/end-unsent.ts";
-import { EventIdTaken } from "../../../runtime/webhooks/ingest/event-ids.ts";
+import { EventIdTaken, createTakenIds } from "../../../runtime/webhooks/ingest/event-ids.ts";
 import { historyBytes, standingsOf } from "../../../runtime/webhooks/history/history.ts";
 import { deliveryId, eventHash, partnerKey } from "../../../runtime/webhooks/ids.ts";
 import {
@@ -30,11 +30,10 @@ import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createDeadLettersApi, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
 import { keepRouted } from "../../../runtime/webhooks/delivery/keep-routed.ts";
-import { keepSignature, type KeptSignature } from "../../../runtime/webhooks/signing/kept-signature.ts";
+import { keepSignature, type KeptSignature } from "../../../runtime/webhooks/signing/signed-request.ts";
 import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
 import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";
-import { createTakenIds } from "../../../runtime/webhooks/ingest/taken-ids.ts";
-import { readEventIdUse } from "../../../runtime/webhooks/history/event-id-use.ts";
+import { readEventIdUse } from "../../../runtime/webhooks/history/event-reads.ts";
 import { createDeliverySpans } from "../../../runtime/webhooks/telemetry/delivery-spans.ts";
 import { configOf, memoryLog, partnerConfig } from "../webhooks/engine-fixture.ts";
 import { readPinned } from "./pinned-text.ts";

@@ -3,9 +3,14 @@ import { describe, expect, test } from "vitest";
 import { readSigningKey, type SigningScheme } from "../../../crds/signing-key.ts";
 import { publicKey, publicKeys, sharedKey } from "../../../runtime/recipient/keys.ts";
 import { verifyDelivery } from "../../../runtime/recipient/verify-delivery.ts";
-import { deliveryHeaders } from "../../../runtime/webhooks/signing/delivery-headers.ts";
-import { publicKeySet, thumbprintOf } from "../../../runtime/webhooks/signing/jwk.ts";
-import { signingKeyOf, type SigningKey, type VerificationKey } from "../../../runtime/webhooks/signing/keys.ts";
+import { deliveryHeaders } from "../../../runtime/webhooks/signing/signed-request.ts";
+import {
+  publicKeySet,
+  thumbprintOf,
+  signingKeyOf,
+  type SigningKey,
+  type VerificationKey,
+} from "../../../runtime/webhooks/signing/keys.ts";
 import type { IncomingRequest } from "../../../runtime/webhooks/signing/verification-result.ts";
 import { event, sentAtMs } from "./signed-delivery.ts";
 

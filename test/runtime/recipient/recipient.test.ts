@@ -5,8 +5,7 @@ import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-st
 import { deliveryBytesMax, type EndpointOptions } from "../../../runtime/recipient/endpoints.ts";
 import { createRecipient } from "../../../runtime/recipient/recipient.ts";
 import type { DeliveredEvent } from "../../../runtime/recipient/verify-delivery.ts";
-import { deliveryHeaders } from "../../../runtime/webhooks/signing/delivery-headers.ts";
-import { spliceAttempt } from "../../../runtime/webhooks/events/splice-attempt.ts";
+import { deliveryHeaders, spliceAttempt } from "../../../runtime/webhooks/signing/signed-request.ts";
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { createSender } from "../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";

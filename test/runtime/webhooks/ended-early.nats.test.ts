@@ -4,10 +4,10 @@ import { connectNats } from "../../../runtime/nats/connection/connect.ts";
 import { ownerOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages, type PodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
-import { assignLanes, isSharedLane } from "../../../runtime/webhooks/partners/assign-lanes.ts";
+import { assignLanes, isSharedLane } from "../../../runtime/webhooks/partners/partner.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
-import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-letter-summary.ts";
+import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-letter-overview.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import {

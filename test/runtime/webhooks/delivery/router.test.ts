@@ -6,7 +6,7 @@ import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-r
 import { deliveryId } from "../../../../runtime/webhooks/ids.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createRouter, type Router } from "../../../../runtime/webhooks/delivery/router.ts";
-import { createRoutingTable } from "../../../../runtime/webhooks/partners/routing-table.ts";
+import { createRoutingTable } from "../../../../runtime/webhooks/partners/configured-partners.ts";
 import {
   advance,
   answered,

@@ -1,14 +1,17 @@
 import { expect, test } from "vitest";
 import type { ScannedMessage } from "../../../../runtime/nats/messages/scanned-message.ts";
 import { createEventIndex } from "../../../../runtime/webhooks/event-index/event-index.ts";
-import { encodeIndexMessage, type IndexMessage } from "../../../../runtime/webhooks/event-index/index-message.ts";
+import {
+  encodeIndexMessage,
+  type IndexMessage,
+  type AttemptRow,
+  type EventRow,
+  type RowKind,
+} from "../../../../runtime/webhooks/event-index/index-message.ts";
 import { findCandidates } from "../../../../runtime/webhooks/event-index/search.ts";
-import { segmentRows } from "../../../../runtime/webhooks/event-index/segments.ts";
-import type { AttemptRow, EventRow, RowKind } from "../../../../runtime/webhooks/event-index/rows.ts";
-import { createTextNumbers } from "../../../../runtime/webhooks/event-index/text-numbers.ts";
-import { percentileOf } from "../../../../runtime/webhooks/event-index/count-attempts.ts";
+import { segmentRows, createTextNumbers } from "../../../../runtime/webhooks/event-index/segments.ts";
+import { percentileOf, readPartnerStats } from "../../../../runtime/webhooks/history/partner-stats.ts";
 import { pingType } from "../../../../runtime/webhooks/events/reserved-types.ts";
-import { readPartnerStats } from "../../../../runtime/webhooks/history/partner-stats.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 
 const eventRow = (seq: number): EventRow => {

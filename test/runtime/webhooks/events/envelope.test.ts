@@ -8,7 +8,7 @@ import {
   parseEnvelope,
   type ValidEnvelope,
 } from "../../../../runtime/webhooks/events/envelope.ts";
-import { spliceAttempt } from "../../../../runtime/webhooks/events/splice-attempt.ts";
+import { spliceAttempt } from "../../../../runtime/webhooks/signing/signed-request.ts";
 import { personalDataRules } from "../../../../runtime/webhooks/events/personal-data.ts";
 
 const rules = personalDataRules({ forbiddenFields: ["email"], allowedFields: [], allowedForTypes: [] });

@@ -14,7 +14,7 @@ import { createIndexWriter } from "../../../../runtime/webhooks/event-index/inde
 import type { HistoryDeps } from "../../../../runtime/webhooks/history/history.ts";
 import { createEventReads, type EventReads } from "../../../../runtime/webhooks/history/event-reads.ts";
 import { deliveryId, eventHash } from "../../../../runtime/webhooks/ids.ts";
-import { createRoutingTable } from "../../../../runtime/webhooks/partners/routing-table.ts";
+import { createRoutingTable } from "../../../../runtime/webhooks/partners/configured-partners.ts";
 import type { AttemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
 import { eventHeaders } from "../../../../runtime/webhooks/records/event-record.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";

@@ -3,8 +3,7 @@ import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import { deliveryStates } from "../../../../runtime/webhooks/history/delivery-histories.ts";
 import type { EventReads } from "../../../../runtime/webhooks/history/event-reads.ts";
-import { scanEvents } from "../../../../runtime/webhooks/history/event-list.ts";
-import type { EventQuery } from "../../../../runtime/webhooks/history/event-query.ts";
+import { scanEvents, type EventQuery } from "../../../../runtime/webhooks/history/event-list.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { isSoak, runsOf } from "../../../support/soak.ts";
 import {

@@ -4,9 +4,9 @@ import {
   liveViewOf,
   parseLiveState,
   type LiveState,
+  createPartnerFigures,
 } from "../../../../runtime/webhooks/live/live-state.ts";
-import { createLiveStates } from "../../../../runtime/webhooks/live/live-states.ts";
-import { createPartnerFigures } from "../../../../runtime/webhooks/live/partner-figures.ts";
+import { createLiveStates } from "../../../../runtime/webhooks/live/partner-details.ts";
 import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
 
 const none = { backlog: undefined, oldestDueAtMs: undefined };

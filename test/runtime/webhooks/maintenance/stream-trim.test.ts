@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { firstSeqToKeep } from "../../../../runtime/webhooks/maintenance/stream-trim.ts";
+import { firstSeqToKeep } from "../../../../runtime/webhooks/maintenance/maintenance-jobs.ts";
 
 describe("trimming the events stream", () => {
   test.each([

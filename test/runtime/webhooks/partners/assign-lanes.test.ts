@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assignLanes, isSharedLane } from "../../../../runtime/webhooks/partners/assign-lanes.ts";
+import { assignLanes, isSharedLane } from "../../../../runtime/webhooks/partners/partner.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 
 const tokensOf = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => partnerKey(`uid-${n}`));

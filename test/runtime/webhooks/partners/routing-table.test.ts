@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
-import { createRoutingTable } from "../../../../runtime/webhooks/partners/routing-table.ts";
+import { createRoutingTable } from "../../../../runtime/webhooks/partners/configured-partners.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
 
 const subscription = (types: readonly string[], tenants: readonly string[]) => [

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { inactiveReason } from "../../../../runtime/webhooks/ping/inactive-reason.ts";
-import { pingTenant } from "../../../../runtime/webhooks/ping/ping-tenant.ts";
+import { inactiveReason, pingTenant } from "../../../../runtime/webhooks/ping/ping.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
-import { createRoutingTable } from "../../../../runtime/webhooks/partners/routing-table.ts";
+import { createRoutingTable } from "../../../../runtime/webhooks/partners/configured-partners.ts";
 import { eventHeaders, readEvent } from "../../../../runtime/webhooks/records/event-record.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
 

@@ -11,7 +11,7 @@ import { deadLetterOf, unreadableDeadLetter } from "../../../../runtime/webhooks
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import { createDeadLetterIndex, type DeadLetterIndex } from "../../../../runtime/webhooks/replay/dead-letter-index.ts";
 import { countByIndex, listByIndex } from "../../../../runtime/webhooks/replay/dead-letter-overview.ts";
-import type { ReplayCaller } from "../../../../runtime/webhooks/replay/replay-access.ts";
+import type { ReplayCaller } from "../../../../runtime/webhooks/replay/replay-job.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { isSoak } from "../../../support/soak.ts";
 import { waitFor } from "../../../support/wait.ts";

@@ -10,7 +10,7 @@ import {
   rowOf,
   type DeadLetterScope,
 } from "../../../../runtime/webhooks/replay/dead-letter-rows.ts";
-import type { ReplayCaller } from "../../../../runtime/webhooks/replay/replay-access.ts";
+import type { ReplayCaller } from "../../../../runtime/webhooks/replay/replay-job.ts";
 
 const labels = new Map([
   ["key-one", "shop/one"],

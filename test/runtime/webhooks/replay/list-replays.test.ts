@@ -6,8 +6,12 @@ import {
   type ReplayPlace,
   type ReplayQuery,
 } from "../../../../runtime/webhooks/replay/list-replays.ts";
-import { mayReadReplay, type ReplayCaller } from "../../../../runtime/webhooks/replay/replay-access.ts";
-import { noTally, type ReplayJob } from "../../../../runtime/webhooks/replay/replay-job.ts";
+import {
+  mayReadReplay,
+  type ReplayCaller,
+  noTally,
+  type ReplayJob,
+} from "../../../../runtime/webhooks/replay/replay-job.ts";
 
 const admin: ReplayCaller = { client: "admin", tenants: ["*"] };
 const filter = { partners: [], types: [], onlyFailed: false };

@@ -5,7 +5,7 @@ import {
   pauseAfterFailures,
   ReplayFault,
   failingMsMax,
-} from "../../../../runtime/webhooks/replay/replay-fault.ts";
+} from "../../../../runtime/webhooks/replay/run-chunk.ts";
 import { noTally, type ReplayJob } from "../../../../runtime/webhooks/replay/replay-job.ts";
 
 const nowMs = Date.UTC(2026, 0, 31);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
-import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letter-summary.ts";
-import type { ReplayResponse } from "../../../../runtime/webhooks/replay/replay-response.ts";
+import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letter-overview.ts";
+import type { ReplayResponse } from "../../../../runtime/webhooks/replay/list-replays.ts";
 import type { DryRunResponse } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";

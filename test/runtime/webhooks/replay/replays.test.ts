@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { createReplays, type ReplaysDeps } from "../../../../runtime/webhooks/replay/replays.ts";
-import type { ReplayJob } from "../../../../runtime/webhooks/replay/replay-job.ts";
-import type { ReplayStore } from "../../../../runtime/webhooks/replay/replay-store.ts";
+import type { ReplayJob, ReplayStore } from "../../../../runtime/webhooks/replay/replay-job.ts";
 import { memoryContext, quiet } from "../memory-context.ts";
 
 const caller = { client: "support", tenants: ["*"] };

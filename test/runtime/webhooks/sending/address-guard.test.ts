@@ -1,8 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isMetadata, parseCidr } from "../../../../crds/networks.ts";
-import { addressFault, createGuard, urlFault } from "../../../../runtime/webhooks/sending/address-guard.ts";
-import { metadataBlocks, specialBlocks } from "../../../../runtime/webhooks/sending/special-addresses.ts";
+import {
+  addressFault,
+  createGuard,
+  urlFault,
+  metadataBlocks,
+  specialBlocks,
+} from "../../../../runtime/webhooks/sending/address-guard.ts";
 
 const strict = createGuard({ allowCidrs: [], allowPlaintext: false });
 const everything = createGuard({ allowCidrs: ["0.0.0.0/0", "::/0"], allowPlaintext: true });

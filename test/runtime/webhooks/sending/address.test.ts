@@ -1,7 +1,7 @@
 import { BlockList } from "node:net";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { blockHolds, parseAddress, parseBlock } from "../../../../runtime/webhooks/sending/address.ts";
+import { blockHolds, parseAddress, parseBlock } from "../../../../runtime/webhooks/sending/address-guard.ts";
 
 describe("an address", () => {
   test.each([

@@ -7,8 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { createResolver, type Resolver } from "../../../../runtime/webhooks/sending/dns.ts";
-import { parseHosts } from "../../../../runtime/webhooks/sending/hosts-file.ts";
+import { createResolver, type Resolver, parseHosts } from "../../../../runtime/webhooks/sending/dns.ts";
 import { createSender } from "../../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback } from "../../../support/loopback.ts";
 import { temporaryFolder } from "../../../support/temp-folder.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseHttpDate, retryAfterMs, retryAfterMsMax } from "../../../../runtime/webhooks/settlement/retry-after.ts";
+import { parseHttpDate, retryAfterMs, retryAfterMsMax } from "../../../../runtime/webhooks/settlement/settle.ts";
 
 const nowMs = Date.UTC(2026, 10, 6, 8, 49, 37);
 

@@ -1,11 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RetryConfig } from "../../../../crds/config.ts";
-import {
-  lastAttemptAtMs,
-  scheduledWaitMs,
-  withJitter,
-} from "../../../../runtime/webhooks/settlement/retry-schedule.ts";
+import { lastAttemptAtMs, scheduledWaitMs, withJitter } from "../../../../runtime/webhooks/settlement/settle.ts";
 
 const policy: RetryConfig = {
   scheduleSeconds: [5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
-import { healthOfPing, settlePing } from "../../../../runtime/webhooks/settlement/settle-ping.ts";
-import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
+import { settlePing, type Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
+import { healthOfPing } from "../../../../runtime/webhooks/settlement/circuit-breaker.ts";
 
 const response = (status: number, headers: Readonly<Record<string, string>> = {}): Outcome => ({
   kind: "response",

@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RetryConfig } from "../../../../crds/config.ts";
 import { failureReasons, outcomeCode, type Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
-import { retryAfterMsMax } from "../../../../runtime/webhooks/settlement/retry-after.ts";
-import { settle, type Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
+import { retryAfterMsMax, settle, type Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
 
 const acceptedAtMs = Date.UTC(2026, 10, 1);
 const nowMs = acceptedAtMs + 60_000;

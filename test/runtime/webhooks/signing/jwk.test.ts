@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { publicJwkOf, publicKeySet, thumbprintOf } from "../../../../runtime/webhooks/signing/jwk.ts";
+import { publicJwkOf, publicKeySet, thumbprintOf } from "../../../../runtime/webhooks/signing/keys.ts";
 import { privateKeyOf, publicKeyOf, rfcEd25519, rfcP256 } from "./key-material.ts";
 
 describe("the JWK of a key", () => {

@@ -2,12 +2,12 @@ import { createHmac, verify } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { signingSchemes, type SigningScheme } from "../../../../crds/signing-key.ts";
-import { deliveryHeaders } from "../../../../runtime/webhooks/signing/delivery-headers.ts";
 import {
+  deliveryHeaders,
   keepSignature,
   signedTextOf,
   type KeptSignature,
-} from "../../../../runtime/webhooks/signing/kept-signature.ts";
+} from "../../../../runtime/webhooks/signing/signed-request.ts";
 import { signingKeyOf } from "../../../../runtime/webhooks/signing/keys.ts";
 import type { SignedText } from "../../../../runtime/webhooks/signing/schemes.ts";
 import type { Signer } from "../../../../runtime/webhooks/signing/signers.ts";

@@ -1,7 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { isSignedBy, signBytes } from "../../../../runtime/webhooks/signing/asymmetric.ts";
-import type { SigningKey } from "../../../../runtime/webhooks/signing/keys.ts";
+import { isSignedBy, signBytes, type SigningKey } from "../../../../runtime/webhooks/signing/keys.ts";
 import {
   contentDigest,
   messageSignatureHeaders,

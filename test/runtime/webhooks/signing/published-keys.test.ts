@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { publishedKeys } from "../../../../runtime/webhooks/signing/published-keys.ts";
-import { readSigners, type Signer } from "../../../../runtime/webhooks/signing/signers.ts";
+import { publishedKeys, readSigners, type Signer } from "../../../../runtime/webhooks/signing/signers.ts";
 import { pemOf, rfcEd25519, rfcP256 } from "./key-material.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");

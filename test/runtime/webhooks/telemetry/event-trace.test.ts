@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { attemptSpanIds, eventTraceOf, storedTrace } from "../../../../runtime/webhooks/telemetry/event-trace.ts";
+import { attemptSpanIds, eventTraceOf, storedTrace } from "../../../../runtime/webhooks/telemetry/delivery-spans.ts";
 
 const always = (): boolean => true;
 const caller = "0af7651916cd43dd8448eb211c80319c";

@@ -1,9 +1,8 @@
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import type { DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
-import { createDueBacklog } from "../../../../runtime/webhooks/maintenance/due-backlog.ts";
-import { createOldestDue } from "../../../../runtime/webhooks/maintenance/oldest-due.ts";
-import { createPartnerFigures } from "../../../../runtime/webhooks/live/partner-figures.ts";
+import { createDueBacklog, createOldestDue } from "../../../../runtime/webhooks/maintenance/due-backlog.ts";
+import { createPartnerFigures } from "../../../../runtime/webhooks/live/live-state.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { boundedLabels, createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";

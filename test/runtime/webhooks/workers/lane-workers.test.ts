@@ -1,11 +1,15 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
 import type { LaneConsumer } from "../../../../runtime/nats/streams/deliveries-stream.ts";
-import type { LaneRules } from "../../../../runtime/webhooks/partners/assign-lanes.ts";
+import {
+  type LaneRules,
+  compilePartners,
+  defaultLaneRules,
+  type Partner,
+} from "../../../../runtime/webhooks/partners/partner.ts";
 import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
-import { compilePartners, defaultLaneRules, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { configOf, partnerConfig, type PartnerOverrides } from "../engine-fixture.ts";
 import {
   advance,

@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { deliveryHeaders, type SignedAttempt } from "../../../../runtime/webhooks/signing/delivery-headers.ts";
+import { deliveryHeaders, type SignedAttempt } from "../../../../runtime/webhooks/signing/signed-request.ts";
 import { verifyHmacV1 } from "../../../../runtime/webhooks/signing/hmac-v1.ts";
 import { schemes } from "../../../../runtime/webhooks/signing/schemes.ts";
 import { countedKey, signingKey } from "./key-material.ts";
