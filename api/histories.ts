@@ -42,12 +42,15 @@ export const RoutedBy = object(
   { generation: count("`metadata.generation` of the partner in that configuration") },
 );
 
-export const DeliveryWait = object({
-  kind: words(waitKinds, "Why the delivery waits; turn: for a place, or it is in work"),
-  reason: nullable(text(), "What is missing, or the code of the last failure"),
-  since: nullable(ref(Time), "For paused and held, when the configuration first had it"),
-  until: nullable(ref(Time), "Time until which it lasts at least"),
-});
+export const DeliveryWait = object(
+  {
+    kind: words(waitKinds, "Why the delivery waits; turn: for a place, or it is in work"),
+    reason: nullable(text(), "What is missing, or the code of the last failure"),
+    since: nullable(ref(Time), "For paused and held, when the configuration first had it"),
+    until: nullable(ref(Time), "Time until which it lasts at least"),
+  },
+  { since_at_latest: flag("Present if it began before since, when an earlier version noted no time") },
+);
 
 export const AttemptSignature = object({
   scheme: words(signingSchemes, "Signing scheme"),

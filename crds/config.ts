@@ -79,9 +79,11 @@ export interface PartnerConfig extends ResourceOrigin {
   readonly lastGoodSinceMs?: number;
   /**
    * Time at which the source of the configuration first saw that it is `Paused`, or held for this reason, in Unix
-   * milliseconds. Absent while it is active, and when the time is unknown.
+   * milliseconds. Absent while it is active, and in configurations of earlier versions.
    */
   readonly waitsSinceMs?: number;
+  /** Present when it already was so before times were noted: {@link waitsSinceMs} is the first time noted. */
+  readonly waitsLonger?: true;
   /**
    * Subscriptions whose right was withdrawn. Events that match only these are not routed, and their history shows it.
    */

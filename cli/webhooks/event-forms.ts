@@ -20,6 +20,7 @@ interface DeliverySummary {
     readonly kind: string;
     readonly reason: string | null;
     readonly since: string | null;
+    readonly since_at_latest?: boolean;
     readonly until?: string | null;
   } | null;
 }
@@ -110,10 +111,10 @@ function waitsText(deliveries: readonly DeliverySummary[]): string | undefined {
 /** `held (SecretNotFound: shop/key, since 2026-01-31T12:00:00Z)` */
 function waitText(waiting: DeliverySummary["waiting"]): string | undefined {
   if (waiting === undefined || waiting === null) return undefined;
-  const { kind, reason, since, until = null } = waiting;
+  const { kind, reason, since, since_at_latest: isAtLatest = false, until = null } = waiting;
   const facts = [
     ...(reason === null ? [] : [reason]),
-    ...(since === null ? [] : [`since ${since}`]),
+    ...(since === null ? [] : [`since ${since}${isAtLatest ? " or earlier" : ""}`]),
     ...(until === null ? [] : [`until ${until}`]),
   ];
   return facts.length === 0 ? kind : `${kind} (${facts.join(", ")})`;

@@ -78,6 +78,7 @@ function Waits({ delivery: { waiting } }: { readonly delivery: DeliveryHistory }
         <>
           {" "}
           since <Moment at={since} />
+          {waiting?.since_at_latest === true ? " or earlier" : ""}
         </>
       )}
       {until === null ? null : (

@@ -26,6 +26,7 @@ export interface DeliveryHistory {
     readonly kind: string;
     readonly reason: string | null;
     readonly since: Time | null;
+    readonly since_at_latest?: boolean;
     readonly until?: Time | null;
   } | null;
   readonly attempts: readonly Attempt[];

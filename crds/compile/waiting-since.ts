@@ -5,7 +5,8 @@ type LastOf = (partner: PartnerConfig) => PartnerConfig | undefined;
 
 /**
  * Notes since when partners are paused or held: the time at which this source of the configuration first saw it. A
- * partner that already was so in its applied version keeps the time of that version, or has none.
+ * partner that already was so in its applied version keeps the time of that version. If that version has none, because
+ * an earlier version of this program published it, the partner waits longer than the time noted now.
  */
 export class WaitingSince {
   /** Results by the compiled partner, so that an unchanged partner stays the same object. */
@@ -19,18 +20,27 @@ export class WaitingSince {
 
   #notedFor(partner: PartnerConfig, last: PartnerConfig | undefined, nowMs: number): PartnerConfig {
     const known = this.#noted.get(partner);
-    const { waitsSinceMs: _earlier, ...bare } = partner;
-    const sinceMs = bare.state !== "Paused" ? undefined : isAlike(bare, last) ? last.waitsSinceMs : nowMs;
-    const isKept = known !== undefined && (!isAlike(bare, last) || known.waitsSinceMs === sinceMs);
-    if (isKept) return known;
-    const noted = sinceMs === undefined ? withoutTime(partner, bare) : { ...bare, waitsSinceMs: sinceMs };
+    const { waitsSinceMs, waitsLonger: _longer, ...bare } = partner;
+    if (bare.state !== "Paused") return waitsSinceMs === undefined ? partner : (known ?? this.#keep(partner, bare));
+    const before = isAlike(bare, last) ? last : undefined;
+    const isKept = before?.waitsSinceMs === undefined || before.waitsSinceMs === known?.waitsSinceMs;
+    return known !== undefined && isKept ? known : this.#keep(partner, { ...bare, ...timeAfter(before, nowMs) });
+  }
+
+  #keep(partner: PartnerConfig, noted: PartnerConfig): PartnerConfig {
     this.#noted.set(partner, noted);
     return noted;
   }
 }
 
-function withoutTime(partner: PartnerConfig, bare: PartnerConfig): PartnerConfig {
-  return partner.waitsSinceMs === undefined ? partner : bare;
+/** @param before the applied version, if it waited as well */
+function timeAfter(
+  before: PartnerConfig | undefined,
+  nowMs: number,
+): Pick<PartnerConfig, "waitsSinceMs" | "waitsLonger"> {
+  const { waitsSinceMs, waitsLonger } = before ?? {};
+  const isLonger = waitsLonger === true || (before !== undefined && waitsSinceMs === undefined);
+  return { waitsSinceMs: waitsSinceMs ?? nowMs, ...(isLonger ? { waitsLonger: true } : {}) };
 }
 
 /** True if both are paused by the spec, or held for the same reason. */

@@ -13,6 +13,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     version: "2026-11-26",
     changes: [
       {
+        kind: "added",
+        surface: "webhooks",
+        what: "waiting of deliveries: since_at_latest, for what began before times were noted; since is then not null",
+      },
+      {
         kind: "changed",
         surface: "metrics",
         what: "class of a plan is never null: a rejected query has the class of the metrics it names",

@@ -24,6 +24,8 @@ export interface DeliveryWait {
    * saw it. For `keyless`, when the last key ended.
    */
   readonly since: string | null;
+  /** Present when it began before {@link since}, because times were not noted then. */
+  readonly since_at_latest?: true;
   /** Time until which it lasts at least, ISO 8601 UTC; null when that is unknown. */
   readonly until: string | null;
 }
@@ -43,11 +45,14 @@ const goneReason = "status_410";
 /** Reads the configuration of this pod and the marks of all pods. */
 export function createFindBlock({ disabled, holds, now }: BlockDeps): FindBlock {
   return async (partner) => {
-    const { held, heldBy, state, waitsSinceMs } = partner.config;
-    const since = waitsSinceMs === undefined ? null : iso(waitsSinceMs);
+    const { held, heldBy, state, waitsSinceMs, waitsLonger } = partner.config;
+    const since = {
+      since: waitsSinceMs === undefined ? null : iso(waitsSinceMs),
+      ...(waitsLonger === true ? { since_at_latest: true as const } : {}),
+    };
     if (held !== undefined)
-      return { kind: "held", reason: heldBy === undefined ? held : `${held}: ${heldBy}`, since, until: null };
-    if (state === "Paused") return { kind: "paused", reason: null, since, until: null };
+      return { kind: "held", reason: heldBy === undefined ? held : `${held}: ${heldBy}`, ...since, until: null };
+    if (state === "Paused") return { kind: "paused", reason: null, ...since, until: null };
     const [mark, pause] = await Promise.all([disabled.find(partner), holds.read(partner)]);
     if (mark !== undefined) return { kind: "disabled", reason: goneReason, since: mark.at, until: null };
     if (!maySendTo(partner, now()))

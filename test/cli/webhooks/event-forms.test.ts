@@ -18,6 +18,11 @@ test("a wide list of events says which deliveries wait, and why", () => {
   );
 });
 
+test("a wide list of events says that a time is the latest", () => {
+  const waiting = { kind: "paused", reason: null, since, since_at_latest: true, until: null };
+  expect(waitingOf({ ...delivery, waiting })).toBe(`shop/acme=paused (since ${since} or earlier)`);
+});
+
 test("a wide list has nothing to say about ended deliveries, and about servers of earlier versions", () => {
   expect(waitingOf()).toBeUndefined();
   expect(waitingOf({ ...delivery, waiting: null })).toBeUndefined();

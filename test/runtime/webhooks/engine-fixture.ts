@@ -27,6 +27,7 @@ export type PartnerOverrides = Partial<
     | "signing"
     | "held"
     | "waitsSinceMs"
+    | "waitsLonger"
     | "withdrawn"
   >
 > & {

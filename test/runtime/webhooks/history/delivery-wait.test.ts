@@ -46,6 +46,13 @@ test.each<[string, PartnerOverrides, DisabledMark | undefined, OpenBreaker | und
     { kind: "paused", reason: null, since: at, until: null },
   ],
   [
+    "that was paused before times were noted",
+    { state: "Paused", waitsSinceMs: Date.parse(at), waitsLonger: true },
+    undefined,
+    undefined,
+    { kind: "paused", reason: null, since: at, since_at_latest: true, until: null },
+  ],
+  [
     "that is held since a known time",
     { ...held, waitsSinceMs: Date.parse(at) },
     undefined,
