@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { parseAst } from "vitest/node";
 import { readImports, sourceFiles } from "./source-imports.ts";
+import { allowedNames, misnamedFiles } from "./exported-names.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const product = [
@@ -113,4 +114,9 @@ test("a file of each folder of the product begins with what the folder is and is
   const byFolder = Map.groupBy(sourceFiles(root, product), (file) => dirname(file));
   const silent = [...byFolder].filter(([, files]) => !files.some((file) => text(file).startsWith("// ")));
   expect(silent.map(([folder]) => folder)).toEqual([]);
+});
+
+test("an export names its file, apart from files of a list that only shrinks", () => {
+  const misnamed = misnamedFiles().filter((file) => !allowedNames().has(file.split("/").at(-1) ?? ""));
+  expect(misnamed.map((file) => `${file}: give an export the name of the file, or rename the file`)).toEqual([]);
 });

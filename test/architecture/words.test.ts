@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { parseAst } from "vitest/node";
 import { keptFiles, textOf } from "./named-files.ts";
+import { allowedUses, countByFile, phraseUses, totalOf } from "./phrases.ts";
 
 /** Words that no identifier has: `word: the word of the field for the same thing`. */
 const standardWords: ReadonlyMap<string, string> = new Map(
@@ -84,4 +85,15 @@ function faultsOf(file: string): readonly string[] {
 test("identifiers have the words of the field", () => {
   expect(files.length).toBeGreaterThan(500);
   expect(files.flatMap(faultsOf)).toEqual([]);
+});
+
+test("pages, messages and names have no more phrases to replace than before", () => {
+  const [uses, allowed] = [phraseUses(), allowedUses()];
+  const counts = countByFile(uses);
+  // A file that moved or was merged brings its uses along, so the sum decides.
+  const isWithin = totalOf(counts) <= totalOf(allowed);
+  const added = uses.filter(({ file }) => (counts.get(file) ?? 0) > (allowed.get(file) ?? 0));
+  expect(isWithin ? [] : added.map(({ file, phrase, instead }) => `${file}: "${phrase}": write ${instead}`)).toEqual(
+    [],
+  );
 });
