@@ -1,10 +1,9 @@
-import { join } from "node:path";
+import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
-import { run } from "../tools/run.ts";
-import { chart, type Installation, setJson } from "./installation.ts";
+import type { Installation } from "./installation.ts";
+import { installSteps, outputOf, shellIn } from "./page-commands.ts";
 import type { User } from "./user.ts";
 
-const program = join(import.meta.dirname, "..", "..", "cli", "heliograph.ts");
 const moveMsMax = 2 * 60_000;
 
 /** A move of the streams to other servers. */
@@ -17,35 +16,34 @@ interface Move {
 }
 
 /**
- * Moves all streams to other NATS servers with the three commands of docs/how-to/install.md. Returns what the command
- * printed.
+ * Moves all streams to other NATS servers: types the commands of docs/how-to/install.md, with another release, number
+ * and suffix. Returns what they printed.
  *
  * @throws Error with what a command complained about
  */
 export async function moveNats(
-  installation: Installation,
+  { cluster }: Installation,
   user: User,
   { release, replicas, store }: Move,
 ): Promise<readonly string[]> {
-  const upgrade = (values: Readonly<Record<string, unknown>>): Promise<string> => {
-    const flags = ["--namespace", user.namespace, "--reuse-values", "--wait", "--timeout=3m"];
-    return installation.helm(["upgrade", release, chart, ...flags, ...setJson(values)]);
-  };
-  await upgrade({ "nats.migration.replicas": replicas, "nats.migration.store": store });
-  const args = ["nats", "migrate", "--release", release, "--namespace", user.namespace];
-  const { code, stdout, stderr } = await run(
-    process.execPath,
-    [program, ...args, "--kubeconfig", installation.cluster.kubeconfig],
-    { timeoutMs: moveMsMax },
-  );
-  if (code !== 0) throw new Error(`nats migrate: ${stdout}${stderr}`);
-  await upgrade({
-    "nats.store": store,
-    "nats.replicas": replicas,
-    "nats.migration.replicas": 0,
-    "settings.streams.replicas": replicas,
-  });
-  return stdout.trim().split("\n");
+  const steps = await installSteps("Another number of NATS servers", user.namespace);
+  if (steps.length !== 3) throw new Error("the page has other commands");
+  const folder = await temporaryFolder("move");
+  try {
+    const shell = await shellIn(folder.path, cluster.kubeconfig);
+    const printed: string[] = [];
+    for (const { commands } of steps) {
+      const typed = commands
+        .replace("upgrade heliograph ", `upgrade ${release} `)
+        .replace("--release heliograph ", `--release ${release} `)
+        .replaceAll("replicas=3", `replicas=${replicas}`)
+        .replaceAll("store=b", `store=${store}`);
+      printed.push(await outputOf(typed, shell));
+    }
+    return printed.join("").trim().split("\n");
+  } finally {
+    await folder.remove();
+  }
 }
 
 /** Waits until every event came for each of the partners. Answers how many events came too often. */

@@ -24,12 +24,24 @@ const page = [
   "```sh",
   "true",
   "```",
+  "",
+  "1. In a list:",
+  "",
+  "   ```sh",
+  "   echo two \\",
+  "     three",
+  "   ```",
+  "",
+  "   ```text",
+  "   two three",
+  "   ```",
 ].join("\n");
 
 test("the steps of a page are its commands with what they print, by section", () => {
   expect(pageSteps(page)).toEqual([
     { section: "First", commands: "echo one\necho two\n", prints: ["one"] },
     { section: "Second", commands: "true\n", prints: [] },
+    { section: "Second", commands: "echo two \\\n  three\n", prints: ["   two three"] },
   ]);
 });
 

@@ -22,7 +22,8 @@ export interface Shell {
 const root = dirname(dirname(import.meta.dirname));
 const stepMsMax = 4 * 60_000;
 const printMsMax = 60_000;
-const blocks = /^## (?<section>.+)$|^```sh\n(?<commands>[\s\S]*?)^```$(?:\n+^```text\n(?<prints>[\s\S]*?)^```$)?/gmu;
+const [commandBlock, textBlock] = ["sh", "text"].map((kind) => `^ *\`\`\`${kind}\\n([\\s\\S]*?)^ *\`\`\`$`);
+const blocks = new RegExp(`^## (.+)$|${commandBlock}(?:\\n+${textBlock})?`, "gmu");
 
 /** A shell in the checkout, with kubectl and helm on its path. @param folder is its home */
 export async function shellIn(folder: string, kubeconfig: string): Promise<Shell> {
@@ -36,18 +37,19 @@ export async function shellIn(folder: string, kubeconfig: string): Promise<Shell
 /** Reads the command blocks of a section of docs/how-to/install.md, for another namespace than the documented one. */
 export async function installSteps(title: string, namespace: string): Promise<readonly PageStep[]> {
   const page = await readFile(join(root, "docs", "how-to", "install.md"), "utf8");
-  const here = page.replaceAll("--namespace heliograph ", `--namespace ${namespace} `);
+  const here = page.replaceAll(/--namespace heliograph(?=\s)/gu, `--namespace ${namespace}`);
   return pageSteps(here).filter(({ section }) => section === title);
 }
 
-/** Reads the blocks of commands of a page, in their order. */
+/** Reads the blocks of commands of a page in their order, also of those in lists. */
 export function pageSteps(page: string): readonly PageStep[] {
   let section = "";
-  return [...page.matchAll(blocks)].flatMap(({ groups = {} }) => {
-    const { section: heading, commands, prints = "" } = groups;
+  return [...page.matchAll(blocks)].flatMap(([, heading, commands, prints = ""]) => {
     section = heading ?? section;
+    if (commands === undefined) return [];
+    const indent = /^ */u.exec(commands)?.[0] ?? "";
     const lines = prints.split("\n").filter((line) => line.trim() !== "");
-    return commands === undefined ? [] : [{ section, commands, prints: lines }];
+    return [{ section, commands: commands.replaceAll(new RegExp(`^${indent}`, "gmu"), ""), prints: lines }];
   });
 }
 
@@ -59,18 +61,21 @@ export function pageSteps(page: string): readonly PageStep[] {
  */
 export async function typeStep({ commands, prints }: PageStep, { cwd, env }: Shell): Promise<void> {
   const type = async (): Promise<boolean> => {
-    const { code, stdout, stderr } = await run("bash", ["-euo", "pipefail", "-c", commands], {
-      cwd,
-      env,
-      timeoutMs: stepMsMax,
-    });
-    if (code !== 0) throw new Error(`${commands}ended with ${code}: ${stdout}${stderr}`);
+    const stdout = await outputOf(commands, { cwd, env });
     const missing = prints.filter((line) => !isPrinted(line, stdout));
     if (missing.length > 0) throw new Error(`${commands}printed no line "${missing[0]}" but: ${stdout}`);
     return true;
   };
   if (prints.length === 0) await type();
   else await waitFor(type, { timeoutMs: printMsMax, pollMs: 500, what: "the text of the page" });
+}
+
+/** Types commands into a shell that ends with the first failure. @throws Error with the commands and what they said */
+export async function outputOf(commands: string, { cwd, env }: Shell): Promise<string> {
+  const args = ["-euo", "pipefail", "-c", commands];
+  const { code, stdout, stderr } = await run("bash", args, { cwd, env, timeoutMs: stepMsMax });
+  if (code !== 0) throw new Error(`${commands}ended with ${code}: ${stdout}${stderr}`);
+  return stdout;
 }
 
 /** Words of a line in their order, within one line. `…` stands for any text. */
