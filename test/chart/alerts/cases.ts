@@ -90,6 +90,7 @@ const runtime: Readonly<Record<string, AlertCase>> = {
     flapping: { series: { [`${ready}"a"}`]: "1x9 0x20", [`${ready}"b"}`]: "0x9 1x20" }, at: "20m" },
   },
   HeliographStreamsLost: gauge('heliograph_part_healthy{pod="a", part="streams"}', [0, 1], "2m", {}),
+  HeliographNatsCredentialsPending: gauge('heliograph_nats_credentials_pending{pod="a"}', [1, 0], "11m", { pod: "a" }),
   HeliographPodUnhealthy: gauge('heliograph_part_healthy{pod="a", part="nats"}', [0, 1], "11m", {
     pod: "a",
     part: "nats",
