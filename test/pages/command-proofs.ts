@@ -34,6 +34,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "export KUBECONFIG=$(make cluster-load)": { runBy: [e2e] },
     "make image": { neverRun: true },
   },
+  "docs/how-to/console.md": { "*": { runBy: [natsMoves] } },
   "docs/how-to/install.md": {
     'make image ARGS="--tag registry.example.com/heliograph:0.1.0"': {
       runBy: ["test/image/image.cluster.test.ts", e2e],
@@ -41,9 +42,8 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "kubectl --namespace heliograph scale deployment/heliograph-runtime --replicas=0": { runBy: [e2e] },
     "helm upgrade heliograph charts/heliograph --namespace heliograph --reuse-values --wait": { runBy: [natsMoves] },
     "npx heliograph nats migrate --release heliograph --namespace heliograph": { runBy: [natsMoves] },
-    "old=$(kubectl --namespace heliograph get secret heliograph-nats-auth --output jsonpath='{.data.runtime}')": {
-      runBy: [natsMoves],
-    },
+    "user=$(kubectl --namespace heliograph get secret heliograph-nats-auth --output jsonpath='{.data.runtime-user}' | base64 -d)":
+      { runBy: ["test/chart/upgrade.kube.test.ts", natsMoves] },
     'kubectl --namespace heliograph logs --selector app.kubernetes.io/instance=heliograph,app.kubernetes.io/component=runtime --prefix --tail=-1 | grep "NATS credentials changed"':
       { runBy: [natsMoves] },
     [`kubectl --namespace heliograph patch secret heliograph-nats-auth --patch '{"data": {"runtime-previous": null, "runtime-previous-user": null}}'`]:
