@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import { run } from "../tools/run.ts";
+import { installSteps, outputOf, shellIn } from "../e2e/page-commands.ts";
+import { temporaryFolder } from "../support/temp-folder.ts";
 import { commandBlocks } from "../pages/command-blocks.ts";
 import { chartFolder } from "./values-schema.ts";
 
@@ -30,14 +32,14 @@ afterAll(async () => {
  * about
  */
 async function helm(
-  command: "install" | "upgrade" | "uninstall",
+  command: "install" | "upgrade" | "rollback" | "uninstall",
   namespace: string,
   set = "",
   program: "helm" | "helm4" = "helm",
   more: readonly string[] = [],
 ): Promise<string> {
-  const chart =
-    command === "uninstall" ? [] : [chartFolder, "--set", `crds.install=false${set === "" ? "" : `,${set}`}`];
+  const hasChart = command === "install" || command === "upgrade";
+  const chart = hasChart ? [chartFolder, "--set", `crds.install=false${set === "" ? "" : `,${set}`}`] : [];
   const where = [
     "--kubeconfig",
     api.kubeconfig,
@@ -251,6 +253,88 @@ describe("the volume of NATS", () => {
       "{.spec.volumeClaimTemplates[0].spec.resources.requests.storage}{'\\n'}{end}";
     const sets = await kubectl(["--namespace", "moving", "get", "statefulsets", `--output=jsonpath=${claims}`]);
     expect(sets.trim().split("\n")).toEqual(["heliograph-nats  10Gi", "heliograph-nats-b fast 5Gi"]);
+  });
+});
+
+describe("the Secrets that the chart makes for NATS", () => {
+  const [auth, tls] = ["secret/heliograph-nats-auth", "secret/heliograph-nats-tls"];
+  const data = async (namespace: string, secret: string): Promise<string> =>
+    await kubectl(["--namespace", namespace, "get", secret, "--output=jsonpath={.data}"]);
+  const rotate = async (namespace: string): Promise<void> => {
+    const patch = JSON.stringify({ stringData: { runtime: "rotated", "runtime-user": "runtime-2" } });
+    await kubectl(["--namespace", namespace, "patch", auth, `--patch=${patch}`]);
+  };
+
+  test.each(["helm", "helm4"] as const)(
+    "keep rotated passwords and renewed certificates when %s upgrades, rolls back and installs again",
+    async (program) => {
+      const namespace = `secrets-by-${program}`;
+      await helm("install", namespace, "", program);
+      const [firstAuth, firstTls] = [await data(namespace, auth), await data(namespace, tls)];
+      await helm("upgrade", namespace, "runtime.replicas=3", program);
+      expect([await data(namespace, auth), await data(namespace, tls)]).toEqual([firstAuth, firstTls]);
+
+      await rotate(namespace);
+      await kubectl(["--namespace", namespace, "delete", tls]);
+      await helm("upgrade", namespace, "runtime.replicas=4", program);
+      const [rotated, renewed] = [await data(namespace, auth), await data(namespace, tls)];
+      expect(rotated).toContain(Buffer.from("rotated").toString("base64"));
+      expect(renewed).not.toBe(firstTls);
+      await helm("rollback", namespace, "", program, ["1"]);
+      expect([await data(namespace, auth), await data(namespace, tls)]).toEqual([rotated, renewed]);
+
+      await helm("uninstall", namespace, "", program);
+      await helm("install", namespace, "", program);
+      expect([await data(namespace, auth), await data(namespace, tls)]).toEqual([rotated, renewed]);
+    },
+  );
+
+  test("take the commands of the page any number of times: the previous user is always the one in use", async () => {
+    await helm("install", "rotating");
+    const folder = await temporaryFolder("rotating");
+    const decoded = async (): Promise<Record<string, string>> => {
+      const entries = Object.entries(JSON.parse(await data("rotating", auth)) as Record<string, string>);
+      return Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value, "base64").toString()]));
+    };
+    try {
+      const shell = await shellIn(folder.path, api.kubeconfig);
+      const [change, , end] = await installSteps("Passwords of NATS", "rotating");
+      for (const _round of [1, 2]) {
+        const before = await decoded();
+        await outputOf(change?.commands ?? "", shell);
+        const after = await decoded();
+        expect(after).toMatchObject({
+          "runtime-previous-user": before["runtime-user"] ?? "runtime",
+          "runtime-previous": before["runtime"],
+        });
+        expect(after["runtime-user"]).not.toBe(after["runtime-previous-user"]);
+        expect(after["runtime"]).not.toBe(before["runtime"]);
+        await outputOf(end?.commands ?? "", shell);
+        expect(await decoded()).not.toHaveProperty("runtime-previous");
+      }
+    } finally {
+      await folder.remove();
+    }
+  });
+
+  test("get an entry that they lack, and keep the others", async () => {
+    await helm("install", "lacking");
+    await rotate("lacking");
+    await kubectl(["--namespace", "lacking", "patch", auth, '--patch={"data":{"system":null}}']);
+    const before = JSON.parse(await data("lacking", auth)) as Record<string, string>;
+    await helm("upgrade", "lacking");
+    expect(JSON.parse(await data("lacking", auth))).toEqual({ ...before, system: expect.any(String) });
+  });
+
+  test("stay a part of a release whose older chart made them so", async () => {
+    await helm("install", "owned");
+    const owner = ["meta.helm.sh/release-name=heliograph", "meta.helm.sh/release-namespace=owned"];
+    for (const secret of [auth, tls]) await kubectl(["--namespace", "owned", "annotate", secret, ...owner]);
+    const before = [await data("owned", auth), await data("owned", tls)];
+    for (const replicas of [3, 4]) {
+      await helm("upgrade", "owned", `runtime.replicas=${replicas}`);
+      expect([await data("owned", auth), await data("owned", tls)]).toEqual(before);
+    }
   });
 });
 

@@ -6,6 +6,8 @@ import { succeed } from "../tools/run.ts";
 
 const chartFolder = join(dirname(dirname(import.meta.dirname)), "charts", "heliograph");
 const helmMsMax = 60_000;
+/** Annotations and labels that only helm uses. */
+const ofHelm = ["helm.sh/resource-policy", "helm.sh/hook", "helm.sh/chart", "app.kubernetes.io/managed-by"];
 
 /** How the plain manifests differ from the chart's defaults. */
 export interface ManifestOptions {
@@ -43,7 +45,7 @@ const clusterScoped = new Set([
  */
 export async function writeManifests(target: string, options: ManifestOptions = {}): Promise<void> {
   const { namespace = "heliograph", values = [] } = options;
-  const objects = (await rendered(namespace, values)).filter((object) => !isHook(object));
+  const objects = (await rendered(namespace, values)).filter((object) => !isTest(object));
   for (const object of objects) withoutHelm(object, namespace);
   const isDefinition = ({ kind }: KubernetesObject): boolean => kind === "CustomResourceDefinition";
   const isSecret = ({ kind }: KubernetesObject): boolean => kind === "Secret";
@@ -67,18 +69,16 @@ async function rendered(namespace: string, values: readonly string[]): Promise<r
   return parseAllDocuments(text).flatMap((document) => (document.toJS() as KubernetesObject | null) ?? []);
 }
 
-function isHook({ metadata }: KubernetesObject): boolean {
-  return metadata.annotations?.["helm.sh/hook"] !== undefined;
+function isTest({ metadata }: KubernetesObject): boolean {
+  return metadata.annotations?.["helm.sh/hook"] === "test";
 }
 
 /** Names the namespace, and takes away what is of use to helm only. */
 function withoutHelm(object: KubernetesObject, namespace: string): void {
   if (!clusterScoped.has(object.kind)) object.metadata.namespace ??= namespace;
-  delete object.metadata.annotations?.["helm.sh/resource-policy"];
-  for (const { labels } of [object.metadata, object.spec?.template?.metadata ?? {}]) {
-    delete labels?.["helm.sh/chart"];
-    delete labels?.["app.kubernetes.io/managed-by"];
-  }
+  const metadata = [object.metadata, object.spec?.template?.metadata];
+  for (const names of metadata.flatMap((some) => [some?.annotations ?? {}, some?.labels ?? {}]))
+    for (const name of ofHelm) delete names[name];
 }
 
 function namespaceObject(name: string): object {
