@@ -42,7 +42,9 @@ export const sloRules: readonly Rule<MetricCatalogSlo>[] = [
     faults: ({ objective }) => unless(objective > 0 && objective < 1, ".objective"),
   },
   {
-    message: "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds",
+    message:
+      "every burn rate is below 1 / (1 - objective), since errors burn no faster even when " +
+      "nothing succeeds; the default of 14.4 needs an objective of at least 0.9306",
     faults: ({ burnRates, objective }) =>
       unless(
         burnRates.every((rate) => rate * (1 - objective) < 1),

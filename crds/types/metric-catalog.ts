@@ -457,7 +457,9 @@ export interface MetricCatalogSlo {
   /**
    * How many times faster than evenly the error budget burns when the four tiers fire, in both of their windows. Over
    * 30 days these are 1 h and 5 min, 6 h and 30 min, 1 d and 2 h, 3 d and 6 h; over other windows in proportion. The
-   * first two make the objective critical. @default [14.4,6,3,1]
+   * first two make the objective critical. Each is below 1 / (1 - objective), the burn rate when nothing succeeds:
+   * below 2 for 0.5, 10 for 0.9, 20 for 0.95 and 100 for 0.99. The defaults need an objective of at least 0.9306.
+   * @default [14.4,6,3,1]
    */
   readonly burnRates: readonly number[];
   /** True for a view without a token. The request then names the tenant. @default false */

@@ -181,6 +181,10 @@ export const acceptedRows: readonly Row[] = [
       set: { ...histogram, slos: [{ ...slo, threshold: -0.5, counts: "Bad" }] },
     },
     {
+      says: "has an SLO with the least objective that the default burn rates allow",
+      set: { ...ratio, slos: [{ ...slo, objective: 0.9306 }] },
+    },
+    {
       says: "has an SLO with burn rates that its objective allows",
       set: { ...ratio, slos: [{ ...slo, objective: 0.9, burnRates: [9.99, 6, 3, 1] }] },
     },

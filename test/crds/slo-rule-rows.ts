@@ -3,7 +3,8 @@ import { rowsOf, type RuleRow } from "./rows.ts";
 
 const uncounted = "an SLO's metric is a ratio or a classic histogram, since only those count events exactly";
 const unreachable =
-  "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds";
+  "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds; " +
+  "the default of 14.4 needs an objective of at least 0.9306";
 
 /** Catalogs whose objectives break one rule each. */
 export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", [
@@ -61,8 +62,8 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
     message: "a public SLO's metric is not sensitive",
   },
   {
-    says: "promises so little that the fastest burn rate is out of reach",
-    set: { ...ratio, slos: [{ ...slo, objective: 0.9 }] },
+    says: "promises just too little for the default burn rates",
+    set: { ...ratio, slos: [{ ...slo, objective: 0.9305 }] },
     field: "spec.slos[0].burnRates",
     message: unreachable,
   },
