@@ -162,7 +162,11 @@ function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: numb
       plan: `queries=${results.length}, concurrency=${results.length}, reads=${wanted}, sent=${sent}`,
       cache: oneOrMixed(responses.map(({ headers }) => headers["X-Query-Cache"] ?? "off")),
       shards,
-      total: { cost: results.reduce((sum, { cost = 0 }) => sum + cost, 0), durationMs },
+      total: {
+        estimate: results.reduce((sum, { cost = 0 }) => sum + cost, 0),
+        cost: responses.reduce((sum, { headers }) => sum + Number(headers["X-Query-Cost"] ?? 0), 0),
+        durationMs,
+      },
     }),
     results,
     meta: {

@@ -38,7 +38,11 @@ export function recordReads(stores: Stores, reads: RecordedRead[]): Stores {
   return aroundReads(stores, around);
 }
 
+/** The time of the newest sample is the one series of its read; undefined is none. */
 function seriesIn(result: unknown): number {
-  const series: unknown = (result as { readonly series?: unknown } | undefined)?.series;
+  if (typeof result === "number") return 1;
+  const series: unknown = Array.isArray(result)
+    ? result
+    : (result as { readonly series?: unknown } | undefined)?.series;
   return Array.isArray(series) ? series.length : 0;
 }

@@ -16,7 +16,13 @@ interface ResponseReport {
   /** Store reads: all, and the successful ones; one for each store and metric. */
   readonly shards: { readonly asked: number; readonly answered: number };
   /** Of a request with several plans; a request with one plan reports both elsewhere. */
-  readonly total?: { readonly cost: number; readonly durationMs: number };
+  readonly total?: {
+    /** Expected cost units. */
+    readonly estimate: number;
+    /** Cost units that were charged. */
+    readonly cost: number;
+    readonly durationMs: number;
+  };
 }
 
 /** The headers that all responses with data have. */
@@ -33,8 +39,12 @@ export function responseHeaders(report: ResponseReport): Readonly<Record<string,
   };
 }
 
-function totalHeaders({ cost, durationMs }: NonNullable<ResponseReport["total"]>): Readonly<Record<string, string>> {
-  return { "X-Query-Cost-Estimate": String(cost), "Server-Timing": `total;dur=${durationMs.toFixed(1)}` };
+function totalHeaders({ estimate, cost, durationMs }: NonNullable<ResponseReport["total"]>) {
+  return {
+    "X-Query-Cost-Estimate": String(estimate),
+    "X-Query-Cost": String(cost),
+    "Server-Timing": `total;dur=${durationMs.toFixed(1)}`,
+  };
 }
 
 /**

@@ -124,6 +124,6 @@ function headersOf(
     plan: `points=${plans[0]?.grid.count ?? 0}, reads=${counts.wanted}, sent=${counts.sent}`,
     cache: cacheStatus([own]),
     shards: { asked: outcomes.length, answered: outcomes.filter(({ outcome }) => outcome.ok).length },
-    total: { cost: totalCost(own.plan.costs), durationMs },
+    total: { estimate: totalCost(own.plan.costs), cost: own.hit ? 0 : totalCost(own.plan.costs), durationMs },
   });
 }

@@ -103,7 +103,8 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   const { read, counts } = await readViews(plans, request, { ...sources, deadlineMs, read: readSlo }).finally(() =>
     admitted?.end(),
   );
-  admitted?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
+  const charged = addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs])));
+  admitted?.settle(charged);
   const outcomes = read.flatMap(({ data }) => data.outcomes);
   requireSomeStore(outcomes);
   const partial = read.some(({ data }) => isPartial(data));
@@ -118,7 +119,11 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
         plan: `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
         cache: cacheStatus(read),
         shards: { asked: outcomes.length, answered },
-        total: { cost: totalCost(costs), durationMs: performance.now() - startMs },
+        total: {
+          estimate: totalCost(costs),
+          cost: totalCost(charged),
+          durationMs: performance.now() - startMs,
+        },
       }),
       // A public cache must not store the remaining quota of all anonymous callers.
       ...(isPublic ? {} : admitted?.headers()),

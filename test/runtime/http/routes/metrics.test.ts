@@ -327,8 +327,10 @@ describe("a bulk (Operational Metrics API §4.2)", () => {
     );
     const ranges = counted.stores[0]?.requests.filter(({ path }) => path.endsWith("/query_range")) ?? [];
     expect(ranges).toHaveLength(2);
-    const costs = body.results.map(({ headers }) => Number(headers["x-query-cost-estimate"]));
-    expect(Number(answer.headers["x-query-cost-estimate"])).toBe(costs.reduce((sum, cost) => sum + cost, 0));
+    for (const name of ["x-query-cost-estimate", "x-query-cost"]) {
+      const costs = body.results.map(({ headers }) => Number(headers[name]));
+      expect(Number(answer.headers[name])).toBe(costs.reduce((sum, cost) => sum + cost, 0));
+    }
   });
 
   test("is 206 when a query is partial or failed upstream, and its other queries are whole", async () => {
@@ -399,6 +401,7 @@ describe("explain=true (Operational Metrics API §6, diagnostics)", () => {
       outcome: "ok",
       promql: 'sum by()(sum_over_time({__name__="lag",tenant="brand-a"}[60000ms]))',
     };
+    const newest = { api: "query", promql: expect.stringContaining("timestamp(") as string, series: 1 };
     const extents = [
       { state: "settled", source: "store" },
       { state: "hot", source: "store", reason: expect.any(String) as string },
@@ -413,7 +416,7 @@ describe("explain=true (Operational Metrics API §6, diagnostics)", () => {
             region: "eu",
             residency: "eu",
             extents,
-            reads: expect.arrayContaining([expect.objectContaining(read)]) as object,
+            reads: expect.arrayContaining([expect.objectContaining(read), expect.objectContaining(newest)]) as object,
           },
           { store: "latam", extents },
         ],
@@ -489,6 +492,18 @@ describe("objectives (Operational Metrics API §4.5)", () => {
       data: [{ name: "login", domain: "auth", status: expect.any(String) as string, error_budget: { total: 0.01 } }],
     });
     expect(codeOf(await server.get("/v1/metrics/slo", {}))).toBe("tenant_required");
+  });
+
+  test("have the cost units that were charged, and none for cached data", async () => {
+    const costs = async (path: string) => {
+      const { headers } = await server.get(path);
+      return [headers["x-query-cost-estimate"], headers["x-query-cost"]].map(Number);
+    };
+    for (const path of ["/v1/metrics/slo?tenant=brand-b", "/v1/metrics/slo/history?slo=login&tenant=brand-b"]) {
+      const [first, again] = [await costs(path), await costs(path)];
+      expect([first[0], again]).toEqual([first[1], [first[0], 0]]);
+      expect(first[1]).toBeGreaterThan(0);
+    }
   });
 
   test("that a CDN may keep hold nothing of the caller who was first (§8)", async () => {
