@@ -11,8 +11,17 @@ export const writtenTime = {
   pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$`,
 };
 
-export const Duration = text("A whole number of seconds, minutes, hours or days, such as `10s` or `5m`", {
-  pattern: "^[1-9][0-9]{0,8}[smhd]$",
+const units = ["w", "d", "h", "m", "s"];
+
+/** A duration in a pattern: the largest unit first, each at most once. */
+export const durationPattern = units
+  .map((unit, index) =>
+    [`[1-9][0-9]{0,8}${unit}`, ...units.slice(index + 1).map((finer) => `(?:[1-9][0-9]{0,8}${finer})?`)].join(""),
+  )
+  .join("|");
+
+export const Duration = text("Whole weeks, days, hours, minutes and seconds, such as `10s`, `5m`, `1h30m` or `1w`", {
+  pattern: `^(?:${durationPattern})$`,
 });
 
 export const CorrelationId = text(

@@ -18,6 +18,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
         what: "waiting of deliveries: since_at_latest, for what began before times were noted; since is then not null",
       },
       {
+        kind: "added",
+        surface: "metrics",
+        what: "durations such as 1w and 1h30m in last, step, from, to and ts; times rounded in UTC, such as now-1d/d",
+      },
+      {
         kind: "changed",
         surface: "metrics",
         what: "class of a plan is never null: a rejected query has the class of the metrics it names",

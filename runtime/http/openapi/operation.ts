@@ -1,4 +1,5 @@
 // Operations of the API as data: their names, parameters and headers. The bodies are in `api/`, the routes beside it.
+import { durationPattern } from "../../../api/documents.ts";
 import { text } from "../../../api/schema.ts";
 import type { JsonSchema, SchemaName } from "../../../api/schemas.ts";
 import { textLengthMax } from "../../metrics/request/parameters.ts";
@@ -55,7 +56,7 @@ const dateTime = String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}[Tt]\d{2}:\d{2}
 /** A time of a query for metrics, absolute or relative. */
 export const queryTime = text(
   "ISO 8601 such as `2026-01-31T12:00:00Z`, or with an offset such as `+02:00`; Unix seconds; `now`, or a distance " +
-    "to it such as `now-3h`",
+    "to it such as `now-3h` or `now-1h30m`; also rounded in UTC: `now-1d/d` is the start of yesterday, as `to` its end",
   {
     minLength: 1,
     maxLength: 64,
@@ -63,7 +64,7 @@ export const queryTime = text(
     anyOf: [
       { pattern: `${dateTime}(?:[Zz]|[+\\- ]\\d{2}:?\\d{2})$` },
       { pattern: String.raw`^\d{1,12}(?:\.\d{1,9})?$` },
-      { pattern: String.raw`^now(?:[+\- ][1-9]\d{0,8}[smhd])?$` },
+      { pattern: `^now(?:[+\\- ](?:${durationPattern}))?(?:/[smhd])?$` },
     ],
   },
 );

@@ -1,4 +1,4 @@
-import { writtenTime } from "../../../api/documents.ts";
+import { durationPattern, writtenTime } from "../../../api/documents.ts";
 import { textLengthMax } from "../../metrics/request/parameters.ts";
 import { paging, type Operation, type OperationParameter } from "./operation.ts";
 
@@ -53,7 +53,7 @@ export const partnerStatsOperation: Operation = {
       name: "step",
       in: "query",
       description: "Length of a step; the window has at most 300. Default: from 1m on, as short as fits",
-      schema: { type: "string", minLength: 1, maxLength: textLengthMax, pattern: "^[1-9][0-9]{0,8}[smhd]$" },
+      schema: { type: "string", minLength: 1, maxLength: textLengthMax, pattern: `^(?:${durationPattern})$` },
       example: "5m",
     },
   ],

@@ -10,7 +10,7 @@ import {
 } from "../../metrics/request/parameters.ts";
 import { commaHints } from "../../metrics/request/comma-hints.ts";
 import { readFilters, readSpan, refuseOthers, withFieldsOf } from "../../metrics/request/read-query.ts";
-import { timeAt } from "../../metrics/request/requested-time.ts";
+import { endAt, timeAt } from "../../metrics/request/requested-time.ts";
 import { formatTime } from "../../metrics/request/time.ts";
 import type { ApiRequest, ApiResponse } from "../server/route.ts";
 
@@ -77,7 +77,7 @@ function tenantOf(params: Parameters): string | undefined {
 
 function timesOf(params: Parameters, nowMs: number): Pick<LookUp, "startMs" | "endMs"> {
   const { from, to } = readSpan(params);
-  const endMs = Math.min(to === undefined ? nowMs : timeAt(to, nowMs), nowMs);
+  const endMs = Math.min(to === undefined ? nowMs : endAt(to, nowMs), nowMs);
   const startMs = from === undefined ? Math.max(0, endMs - spanMsDefault) : timeAt(from, nowMs);
   if (startMs < endMs) return { startMs, endMs };
   const detail = `from=${formatTime(startMs)} is not before the end ${formatTime(endMs)}; name an earlier from`;

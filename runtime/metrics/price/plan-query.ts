@@ -11,7 +11,7 @@ import { makePlan, type Plan } from "../planning/plan.ts";
 import type { QuerySources } from "../query-sources.ts";
 import type { Parameters } from "../request/parameters.ts";
 import { readSpan } from "../request/read-query.ts";
-import { timeAt } from "../request/requested-time.ts";
+import { endAt, timeAt } from "../request/requested-time.ts";
 import { formatTime } from "../request/time.ts";
 import { findResponse } from "../response/cached-response.ts";
 import { noStore } from "../response/response-headers.ts";
@@ -123,7 +123,7 @@ function absoluteTimes(params: Parameters, nowMs: number): Parameters {
   const { from, to } = readSpan(params);
   const times = [
     ...(from === undefined ? [] : [["from", [formatTime(timeAt(from, nowMs))]] as const]),
-    ...(to === undefined ? [] : [["to", [formatTime(timeAt(to, nowMs))]] as const]),
+    ...(to === undefined ? [] : [["to", [formatTime(endAt(to, nowMs))]] as const]),
   ];
   return new Map([...[...params].filter(([name]) => name !== "last"), ...times]);
 }

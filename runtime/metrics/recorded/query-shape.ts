@@ -7,7 +7,7 @@ import type { Query, QueryContext } from "../planning/query.ts";
 import { parseDuration } from "../request/duration.ts";
 import type { Parameters } from "../request/parameters.ts";
 import { readInstant, readQuery, type Selection } from "../request/read-query.ts";
-import { parseRequestedTime, timeAt } from "../request/requested-time.ts";
+import { endAt, parseRequestedTime, timeAt } from "../request/requested-time.ts";
 import { formatTime } from "../request/time.ts";
 
 /** A query as its caller sent it. */
@@ -95,13 +95,13 @@ function keptOf(params: Parameters): QueryShape["kept"] {
 /** Whole seconds, above an hour whole minutes, both rounded up: equal panels have equal windows. */
 function windowOf({ route, params, nowMs }: AskedQuery): Pick<QueryShape, "windowSeconds"> {
   const lastSeconds = parseDuration(params.get("last")?.[0] ?? "");
-  const timeOf = (name: string): number | undefined => {
+  const timeOf = (name: string, at: typeof timeAt): number | undefined => {
     const time = parseRequestedTime(params.get(name)?.[0] ?? "");
-    return time && timeAt(time, nowMs);
+    return time && at(time, nowMs);
   };
-  const fromMs = lastSeconds === undefined ? timeOf("from") : nowMs - lastSeconds * 1_000;
+  const fromMs = lastSeconds === undefined ? timeOf("from", timeAt) : nowMs - lastSeconds * 1_000;
   if (route !== "query" || fromMs === undefined) return {};
-  const toMs = Math.min(timeOf("to") ?? nowMs, nowMs);
+  const toMs = Math.min(timeOf("to", endAt) ?? nowMs, nowMs);
   const seconds = Math.ceil((toMs - fromMs) / 1_000);
   const unit = seconds <= exactSecondsMax ? 1 : minuteSeconds;
   return { windowSeconds: Math.max(1, Math.ceil(seconds / unit) * unit) };

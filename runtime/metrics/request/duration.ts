@@ -1,17 +1,22 @@
 const unitSeconds = { d: 86_400, h: 3_600, m: 60, s: 1 } as const;
-type Unit = keyof typeof unitSeconds;
+const weekSeconds = 7 * unitSeconds.d;
 
 /** Longest duration that a request may name, in seconds: 10 years. */
 const durationSecondsMax = 3_660 * unitSeconds.d;
 
+const parts = ["w", "d", "h", "m", "s"].map((unit) => `(?:(?<${unit}>[1-9]\\d{0,8})${unit})?`);
+const form = new RegExp(`^${parts.join("")}$`, "u");
+
 /**
- * Parses a duration such as `10s`, `5m`, `1h` or `7d` into seconds; undefined for any other text. It takes whole
- * numbers with one unit, so that each duration has few spellings. Source: seed "Operational Metrics API" §4.1.
+ * Parses a duration such as `10s`, `5m`, `1h30m` or `1w` into seconds; undefined for any other text. It takes whole
+ * numbers, each with its unit, the largest unit first, as Prometheus does. Source: seed "Operational Metrics API" §4.1.
  */
 export function parseDuration(text: string): number | undefined {
-  const [, digits, unit] = /^([1-9]\d{0,8})([smhd])$/u.exec(text) ?? [];
-  if (digits === undefined || unit === undefined) return undefined;
-  const seconds = Number(digits) * unitSeconds[unit as Unit];
+  const found = form.exec(text)?.groups;
+  if (found === undefined || text === "") return undefined;
+  const { w = "0", d = "0", h = "0", m = "0", s = "0" } = found;
+  const days = Number(w) * weekSeconds + Number(d) * unitSeconds.d;
+  const seconds = days + Number(h) * unitSeconds.h + Number(m) * unitSeconds.m + Number(s);
   return seconds <= durationSecondsMax ? seconds : undefined;
 }
 

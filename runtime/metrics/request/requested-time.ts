@@ -2,8 +2,11 @@ import { refuseField } from "../../errors/refusal.ts";
 import { parseDuration } from "./duration.ts";
 import { parseTime } from "./time.ts";
 
-/** A time as a request names it: Unix milliseconds, or a distance to the time of the request. */
-export type RequestedTime = { readonly atMs: number } | { readonly agoMs: number };
+/**
+ * A time as a request names it: Unix milliseconds, or a distance to the time of the request. That may be rounded to a
+ * unit in UTC: a start and an instant to its start, the end of a window to its end.
+ */
+export type RequestedTime = { readonly atMs: number } | { readonly agoMs: number; readonly unitMs?: number };
 
 /** The forms of a time, for errors. */
 const forms = "use 2026-01-31T12:00:00Z, Unix seconds such as 1769860800, or now-3h";
@@ -11,7 +14,8 @@ const local = /^(?<time>\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)$/u
 const withOffset =
   /^(?<time>\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)(?<sign>[+\- ])(?<hours>\d{2}):?(?<minutes>[0-5]\d)$/u;
 const unixSeconds = /^\d{1,12}(?:\.\d{1,9})?$/u;
-const relative = /^now(?:(?<sign>[+\- ])(?<distance>\d{1,9}[a-z]))?$/u;
+const relative = /^now(?:(?<sign>[+\- ])(?<distance>[0-9a-z]{2,50}))?(?:\/(?<unit>[smhd]))?$/u;
+const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** The end of the year 9999. */
 const latestMs = 253_402_300_799_999;
 /** Greatest offset of a time zone. Source: RFC 3339 §5.6. */
@@ -19,8 +23,8 @@ const offsetHoursMax = 23;
 
 /**
  * Parses a time: ISO 8601 in UTC, or with an offset such as `+02:00`; Unix seconds; `now`, or a distance to it such as
- * `now-3h`. The `+` of an offset may be a space, which an unescaped `+` of a URL is decoded to. Undefined for any other
- * text, and for a day that does not exist.
+ * `now-1h30m`, also rounded to a unit, as in `now-1d/d`. The `+` of an offset may be a space, which an unescaped `+` of
+ * a URL is decoded to. Undefined for any other text, and for a day that does not exist.
  */
 export function parseRequestedTime(text: string): RequestedTime | undefined {
   const atMs = parseTime(text.replace(/t(?=\d)/u, "T").replace(/z$/u, "Z")) ?? atOffset(text) ?? ofSeconds(text);
@@ -29,7 +33,15 @@ export function parseRequestedTime(text: string): RequestedTime | undefined {
 
 /** A time of a request in Unix milliseconds. */
 export function timeAt(time: RequestedTime, nowMs: number): number {
-  return "atMs" in time ? time.atMs : Math.max(0, nowMs - time.agoMs);
+  if ("atMs" in time) return time.atMs;
+  const { agoMs, unitMs = 1 } = time;
+  return Math.max(0, Math.floor((nowMs - agoMs) / unitMs) * unitMs);
+}
+
+/** The end of a window in Unix milliseconds. A rounded one is the end of its unit, as in Grafana. */
+export function endAt(time: RequestedTime, nowMs: number): number {
+  const unitMs = "atMs" in time ? 0 : (time.unitMs ?? 0);
+  return timeAt(time, nowMs) + unitMs;
 }
 
 /**
@@ -46,7 +58,8 @@ function adviceOn(text: string): string {
   if (time !== undefined) return `it has no time zone: write ${time}Z for UTC, or an offset such as ${time}+02:00`;
   if (/^\d{13}$/u.test(text)) return `it has the length of milliseconds: write seconds, ${text.slice(0, -3)}`;
   if (/^\d{4}-\d{2}-\d{2}$/u.test(text)) return `it has no time of day: write ${text}T00:00:00Z`;
-  if (/^-?\d{1,9}[smhd]$/u.test(text)) return `write now-${text.replace("-", "")}`;
+  if (/\/[wMyQ]$/u.test(text)) return "times are rounded to /s, /m, /h or /d only: write the date instead";
+  if (parseDuration(text.replace(/^-/u, "")) !== undefined) return `write now-${text.replace("-", "")}`;
   return forms;
 }
 
@@ -68,11 +81,12 @@ function ofSeconds(text: string): number | undefined {
 function relativeTime(text: string): RequestedTime | undefined {
   const found = relative.exec(text);
   if (found === null) return undefined;
-  const { sign, distance } = found.groups ?? {};
-  if (distance === undefined) return { agoMs: 0 };
-  const seconds = parseDuration(distance);
+  const { sign, distance, unit = "" } = found.groups ?? {};
+  const seconds = distance === undefined ? 0 : parseDuration(distance);
   if (seconds === undefined) return undefined;
-  return { agoMs: (sign === "-" ? seconds : -seconds) * 1_000 };
+  const agoMs = sign === "-" ? seconds * 1_000 : 0 - seconds * 1_000;
+  const unitMs = unitsMs[unit];
+  return unitMs === undefined ? { agoMs } : { agoMs, unitMs };
 }
 
 /** Times of a query as the request names them. `last` has no other end than now. */
@@ -91,6 +105,5 @@ export interface RequestedWindow {
 
 /** The times of a query for a time at which it is handled. */
 export function windowAt({ from, to, stepSeconds }: RequestedTimes, nowMs: number): RequestedWindow {
-  const at = (time: RequestedTime | undefined) => (time === undefined ? undefined : timeAt(time, nowMs));
-  return { fromMs: at(from), toMs: at(to), stepSeconds };
+  return { fromMs: from && timeAt(from, nowMs), toMs: to && endAt(to, nowMs), stepSeconds };
 }

@@ -34,6 +34,10 @@ describe("times", () => {
     ["now-3h", "from=now-3h", threeHours],
     ["last", "last=3h", threeHours],
     ["both ends", "from=now-3h&to=now", threeHours],
+    ["parts of a duration", "from=now-2h60m&to=now", threeHours],
+    ["last in parts", "last=2h60m", threeHours],
+    ["yesterday", "from=now-1d/d&to=now-1d/d", { from: "2025-12-31T00:00:00.000Z", to: "2026-01-01T00:00:00.000Z" }],
+    ["today", "from=now/d&to=now/d", { from: "2026-01-01T00:00:00.000Z", to: iso(minuteMs) }],
     ["Unix seconds", `from=${minuteMs / 1_000 - 10_800}&to=${minuteMs / 1_000}`, threeHours],
     ["an offset", "from=2026-01-01T11:00:00%2B02:00&to=2026-01-01T12:00:00%2B02:00", hour(9)],
     ["an offset whose plus is not escaped", "from=2026-01-01T11:00:00+02:00&to=2026-01-01T12:00:00+02:00", hour(9)],
@@ -68,11 +72,13 @@ describe("times", () => {
   });
 
   test("of a suggested query are absolute", async () => {
-    const { refusal } = (await ask("plan", "last=1h&step=1s")) as unknown as {
+    const planned = (await ask("plan", "last=1h&step=1s")) as unknown as {
       readonly refusal: { readonly suggestion: { readonly query: string } };
     };
-    const query = new URLSearchParams(refusal.suggestion.query);
+    const query = new URLSearchParams(planned.refusal.suggestion.query);
     expect([query.get("from"), query.get("last")]).toEqual([iso(nowMs - 3_600_000), null]);
+    const rounded = (await ask("plan", "from=now-1d/d&to=now-1d/d&step=1s")) as unknown as typeof planned;
+    expect(new URLSearchParams(rounded.refusal.suggestion.query).get("to")).toBe("2026-01-01T00:00:00.000Z");
   });
 
   test("move with the clock in a repeated request", async () => {
@@ -95,6 +101,8 @@ describe("times", () => {
       status: 400,
       detail: "from=yesterday is not a time; use 2026-01-31T12:00:00Z, Unix seconds such as 1769860800, or now-3h",
     });
+    expect((await ask("query", "from=1h30m")).detail).toBe("from=1h30m is not a time; write now-1h30m");
+    expect((await ask("query", "from=now/w")).detail).toContain("times are rounded to /s, /m, /h or /d only");
   });
 });
 

@@ -14,16 +14,37 @@ test.each([
   ["90m", 5_400],
   ["1h", 3_600],
   ["7d", 604_800],
+  ["1w", 604_800],
+  ["1h30m", 5_400],
+  ["1w2d3h4m5s", 788_645],
+  ["1d1s", 86_401],
 ] as const)("%s is %d seconds", (text, seconds) => {
   expect(parseDuration(text)).toBe(seconds);
 });
 
-test.each(["", "10", "s", "0s", "-1m", "1.5m", "1m30s", "1M", " 1m", "1m ", "01m", "1w", "1e3s", "99999d", "１m"])(
-  "%j is no duration",
-  (text) => {
-    expect(parseDuration(text)).toBeUndefined();
-  },
-);
+test.each([
+  "",
+  "10",
+  "s",
+  "0s",
+  "-1m",
+  "1.5m",
+  "1m1m",
+  "30s1m",
+  "1h0m",
+  "1h 30m",
+  "1y",
+  "1M",
+  " 1m",
+  "1m ",
+  "01m",
+  "1e3s",
+  "99999d",
+  "523w",
+  "１m",
+])("%j is no duration", (text) => {
+  expect(parseDuration(text)).toBeUndefined();
+});
 
 test("a duration is formatted in its largest whole unit and parses back to itself", () => {
   expect([60, 90, 3_600, 5_400, 86_400, 90_000].map(formatDuration)).toEqual(["1m", "90s", "1h", "90m", "1d", "25h"]);

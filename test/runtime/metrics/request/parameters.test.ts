@@ -170,7 +170,7 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
     ["a time without a zone", [["to", "2026-01-01T00:00:00"]], "2026-01-01T00:00:00Z for UTC"],
     ["a day", [["from", "2026-01-01"]], "write 2026-01-01T00:00:00Z"],
     ["a distance alone", [["from", "-3h"]], "write now-3h"],
-    ["a rounded time of Grafana", [["from", "now/d"]], "or now-3h"],
+    ["a time rounded to weeks", [["from", "now/w"]], "rounded to /s, /m, /h or /d only"],
   ];
   test.each(advised)("say what to write in the place of %s", (_sentence, pairs, detail) => {
     expect(refusalOf(() => read(pairs)).message).toContain(detail);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseRequestedTime, timeAt } from "../../../../runtime/metrics/request/requested-time.ts";
+import { endAt, parseRequestedTime, timeAt } from "../../../../runtime/metrics/request/requested-time.ts";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.500Z");
 const at = (text: string): string | undefined => {
@@ -24,6 +24,14 @@ describe("a time of a request", () => {
     ["now-7d", "2026-01-24T12:00:00.500Z"],
     ["now+1h", "2026-01-31T13:00:00.500Z"],
     ["now 1h", "2026-01-31T13:00:00.500Z"],
+    ["now-1h30m", "2026-01-31T10:30:00.500Z"],
+    ["now-1w", "2026-01-24T12:00:00.500Z"],
+    ["now/s", "2026-01-31T12:00:00.000Z"],
+    ["now-1s/m", "2026-01-31T11:59:00.000Z"],
+    ["now-1h30m/h", "2026-01-31T10:00:00.000Z"],
+    ["now/d", "2026-01-31T00:00:00.000Z"],
+    ["now-1d/d", "2026-01-30T00:00:00.000Z"],
+    ["now-9999w", undefined],
   ])("%s is %s", (text, time) => {
     expect(at(text)).toBe(time);
   });
@@ -44,11 +52,29 @@ describe("a time of a request", () => {
     "0x10",
     "now-",
     "now-3",
-    "now-3w",
+    "now-3y",
     "now - 3h",
-    "now/d",
+    "now/",
+    "now/w",
+    "now/d-1h",
+    "now-1h/h/d",
+    "2026-01-31T12:00:00Z/d",
     "-3h",
   ])("%j is none", (text) => {
     expect(parseRequestedTime(text)).toBeUndefined();
   });
+});
+
+test("the end of a window is that of the unit that it is rounded to", () => {
+  const ends = (text: string): string | undefined => {
+    const time = parseRequestedTime(text);
+    return time && new Date(endAt(time, nowMs)).toISOString();
+  };
+  expect(["now", "now-1h", "now-1d/d", "now/m", "2026-01-31T12:00:00Z"].map(ends)).toEqual([
+    "2026-01-31T12:00:00.500Z",
+    "2026-01-31T11:00:00.500Z",
+    "2026-01-31T00:00:00.000Z",
+    "2026-01-31T12:01:00.000Z",
+    "2026-01-31T12:00:00.000Z",
+  ]);
 });
