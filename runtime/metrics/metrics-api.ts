@@ -87,6 +87,8 @@ export interface DescribedMetric {
   readonly metric: MetricConfig;
   /** Thresholds of its SLOs, in their order. */
   readonly thresholds: readonly number[];
+  /** The longest window of the caller's class. */
+  readonly maxWindowSeconds: number;
 }
 
 /** The reader of the catalog. */

@@ -1,6 +1,7 @@
 import type { Leaf } from "../metrics/leaves/leaf.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import type { Parameters } from "../metrics/request/parameters.ts";
+import { formatTime } from "../metrics/request/time.ts";
 import { compileExpression } from "./compile/compile.ts";
 import { ExpressionError, type Expression } from "./language/expression.ts";
 import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
@@ -28,19 +29,34 @@ export async function answerExemplars(sources: ExemplarSources, request: Prometh
   const expression = readExpression(request.params);
   const leaves = leavesOf(callerCatalog(sources, request), expression);
   const series: object[] = [];
+  const warnings = new Set<string>();
   let headers: PrometheusAnswer["headers"] = {};
   const times = readLookUpTimes(request.params, request.context.nowMs);
-  const read = isBeforeNow(request) ? leaves : [];
-  if (read.length === 0) return success([], await sources.admitEmpty(request.caller));
-  for (const leaf of read) {
-    const minStepSeconds = sources.describe(leaf.metric, request.caller)?.metric.minStepSeconds ?? 0;
-    const params = nativeParameters(leaf, request, Math.max(minStepSeconds * 1_000, stepMsMin));
-    const response = await sources.query(params, request.caller, request.signal, request.context);
+  const wanted = isBeforeNow(request) ? leaves : [];
+  if (wanted.length === 0) return success([], await sources.admitEmpty(request.caller));
+  for (const leaf of wanted) {
+    const known = sources.describe(leaf.metric, request.caller);
+    const stepMs = Math.max((known?.metric.minStepSeconds ?? 0) * 1_000, stepMsMin);
+    const widened = wholePoints(times, stepMs, request.context.nowMs);
+    const longestMs = (known?.maxWindowSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
+    const read = { ...widened, startMs: Math.max(widened.startMs, widened.endMs - longestMs) };
+    if (read.startMs > times.startMs) warnings.add(cutOff(read.startMs));
+    const response = await sources.query(
+      nativeParameters(leaf, request, read),
+      request.caller,
+      request.signal,
+      request.context,
+    );
     headers = response.headers;
     const { data } = response.body as { readonly data: readonly NativeSeries[] };
     series.push(...data.flatMap((one) => ofSeries(one, times)));
   }
-  return success(series, quotaHeaders(headers));
+  return success(series, quotaHeaders(headers), { warnings: [...warnings] });
+}
+
+/** Clients that mean no bound send the least time there is. */
+function cutOff(startMs: number): string {
+  return `the range is longer than this caller's class allows; exemplars before ${formatTime(startMs)} are left out`;
 }
 
 function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): readonly Leaf[] {
@@ -52,21 +68,16 @@ function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): rea
   }
 }
 
-/**
- * The native query of a leaf. A range is widened to whole points, since a query reads no part of one.
- *
- * @param stepMs width of a point
- */
-function nativeParameters(leaf: Leaf, { params, tenant, context }: PrometheusRequest, stepMs: number): Parameters {
+/** The native query of a leaf. */
+function nativeParameters(leaf: Leaf, { tenant }: PrometheusRequest, { startMs, endMs }: LookUpTimes): Parameters {
   const { metric, measure, groupBy } = leaf;
   const filters = new Map(leaf.filters);
   if (tenant !== undefined && !filters.has("tenant")) filters.set("tenant", [tenant]);
-  const { startMs, endMs } = wholePoints(readLookUpTimes(params, context.nowMs), stepMs, context.nowMs);
   return new Map<string, readonly string[]>([
     ["metric", [metric]],
     ["exemplars", ["true"]],
-    ["from", [new Date(startMs).toISOString()]],
-    ["to", [new Date(endMs).toISOString()]],
+    ["from", [formatTime(startMs)]],
+    ["to", [formatTime(endMs)]],
     ...(measure.kind === "aggregation" ? [["agg", [measure.aggregation]] as const] : []),
     ...(groupBy.length === 0 ? [] : [["group_by", [groupBy.join(",")]] as const]),
     ...[...filters].map(([label, values]) => [`filter_in[${label}]`, values] as const),
@@ -76,7 +87,10 @@ function nativeParameters(leaf: Leaf, { params, tenant, context }: PrometheusReq
 /** Smallest step of public callers, which no class exceeds by default. */
 const stepMsMin = 60_000;
 
-/** At most one point is added on each side, since the newest exemplars of a series are returned and not all. */
+/**
+ * Widens a range to whole points, since a query has none for a part of one. At most one point is added on each side,
+ * since the newest exemplars of a series are returned and not all.
+ */
 function wholePoints({ startMs, endMs }: LookUpTimes, stepMs: number, nowMs: number): LookUpTimes {
   const widened = { startMs: Math.floor(startMs / stepMs) * stepMs, endMs: Math.ceil(endMs / stepMs) * stepMs };
   const isOpen = widened.endMs > nowMs;

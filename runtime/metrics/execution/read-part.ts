@@ -213,7 +213,8 @@ function readExemplars({
 }: PartRead): readonly StoreExemplar[] | Promise<readonly StoreExemplar[]> {
   const { exemplars } = part;
   if (exemplars === undefined) return [];
-  const { fromMs, toMs } = plan.query.window;
+  const { fromMs } = plan.query.window;
+  const { exemplarsToMs: toMs = plan.query.window.toMs } = plan.query;
   return exemplarsOrNone(() => client.exemplars(printExemplified(exemplars), fromMs, toMs, call));
 }
 

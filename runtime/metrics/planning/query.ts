@@ -42,6 +42,8 @@ export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"
   /** The window of the same request at another time, in Unix milliseconds. @throws Refusal when it is invalid then */
   readonly windowAt: (nowMs: number) => ResolvedWindow;
   readonly exemplars: boolean;
+  /** The end of the exemplars, in Unix milliseconds: they do not wait for a whole point. @default that of the window */
+  readonly exemplarsToMs?: number;
   /** Makes a response with missing data an error. */
   readonly isCompleteRequired: boolean;
   readonly limit: number;
@@ -62,12 +64,13 @@ export interface QueryContext {
 /** Builds the query of `GET /v1/metrics/query`. @throws Refusal as seed "Operational Metrics API" §4.7 lists */
 export function makeQuery(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, window } = readQuery(params, namesFor(caller, queryContext));
-  return resolve(
+  const query = resolve(
     { params, selection, caller, nowMs },
     queryContext,
     (minimum, limits) => (atMs) =>
       resolveWindow(timesAt(window, atMs), selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
   );
+  return query.exemplars ? { ...query, exemplarsToMs: Math.min(timesAt(window, nowMs).toMs ?? nowMs, nowMs) } : query;
 }
 
 /** Builds the query of `GET /v1/metrics/instant`, with a window of one point. @throws Refusal as {@link makeQuery} */

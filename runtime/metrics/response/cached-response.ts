@@ -112,7 +112,7 @@ function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {
 }
 
 function keyOf(route: string, query: Query): string {
-  return `${route} ${query.page} ${query.limit} ${identityOf(query)}`;
+  return `${route} ${query.page} ${query.limit} ${query.exemplarsToMs ?? ""} ${identityOf(query)}`;
 }
 
 /** Tests if no point of the window can change in any store. */

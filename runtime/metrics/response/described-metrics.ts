@@ -1,4 +1,4 @@
-import { accessOf } from "../authorization/access.ts";
+import { accessOf, classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { mayRead, namedTenant, requireMetric, requireReadScope } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog/catalog-index.ts";
@@ -26,7 +26,7 @@ export function readableMetrics(
   const entries = [...catalog.values()].filter(
     (entry) => mayRead(entry, caller, access) && !isPastSunset(entry.metric, nowMs),
   );
-  return new Map(entries.map((entry) => [entry.metric.id, described(entry, thresholds)]));
+  return new Map(entries.map((entry) => [entry.metric.id, described(entry, caller, { quotas, thresholds })]));
 }
 
 /** One metric; undefined when no catalog has it. @throws Refusal `metric_forbidden`, `role_missing` */
@@ -39,13 +39,18 @@ export function describeMetric(
   const entry = catalog.get(id);
   if (entry === undefined) return undefined;
   requireMetric(entry, caller, accessOf(caller, quotas));
-  return described(entry, thresholds);
+  return described(entry, caller, { quotas, thresholds });
 }
 
 function tenantFilter(tenant: string | undefined): Filters {
   return new Map(tenant === undefined ? [] : [["tenant", [tenant]]]);
 }
 
-function described({ metric }: MetricEntry, thresholds: Thresholds): DescribedMetric {
-  return { metric, thresholds: thresholds.get(metric.id) ?? [] };
+interface Describing extends Pick<QueryContext, "quotas"> {
+  readonly thresholds: Thresholds;
+}
+
+function described({ metric }: MetricEntry, caller: Caller, { quotas, thresholds }: Describing): DescribedMetric {
+  const { maxWindowSeconds } = classOf(caller, [metric], quotas).limits;
+  return { metric, thresholds: thresholds.get(metric.id) ?? [], maxWindowSeconds };
 }

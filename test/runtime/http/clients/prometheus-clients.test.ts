@@ -188,6 +188,34 @@ describe("exemplars", () => {
     });
   });
 
+  test("inside of the last point are returned, by the native API too, up to the end of the request", async () => {
+    const traces = (list: unknown): readonly unknown[] =>
+      (list as readonly { readonly exemplars: readonly { readonly timestamp: unknown }[] }[]).flatMap(({ exemplars }) =>
+        exemplars.map(({ timestamp }) => timestamp),
+      );
+    expect(traces((await asked("avg(lag)", now - 3_600, now)).data)).toEqual([now - 10, now - 60]);
+    const native = `/v1/metrics/query?metric=lag&filter[tenant]=brand-a&exemplars=true&step=1m&from=${now - 3_600}`;
+    const timesOf = async (url: string) => traces(bodyOf(await server.get(url, tenant)).data);
+    const iso = (seconds: number): string => new Date(seconds * 1_000).toISOString();
+    expect(await timesOf(native)).toEqual([iso(now - 10), iso(now - 60)]);
+    expect(await timesOf(`${native}&to=${now - 20}`)).toEqual([iso(now - 60)]);
+    expect(await timesOf(`${native}&to=${now - 5}`)).toEqual([iso(now - 10), iso(now - 60)]);
+  });
+
+  test("of a range that is longer than the class allows are those of its end, with a warning", async () => {
+    const least = "-292273086-05-16T16:47:06Z";
+    const greatest = encodeURIComponent("292277025-08-18T07:12:54.999999999Z");
+    const { code, data, warnings } = await get(
+      `query_exemplars?query=${encodeURIComponent("avg(lag)")}&start=${least}&end=${greatest}`,
+    );
+    expect([code, (data as readonly object[]).length, warnings]).toEqual([
+      200,
+      1,
+      [expect.stringMatching(/longer than this caller's class allows; exemplars before 20\d\d-.* are left out/u)],
+    ]);
+    expect(await asked("avg(lag)", now - 86_400, now)).not.toHaveProperty("warnings");
+  });
+
   test("of a range after now are none", async () => {
     expect(await asked("avg(lag)", now + 60, now + 120)).toMatchObject({ code: 200, data: [] });
   });

@@ -277,7 +277,7 @@ function answerTo(
   { services, value = (service) => service + 1 }: SimulatedSeries,
 ): unknown {
   const query = form.get("query") ?? "";
-  if (path.endsWith("/query_exemplars")) return exemplars(services);
+  if (path.endsWith("/query_exemplars")) return exemplars(services, form);
   if (path.endsWith("/query"))
     return { resultType: "vector", result: [{ metric: {}, value: [0, String(nowMs / 1_000 - 10)] }] };
   const by = /by\(([^)]*)\)/u.exec(query)?.[1]?.split(",") ?? [];
@@ -307,9 +307,19 @@ function pointsOf(form: URLSearchParams, value: number): readonly (readonly [num
   return times.map((time) => [time, String(value)]);
 }
 
-function exemplars(services: readonly string[]): unknown {
+/** One trace a minute before now, and one inside of the last minute. */
+function exemplars(services: readonly string[], form: URLSearchParams): unknown {
+  const [start, end] = ["start", "end"].map((name) => Number(form.get(name)));
+  const traces = [
+    { trace_id: "a".repeat(32), timestamp: nowMs / 1_000 - 60 },
+    { trace_id: "b".repeat(32), timestamp: nowMs / 1_000 - 10 },
+  ].filter(({ timestamp }) => timestamp >= (start ?? 0) && timestamp <= (end ?? 0));
   return services.map((service) => ({
     seriesLabels: { service },
-    exemplars: [{ labels: { trace_id: "a".repeat(32), user: "not shown" }, value: "1", timestamp: nowMs / 1_000 - 60 }],
+    exemplars: traces.map(({ trace_id, timestamp }) => ({
+      labels: { trace_id, user: "not shown" },
+      value: "1",
+      timestamp,
+    })),
   }));
 }
