@@ -26,6 +26,6 @@ WORKDIR /app
 USER 65532:65532
 EXPOSE 8080 9090
 
-# `runtime` and the commands are arguments of this; the operator is node /app/operator/cli/heliograph-operator.js.
+# `runtime` and the commands are arguments of this; the operator is node /app/cli/operator/heliograph-operator.js.
 ENTRYPOINT ["node", "/app/cli/heliograph.js"]
 CMD ["--help"]

@@ -2,4 +2,4 @@
 import { isNodeNewEnough } from "./hand-over.js";
 
 const program = "kubectl_complete-heliograph";
-if (isNodeNewEnough(program, import.meta.url)) await import("../cli/kubectl/kubectl-complete.ts");
+if (isNodeNewEnough(program, import.meta.url)) await import("../cli/kubectl-complete.ts");

@@ -2,4 +2,4 @@
 import { isNodeNewEnough } from "./hand-over.js";
 
 if (isNodeNewEnough("kubectl-heliograph", import.meta.url))
-  await import("../cli/kubectl/kubectl-heliograph.ts");
+  await import("../cli/kubectl-heliograph.ts");

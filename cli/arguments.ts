@@ -1,9 +1,9 @@
-import { Given, parseFlags, UsageError, type Environment } from "../command-line/given.ts";
-import { print } from "../command-line/end-process.ts";
+import { Given, parseFlags, UsageError, type Environment } from "./command-line/given.ts";
+import { print } from "./command-line/end-process.ts";
 import { version } from "../runtime/version.ts";
-import { usageOfOperand, type Command, type Operand } from "./command.ts";
+import { usageOfOperand, type Command, type Operand } from "./command-line/command.ts";
 import { commands } from "./commands.ts";
-import type { ExitName } from "./exit-codes.ts";
+import type { ExitName } from "./command-line/exit-codes.ts";
 import { commandHelp, programHelp } from "./help.ts";
 import { commandsBelow, nearestCommand } from "./nearest-command.ts";
 

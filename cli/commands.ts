@@ -1,34 +1,34 @@
-// The command line of the runtime: commands, flags, help, exit codes. The parts of the process are in `program/`.
-import type { CommandTable } from "./command.ts";
+// The programs that a user starts, and the table of commands. The commands are in the folders.
+import type { CommandTable } from "./command-line/command.ts";
 
 /**
  * Every command, in the order of the help. A module loads when its command runs or is described.
  * `docs/reference/cli.md` lists the same commands; a test compares them.
  */
 export const commands: CommandTable = {
-  up: async () => (await import("./up/up.ts")).upCommand,
+  up: async () => (await import("./serving/up.ts")).upCommand,
   run: async () => (await import("./serving/run.ts")).runCommand,
   runtime: async () => (await import("./serving/runtime.ts")).runtimeCommand,
   validate: async () => (await import("./configuration/validate.ts")).validateCommand,
   compile: async () => (await import("./configuration/compile.ts")).compileCommand,
   diff: async () => (await import("./configuration/diff.ts")).diffCommand,
   rules: async () => (await import("./configuration/rules.ts")).rulesCommand,
-  "dev-token": async () => (await import("./dev-token.ts")).devTokenCommand,
-  open: async () => (await import("./console/open.ts")).openCommand,
-  login: async () => (await import("./login/login.ts")).loginCommand,
-  logout: async () => (await import("./login/login.ts")).logoutCommand,
-  resources: async () => (await import("./kubectl/resources.ts")).resourcesCommand,
-  "nats migrate": async () => (await import("./nats-migrate.ts")).natsMigrateCommand,
-  "debug bundle": async () => (await import("./debug-bundle.ts")).debugBundleCommand,
+  "dev-token": async () => (await import("./serving/dev-token.ts")).devTokenCommand,
+  open: async () => (await import("./serving/open.ts")).openCommand,
+  login: async () => (await import("./api/login.ts")).loginCommand,
+  logout: async () => (await import("./api/login.ts")).logoutCommand,
+  resources: async () => (await import("./configuration/resources.ts")).resourcesCommand,
+  "nats migrate": async () => (await import("./serving/nats-migrate.ts")).natsMigrateCommand,
+  "debug bundle": async () => (await import("./serving/debug-bundle.ts")).debugBundleCommand,
   send: async () => (await import("./webhooks/send.ts")).sendCommand,
   "events list": async () => (await import("./webhooks/list-events.ts")).listEventsCommand,
   "events get": async () => (await import("./webhooks/get-event.ts")).getEventCommand,
   "events tail": async () => (await import("./webhooks/tail-events.ts")).tailEventsCommand,
   attempts: async () => (await import("./webhooks/attempts.ts")).attemptsCommand,
-  "dlq list": async () => (await import("./webhooks/dead-letters/list-dead-letters.ts")).listDeadLettersCommand,
-  "dlq counts": async () => (await import("./webhooks/dead-letters/count-dead-letters.ts")).countDeadLettersCommand,
-  "dlq redrive": async () => (await import("./webhooks/dead-letters/redrive.ts")).redriveCommand,
-  "dlq ack": async () => (await import("./webhooks/dead-letters/acknowledge.ts")).acknowledgeCommand,
+  "dlq list": async () => (await import("./webhooks/list-dead-letters.ts")).listDeadLettersCommand,
+  "dlq counts": async () => (await import("./webhooks/count-dead-letters.ts")).countDeadLettersCommand,
+  "dlq redrive": async () => (await import("./webhooks/redrive.ts")).redriveCommand,
+  "dlq ack": async () => (await import("./webhooks/acknowledge.ts")).acknowledgeCommand,
   replay: async () => (await import("./webhooks/replay.ts")).replayCommand,
   "replays list": async () => (await import("./webhooks/list-replays.ts")).listReplaysCommand,
   "replays get": async () => (await import("./webhooks/one-replay.ts")).getReplayCommand,
@@ -43,6 +43,6 @@ export const commands: CommandTable = {
   quota: async () => (await import("./metrics/quota.ts")).quotaCommand,
   slo: async () => (await import("./metrics/slo.ts")).sloCommand,
   gate: async () => (await import("./metrics/gate.ts")).gateCommand,
-  completion: async () => (await import("./completion/completion.ts")).completionCommand,
-  version: async () => (await import("./version.ts")).versionCommand,
+  completion: async () => (await import("./command-line/completion.ts")).completionCommand,
+  version: async () => (await import("./serving/version.ts")).versionCommand,
 };

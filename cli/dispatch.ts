@@ -1,9 +1,8 @@
-// The commands of `heliograph`. The parts for both programs are in `command-line/`.
-import { runProgram } from "../command-line/end-process.ts";
+import { runProgram } from "./command-line/end-process.ts";
 import { StartError } from "../runtime/program/start-error.ts";
 import { readArguments } from "./arguments.ts";
-import { CommandError } from "./command-error.ts";
-import { exitCodes, type ExitName } from "./exit-codes.ts";
+import { CommandError } from "./command-line/command-error.ts";
+import { exitCodes, type ExitName } from "./command-line/exit-codes.ts";
 
 /** Runs a command and ends the process with its exit code. @param argv without the program's own name */
 export function dispatch(argv: readonly string[] = process.argv.slice(2)): Promise<void> {

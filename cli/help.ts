@@ -1,6 +1,6 @@
-import { columns, exitCodeLines, flagLines } from "../command-line/help-lines.ts";
-import { usageOfCommand, type CommandTable } from "./command.ts";
-import { exitCodes } from "./exit-codes.ts";
+import { columns, exitCodeLines, flagLines } from "./command-line/help-lines.ts";
+import { usageOfCommand, type CommandTable } from "./command-line/command.ts";
+import { exitCodes } from "./command-line/exit-codes.ts";
 import { commandsBelow } from "./nearest-command.ts";
 
 /** Help of the program as a whole. */

@@ -1,5 +1,5 @@
 import { editDistance } from "../runtime/errors/edit-distance.ts";
-import type { CommandTable } from "./command.ts";
+import type { CommandTable } from "./command-line/command.ts";
 
 /** Most edits between a word and the command that it is taken for. */
 const editsMax = 2;

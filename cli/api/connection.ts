@@ -1,11 +1,11 @@
-// The API of a server as commands use it: connection, requests, errors and output. It knows no single command.
+// The API of a server as commands use it: login, connection, requests, errors and output. It knows no other command.
 import { readFile } from "node:fs/promises";
-import type { Flag } from "../../command-line/flag.ts";
-import { UsageError, type Given } from "../../command-line/given.ts";
-import { CommandError } from "../command-error.ts";
-import type { ClusterTarget } from "../kubectl/cluster-connection.ts";
-import { clusterFlags, clusterTargetOf } from "../kubectl/cluster-flags.ts";
-import { readLogin } from "../login/login-file.ts";
+import type { Flag } from "../command-line/flag.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
+import { CommandError } from "../command-line/command-error.ts";
+import type { ClusterTarget } from "./cluster-connection.ts";
+import { clusterFlags, clusterTargetOf } from "./cluster-flags.ts";
+import { readLogin } from "./login-file.ts";
 
 /** Where requests go, and as whom. */
 export interface ApiConnection {
@@ -80,7 +80,7 @@ function direct(url: string, tokens: Tokens): Connect {
 
 /** A token that flags name replaces that of the service account. */
 async function openCluster(target: ClusterTarget, tokens: Tokens): Promise<ApiConnection> {
-  const { connectCluster } = await import("../kubectl/cluster-connection.ts");
+  const { connectCluster } = await import("./cluster-connection.ts");
   const connection = await connectCluster(target, tokens);
   return { ...connection, token: async () => checkedToken(await connection.token()) };
 }

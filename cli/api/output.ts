@@ -1,6 +1,6 @@
-import { UsageError, type Environment, type Given } from "../../command-line/given.ts";
-import type { Flag } from "../../command-line/flag.ts";
-import { escaped, hasControls, plain } from "../../command-line/plain.ts";
+import { UsageError, type Environment, type Given } from "../command-line/given.ts";
+import type { Flag } from "../command-line/flag.ts";
+import { escaped, hasControls, plain } from "../command-line/plain.ts";
 import { paint, type Tone } from "./terminal.ts";
 
 const formats = ["table", "wide", "json", "yaml"] as const;

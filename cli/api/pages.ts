@@ -1,5 +1,5 @@
 import type { ApiConnection } from "./connection.ts";
-import { CommandError } from "../command-error.ts";
+import { CommandError } from "../command-line/command-error.ts";
 import { sendForJson, type ApiRequest } from "./request.ts";
 
 /** One page of a list of the API. */

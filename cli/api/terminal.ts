@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 
 /** Meaning of a colour. */
 export type Tone = "good" | "bad" | "waiting";

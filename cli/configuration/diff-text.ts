@@ -1,4 +1,4 @@
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
 import type { EventEffect, MatchEffect, PreviewResponse, ResourceEffect } from "../../runtime/preview/preview-job.ts";
 import type { FieldChange, HiddenValue } from "../../runtime/preview/resource-changes.ts";

@@ -1,8 +1,8 @@
-import { UsageError } from "../../command-line/given.ts";
+import { UsageError } from "../command-line/given.ts";
 import { parseDuration } from "../../runtime/metrics/request/duration.ts";
 import { connectionFlags, connectionOf } from "../api/connection.ts";
-import type { Command } from "../command.ts";
-import { oneOf } from "../one-of.ts";
+import type { Command } from "../command-line/command.ts";
+import { oneOf } from "../command-line/one-of.ts";
 import type { DiffArguments } from "./print-diff.ts";
 
 /** `heliograph diff` */

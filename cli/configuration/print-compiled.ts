@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { canonicalJson } from "../../crds/compile/canonical-json.ts";
 import type { CatalogConfig, PartnerConfig, StoreConfig } from "../../crds/config.ts";
 import { version } from "../../runtime/version.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { problemReport } from "./problem-report.ts";
 import { readConfiguration, type Configuration } from "./read-configuration.ts";
 

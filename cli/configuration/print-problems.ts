@@ -1,6 +1,6 @@
 import { version } from "../../runtime/version.ts";
 import { say } from "../api/terminal.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { problemReport, resourceCount, type ReportForm } from "./problem-report.ts";
 import { readConfiguration } from "./read-configuration.ts";
 

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { UsageError } from "../../command-line/given.ts";
+import { UsageError } from "../command-line/given.ts";
 import { compileCatalog } from "../../crds/compile/catalog.ts";
 import { compileQuota } from "../../crds/compile/quota.ts";
 import type { CatalogConfig } from "../../crds/config.ts";
@@ -13,7 +13,7 @@ import {
   type RuleOptions,
 } from "../../runtime/metrics/rules/slo-rules.ts";
 import { say } from "../api/terminal.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { readResources } from "./read-resources.ts";
 
 /** `prometheusrule`: the resource of the Prometheus operator. */

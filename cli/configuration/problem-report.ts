@@ -1,4 +1,4 @@
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 import type { SourceProblem } from "../../runtime/config/yaml/yaml-documents.ts";
 import type { Configuration } from "./read-configuration.ts";
 

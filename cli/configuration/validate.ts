@@ -1,5 +1,5 @@
-import type { Command } from "../command.ts";
-import { oneOf } from "../one-of.ts";
+import type { Command } from "../command-line/command.ts";
+import { oneOf } from "../command-line/one-of.ts";
 import type { ValidateArguments } from "./print-problems.ts";
 
 /** `heliograph validate` */

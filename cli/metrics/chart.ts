@@ -1,4 +1,4 @@
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 import { highest, labelText, lowest, shortNumber, type Series } from "./series.ts";
 
 const rows = 8;

@@ -1,6 +1,6 @@
 import { connectionFlags, connectionOf } from "../api/connection.ts";
 import { outputFlag, outputFormatOf } from "../api/output.ts";
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import type { GateArguments } from "./judge-gate.ts";
 import { sloFlags, sloParameters } from "./slo-flags.ts";
 

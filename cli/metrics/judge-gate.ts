@@ -1,11 +1,11 @@
-import type { Environment } from "../../command-line/given.ts";
-import { plain } from "../../command-line/plain.ts";
+import type { Environment } from "../command-line/given.ts";
+import { plain } from "../command-line/plain.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { Connect } from "../api/connection.ts";
 import { createOutput, type OutputFormat } from "../api/output.ts";
 import { say } from "../api/terminal.ts";
 import { withApi } from "../api/with-api.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import type { QueryParameters } from "./query-flags.ts";
 import { budgetLeft, burnText, percent, readSlos, regionsOf, type SloView } from "./slo-view.ts";
 

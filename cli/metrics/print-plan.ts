@@ -1,8 +1,8 @@
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 import type { Connect } from "../api/connection.ts";
 import { send } from "../api/request.ts";
 import { withApi } from "../api/with-api.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { shortNumber } from "./series.ts";
 import type { QueryParameters } from "./query-flags.ts";
 

@@ -1,11 +1,11 @@
-import { plain } from "../../command-line/plain.ts";
-import type { Environment } from "../../command-line/given.ts";
+import { plain } from "../command-line/plain.ts";
+import type { Environment } from "../command-line/given.ts";
 import type { Connect } from "../api/connection.ts";
 import { createOutput, type Column } from "../api/output.ts";
 import { send, sendForJson, type ApiRequest } from "../api/request.ts";
 import { say } from "../api/terminal.ts";
 import { withApi } from "../api/with-api.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { chartOf } from "./chart.ts";
 import { curlOf } from "./curl.ts";
 import type { QueryParameters } from "./query-flags.ts";

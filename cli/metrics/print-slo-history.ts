@@ -1,9 +1,9 @@
-import type { Environment } from "../../command-line/given.ts";
+import type { Environment } from "../command-line/given.ts";
 import { createOutput, type Column } from "../api/output.ts";
 import { send } from "../api/request.ts";
 import { say } from "../api/terminal.ts";
 import { withApi } from "../api/with-api.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { chartOf } from "./chart.ts";
 import type { SloArguments } from "./print-slos.ts";
 import { percent } from "./slo-view.ts";

@@ -1,9 +1,9 @@
-import type { Environment } from "../../command-line/given.ts";
+import type { Environment } from "../command-line/given.ts";
 import type { Connect } from "../api/connection.ts";
 import { createOutput, type OutputFormat } from "../api/output.ts";
 import { say } from "../api/terminal.ts";
 import { withApi } from "../api/with-api.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import type { QueryParameters } from "./query-flags.ts";
 import { readSlos, sloColumns } from "./slo-view.ts";
 

@@ -1,7 +1,7 @@
 // Commands that read metrics and objectives of a server.
 import { labelNames } from "../../crds/config.ts";
-import type { Flag } from "../../command-line/flag.ts";
-import { UsageError, type Given } from "../../command-line/given.ts";
+import type { Flag } from "../command-line/flag.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { parseDuration } from "../../runtime/metrics/request/duration.ts";
 import { formatTime } from "../../runtime/metrics/request/time.ts";
 

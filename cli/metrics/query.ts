@@ -1,7 +1,7 @@
-import { UsageError, type Given } from "../../command-line/given.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { connectionFlags, connectionOf } from "../api/connection.ts";
-import type { Command } from "../command.ts";
-import { oneOf } from "../one-of.ts";
+import type { Command } from "../command-line/command.ts";
+import { oneOf } from "../command-line/one-of.ts";
 import type { QueryArguments } from "./print-query.ts";
 import { queryFlags, queryParameters } from "./query-flags.ts";
 

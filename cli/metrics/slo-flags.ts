@@ -1,5 +1,5 @@
-import type { Flag } from "../../command-line/flag.ts";
-import type { Given } from "../../command-line/given.ts";
+import type { Flag } from "../command-line/flag.ts";
+import type { Given } from "../command-line/given.ts";
 import { tenantFlag, type QueryParameters } from "./query-flags.ts";
 
 /** Flags that become parameters of `GET /v1/metrics/slo`. */

@@ -1,7 +1,7 @@
-import { UsageError, type Given } from "../../command-line/given.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { connectionFlags, connectionOf } from "../api/connection.ts";
 import { outputFlag, outputFormatOf, type OutputFormat } from "../api/output.ts";
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import type { SloArguments } from "./print-slos.ts";
 import { sloFlags, sloParameters } from "./slo-flags.ts";
 

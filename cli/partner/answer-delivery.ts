@@ -2,7 +2,7 @@ import type { SigningScheme } from "../../crds/signing-key.ts";
 import { verifyDelivery } from "../../runtime/recipient/verify-delivery.ts";
 import type { VerificationKey } from "../../runtime/webhooks/signing/keys.ts";
 import { singleHeader, type IncomingRequest } from "../../runtime/webhooks/signing/verification-result.ts";
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 import { say } from "../api/terminal.ts";
 import { faultSentences } from "./faults.ts";
 import { postOnce } from "./post-once.ts";

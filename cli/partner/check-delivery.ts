@@ -1,13 +1,13 @@
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 import type { SigningScheme } from "../../crds/signing-key.ts";
 import { verifyDelivery } from "../../runtime/recipient/verify-delivery.ts";
 import { canonicalString } from "../../runtime/webhooks/signing/hmac-v1.ts";
 import type { VerificationKey } from "../../runtime/webhooks/signing/keys.ts";
 import { pathOf, singleHeader, type IncomingRequest } from "../../runtime/webhooks/signing/verification-result.ts";
 import { createOutput, type OutputFormat } from "../api/output.ts";
-import { CommandError } from "../command-error.ts";
-import type { Context } from "../command.ts";
-import type { ExitName } from "../exit-codes.ts";
+import { CommandError } from "../command-line/command-error.ts";
+import type { Context } from "../command-line/command.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { faultSentences } from "./faults.ts";
 import { nearMisses } from "./near-misses.ts";
 import type { KeySource } from "./partner-flags.ts";

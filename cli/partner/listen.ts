@@ -1,11 +1,11 @@
-import type { Flag } from "../../command-line/flag.ts";
-import { UsageError, type Given } from "../../command-line/given.ts";
+import type { Flag } from "../command-line/flag.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { outputFormatOf } from "../api/output.ts";
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import { apiArguments } from "../api/with-api.ts";
 import { connectionFlags } from "../api/connection.ts";
 import { sinceFlag, timeOf } from "../webhooks/event-filter.ts";
-import type { FollowArguments } from "../webhooks/follow-partner.ts";
+import type { FollowArguments } from "./follow-partner.ts";
 import type { ListenArguments } from "./receive-deliveries.ts";
 import {
   keyFileFlag,
@@ -58,7 +58,7 @@ export const listenCommand: Command<ListenArguments | FollowArguments> = {
   read: (given) => (given.optional("partner") === undefined ? listenArguments(given) : followArguments(given)),
   run: async (args, context) =>
     "partner" in args
-      ? (await import("../webhooks/follow-partner.ts")).followPartner(args, context)
+      ? (await import("./follow-partner.ts")).followPartner(args, context)
       : (await import("./receive-deliveries.ts")).receiveDeliveries(args, context),
 };
 

@@ -2,8 +2,8 @@ import type { SigningScheme } from "../../crds/signing-key.ts";
 import { deliveryHeaders } from "../../runtime/webhooks/signing/signed-request.ts";
 import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
 import { version } from "../../runtime/version.ts";
-import { CommandError } from "../command-error.ts";
-import type { ExitName } from "../exit-codes.ts";
+import { CommandError } from "../command-line/command-error.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import type { KeySource } from "./partner-flags.ts";
 import { readInput, readSigningKeys } from "./read-keys.ts";
 

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { SigningScheme } from "../../crds/signing-key.ts";
 import { settle } from "../../runtime/webhooks/settlement/settle.ts";
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 import { createOutput, type OutputFormat } from "../api/output.ts";
-import { CommandError } from "../command-error.ts";
-import type { Context } from "../command.ts";
-import type { ExitName } from "../exit-codes.ts";
+import { CommandError } from "../command-line/command-error.ts";
+import type { Context } from "../command-line/command.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import type { KeySource } from "./partner-flags.ts";
 import { postOnce, type PostResponse } from "./post-once.ts";
 import { signedHeaders } from "./print-signature.ts";

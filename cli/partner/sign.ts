@@ -1,6 +1,6 @@
-import type { Flag } from "../../command-line/flag.ts";
-import { UsageError, type Given } from "../../command-line/given.ts";
-import type { Command } from "../command.ts";
+import type { Flag } from "../command-line/flag.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
+import type { Command } from "../command-line/command.ts";
 import { keyFileFlag, keyFlag, requiredKeySourceOf, schemeFlag, schemeOf, timeOf, urlOf } from "./partner-flags.ts";
 import type { SignArguments } from "./print-signature.ts";
 

@@ -1,7 +1,7 @@
-import type { Flag } from "../../command-line/flag.ts";
-import { UsageError, type Given } from "../../command-line/given.ts";
+import type { Flag } from "../command-line/flag.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { outputFormatOf } from "../api/output.ts";
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import type { VerifyArguments } from "./check-delivery.ts";
 import {
   keyFileFlag,

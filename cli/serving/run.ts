@@ -1,8 +1,8 @@
-// The commands that serve: `run` and `runtime`, on one process or several. The parts of the process are in `program/`.
-import type { Flag } from "../../command-line/flag.ts";
-import { UsageError, type Given } from "../../command-line/given.ts";
-import type { Command } from "../command.ts";
-import { dataFlag, natsFlags } from "../flags.ts";
+// Commands that run the product on this machine or prepare for it. The parts of the process are in `runtime/program/`.
+import type { Flag } from "../command-line/flag.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
+import type { Command } from "../command-line/command.ts";
+import { dataFlag, natsFlags } from "../command-line/data-flags.ts";
 import { boundHeap, memoryPlanOf } from "./heap.ts";
 import { natsAccessOfFlags, serverArguments } from "./server-arguments.ts";
 import {

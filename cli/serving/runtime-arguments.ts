@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { UsageError, type Given } from "../../command-line/given.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { shardCountMax } from "../../crds/shards/shards.ts";
 import type { ConfigPlace, NatsPlace } from "../../runtime/main.ts";
 import { natsAccessOfFlags, serverArguments, type ServerArguments } from "./server-arguments.ts";

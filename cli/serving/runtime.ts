@@ -1,6 +1,6 @@
-import type { Flag } from "../../command-line/flag.ts";
-import type { Command } from "../command.ts";
-import { dataFlag, natsFlags } from "../flags.ts";
+import type { Flag } from "../command-line/flag.ts";
+import type { Command } from "../command-line/command.ts";
+import { dataFlag, natsFlags } from "../command-line/data-flags.ts";
 import { boundHeap, memoryPlanOf } from "./heap.ts";
 import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
 import {

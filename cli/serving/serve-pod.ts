@@ -1,5 +1,5 @@
 import type { RuntimeArguments } from "./runtime-arguments.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { startSized } from "./heap.ts";
 import { serve } from "./serve.ts";
 

@@ -1,4 +1,4 @@
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
 import { startSized } from "./heap.ts";
 import { serve } from "./serve.ts";

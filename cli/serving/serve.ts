@@ -1,14 +1,14 @@
 import cluster from "node:cluster";
 import { flushCompileCache } from "node:module";
 import { pino, type Logger } from "pino";
-import { endOnFatal, firstSignal } from "../../command-line/end-process.ts";
-import { limitRepeatedLines } from "../../command-line/repeated-lines.ts";
+import { endOnFatal, firstSignal } from "../command-line/end-process.ts";
+import { limitRepeatedLines } from "../command-line/repeated-lines.ts";
 import type { PodPlan } from "../../runtime/processes/start-pod.ts";
 import type { PodMember } from "../../runtime/program/program-plan.ts";
 import type { Program } from "../../runtime/program/program.ts";
 import type { Shutdown } from "../../runtime/program/shutdown.ts";
 import { StartError } from "../../runtime/program/start-error.ts";
-import { exitCodes, type ExitName } from "../exit-codes.ts";
+import { exitCodes, type ExitName } from "../command-line/exit-codes.ts";
 import { createLogDestination, type LogDestination } from "./log-destination.ts";
 import type { ServerArguments } from "./server-arguments.ts";
 

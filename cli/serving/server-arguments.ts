@@ -1,5 +1,5 @@
 import { mebibyteBytes, memoryBytesMin } from "../../limits/memory-plan.ts";
-import { UsageError, type Given } from "../../command-line/given.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
 import { InvalidNatsUrl, natsAccessOf } from "../../runtime/nats/connection/nats-url.ts";
 import type { TracingOptions } from "../../runtime/program/program-plan.ts";

@@ -1,4 +1,4 @@
-import type { Flag } from "../../command-line/flag.ts";
+import type { Flag } from "../command-line/flag.ts";
 
 export const port: Flag = {
   name: "port",

@@ -1,11 +1,11 @@
-import type { Flag } from "../../command-line/flag.ts";
-import { UsageError, type Given } from "../../command-line/given.ts";
+import type { Flag } from "../command-line/flag.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { parseDuration } from "../../runtime/metrics/request/duration.ts";
-import { plain } from "../../command-line/plain.ts";
+import { plain } from "../command-line/plain.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { send, type ApiRequest } from "../api/request.ts";
-import { CommandError } from "../command-error.ts";
+import { CommandError } from "../command-line/command-error.ts";
 
 export const sinceFlag: Flag = {
   name: "since",

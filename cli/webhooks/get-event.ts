@@ -1,5 +1,5 @@
-import type { Command } from "../command.ts";
-import { plain } from "../../command-line/plain.ts";
+import type { Command } from "../command-line/command.ts";
+import { plain } from "../command-line/plain.ts";
 import { createOutput, type Output } from "../api/output.ts";
 import { send } from "../api/request.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";

@@ -1,4 +1,4 @@
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import { createOutput } from "../api/output.ts";
 import { pagesOf } from "../api/pages.ts";
 import type { ApiRequest } from "../api/request.ts";

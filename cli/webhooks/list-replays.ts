@@ -1,4 +1,4 @@
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import { createOutput, type Column } from "../api/output.ts";
 import { pagesOf } from "../api/pages.ts";
 import { say, type Tone } from "../api/terminal.ts";

@@ -1,7 +1,7 @@
 import { createOutput } from "../api/output.ts";
 import { send } from "../api/request.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import { followFlag, followReplay, printReplay, replayPath } from "./replay-job.ts";
 
 interface OneArguments extends ApiArguments {

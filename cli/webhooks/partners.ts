@@ -1,6 +1,6 @@
-import { UsageError } from "../../command-line/given.ts";
-import { plain } from "../../command-line/plain.ts";
-import type { Command } from "../command.ts";
+import { UsageError } from "../command-line/given.ts";
+import { plain } from "../command-line/plain.ts";
+import type { Command } from "../command-line/command.ts";
 import { createOutput, type Column } from "../api/output.ts";
 import { pagesOf } from "../api/pages.ts";
 import { send } from "../api/request.ts";

@@ -1,6 +1,6 @@
-import { UsageError, type Given } from "../../command-line/given.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { apiFlags } from "../api/with-api.ts";
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import { partnerFlag, sinceFlag, timeOf, typeFlag, untilFlag } from "./event-filter.ts";
 import { startArguments, startFlags, startReplay, type StartArguments } from "./replay-job.ts";
 

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { UsageError, type Given } from "../../command-line/given.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
 import { parseDuration } from "../../runtime/metrics/request/duration.ts";
-import { CommandError } from "../command-error.ts";
-import type { Flag } from "../../command-line/flag.ts";
-import type { Command } from "../command.ts";
+import { CommandError } from "../command-line/command-error.ts";
+import type { Flag } from "../command-line/flag.ts";
+import type { Command } from "../command-line/command.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import { isCalendarTime } from "../../runtime/webhooks/events/envelope.ts";
@@ -13,7 +13,7 @@ import { createOutput, type Output } from "../api/output.ts";
 import { send } from "../api/request.ts";
 import { createProgress, say } from "../api/terminal.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
-import type { ExitName } from "../exit-codes.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
 import { deliveriesText } from "./get-event.ts";
 import { hasFailed, waitForDeliveries } from "./wait-for-deliveries.ts";
 

@@ -1,4 +1,4 @@
-import type { Command } from "../command.ts";
+import type { Command } from "../command-line/command.ts";
 import { createOutput } from "../api/output.ts";
 import type { ApiRequest } from "../api/request.ts";
 import { say } from "../api/terminal.ts";

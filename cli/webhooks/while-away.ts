@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiRefusal } from "../api/api-error.ts";
-import { CommandError } from "../command-error.ts";
+import { CommandError } from "../command-line/command-error.ts";
 
 export interface Patience {
   readonly signal: AbortSignal;

@@ -5,19 +5,7 @@ import { rooms, roomOf } from "./rooms.ts";
 import { findRing, importsOf, readImports, sourceFiles } from "./source-imports.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const folders = [
-  "api",
-  "cli",
-  "command-line",
-  "console",
-  "crds",
-  "demo",
-  "kube",
-  "limits",
-  "network",
-  "operator",
-  "runtime",
-];
+const folders = ["api", "cli", "console", "crds", "demo", "kube", "limits", "network", "operator", "runtime"];
 const imports = readImports(root, folders);
 
 /** The only folders that may import each outside technology. */

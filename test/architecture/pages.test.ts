@@ -84,7 +84,5 @@ function documentedRooms(): readonly string[] {
 }
 
 function fromRoot(room: string): string {
-  return /^(?:api|cli|command-line|console|crds|demo|kube|limits|network|operator)\//u.test(room)
-    ? room
-    : `runtime/${room}`;
+  return /^(?:api|cli|console|crds|demo|kube|limits|network|operator)\//u.test(room) ? room : `runtime/${room}`;
 }

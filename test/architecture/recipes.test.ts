@@ -8,7 +8,7 @@ import { keptFiles, namedFiles, textOf } from "./named-files.ts";
 
 const page = textOf("CONTRIBUTING.md");
 const product = keptFiles.filter((path) =>
-  /^(?:api|charts|cli|command-line|crds|demo|kube|limits|network|operator|runtime)\/.*\.(?:ts|yaml)$/u.test(path),
+  /^(?:api|charts|cli|crds|demo|kube|limits|network|operator|runtime)\/.*\.(?:ts|yaml)$/u.test(path),
 );
 
 /** The numbered lines of a recipe, with those that continue them. */

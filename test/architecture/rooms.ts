@@ -1,12 +1,11 @@
 /**
  * The rooms of the product, in the order in which they build on each other: `room < other rooms that it may import`. A
  * room is a folder with everything below it, or a file that stands beside folders; a file belongs to the room with the
- * longest name. Names after `<` stand in `runtime/` unless they begin with `api/`, `command-line/`, `crds/`, `kube/`,
- * `limits/`, `network/` or `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
+ * longest name. Names after `<` stand in `runtime/` unless they begin with `api/`, `cli/`, `crds/`, `demo/`,
+ * `kube/`, `limits/`, `network/` or `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
  */
 const table = `
   api/
-  command-line/
   limits/
   crds/signing-key.ts
   crds/config.ts < crds/signing-key.ts
@@ -63,9 +62,6 @@ const table = `
       crds/ kube/ operator/resource-types.ts operator/inventory/ operator/version.ts operator/metrics.ts
       operator/publish/ operator/controllers/ operator/health-server.ts operator/options.ts operator/leader-term.ts
       operator/policy/ operator/start-error.ts operator/watches.ts
-  operator/cli/ <
-      command-line/ kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts
-      operator/main.ts
   console/
   runtime/tracing/ < network/
   runtime/pods/
@@ -87,7 +83,7 @@ const table = `
   runtime/nats/streams/ < limits/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
   runtime/nats/store/
   runtime/nats/child/ < nats/connection/ nats/store/
-  runtime/nats/monitor/ < command-line/ limits/ nats/store/
+  runtime/nats/monitor/ < limits/ nats/store/
   runtime/stores/store-error.ts
   runtime/stores/limits/ < stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/
@@ -269,16 +265,28 @@ const table = `
       program/
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   runtime/open-pod.ts < program/ processes/ main.ts standalone.ts
+  cli/command-line/ < program/
+  cli/operator/ <
+      kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts operator/main.ts
+      cli/command-line/
+  cli/api/ < network/ kube/ version.ts program/ cli/command-line/
+  cli/configuration/ <
+      crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/query-effect.ts metrics/rules/
+      preview/ program/ cli/command-line/ cli/api/
+  cli/metrics/ < crds/ metrics/request/ cli/command-line/ cli/api/
+  cli/webhooks/ < webhooks/events/ metrics/request/ cli/command-line/ cli/api/
+  cli/partner/ <
+      crds/ version.ts webhooks/events/ webhooks/signing/ recipient/ webhooks/settlement/ webhooks/sending/
+      cli/command-line/ cli/api/ cli/webhooks/
+  cli/serving/ <
+      limits/ crds/ kube/ version.ts nats/connection/ metrics/request/ http/authentication/ migration/ program/
+      processes/ debug/ demo/ main.ts standalone.ts open-pod.ts cli/command-line/ cli/api/
   cli/ <
-      command-line/ crds/ kube/ network/ limits/ errors/ version.ts config/yaml/ config/folder/ nats/connection/
-      metrics/request/
-      http/authentication/ migration/ program/ processes/ debug/ main.ts standalone.ts open-pod.ts
-      webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ recipient/ preview/ demo/
-      metrics/query-effect.ts
-      metrics/rules/
+      errors/ version.ts nats/monitor/ program/ cli/command-line/ cli/api/ cli/configuration/ cli/metrics/
+      cli/webhooks/ cli/partner/ cli/serving/
 `;
 
-const isOutside = /^(?:api|cli|command-line|crds|demo|kube|limits|network|operator)\//u;
+const isOutside = /^(?:api|cli|crds|demo|kube|limits|network|operator)\//u;
 
 /** Each room with those that it may import, in the order of the table. */
 export const rooms: ReadonlyMap<string, readonly string[]> = new Map(

@@ -7,19 +7,7 @@ import { readImports, sourceFiles } from "./source-imports.ts";
 import { allowedNames, misnamedFiles } from "./exported-names.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const product = [
-  "api",
-  "cli",
-  "command-line",
-  "console",
-  "crds",
-  "demo",
-  "kube",
-  "limits",
-  "network",
-  "operator",
-  "runtime",
-];
+const product = ["api", "cli", "console", "crds", "demo", "kube", "limits", "network", "operator", "runtime"];
 const text = (file: string): string => readFileSync(join(root, file), "utf8");
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -14,7 +14,7 @@ const tellsOld =
   'Object.defineProperty(process,"versions",{value:of});Object.defineProperty(process,"version",{value:"v20.1.0"})';
 const programs = [
   ["heliograph", "cli/heliograph.ts"],
-  ["heliograph-operator", "operator/cli/heliograph-operator.ts"],
+  ["heliograph-operator", "cli/operator/heliograph-operator.ts"],
 ] as const;
 
 let folder: TemporaryFolder;

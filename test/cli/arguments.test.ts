@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
 import { readArguments } from "../../cli/arguments.ts";
 import { processCount } from "../../runtime/processes/process-count.ts";
-import { variableOf } from "../../command-line/flag.ts";
+import { variableOf } from "../../cli/command-line/flag.ts";
 import { runtimeFlags } from "../../cli/serving/runtime.ts";
 
 /** The name of the command with its arguments. */

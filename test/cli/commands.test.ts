@@ -6,9 +6,7 @@ import { dirname, join, normalize } from "node:path";
 
 const staticImport = /^(?:import|export) (?!type)[^;]*?from "(?<to>[^"]+)";/gmsu;
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const known = new Set(
-  sourceFiles(root, ["api", "cli", "command-line", "crds", "demo", "kube", "limits", "network", "runtime"]),
-);
+const known = new Set(sourceFiles(root, ["api", "cli", "crds", "demo", "kube", "limits", "network", "runtime"]));
 
 /** The packages that a file loads with its imports, those inside of functions left out. */
 function packagesOf(file: string, seen: Set<string>): readonly string[] {

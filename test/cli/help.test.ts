@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { usageOfCommand } from "../../cli/command.ts";
+import { usageOfCommand } from "../../cli/command-line/command.ts";
 import { connectionFlags } from "../../cli/api/connection.ts";
 import { commands } from "../../cli/commands.ts";
-import { exitCodes } from "../../cli/exit-codes.ts";
-import { usageOf, variableOf, type Flag } from "../../command-line/flag.ts";
+import { exitCodes } from "../../cli/command-line/exit-codes.ts";
+import { usageOf, variableOf, type Flag } from "../../cli/command-line/flag.ts";
 import { commandHelp, programHelp } from "../../cli/help.ts";
 
 const page = readFileSync(new URL("../../docs/reference/cli.md", import.meta.url), "utf8");

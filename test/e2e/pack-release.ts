@@ -10,7 +10,6 @@ const packedPaths = [
   "api",
   "charts/heliograph",
   "cli",
-  "command-line",
   "crds",
   "demo",
   "kube",

@@ -121,7 +121,7 @@ describeOnNode("the image", () => {
   test("starts both programs from what was compiled", async () => {
     const work = join(folder.path, "work");
     await mkdir(work);
-    for (const program of ["cli/heliograph.js", "operator/cli/heliograph-operator.js"]) {
+    for (const program of ["cli/heliograph.js", "cli/operator/heliograph-operator.js"]) {
       const path = join(folder.path, "first-files", "app", program);
       const { code, stdout } = await run(process.execPath, [path, "--version"], { cwd: work, timeoutMs: commandMsMax });
       expect([code, stdout.trim()]).toEqual([0, version]);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chmod, cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { repository } from "./names.ts";
@@ -22,7 +22,6 @@ export async function writeKrewFiles(compiled: string, work: string): Promise<vo
     "api",
     "bin",
     "cli",
-    "command-line",
     "crds",
     "demo",
     "kube",
@@ -34,6 +33,8 @@ export async function writeKrewFiles(compiled: string, work: string): Promise<vo
     "LICENSE",
   ])
     await cp(join(compiled, name), join(folder, name), { recursive: true });
+  // The operator runs from the image only.
+  await rm(join(folder, "cli", "operator"), { recursive: true });
   await chmod(join(folder, entry), programMode);
 }
 

@@ -115,20 +115,10 @@ const command: NpmPackage = {
     dependencies,
   }),
   write: async ({ root, compiled }, folder) => {
-    for (const name of [
-      "api",
-      "bin",
-      "cli",
-      "command-line",
-      "crds",
-      "demo",
-      "dist",
-      "kube",
-      "limits",
-      "network",
-      "runtime",
-    ])
+    for (const name of ["api", "bin", "cli", "crds", "demo", "dist", "kube", "limits", "network", "runtime"])
       await cp(join(compiled, name), join(folder, name), { recursive: true });
+    // The operator runs from the image only.
+    await rm(join(folder, "cli", "operator"), { recursive: true });
     await cp(join(root, "docs", "examples"), join(folder, "docs", "examples"), { recursive: true });
   },
 };

@@ -36,7 +36,7 @@ export interface Installation {
   stop(): Promise<void>;
 }
 
-const operatorProgram = fileURLToPath(new URL("../../operator/cli/heliograph-operator.ts", import.meta.url));
+const operatorProgram = fileURLToPath(new URL("../../cli/operator/heliograph-operator.ts", import.meta.url));
 const operatorReadyMs = 60_000;
 const tokenSeconds = 6 * 3_600;
 const lease = ["--lease-seconds=6", "--lease-renew-seconds=4", "--lease-retry-seconds=1"];

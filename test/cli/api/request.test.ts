@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Given, parseFlags } from "../../../command-line/given.ts";
+import { Given, parseFlags } from "../../../cli/command-line/given.ts";
 import { connectionFlags, connectionOf, type ApiConnection } from "../../../cli/api/connection.ts";
 import { pagesOf } from "../../../cli/api/pages.ts";
 import { send, sendForJson } from "../../../cli/api/request.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandFirst } from "../../../cli/kubectl/command-first.ts";
+import { commandFirst } from "../../../cli/command-first.ts";
 
 test.each([
   {

@@ -155,7 +155,7 @@ describe("a kubeconfig", () => {
 test("the program does not load the library with every type of the API in a pod", async () => {
   const { environment, serviceAccountFolder } = await pod();
   const access = new URL("../../../kube/client/cluster-access.ts", import.meta.url);
-  const run = new URL("../../../operator/cli/run.ts", import.meta.url);
+  const run = new URL("../../../cli/operator/run.ts", import.meta.url);
   const script = `
     import { registerHooks } from "node:module";
     const loaded = [];

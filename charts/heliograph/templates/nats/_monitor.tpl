@@ -10,7 +10,7 @@ namespace, and never connects as a user.
   restartPolicy: Always
   image: {{ include "heliograph.image" . | quote }}
   imagePullPolicy: {{ .Values.image.pullPolicy | quote }}
-  command: [node, --max-old-space-size=48, --max-semi-space-size=1, /app/runtime/nats/monitor/nats-monitor.js]
+  command: [node, --max-old-space-size=48, --max-semi-space-size=1, /app/cli/nats-monitor.js]
   args:
     - --auth=/etc/nats-auth
     {{- if gt (int .Values.nats.replicas) 1 }}

@@ -1,0 +1,123 @@
+import { type CallOptions, createKubeClient, type KubeClient } from "../../kube/client/client.ts";
+import { openClusterAccess } from "../../kube/client/cluster-access.ts";
+import type { ClusterAccess } from "../../kube/client/credentials.ts";
+import { isKubeError } from "../../kube/client/kube-error.ts";
+import { forwardPort } from "../../kube/client/port-forward.ts";
+import { singleTry } from "../../kube/client/retry.ts";
+import { StartError, startStep } from "../../runtime/program/start-error.ts";
+import { version } from "../../runtime/version.ts";
+import { keptToken, tokenSeconds } from "./account-token.ts";
+import { findRuntime, readyPodPort } from "./find-runtime.ts";
+
+/** Which release to reach, and as whom. */
+export interface ClusterTarget {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  /** Namespace of the service account. @default that of the context, else `default` */
+  readonly namespace?: string;
+  readonly serviceAccount: string;
+  /** Namespace of the release. @default the namespace above, then `heliograph` */
+  readonly releaseNamespace?: string;
+}
+
+/** A connection to the API of a release through the API server of its cluster. */
+export interface ClusterConnection {
+  /** Of a port of this machine that leads to a ready pod. */
+  readonly url: string;
+  /** Name that the certificate of the pods has, where they serve https. */
+  readonly serverName: string;
+  /** The current token; requested again before it expires. @throws StartError `kubernetes` */
+  token(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Namespace of the documented installation. */
+const usualNamespace = "heliograph";
+/** Audience that the chart accepts by default (`clusterIssuer.audiences`). */
+const audience = "heliograph";
+/** Bound of one call to the API server. */
+const callMsMax = 10_000;
+const call: CallOptions = { retry: singleTry(callMsMax) };
+const metrics = { requests: { inc: () => undefined } };
+
+/** Opens the API server of a kubeconfig. @throws StartError `kubernetes` */
+export async function openCluster({
+  kubeconfig,
+  context,
+}: Pick<ClusterTarget, "kubeconfig" | "context">): Promise<Cluster> {
+  return await startStep("kubernetes", "the API server cannot be used", async () => {
+    const access = await openClusterAccess({
+      ...(kubeconfig === undefined ? {} : { path: kubeconfig }),
+      ...(context === undefined ? {} : { context }),
+    });
+    return { access, client: createKubeClient({ access, userAgent: `kubectl-heliograph/${version}`, metrics }) };
+  });
+}
+
+export interface Cluster {
+  readonly access: ClusterAccess;
+  readonly client: KubeClient;
+}
+
+/**
+ * Opens a connection with a token of a service account. The API server's own proxy would drop the header of the token,
+ * so that a port is forwarded.
+ *
+ * @param ownToken replaces the token of the service account
+ * @throws StartError `kubernetes`
+ */
+export async function connectCluster(
+  target: ClusterTarget,
+  ownToken?: () => Promise<string>,
+): Promise<ClusterConnection> {
+  const cluster = await openCluster(target);
+  try {
+    return await explained(() => connect(cluster, target, ownToken));
+  } catch (error) {
+    await cluster.client.close();
+    throw error;
+  }
+}
+
+async function connect(
+  { access, client }: Cluster,
+  target: ClusterTarget,
+  ownToken: (() => Promise<string>) | undefined,
+): Promise<ClusterConnection> {
+  const namespace = target.namespace ?? access.namespace ?? "default";
+  const places = target.releaseNamespace === undefined ? [namespace, usualNamespace] : [target.releaseNamespace];
+  const service = await findRuntime(client, places, call);
+  const account = { namespace, name: target.serviceAccount };
+  const request = { audience, expirationSeconds: tokenSeconds };
+  const token = ownToken ?? keptToken(() => client.createToken(account, request, call), Date.now);
+  // Both fail here with a reason; later they could only end a connection.
+  await Promise.all([token(), readyPodPort(client, service, Math.random, call)]);
+  const forward = await forwardPort(access, () => readyPodPort(client, service, Math.random, call));
+  return {
+    url: `${service.scheme}://localhost:${forward.port}`,
+    serverName: `${service.name}.${service.namespace}.svc`,
+    token: () => explained(token),
+    close: async () => {
+      await forward.close();
+      await client.close();
+    },
+  };
+}
+
+/** Adds what to do to the errors of the API server. @throws StartError `kubernetes` */
+export async function explained<T>(step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    if (!isKubeError(error)) throw error;
+    const hint = hintOf(error.message, error.kind);
+    throw new StartError("kubernetes", `${error.message}${hint}`, error);
+  }
+}
+
+function hintOf(message: string, kind: string): string {
+  if (kind === "notFound" && message.includes("/token"))
+    return "; create the service account, or name another with --service-account";
+  if (kind === "forbidden") return "; docs/how-to/kubectl.md lists the rights that the command needs";
+  return "";
+}

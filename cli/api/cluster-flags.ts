@@ -1,0 +1,52 @@
+import type { Flag } from "../command-line/flag.ts";
+import type { Given } from "../command-line/given.ts";
+import type { ClusterTarget } from "./cluster-connection.ts";
+
+const accountDefault = "heliograph-cli";
+
+/** Flags that choose a cluster and a namespace in it, with the names that kubectl gives them. */
+export const kubeconfigFlags = [
+  { name: "context", value: "NAME", help: "Context of the kubeconfig; without it the current one." },
+  { name: "kubeconfig", value: "FILE", help: "Kubeconfig of the API server; without it the files of KUBECONFIG." },
+  { name: "namespace", short: "n", value: "NAMESPACE", help: "Your namespace; without it that of the context." },
+] as const satisfies readonly Flag[];
+
+/** Flags of the way to a server through its cluster. `kubectl heliograph` sets the first. */
+export const clusterFlags = [
+  {
+    name: "kubernetes",
+    help: "Reaches the server through the cluster of the kubeconfig, as `kubectl heliograph` does.",
+  },
+  ...kubeconfigFlags,
+  {
+    name: "service-account",
+    value: "NAME",
+    help: "Account of your namespace whose token is requested.",
+    standard: accountDefault,
+  },
+  {
+    name: "release-namespace",
+    value: "NAMESPACE",
+    help: "Namespace of the release; without it yours, then `heliograph`.",
+  },
+] as const satisfies readonly Flag[];
+
+/** @throws UsageError */
+export function clusterTargetOf(given: Given): ClusterTarget {
+  const releaseNamespace = given.optional("release-namespace");
+  return {
+    ...kubeconfigOf(given),
+    serviceAccount: given.text("service-account"),
+    ...(releaseNamespace === undefined ? {} : { releaseNamespace }),
+  };
+}
+
+/** @throws UsageError */
+export function kubeconfigOf(given: Given): Pick<ClusterTarget, "context" | "kubeconfig" | "namespace"> {
+  const [context, kubeconfig, namespace] = ["context", "kubeconfig", "namespace"].map((name) => given.optional(name));
+  return {
+    ...(context === undefined ? {} : { context }),
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    ...(namespace === undefined ? {} : { namespace }),
+  };
+}

@@ -1,0 +1,26 @@
+import { UsageError, type Given } from "../command-line/given.ts";
+import { outputFlag, outputFormatOf } from "../api/output.ts";
+import type { Command } from "../command-line/command.ts";
+import { kubeconfigFlags, kubeconfigOf } from "../api/cluster-flags.ts";
+import type { ResourcesArguments } from "./list-resources.ts";
+
+/** `heliograph resources` */
+export const resourcesCommand: Command<ResourcesArguments> = {
+  summary:
+    "Lists partners, catalogs and quotas of a cluster with what keeps them from being ready; with 1 if any is not.",
+  flags: [
+    ...kubeconfigFlags,
+    { name: "all-namespaces", short: "A", help: "Lists the resources of every namespace." },
+    outputFlag,
+  ],
+  read: resourcesArguments,
+  run: async (args, { environment }) => (await import("./list-resources.ts")).listResources(args, environment),
+};
+
+function resourcesArguments(given: Given): ResourcesArguments {
+  const cluster = kubeconfigOf(given);
+  const isEveryNamespace = given.isSet("all-namespaces");
+  if (isEveryNamespace && cluster.namespace !== undefined)
+    throw new UsageError("--namespace and --all-namespaces exclude each other; give one of them.");
+  return { cluster, isEveryNamespace, format: outputFormatOf(given) };
+}

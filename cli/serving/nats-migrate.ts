@@ -1,0 +1,32 @@
+import type { Flag } from "../command-line/flag.ts";
+import type { Given } from "../command-line/given.ts";
+import type { Command } from "../command-line/command.ts";
+import type { MigrateArguments } from "./migrate-streams.ts";
+
+const natsMigrateFlags = [
+  { name: "release", value: "NAME", help: "Helm release whose streams are copied.", standard: "heliograph" },
+  {
+    name: "namespace",
+    value: "NAMESPACE",
+    help: "Namespace of the release; without it that of the kubeconfig's context.",
+  },
+  { name: "kubeconfig", value: "FILE", help: "Kubeconfig of the API server; without it the files of KUBECONFIG." },
+] as const satisfies readonly Flag[];
+
+/** `heliograph nats migrate` */
+export const natsMigrateCommand: Command<MigrateArguments> = {
+  summary: "Copies all streams of a release to its other NATS servers and compares them; see docs/how-to/install.md.",
+  flags: natsMigrateFlags,
+  read: migrateArguments,
+  run: async (args) => (await import("./migrate-streams.ts")).migrateStreams(args),
+};
+
+function migrateArguments(given: Given): MigrateArguments {
+  const namespace = given.optional("namespace");
+  const kubeconfig = given.optional("kubeconfig");
+  return {
+    release: given.text("release"),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+  };
+}

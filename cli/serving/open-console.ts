@@ -1,0 +1,192 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Environment } from "../command-line/given.ts";
+import { devKeyPath, openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
+import { startStep } from "../../runtime/program/start-error.ts";
+import { ApiRefusal } from "../api/api-error.ts";
+import { urlDefault, type ApiConnection } from "../api/connection.ts";
+import { send, sendForJson } from "../api/request.ts";
+import { say } from "../api/terminal.ts";
+import { CommandError } from "../command-line/command-error.ts";
+import type { ExitName } from "../command-line/exit-codes.ts";
+import { readLogin } from "../api/login-file.ts";
+import { findBrowserStarter, startBrowser } from "./start-browser.ts";
+
+export interface OpenArguments {
+  /** Base URL without a slash at its end. @default that of the login, else of `run` on this machine */
+  readonly url: string | undefined;
+  readonly dataFolder: string;
+  readonly roles: readonly string[];
+  readonly ttlSeconds: number;
+  /** True when no browser shall start. */
+  readonly isPrinted: boolean;
+}
+
+/** Everything that the API lets a person do. */
+const administratorScopes = [
+  "console:admin",
+  "events:write",
+  "webhooks:read",
+  "webhooks:replay",
+  "webhooks:ack",
+  "webhooks:ping",
+  "metrics:read",
+  "metrics:explain",
+  "admin:debug",
+  "admin:preview",
+];
+
+const answerMsMax = 10_000;
+const loopbackHosts: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+const pageName = "open-console.html";
+const notFound = 404;
+const nonceBytes = 32;
+
+/** `GET /console/config.json`, as far as it is read. */
+interface ConsoleConfig {
+  readonly is_local: boolean;
+  /** Absent from versions that prove nothing. */
+  readonly proof?: string;
+}
+
+/**
+ * `heliograph open`: prints the address of the console, and opens it where a person can see it.
+ * @throws CommandError `usage`, `refused`, `unreachable`; StartError `data`
+ */
+export async function openConsole(
+  args: OpenArguments,
+  environment: Environment,
+  output: Pick<NodeJS.WriteStream, "isTTY" | "write"> = process.stdout,
+): Promise<ExitName> {
+  const url = args.url ?? (await loginUrl(environment)) ?? urlDefault;
+  const { server, token } = await signIn(url, args);
+  await requirePage(server);
+  const address = `${server}/console/${token === undefined ? "" : `#token=${token}`}`;
+  output.write(`${address}\n`);
+  if (args.isPrinted || !output.isTTY) return "done";
+  const starter = findBrowserStarter(environment, process.platform);
+  if (starter === undefined) say("No browser was found: open this address in one.");
+  else startBrowser(starter, token === undefined ? address : await writePage(args.dataFolder, address));
+  return "done";
+}
+
+interface SignIn {
+  /** Base URL of the one server that accepts the token. */
+  readonly server: string;
+  /** Undefined where people sign in. */
+  readonly token: string | undefined;
+}
+
+/**
+ * A token for a server of this machine, which trusts the issuer of its data folder. None for any other server,
+ * where people sign in. @throws CommandError, StartError
+ */
+async function signIn(url: string, args: OpenArguments): Promise<SignIn> {
+  const nonce = randomBytes(nonceBytes).toString("base64url");
+  const config = await readConfig(url, nonce);
+  // Only this machine can trust a folder of this machine.
+  return config.is_local && loopbackHosts.includes(new URL(url).hostname)
+    ? localToken(url, args, { nonce, proof: config.proof ?? "" })
+    : { server: url, token: undefined };
+}
+
+/** The server of the login; undefined without one. @throws CommandError `usage` */
+async function loginUrl(environment: Environment): Promise<string | undefined> {
+  const login = await readLogin(environment);
+  if (login === undefined || !("kubernetes" in login)) return login?.url;
+  throw new CommandError(
+    "usage",
+    "the login names a cluster, which a browser does not reach: forward a port with kubectl, and give its --url",
+  );
+}
+
+/** @throws CommandError `refused`, `unreachable` */
+async function readConfig(url: string, nonce: string): Promise<ConsoleConfig> {
+  const request = { path: "/console/config.json", query: { nonce }, timeoutMs: answerMsMax };
+  return sendForJson<ConsoleConfig>(connectionTo(url, undefined), request).catch((error: unknown) => {
+    if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
+    throw new CommandError("refused", `${url} serves no console: its settings turn it off, or it is of an old version`);
+  });
+}
+
+/** @throws CommandError `refused` if the server has no built console, `unreachable` */
+async function requirePage(url: string): Promise<void> {
+  const request = { path: "/console/", headers: { accept: "text/html" }, timeoutMs: answerMsMax };
+  await send(connectionTo(url, undefined), request).catch((error: unknown) => {
+    if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
+    throw new CommandError(
+      "refused",
+      `${url} serves no page of the console, because it is not built there; run \`npm run console\` and start it again`,
+    );
+  });
+}
+
+/**
+ * A token for the server that holds the key of the data folder, and for no other: it is made after that server has
+ * signed a nonce, and names its origin. @throws CommandError `usage`, `refused`; StartError `data`
+ */
+async function localToken(
+  url: string,
+  { dataFolder, roles, ttlSeconds }: OpenArguments,
+  { nonce, proof }: { readonly nonce: string; readonly proof: string },
+): Promise<SignIn> {
+  if (!existsSync(devKeyPath(dataFolder)))
+    throw new CommandError(
+      "usage",
+      `nothing has run on the data folder ${dataFolder}; name that of the server by --data`,
+    );
+  const open = () => openDevIssuer(dataFolder);
+  const issuer = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
+  const origin = await issuer.provenOrigin(proof, nonce);
+  if (origin === undefined)
+    throw new CommandError(
+      "refused",
+      `${url} does not hold the key of the data folder ${dataFolder}, so it gets no token; ` +
+        "name its own folder by --data, or start a server of this version",
+    );
+  if (!isSameListener(origin, url))
+    throw new CommandError(
+      "refused",
+      `${url} passes requests on to ${origin}, so it gets no token; use --url ${origin}`,
+    );
+  const token = await issuer.sign(
+    {
+      sub: "console",
+      client_id: "console",
+      scope: administratorScopes.join(" "),
+      tenants: ["*", "-"],
+      partners: ["*"],
+      ...(roles.length === 0 ? {} : { roles }),
+    },
+    Date.now(),
+    ttlSeconds,
+    origin,
+  );
+  // By plain HTTP a name such as localhost may lead to another listener; a certificate says which one answers.
+  const server = new URL(url).protocol === "https:" ? url : origin;
+  await sendForJson(connectionTo(server, token), { path: "/v1/me", timeoutMs: answerMsMax });
+  return { server, token };
+}
+
+/** True when both are the same port of this machine. The name `localhost` is one of several addresses. */
+function isSameListener(origin: string, url: string): boolean {
+  const [own, asked] = [new URL(origin), new URL(url)];
+  return own.protocol === asked.protocol && own.port === asked.port && loopbackHosts.includes(own.hostname);
+}
+
+function connectionTo(url: string, token: string | undefined): ApiConnection {
+  return { url, token: async () => token, close: async () => undefined };
+}
+
+/**
+ * A page that leads to the address. Other users of the machine see the command line of a browser, so that the token
+ * stands in a file, which only its owner reads.
+ */
+async function writePage(dataFolder: string, address: string): Promise<string> {
+  const path = resolve(dataFolder, pageName);
+  const text = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=${address}">\n`;
+  await writeFile(path, text, { mode: 0o600 });
+  return path;
+}

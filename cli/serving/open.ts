@@ -1,0 +1,50 @@
+import type { Flag } from "../command-line/flag.ts";
+import { UsageError, type Given } from "../command-line/given.ts";
+import { parseDuration } from "../../runtime/metrics/request/duration.ts";
+import { baseUrlOf } from "../api/connection.ts";
+import type { Command } from "../command-line/command.ts";
+import { dataFlag } from "../command-line/data-flags.ts";
+import type { OpenArguments } from "./open-console.ts";
+
+const ttlSecondsMax = 12 * 3_600;
+
+const openFlags = [
+  {
+    name: "url",
+    value: "URL",
+    help: "Base URL of the server; without it that of the login, else http://127.0.0.1:8080.",
+  },
+  { ...dataFlag, help: "Data folder of the `run` or `up` that serves on this machine; its issuer signs the token." },
+  { name: "role", value: "ROLE", help: "A role of the token.", multiple: true },
+  {
+    name: "ttl",
+    value: "DURATION",
+    help: "Lifetime of the token, for example 30m; at most 12h.",
+    standard: "1h",
+  },
+  { name: "print", help: "Prints the address and starts no browser." },
+] as const satisfies readonly Flag[];
+
+/** `heliograph open` */
+export const openCommand: Command<OpenArguments> = {
+  summary: "Opens the console in a browser; for a server of this machine, signed in as an administrator.",
+  flags: openFlags,
+  read: openArguments,
+  run: async (args, { environment }) => (await import("./open-console.ts")).openConsole(args, environment),
+};
+
+/** @throws UsageError */
+function openArguments(given: Given): OpenArguments {
+  const ttl = given.text("ttl");
+  const ttlSeconds = parseDuration(ttl) ?? Number.NaN;
+  if (!(ttlSeconds <= ttlSecondsMax))
+    throw new UsageError(`--ttl is a duration such as 90s, 30m or 8h, at most 12h, not ${ttl}.`);
+  const url = given.optional("url");
+  return {
+    url: url === undefined ? undefined : baseUrlOf(url),
+    dataFolder: given.text("data"),
+    roles: given.list("role"),
+    ttlSeconds,
+    isPrinted: given.isSet("print"),
+  };
+}
