@@ -1,8 +1,25 @@
-import { runProgram } from "./command-line/end-process.ts";
 import { StartError } from "../runtime/program/start-error.ts";
-import { readArguments } from "./arguments.ts";
-import { CommandError } from "./command-line/command-error.ts";
-import { exitCodes, type ExitName } from "./command-line/exit-codes.ts";
+import { version } from "../runtime/version.ts";
+import {
+  type Command,
+  CommandError,
+  exitCodes,
+  type ExitName,
+  type Operand,
+  usageOfOperand,
+} from "./command-line/command.ts";
+import { print, runProgram } from "./command-line/end-process.ts";
+import { type Environment, Given, parseFlags, UsageError } from "./command-line/flags.ts";
+import { commands } from "./commands.ts";
+import { commandHelp, commandsBelow, nearestCommand, programHelp } from "./help.ts";
+
+/** A command line that was read. */
+interface Invocation {
+  /** The name of a command, `help` or `version`. */
+  readonly command: string;
+  readonly args: unknown;
+  run(): Promise<ExitName>;
+}
 
 /** Runs a command and ends the process with its exit code. @param argv without the program's own name */
 export function dispatch(argv: readonly string[] = process.argv.slice(2)): Promise<void> {
@@ -17,4 +34,61 @@ async function runArguments(argv: readonly string[]): Promise<ExitName> {
 function exitOf(error: unknown): ExitName | undefined {
   if (error instanceof CommandError) return error.exit;
   return error instanceof StartError ? error.fault : undefined;
+}
+
+/** Reads the command line, without the program's own name. @throws UsageError */
+export async function readArguments(argv: readonly string[], environment: Environment): Promise<Invocation> {
+  const { name, rest } = namedCommand(argv);
+  if (name === undefined || ["--help", "-h", "help"].includes(name)) return help();
+  if (name === "--version") return { command: "version", args: {}, run: async () => print(version) };
+  const asksHelp = rest.includes("--help") || rest.includes("-h");
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (asksHelp && (load !== undefined || commandsBelow(commands, name).length > 0)) return help(name);
+  if (load === undefined) throw unknownCommand([name, ...rest]);
+  const command = await load();
+  const { values, positionals } = parseFlags(`heliograph ${name}`, rest, command.flags, { allowPositionals: true });
+  checkOperands(name, command, positionals);
+  const args = command.read(new Given(values, command.flags, environment), positionals);
+  return { command: name, args, run: () => command.run(args, { environment, commands }) };
+}
+
+function help(about?: string): Invocation {
+  const text = async (): Promise<string> =>
+    about === undefined ? programHelp(commands) : commandHelp(commands, about);
+  return { command: "help", args: about === undefined ? {} : { about }, run: async () => print(await text()) };
+}
+
+/** Some commands have two words. `help NAME` is `NAME --help`. */
+function namedCommand(argv: readonly string[]): { readonly name?: string; readonly rest: readonly string[] } {
+  const [first, second, ...rest] = argv;
+  if (first === "help" && second !== undefined) return namedCommand([second, ...rest, "--help"]);
+  const both = `${first} ${second}`;
+  if (Object.hasOwn(commands, both)) return { name: both, rest };
+  return first === undefined ? { rest: [] } : { name: first, rest: argv.slice(1) };
+}
+
+function unknownCommand(argv: readonly string[]): UsageError {
+  const words = argv.filter((word) => !word.startsWith("-")).slice(0, 2);
+  const [first = argv[0] ?? ""] = words;
+  const below = commandsBelow(commands, first).map((name) => name.slice(first.length + 1));
+  if (below.length > 0)
+    return new UsageError(`${first} needs one of ${below.join(", ")}; see heliograph ${first} --help.`);
+  const nearest = nearestCommand(commands, words);
+  const hint = nearest === undefined ? "" : `; did you mean ${nearest}`;
+  return new UsageError(`There is no command ${first}${hint}; see heliograph --help.`);
+}
+
+/** @throws UsageError for a missing operand, or one too many */
+function checkOperands(name: string, { operands = [] }: Pick<Command, "operands">, given: readonly string[]): void {
+  const missing = operands[given.length];
+  if (missing !== undefined && missing.isOptional !== true)
+    throw new UsageError(`${name} needs ${/^[AEIOU]/u.test(missing.name) ? "an" : "a"} ${missing.name}.`);
+  if (given.length > operands.length && operands.at(-1)?.isRepeated !== true)
+    throw new UsageError(`${name} takes ${operandsTaken(operands)}.`);
+}
+
+function operandsTaken(operands: readonly Operand[]): string {
+  if (operands.length === 0) return "no operand";
+  const names = operands.map(usageOfOperand).join(" ");
+  return operands.length === 1 ? `one ${names}` : names;
 }

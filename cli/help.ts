@@ -1,7 +1,10 @@
-import { columns, exitCodeLines, flagLines } from "./command-line/help-lines.ts";
-import { usageOfCommand, type CommandTable } from "./command-line/command.ts";
-import { exitCodes } from "./command-line/exit-codes.ts";
-import { commandsBelow } from "./nearest-command.ts";
+import { exitCodeLines } from "./command-line/end-process.ts";
+import { editDistance } from "../runtime/errors/edit-distance.ts";
+import { type CommandTable, exitCodes, usageOfCommand } from "./command-line/command.ts";
+import { columns, flagLines } from "./command-line/flags.ts";
+
+/** Most edits between a word and the command that it is taken for. */
+const editsMax = 2;
 
 /** Help of the program as a whole. */
 export async function programHelp(commands: CommandTable): Promise<string> {
@@ -43,4 +46,19 @@ async function summaryLines(commands: CommandTable, names: readonly string[]): P
     return command === undefined ? [] : [[usageOfCommand(name, command), command.summary] as const];
   });
   return columns((await Promise.all(rows)).flat());
+}
+
+/** The commands of two words that begin with a word. */
+export function commandsBelow(commands: CommandTable, first: string): readonly string[] {
+  return Object.keys(commands).filter((name) => name.startsWith(`${first} `));
+}
+
+/** The command that the words of a command line probably mean; undefined when none is near. */
+export function nearestCommand(commands: CommandTable, words: readonly string[]): string | undefined {
+  const [first = ""] = words;
+  const found = Object.keys(commands).map((name) => {
+    const typed = name.includes(" ") ? words.slice(0, 2).join(" ") : first;
+    return { name, edits: editDistance(typed, name), most: Math.min(editsMax, Math.floor(name.length / 2)) };
+  });
+  return found.filter(({ edits, most }) => edits <= most).sort((a, b) => a.edits - b.edits)[0]?.name;
 }

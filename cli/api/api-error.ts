@@ -1,5 +1,5 @@
-import { plain } from "../command-line/plain.ts";
-import { CommandError } from "../command-line/command-error.ts";
+import { plain } from "../command-line/terminal.ts";
+import { CommandError } from "../command-line/command.ts";
 
 /** A response that has arrived in full. */
 export interface ApiResponse {

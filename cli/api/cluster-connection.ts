@@ -4,9 +4,9 @@ import type { ClusterAccess } from "../../kube/client/credentials.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
 import { forwardPort } from "../../kube/client/port-forward.ts";
 import { singleTry } from "../../kube/client/retry.ts";
+import type { IssuedToken } from "../../kube/client/token-request.ts";
 import { StartError, startStep } from "../../runtime/program/start-error.ts";
 import { version } from "../../runtime/version.ts";
-import { keptToken, tokenSeconds } from "./account-token.ts";
 import { findRuntime, readyPodPort } from "./find-runtime.ts";
 
 /** Which release to reach, and as whom. */
@@ -40,6 +40,10 @@ const callMsMax = 10_000;
 const call: CallOptions = { retry: singleTry(callMsMax) };
 const metrics = { requests: { inc: () => undefined } };
 
+/** Times of a token of a service account. */
+const tokenSeconds = 600;
+const renewBeforeMs = 60_000;
+
 /** Opens the API server of a kubeconfig. @throws StartError `kubernetes` */
 export async function openCluster({
   kubeconfig,
@@ -54,7 +58,7 @@ export async function openCluster({
   });
 }
 
-export interface Cluster {
+interface Cluster {
   readonly access: ClusterAccess;
   readonly client: KubeClient;
 }
@@ -120,4 +124,19 @@ function hintOf(message: string, kind: string): string {
     return "; create the service account, or name another with --service-account";
   if (kind === "forbidden") return "; docs/how-to/kubectl.md lists the rights that the command needs";
   return "";
+}
+
+/**
+ * Keeps a token until a minute before it expires, and requests the next one then.
+ *
+ * @param request fails with a KubeError
+ */
+export function keptToken(request: () => Promise<IssuedToken>, nowMs: () => number): () => Promise<string> {
+  let kept: Promise<IssuedToken> | undefined;
+  return async () => {
+    const current = await kept?.catch(() => undefined);
+    if (current !== undefined && nowMs() < current.expiresAtMs - renewBeforeMs) return current.token;
+    kept = request();
+    return (await kept).token;
+  };
 }

@@ -1,5 +1,4 @@
-import type { Flag } from "../command-line/flag.ts";
-import type { Given } from "../command-line/given.ts";
+import type { Flag, Given } from "../command-line/flags.ts";
 import type { ClusterTarget } from "./cluster-connection.ts";
 
 const accountDefault = "heliograph-cli";

@@ -1,8 +1,7 @@
 // The API of a server as commands use it: login, connection, requests, errors and output. It knows no other command.
 import { readFile } from "node:fs/promises";
-import type { Flag } from "../command-line/flag.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
-import { CommandError } from "../command-line/command-error.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
+import { CommandError } from "../command-line/command.ts";
 import type { ClusterTarget } from "./cluster-connection.ts";
 import { clusterFlags, clusterTargetOf } from "./cluster-flags.ts";
 import { readLogin } from "./login-file.ts";

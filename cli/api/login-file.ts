@@ -1,8 +1,8 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Environment } from "../command-line/given.ts";
-import { CommandError } from "../command-line/command-error.ts";
+import type { Environment } from "../command-line/flags.ts";
+import { CommandError } from "../command-line/command.ts";
 import type { ClusterTarget } from "./cluster-connection.ts";
 
 /** A server with a file of its token, or a release in a cluster. */

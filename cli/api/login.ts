@@ -1,8 +1,13 @@
-import { connectionFlags, connectionOf, baseUrlOf, type Connect } from "./connection.ts";
+import { resolve } from "node:path";
 import type { Command } from "../command-line/command.ts";
+import { type Environment, type Given, UsageError } from "../command-line/flags.ts";
+import { ApiRefusal } from "./api-error.ts";
 import { clusterTargetOf } from "./cluster-flags.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
-import type { Login } from "./login-file.ts";
+import { baseUrlOf, type Connect, connectionFlags, connectionOf } from "./connection.ts";
+import { type Login, removeLogin, writeLogin } from "./login-file.ts";
+import { send } from "./request.ts";
+import { say } from "../command-line/terminal.ts";
+import { withApi } from "./with-api.ts";
 
 interface LoginArguments {
   readonly login: Login;
@@ -14,7 +19,7 @@ export const loginCommand: Command<LoginArguments> = {
   summary: "Saves which server the other commands ask, and where their token comes from; no token is saved.",
   flags: connectionFlags,
   read: (given) => ({ login: loginOf(given), connect: connectionOf(given) }),
-  run: async (args, { environment }) => (await import("./log-in.ts")).logIn(args, environment),
+  run: async (args, { environment }) => logIn(args, environment),
 };
 
 /** `heliograph logout` */
@@ -22,8 +27,10 @@ export const logoutCommand: Command<undefined> = {
   summary: "Removes what login saved.",
   flags: [],
   read: () => undefined,
-  run: async (_, { environment }) => (await import("./log-in.ts")).logOut(environment),
+  run: async (_, { environment }) => logOut(environment),
 };
+
+const [unauthorized, forbidden] = [401, 403];
 
 /** @throws UsageError */
 function loginOf(given: Given): Login {
@@ -35,4 +42,36 @@ function loginOf(given: Given): Login {
   const url = given.optional("url");
   if (url === undefined) throw new UsageError("login needs --url or --kubernetes.");
   return { url: baseUrlOf(url), ...(tokenFile === undefined ? {} : { tokenFile }) };
+}
+
+/** Saves a login that the server takes. @throws CommandError `refused`, `unreachable`; StartError `kubernetes` */
+async function logIn(
+  { login, connect }: { readonly login: Login; readonly connect: Connect },
+  environment: Environment,
+): Promise<"done"> {
+  await withApi(connect, async (connection) => {
+    // A token without this scope is a login too, and so is a server for the token of each command.
+    const hasToken = (await connection.token()) !== undefined;
+    const expected = hasToken ? forbidden : unauthorized;
+    await send(connection, { path: "/webhooks/events", query: { limit: 1 } }).catch((error: unknown) => {
+      if (!(error instanceof ApiRefusal) || error.status !== expected) throw error;
+    });
+  });
+  const path = await writeLogin(withWholePaths(login), environment);
+  say(`The login is saved in ${path}.`);
+  return "done";
+}
+
+async function logOut(environment: Environment): Promise<"done"> {
+  await removeLogin(environment);
+  return "done";
+}
+
+/** Later commands run in other folders. */
+function withWholePaths(login: Login): Login {
+  if ("kubernetes" in login) {
+    const { kubeconfig } = login.kubernetes;
+    return kubeconfig === undefined ? login : { kubernetes: { ...login.kubernetes, kubeconfig: resolve(kubeconfig) } };
+  }
+  return login.tokenFile === undefined ? login : { ...login, tokenFile: resolve(login.tokenFile) };
 }

@@ -1,7 +1,5 @@
-import { UsageError, type Environment, type Given } from "../command-line/given.ts";
-import type { Flag } from "../command-line/flag.ts";
-import { escaped, hasControls, plain } from "../command-line/plain.ts";
-import { paint, type Tone } from "./terminal.ts";
+import { type Environment, type Flag, type Given, UsageError } from "../command-line/flags.ts";
+import { escaped, hasControls, paint, plain, type Tone } from "../command-line/terminal.ts";
 
 const formats = ["table", "wide", "json", "yaml"] as const;
 export type OutputFormat = (typeof formats)[number];

@@ -1,6 +1,5 @@
-import type { Flag } from "../command-line/flag.ts";
-import type { Given } from "../command-line/given.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import type { Flag, Given } from "../command-line/flags.ts";
+import type { ExitName } from "../command-line/command.ts";
 import { connectionFlags, connectionOf, type ApiConnection, type Connect } from "./connection.ts";
 import { outputFlag, outputFormatOf, type OutputFormat } from "./output.ts";
 

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { UsageError } from "./given.ts";
-import { plain } from "./plain.ts";
+import { columns, UsageError } from "./flags.ts";
+import { plain } from "./terminal.ts";
 
 /** One way in which a program ends. */
 export interface ExitRow {
@@ -34,6 +34,11 @@ export async function runProgram<Name extends string>(
 export function print(text: string): "done" {
   process.stdout.write(`${text.trimEnd()}\n`);
   return "done";
+}
+
+/** The section of exit codes. */
+export function exitCodeLines(exitCodes: Readonly<Record<string, ExitRow>>): readonly string[] {
+  return ["Exit codes:", ...columns(Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning]))];
 }
 
 /** Resolves with the first SIGTERM or SIGINT. The second one ends the process at once with this exit code. */

@@ -1,17 +1,34 @@
-import { plain } from "../command-line/plain.ts";
+import type { JudgedQuery, QueryEffect, ShapeEffect } from "../../runtime/metrics/query-effect.ts";
+import { formatDuration } from "../../runtime/metrics/request/duration.ts";
 import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
 import type { EventEffect, MatchEffect, PreviewResponse, ResourceEffect } from "../../runtime/preview/preview-job.ts";
 import type { FieldChange, HiddenValue } from "../../runtime/preview/resource-changes.ts";
-import { queryCoverage, queryLines } from "./diff-queries.ts";
+import { plain } from "../command-line/terminal.ts";
 import { simulationLines, simulationNotes } from "./simulation-text.ts";
 import { escaped, markdownRow as row, tableOf, type TextForm } from "./text-table.ts";
 
 /** What `diff` found, on a server or between two folders. */
-export type Found = OfflinePreview | PreviewResponse;
+type Found = OfflinePreview | PreviewResponse;
 
 type Partner = MatchEffect["partners"][number];
 
 const idsShown = 3;
+
+/** Writes a table in the form of the output. */
+type Table = (
+  heads: readonly string[],
+  align: readonly string[],
+  rows: readonly (readonly string[])[],
+) => readonly string[];
+
+const queryTitles = ["Effect", "Query", "Client", "Count", "Before", "After"];
+const queryAlign = ["---", "---", "---", "---:", "---", "---"];
+const effectWords: Readonly<Record<ShapeEffect["effect"], string>> = {
+  refused: "refused",
+  allowed: "allowed",
+  dearer: "costs more",
+  cheaper: "costs less",
+};
 
 /** True when the edit changes a resource, or would be refused. */
 export function isDifferent({ resources }: Found): boolean {
@@ -103,7 +120,7 @@ function eventLines(events: MatchEffect, form: TextForm): readonly string[] {
   const routed =
     partners.length === 0
       ? ["No partner gains or loses an event."]
-      : ["", ...tableOf(form, { titles, align }, partners.map(cellsOf))];
+      : ["", ...tableOf(form, { titles: routeTitles, align: routeAlign }, partners.map(cellsOf))];
   if (!("attempts" in events)) return [sum, ...routed];
   const effect = events as EventEffect;
   return [sum, ...routed, ...attemptLines(effect, form), ...simulationLines(effect, form)];
@@ -123,8 +140,8 @@ function attemptLines({ attempts }: EventEffect, form: TextForm): readonly strin
   return ["", `Recorded attempts for ${events} of ${events + skipped} affected events:`, "", ...table];
 }
 
-const titles = ["Partner", "Before", "After", "Gains", "Loses", "First events"];
-const align = ["---", "---:", "---:", "---:", "---:", "---"];
+const routeTitles = ["Partner", "Before", "After", "Gains", "Loses", "First events"];
+const routeAlign = ["---", "---:", "---:", "---:", "---:", "---"];
 
 function cellsOf({ partner, before, after, gained, lost, gained_ids: more, lost_ids: less }: Partner): string[] {
   const ids = [...more.slice(0, idsShown).map((id) => `+${id}`), ...less.slice(0, idsShown).map((id) => `-${id}`)];
@@ -133,4 +150,50 @@ function cellsOf({ partner, before, after, gained, lost, gained_ids: more, lost_
 
 function code(text: string): string {
   return `\`${text.replaceAll("`", "'").replaceAll("|", String.raw`\|`)}\``;
+}
+
+/** The effect on recorded queries: a sentence, and a table of the shapes with an effect. */
+function queryLines(queries: QueryEffect, table: Table): readonly string[] {
+  const { judged, refused, allowed, dearer, cheaper, shapes } = queries;
+  if (judged === 0) return [];
+  const sum =
+    `${judged} recorded queries: ${refused} would be refused, ${allowed} would be allowed, ` +
+    `${dearer} would cost more, ${cheaper} would cost less.`;
+  if (shapes.length === 0) return ["", sum];
+  const rows = shapes.map(({ effect, client, count, before, after, ...shape }) => {
+    return [effectWords[effect], queryText(shape), client, String(count), judgedText(before), judgedText(after)];
+  });
+  return ["", sum, "", ...table(queryTitles, queryAlign, rows)];
+}
+
+/** What of the queries was compared. */
+function queryCoverage({ since, pods, seen, judged }: QueryEffect): string {
+  const count = seen === null ? `${judged} within the rights of the token` : `${judged} of ${seen}`;
+  const asked = `${pods.answered} of ${pods.live} processes`;
+  return `Queries: ${count} compared, recorded since ${since} by ${asked}; equal requests count once.`;
+}
+
+type Shape = Omit<ShapeEffect, "effect" | "client" | "count" | "before" | "after">;
+
+function queryText({ metrics, aggregation, group_by: groups, filters, window_seconds: window, step }: Shape): string {
+  return [
+    metrics.join(","),
+    ...(aggregation === null ? [] : [aggregation]),
+    ...(groups.length === 0 ? [] : [`by ${groups.join(",")}`]),
+    ...(filters.length === 0 ? [] : [`where ${filters.join(",")}`]),
+    ...(window === null ? [] : [`over ${formatDuration(window)}`]),
+    ...(step === null ? [] : [`step ${step}`]),
+  ].join(" ");
+}
+
+function judgedText({ class: queryClass, cost, code: error }: JudgedQuery): string {
+  return [
+    ...(error === null ? [] : [error]),
+    ...(cost === null ? [] : [`${cost} units`]),
+    ...classText(queryClass),
+  ].join(", ");
+}
+
+function classText(queryClass: string | null): readonly string[] {
+  return queryClass === null ? [] : [`class ${queryClass}`];
 }

@@ -1,8 +1,7 @@
-import { UsageError } from "../command-line/given.ts";
+import { UsageError, oneOf } from "../command-line/flags.ts";
 import { parseDuration } from "../../runtime/metrics/request/duration.ts";
 import { connectionFlags, connectionOf } from "../api/connection.ts";
 import type { Command } from "../command-line/command.ts";
-import { oneOf } from "../command-line/one-of.ts";
 import type { DiffArguments } from "./print-diff.ts";
 
 /** `heliograph diff` */

@@ -1,10 +1,9 @@
-import type { Environment } from "../command-line/given.ts";
+import type { Environment } from "../command-line/flags.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
 import { createOutput, type Column, type OutputFormat } from "../api/output.ts";
-import { CommandError } from "../command-line/command-error.ts";
-import { say } from "../api/terminal.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import { CommandError, type ExitName } from "../command-line/command.ts";
+import { say } from "../command-line/terminal.ts";
 import { type ClusterTarget, explained, openCluster } from "../api/cluster-connection.ts";
 
 export interface ResourcesArguments {

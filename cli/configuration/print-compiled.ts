@@ -1,16 +1,26 @@
 import { stringify } from "yaml";
 import { canonicalJson } from "../../crds/compile/canonical-json.ts";
 import type { CatalogConfig, PartnerConfig, StoreConfig } from "../../crds/config.ts";
+import type { SourceProblem } from "../../runtime/config/yaml/yaml-documents.ts";
 import { version } from "../../runtime/version.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
-import { problemReport } from "./problem-report.ts";
-import { readConfiguration, type Configuration } from "./read-configuration.ts";
+import type { ExitName } from "../command-line/command.ts";
+import { plain, say } from "../command-line/terminal.ts";
+import { type Configuration, readConfiguration } from "./read-configuration.ts";
 
 export interface CompileArguments {
   /** A folder, a file, or `-` for the standard input. */
   readonly place: string;
   readonly output: "yaml" | "json";
 }
+
+export interface ValidateArguments {
+  /** A folder, a file, or `-` for the standard input. */
+  readonly place: string;
+  readonly output: ReportForm;
+}
+
+/** Form of a report: lines for people, or a document for programs. */
+type ReportForm = "text" | "json" | "sarif";
 
 /**
  * Writes the configuration that the operator makes of these resources, secrets replaced. Problems
@@ -25,7 +35,7 @@ export async function printCompiled({ place, output }: CompileArguments): Promis
 }
 
 /** Equal resources give equal bytes: members are sorted, and no time is in it. */
-export function compiledText({ config, hash }: Configuration, output: CompileArguments["output"]): string {
+function compiledText({ config, hash }: Configuration, output: CompileArguments["output"]): string {
   const material = Object.fromEntries(Object.entries(config.material).map(([id, base64]) => [id, hidden(base64)]));
   const partners = config.partners.map(withoutQueries);
   const catalogs = config.catalogs.map(withoutTokenQueries);
@@ -58,4 +68,86 @@ function withoutQuery(url: string): string {
 /** The ids of secrets, which the partners and stores name, tell their versions apart. */
 function hidden(base64: string): string {
   return `secret of ${Buffer.from(base64, "base64").length} bytes`;
+}
+
+/**
+ * Writes one line per problem to standard output, `file:line: field: reason: message`, or a
+ * report for programs. Warnings and the sum go to standard error.
+ * @throws StartError `folder`
+ */
+export async function printProblems({ place, output }: ValidateArguments): Promise<ExitName> {
+  const configuration = await readConfiguration(place);
+  const { problems, warnings } = configuration;
+  process.stdout.write(problemReport(output, configuration, version));
+  for (const { message } of warnings) say(`warning: ${message}`);
+  process.stderr.write(`${resourceCount(configuration)} resources in force, ${problems.length} problems\n`);
+  return problems.length === 0 ? "done" : "problems";
+}
+
+/** The standard output of `validate`. */
+export function problemReport(form: ReportForm, configuration: Configuration, productVersion: string): string {
+  const { problems, warnings } = configuration;
+  switch (form) {
+    case "text":
+      return problems.map((problem) => `${lineOf(problem)}\n`).join("");
+    case "json":
+      return pretty({ resources: resourceCount(configuration), problems, warnings });
+    case "sarif":
+      return pretty(sarifLog(problems, warnings, productVersion));
+  }
+}
+
+/** `file:line: field: reason: message` */
+function lineOf({ file, line, field, reason, message }: SourceProblem): string {
+  return plain([`${file}:${line}`, ...(field === "" ? [] : [field]), reason, message].join(": "));
+}
+
+/** Resources in force. */
+function resourceCount({ config }: Configuration): number {
+  return config.partners.length + config.catalogs.length + config.quotas.length;
+}
+
+function pretty(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+/** A log of one run. Source: OASIS SARIF 2.1.0, clauses 3.13, 3.14, 3.27. */
+function sarifLog(
+  problems: readonly SourceProblem[],
+  warnings: readonly SourceProblem[],
+  productVersion: string,
+): object {
+  const rules = [...new Set([...problems, ...warnings].map(({ reason }) => reason))].sort();
+  const resultOf = (level: "error" | "warning") => (problem: SourceProblem) => sarifResult(problem, level, rules);
+  const driver = { name: "heliograph", semanticVersion: productVersion, rules: rules.map((id) => ({ id })) };
+  return {
+    $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+    version: "2.1.0",
+    runs: [
+      {
+        tool: { driver },
+        columnKind: "utf16CodeUnits",
+        results: [...problems.map(resultOf("error")), ...warnings.map(resultOf("warning"))],
+      },
+    ],
+  };
+}
+
+function sarifResult(problem: SourceProblem, level: string, rules: readonly string[]): object {
+  const { file, line, field, reason, message } = problem;
+  const physicalLocation = { artifactLocation: { uri: uriOf(file) }, region: { startLine: line } };
+  const logical = field === "" ? {} : { logicalLocations: [{ fullyQualifiedName: field }] };
+  return {
+    ruleId: reason,
+    ruleIndex: rules.indexOf(reason),
+    level,
+    message: { text: field === "" ? message : `${field}: ${message}` },
+    locations: [{ physicalLocation, ...logical }],
+  };
+}
+
+/** A relative path stays relative, so that a viewer resolves it against the checkout. */
+function uriOf(file: string): string {
+  const path = file.replaceAll("\\", "/").replace(/^\.\//u, "").split("/").map(encodeURIComponent).join("/");
+  return path.startsWith("/") ? `file://${path}` : path;
 }

@@ -2,19 +2,16 @@ import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
-import { previewOffline } from "../../runtime/preview/offline-preview.ts";
+import { type OfflinePreview, previewOffline } from "../../runtime/preview/offline-preview.ts";
 import type { PreviewResponse } from "../../runtime/preview/preview-job.ts";
 import type { RecordedEvent } from "../../runtime/preview/match-changes.ts";
 import type { ApiConnection, Connect } from "../api/connection.ts";
 import { sendForJson } from "../api/request.ts";
-import { createProgress, say } from "../api/terminal.ts";
+import { createProgress, say } from "../command-line/terminal.ts";
 import { withApi } from "../api/with-api.ts";
-import { CommandError } from "../command-line/command-error.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import { CommandError, type ExitName } from "../command-line/command.ts";
 import { diffNotes, diffText, isDifferent } from "./diff-text.ts";
-import { standardInput } from "./read-configuration.ts";
-import { readValidResources, withProblems, type ReadResources } from "./read-resources.ts";
+import { standardInput, readValidResources, withProblems, type ReadResources } from "./read-configuration.ts";
 
 /** A folder against a server, or against another folder. */
 export type DiffArguments = { readonly output: "text" | "json" | "markdown"; readonly after: string } & (

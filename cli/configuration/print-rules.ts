@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { UsageError } from "../command-line/given.ts";
+import { UsageError } from "../command-line/flags.ts";
 import { compileCatalog } from "../../crds/compile/catalog.ts";
 import { compileQuota } from "../../crds/compile/quota.ts";
 import type { CatalogConfig } from "../../crds/config.ts";
@@ -12,9 +12,9 @@ import {
   type RuleGroup,
   type RuleOptions,
 } from "../../runtime/metrics/rules/slo-rules.ts";
-import { say } from "../api/terminal.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
-import { readResources } from "./read-resources.ts";
+import { say } from "../command-line/terminal.ts";
+import type { ExitName } from "../command-line/command.ts";
+import { readResources } from "./read-configuration.ts";
 
 /** `prometheusrule`: the resource of the Prometheus operator. */
 export type RulesForm = "prometheus" | "vmalert" | "prometheusrule";

@@ -1,4 +1,4 @@
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Given, UsageError } from "../command-line/flags.ts";
 import { outputFlag, outputFormatOf } from "../api/output.ts";
 import type { Command } from "../command-line/command.ts";
 import { kubeconfigFlags, kubeconfigOf } from "../api/cluster-flags.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "../command-line/command.ts";
-import { oneOf } from "../command-line/one-of.ts";
+import { oneOf } from "../command-line/flags.ts";
 import type { RulesArguments } from "./print-rules.ts";
 
 /** `heliograph rules` */

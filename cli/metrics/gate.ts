@@ -1,8 +1,21 @@
-import { connectionFlags, connectionOf } from "../api/connection.ts";
-import { outputFlag, outputFormatOf } from "../api/output.ts";
-import type { Command } from "../command-line/command.ts";
-import type { GateArguments } from "./judge-gate.ts";
-import { sloFlags, sloParameters } from "./slo-flags.ts";
+import { ApiRefusal } from "../api/api-error.ts";
+import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
+import { createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
+import { withApi } from "../api/with-api.ts";
+import type { Command, ExitName } from "../command-line/command.ts";
+import type { Environment } from "../command-line/flags.ts";
+import { plain, say } from "../command-line/terminal.ts";
+import type { QueryParameters } from "./query-flags.ts";
+import {
+  budgetLeft,
+  burnText,
+  percent,
+  readSlos,
+  regionsOf,
+  sloFlags,
+  sloParameters,
+  type SloView,
+} from "./slo-view.ts";
 
 /** `heliograph gate` */
 export const gateCommand: Command<GateArguments> = {
@@ -18,5 +31,102 @@ export const gateCommand: Command<GateArguments> = {
     query: sloParameters(given, name),
     output: outputFormatOf(given),
   }),
-  run: async (args, { environment }) => (await import("./judge-gate.ts")).judgeGate(args, environment),
+  run: async (args, { environment }) => judgeGate(args, environment),
 };
+
+interface GateArguments {
+  readonly connect: Connect;
+  readonly query: QueryParameters;
+  readonly output: OutputFormat;
+}
+
+/** What an objective says about a release, and why. */
+interface GateResult {
+  readonly result: "green" | "red" | "undecided";
+  readonly why: string;
+}
+
+interface JudgedSlo extends GateResult {
+  readonly slo: SloView;
+}
+
+/** Codes of a server whose stores did not respond: it has objectives, but no data to judge them by. */
+const storeCodes: readonly string[] = ["store_failed", "store_timeout"];
+
+/** Prints the result of each objective. Red wins over undecided. @throws CommandError */
+async function judgeGate({ connect, query, output }: GateArguments, environment: Environment): Promise<ExitName> {
+  const found = await withApi(connect, async (connection) =>
+    readSlos(connection, query).catch((error: unknown) => withoutStores(error)),
+  );
+  const isText = output === "table" || output === "wide";
+  if ("why" in found) {
+    await createOutput(output, environment).one({ ...gateBody([]), why: found.why }, () => `undecided: ${found.why}`);
+    return "undecided";
+  }
+  const judged = found.map((slo) => ({ slo, ...resultOf(slo) }));
+  if (judged.length === 0) say("undecided: no objective is visible to this caller");
+  if (judged.length > 0 || !isText)
+    await createOutput(output, environment).one(gateBody(judged), () => linesOf(judged));
+  const result = overallResult(judged);
+  return result === "red" ? "problems" : result === "green" ? "done" : "undecided";
+}
+
+/** Why nothing is decided without any store. @throws the error, unless it is that of the stores */
+function withoutStores(error: unknown): { readonly why: string } {
+  if (error instanceof ApiRefusal && storeCodes.includes(error.code)) return { why: error.message };
+  throw error;
+}
+
+function linesOf(judged: readonly JudgedSlo[]): string {
+  return judged
+    .map(({ slo, result, why }) => plain(`${result} ${slo.tenant}/${slo.name} in ${regionsOf(slo)}: ${why}`))
+    .join("\n");
+}
+
+/** The result of all objectives, for programs. */
+function gateBody(judged: readonly JudgedSlo[]): object {
+  const objectives = judged.map(({ slo: { name, domain, tenant, status, regions }, result, why }) => {
+    return { name, domain, tenant, result, why, status, regions };
+  });
+  return { result: overallResult(judged), objectives };
+}
+
+/** Red wins over undecided. Without an objective nothing is decided. */
+function overallResult(judged: readonly JudgedSlo[]): GateResult["result"] {
+  if (judged.some(({ result }) => result === "red")) return "red";
+  return judged.length > 0 && judged.every(({ result }) => result === "green") ? "green" : "undecided";
+}
+
+const missingText = { late: "stores did not respond in time", failed: "stores failed" } as const;
+
+function isMissing(status: SloView["status"]): status is keyof typeof missingText {
+  return Object.hasOwn(missingText, status);
+}
+
+/** Bad news of some regions is enough for red. Good news of some regions is not enough for green. */
+export function resultOf(slo: SloView): GateResult {
+  const { status, events, minimum_events: minimum, regions } = slo;
+  const missing = regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
+  const lacking = missing.length === 0 ? [] : [`data is missing of ${missing.join(", ")}`];
+  if (status === "critical" || status === "increasing")
+    return { result: "red", why: [reasonOf(slo), ...lacking].join("; ") };
+  if (status === "insufficient_data") {
+    const few = `${Math.round(events?.total ?? 0)} events, of which ${minimum} are needed`;
+    return { result: "undecided", why: [few, ...lacking].join("; ") };
+  }
+  if (isMissing(status)) return { result: "undecided", why: `${missingText[status]}: ${missing.join(", ")}` };
+  if (lacking.length > 0) return { result: "undecided", why: lacking.join() };
+  return { result: "green", why: `${percent(budgetLeft(slo)) ?? "?"} of the error budget is left` };
+}
+
+function reasonOf(slo: SloView): string {
+  const left = budgetLeft(slo);
+  const fired = slo.tiers.find(({ factor, long, short }) => isAbove(long.rate, factor) && isAbove(short.rate, factor));
+  const burn = fired === undefined ? [] : [`it burns ${burnText(fired.long)}, more than ${fired.factor}`];
+  const spent = left !== undefined && left <= 0 ? ["the error budget is spent"] : [];
+  return [...spent, ...burn, `${percent(left) ?? "?"} of the error budget is left`].join("; ");
+}
+
+function isAbove(rate: number | undefined, factor: number): boolean {
+  return rate !== undefined && rate > factor;
+}

@@ -1,7 +1,6 @@
 // Commands that read metrics and objectives of a server.
 import { labelNames } from "../../crds/config.ts";
-import type { Flag } from "../command-line/flag.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { parseDuration } from "../../runtime/metrics/request/duration.ts";
 import { formatTime } from "../../runtime/metrics/request/time.ts";
 

@@ -1,9 +1,12 @@
-import { UsageError, type Given } from "../command-line/given.ts";
-import { connectionFlags, connectionOf } from "../api/connection.ts";
-import type { Command } from "../command-line/command.ts";
-import { oneOf } from "../command-line/one-of.ts";
-import type { QueryArguments } from "./print-query.ts";
-import { queryFlags, queryParameters } from "./query-flags.ts";
+import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
+import { type Column, createOutput } from "../api/output.ts";
+import { type ApiRequest, send, sendForJson } from "../api/request.ts";
+import { withApi } from "../api/with-api.ts";
+import type { Command, ExitName } from "../command-line/command.ts";
+import { type Environment, type Given, oneOf, UsageError } from "../command-line/flags.ts";
+import { plain, say } from "../command-line/terminal.ts";
+import { chartOf, highest, labelText, lowest, type Series, shortNumber } from "./series.ts";
+import { queryFlags, queryParameters, type QueryParameters } from "./query-flags.ts";
 
 /** `heliograph query` */
 export const queryCommand: Command<QueryArguments & { readonly isPlan: boolean }> = {
@@ -33,13 +36,175 @@ export const queryCommand: Command<QueryArguments & { readonly isPlan: boolean }
     };
   },
   run: async (args, { environment }) => {
-    if (!args.isPlan) return (await import("./print-query.ts")).printQuery(args, environment);
-    return (await import("./print-plan.ts")).printPlan({ ...args, isJson: args.output === "json" });
+    if (!args.isPlan) return printQuery(args, environment);
+    return printPlan({ ...args, isJson: args.output === "json" });
   },
 };
+
+interface QueryArguments {
+  readonly connect: Connect;
+  readonly query: QueryParameters;
+  readonly output: "table" | "chart" | "csv" | "json" | "curl";
+  readonly tokenFile: string | undefined;
+}
+
+interface QueryBody {
+  readonly data: readonly Series[];
+  readonly meta: {
+    readonly partial: boolean;
+    readonly has_more: boolean;
+    readonly total_series: number;
+    readonly from: string;
+    readonly to: string;
+    readonly infinite_points?: number;
+    readonly regions: readonly { readonly region: string; readonly state: string }[];
+    readonly hints?: readonly string[];
+  };
+  readonly errors?: readonly { readonly metric: string; readonly detail: string }[];
+}
+
+const widthDefault = 80;
+
+/** The plan of a query as the API reports it. */
+interface PlanView {
+  readonly allowed: boolean;
+  readonly class: string | null;
+  readonly cost: number | null;
+  readonly step_seconds: number | null;
+  readonly points: number | null;
+  readonly series_max: number | null;
+  readonly regions: readonly { readonly region: string; readonly stores: number }[];
+  readonly cache: { readonly expected: string | null } | null;
+  readonly budget: { readonly remaining: number; readonly limit: number };
+  readonly expression: string | null;
+  readonly refusal: {
+    readonly code: string;
+    readonly detail: string;
+    readonly suggestion: { readonly step?: string; readonly query?: string } | null;
+  } | null;
+}
+
+interface PlanArguments {
+  readonly connect: Connect;
+  readonly query: QueryParameters;
+  readonly isJson: boolean;
+}
 
 function outputOf(given: Given): QueryArguments["output"] {
   const output = oneOf(given, "output", ["table", "chart", "csv", "json", "curl"]);
   if (!given.isSet("plan") || output === "table" || output === "json") return output;
   throw new UsageError(`--plan prints table or json, not ${output}.`);
+}
+
+/** Reads metrics and prints them. @throws CommandError */
+async function printQuery(args: QueryArguments, environment: Environment): Promise<ExitName> {
+  return withApi(args.connect, async (connection): Promise<ExitName> => {
+    const request: ApiRequest = { path: "/v1/metrics/query", query: args.query };
+    const { output } = args;
+    if (output === "curl") process.stdout.write(curlOf(connection.url, args.query, args.tokenFile));
+    else if (output === "csv") {
+      const { body, status } = await send(connection, { ...request, headers: { accept: "text/csv" } });
+      process.stdout.write(process.stdout.isTTY ? body.toString().split(/\r?\n/u).map(plain).join("\n") : body);
+      if (status === 206) say("some region is missing; -o json names it");
+    } else if (output === "json")
+      process.stdout.write(`${(await send(connection, request)).body.toString().trimEnd()}\n`);
+    else printBody(await sendForJson<QueryBody>(connection, request), output, environment);
+    return "done";
+  });
+}
+
+function printBody(body: QueryBody, output: "table" | "chart", environment: Environment): void {
+  const { data, meta } = body;
+  const window = { fromMs: Date.parse(meta.from), toMs: Date.parse(meta.to) };
+  const width = process.stdout.columns || widthDefault;
+  process.stdout.write(
+    output === "chart"
+      ? data.map((series) => chartOf(series, window, width)).join("\n")
+      : createOutput("table", environment).table(columns, data),
+  );
+  sayNotes(body);
+}
+
+function sayHints({ hints = [] }: QueryBody["meta"]): void {
+  for (const hint of hints) say(hint);
+}
+
+/** What a table or a chart cannot show. */
+function sayNotes({ data, meta, errors = [] }: QueryBody): void {
+  for (const { metric, detail } of errors) say(`${metric}: ${detail}`);
+  if (data.length === 0 && errors.length === 0) say("no series has points in this time");
+  sayHints(meta);
+  const missing = meta.regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
+  if (meta.partial) say(`partial: ${missing.length === 0 ? "some data is missing" : missing.join(", ")}`);
+  if (meta.infinite_points !== undefined) say(`${meta.infinite_points} infinite points are left out`);
+  if (meta.has_more) say(`${data.length} of ${meta.total_series} series; narrow the query with --filter`);
+}
+
+const numbers = (series: Series): readonly number[] => series.points.map(([, value]) => value);
+const columns: readonly Column<Series>[] = [
+  { title: "METRIC", cell: ({ metric }) => metric },
+  { title: "LABELS", cell: ({ labels }) => labelText(labels) },
+  { title: "POINTS", cell: ({ points }) => points.length },
+  { title: "MIN", cell: (series) => shortNumber(lowest(numbers(series))) },
+  { title: "MAX", cell: (series) => shortNumber(highest(numbers(series))) },
+  { title: "LAST", cell: ({ points }) => shortNumber(points.at(-1)?.[1]) },
+  { title: "AT", cell: ({ points }) => points.at(-1)?.[0] },
+];
+
+/** Prints the plan and the price of a query, which is not run. @throws CommandError */
+async function printPlan({ connect, query, isJson }: PlanArguments): Promise<ExitName> {
+  return withApi(connect, async (connection): Promise<ExitName> => {
+    const { body } = await send(connection, { path: "/v1/metrics/plan", query });
+    const text = body.toString().trimEnd();
+    process.stdout.write(`${isJson ? text : planText(JSON.parse(text) as PlanView)}\n`);
+    return "done";
+  });
+}
+
+/** One line for each known member. */
+function planText(plan: PlanView): string {
+  const lines = [["allowed", plan.allowed ? "yes" : "no"] as const, ...refusalLines(plan), ...planLines(plan)];
+  return lines
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}${plain(value)}`]))
+    .join("\n");
+}
+
+type Line = readonly [name: string, value: string | undefined];
+
+function refusalLines({ refusal }: PlanView): readonly Line[] {
+  if (refusal === null) return [];
+  const { code, detail, suggestion } = refusal;
+  return [
+    ["refused", `${code}: ${detail}`],
+    ["instead", suggestion?.query ?? (suggestion?.step && `step=${suggestion.step}`)],
+  ];
+}
+
+function planLines({ cost, budget, cache, regions, expression, ...plan }: PlanView): readonly Line[] {
+  if (cost === null) return [];
+  return [
+    ["class", plan.class ?? undefined],
+    [
+      "cost",
+      `${shortNumber(cost)} cost units; ${shortNumber(budget.remaining)} of ${shortNumber(budget.limit)} are left`,
+    ],
+    ["points", `${plan.points} of ${plan.step_seconds} s for each of at most ${plan.series_max} series`],
+    ["regions", regions.map(({ region, stores }) => `${region} (stores: ${stores})`).join(", ")],
+    ["cache", cache?.expected ?? "off"],
+    ["promql", expression ?? undefined],
+  ];
+}
+
+/** A command line of curl that sends the same request. The token stays in its file or in the environment. */
+export function curlOf(url: string, query: QueryParameters, tokenFile: string | undefined): string {
+  const target = new URL(`${url}/v1/metrics/query`);
+  for (const [name, value] of Object.entries(query))
+    for (const text of [value ?? []].flat()) target.searchParams.append(name, text);
+  const token = tokenFile === undefined ? "$HELIOGRAPH_TOKEN" : `$(cat ${inShell(tokenFile)})`;
+  return `curl -sS --fail-with-body -H "Authorization: Bearer ${token}" ${inShell(target.href)}\n`;
+}
+
+/** A word of a POSIX shell. */
+function inShell(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,7 +1,10 @@
-import { connectionFlags, connectionOf } from "../api/connection.ts";
-import { outputFlag, outputFormatOf } from "../api/output.ts";
-import type { Command } from "../command-line/command.ts";
-import type { QuotaArguments } from "./print-quotas.ts";
+import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
+import { type Column, createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
+import { sendForJson } from "../api/request.ts";
+import { withApi } from "../api/with-api.ts";
+import type { Command, ExitName } from "../command-line/command.ts";
+import type { Environment } from "../command-line/flags.ts";
+import { shortNumber } from "./series.ts";
 
 /** `heliograph quota` */
 export const quotaCommand: Command<QuotaArguments> = {
@@ -9,5 +12,43 @@ export const quotaCommand: Command<QuotaArguments> = {
   operands: [],
   flags: [outputFlag, ...connectionFlags],
   read: (given) => ({ connect: connectionOf(given), output: outputFormatOf(given) }),
-  run: async (args, { environment }) => (await import("./print-quotas.ts")).printQuotas(args, environment),
+  run: async (args, { environment }) => printQuotas(args, environment),
 };
+
+interface QuotaArguments {
+  readonly connect: Connect;
+  readonly output: OutputFormat;
+}
+
+/** The quotas of one class as the API reports them. */
+interface QuotaView {
+  readonly class: string;
+  readonly client: string;
+  readonly requests: { readonly limit_per_second: number; readonly burst: number; readonly remaining: number };
+  readonly cost: { readonly limit_per_minute: number; readonly burst: number; readonly remaining: number };
+  readonly concurrent: { readonly limit: number; readonly used: number };
+  readonly known_by: string;
+}
+
+/** Prints the quotas. It charges nothing. @throws CommandError */
+async function printQuotas({ connect, output }: QuotaArguments, environment: Environment): Promise<ExitName> {
+  return withApi(connect, async (connection): Promise<ExitName> => {
+    const pages = async function* () {
+      const request = { path: "/v1/metrics/quota" };
+      yield (await sendForJson<{ readonly data: readonly QuotaView[] }>(connection, request)).data;
+    };
+    await createOutput(output, environment).list(columns, pages());
+    return "done";
+  });
+}
+
+const columns: readonly Column<QuotaView>[] = [
+  { title: "CLASS", cell: (quota) => quota.class },
+  { title: "CLIENT", cell: ({ client }) => client },
+  { title: "REQUESTS LEFT", cell: ({ requests }) => `${requests.remaining} of ${requests.burst}` },
+  { title: "PER SECOND", cell: ({ requests }) => requests.limit_per_second },
+  { title: "COST LEFT", cell: ({ cost }) => `${shortNumber(cost.remaining)} of ${shortNumber(cost.burst)}` },
+  { title: "PER MINUTE", cell: ({ cost }) => shortNumber(cost.limit_per_minute) },
+  { title: "RUNNING", cell: ({ concurrent: { used, limit } }) => `${used} of ${limit}` },
+  { title: "KNOWN BY", cell: ({ known_by: source }) => source, isWide: true },
+];

@@ -1,9 +1,10 @@
-import { sendForJson } from "../api/request.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import type { Column } from "../api/output.ts";
-import type { Tone } from "../api/terminal.ts";
+import { sendForJson } from "../api/request.ts";
+import type { Flag, Given } from "../command-line/flags.ts";
+import type { Tone } from "../command-line/terminal.ts";
+import { type QueryParameters, tenantFlag } from "./query-flags.ts";
 import { shortNumber } from "./series.ts";
-import type { QueryParameters } from "./query-flags.ts";
 
 interface BurnRate {
   readonly window: string;
@@ -31,6 +32,14 @@ export interface SloView {
   }[];
   readonly regions: readonly { readonly region: string; readonly state: string }[];
 }
+
+/** Flags that become parameters of `GET /v1/metrics/slo`. */
+export const sloFlags = [
+  { name: "domain", value: "DOMAIN", help: "Only objectives of this domain." },
+  tenantFlag,
+  { name: "region", value: "REGION", help: "Only this region." },
+  { name: "environment", value: "ENVIRONMENT", help: "Only this environment." },
+] as const satisfies readonly Flag[];
 
 export async function readSlos(connection: ApiConnection, query: QueryParameters): Promise<readonly SloView[]> {
   const { data } = await sendForJson<{ readonly data: readonly SloView[] }>(connection, {
@@ -82,4 +91,9 @@ export function burnText(burn: BurnRate | undefined): string | undefined {
 
 export function percent(share: number | undefined): string | undefined {
   return share === undefined ? undefined : `${Number((share * 100).toPrecision(6))} %`;
+}
+
+export function sloParameters(given: Given, name: string | undefined): QueryParameters {
+  const named = sloFlags.map((flag) => [flag.name, given.optional(flag.name)] as const);
+  return { slo: name, ...Object.fromEntries(named) };
 }

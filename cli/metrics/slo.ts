@@ -1,9 +1,13 @@
-import { UsageError, type Given } from "../command-line/given.ts";
-import { connectionFlags, connectionOf } from "../api/connection.ts";
-import { outputFlag, outputFormatOf, type OutputFormat } from "../api/output.ts";
-import type { Command } from "../command-line/command.ts";
-import type { SloArguments } from "./print-slos.ts";
-import { sloFlags, sloParameters } from "./slo-flags.ts";
+import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
+import { type Column, createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
+import { send } from "../api/request.ts";
+import { withApi } from "../api/with-api.ts";
+import type { Command, ExitName } from "../command-line/command.ts";
+import { type Environment, type Given, UsageError } from "../command-line/flags.ts";
+import { say } from "../command-line/terminal.ts";
+import type { QueryParameters } from "./query-flags.ts";
+import { chartOf } from "./series.ts";
+import { percent, readSlos, sloColumns, sloFlags, sloParameters } from "./slo-view.ts";
 
 /** What to print: the list of objectives, or the history of one. */
 type Asked =
@@ -29,13 +33,104 @@ export const sloCommand: Command<Asked> = {
     return { ...asked, isHistory: true, output: isChart ? "chart" : outputFormatOf(given) };
   },
   run: async (args, { environment }) => {
-    if (!args.isHistory) return (await import("./print-slos.ts")).printSlos(args, environment);
-    return (await import("./print-slo-history.ts")).printSloHistory(args, environment);
+    if (!args.isHistory) return printSlos(args, environment);
+    return printSloHistory(args, environment);
   },
 };
+
+interface SloArguments {
+  readonly connect: Connect;
+  readonly query: QueryParameters;
+  /** `chart` needs a history. */
+  readonly output: OutputFormat | "chart";
+}
+
+/** An instant of a history. Shares are of all events, and null without events. */
+interface HistoryPoint {
+  readonly at: string;
+  readonly sli: number | null;
+  readonly remaining: number | null;
+}
+
+/** The response to `GET /v1/metrics/slo/history`. */
+interface SloHistory {
+  readonly data: readonly HistoryPoint[];
+  readonly meta: {
+    readonly name: string;
+    readonly tenant: string;
+    readonly objective: number;
+    readonly regions: readonly { readonly region: string; readonly state: string }[];
+    readonly partial: boolean;
+  };
+}
+
+const widthDefault = 80;
 
 /** @throws UsageError */
 function listFormatOf(given: Given): OutputFormat {
   if (given.text("output") === "chart") throw new UsageError("slo draws a chart with --history only.");
   return outputFormatOf(given);
+}
+
+/** Prints the objectives that the caller may see. @throws CommandError */
+async function printSlos(
+  { connect, query, output }: SloArguments & { readonly output: OutputFormat },
+  environment: Environment,
+): Promise<ExitName> {
+  return withApi(connect, async (connection): Promise<ExitName> => {
+    const slos = await readSlos(connection, query);
+    const pages = async function* () {
+      yield slos;
+    };
+    const count = await createOutput(output, environment).list(sloColumns, pages());
+    const missing = slos.flatMap(({ name, regions }) =>
+      regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${name} in ${region} (${state})`),
+    );
+    if (missing.length > 0) say(`partial: ${missing.join(", ")}`);
+    if (count === 0) say("no objective is visible to this caller");
+    return "done";
+  });
+}
+
+/** Prints the error budget of one objective at instants over its window. @throws CommandError */
+async function printSloHistory(args: SloArguments, environment: Environment): Promise<ExitName> {
+  const { connect, query, output } = args;
+  return withApi(connect, async (connection): Promise<ExitName> => {
+    const { body } = await send(connection, { path: "/v1/metrics/slo/history", query });
+    const history = JSON.parse(body.toString()) as SloHistory;
+    const { data, meta } = history;
+    if (output === "chart") process.stdout.write(chartText(history));
+    else {
+      const printed = createOutput(output, environment);
+      await printed.one(body, () => printed.table(columnsOf(history), data));
+    }
+    const missing = meta.regions.filter(({ state }) => state !== "ok");
+    if (meta.partial) say(`partial: ${missing.map(({ region, state }) => `${region} (${state})`).join(", ")}`);
+    if (data.every(({ remaining }) => remaining === null)) say("the stores have no events of this window");
+    return "done";
+  });
+}
+
+function columnsOf(history: SloHistory): readonly Column<HistoryPoint>[] {
+  return [
+    { title: "AT", cell: ({ at }) => at },
+    { title: "ACTUAL", cell: ({ sli }) => percent(sli ?? undefined) },
+    { title: "BUDGET LEFT", cell: (point) => percent(leftOf(point, history)) },
+  ];
+}
+
+/** Share of the error budget that was left, negative when overspent. */
+function leftOf({ remaining }: HistoryPoint, { meta: { objective } }: SloHistory): number | undefined {
+  return remaining === null || objective >= 1 ? undefined : remaining / (1 - objective);
+}
+
+function chartText(history: SloHistory): string {
+  const { data, meta } = history;
+  const points = data.flatMap((point): readonly (readonly [string, number])[] => {
+    const left = leftOf(point, history);
+    return left === undefined ? [] : [[point.at, left * 100]];
+  });
+  const series = { metric: `${meta.name}: % of the error budget left`, labels: { tenant: meta.tenant }, points };
+  const [fromMs = 0, toMs = 0] = [data[0], data.at(-1)].map((point) => Date.parse(point?.at ?? ""));
+  return chartOf(series, { fromMs, toMs }, process.stdout.columns || widthDefault);
 }

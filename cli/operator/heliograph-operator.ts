@@ -3,9 +3,8 @@ import { setFlagsFromString } from "node:v8";
 import { print, runProgram } from "../command-line/end-process.ts";
 import { StartError } from "../../operator/start-error.ts";
 import { version } from "../../operator/version.ts";
-import { readArguments, type Invocation } from "./arguments.ts";
-import { exitCodes, type ExitName } from "./exit-codes.ts";
-import { programHelp } from "./help.ts";
+import { type Invocation, readArguments } from "./arguments.ts";
+import { exitCodes, type ExitName, programHelp } from "./help.ts";
 
 /** Growth of the heap over its use after the last collection. */
 const heapGrowingPercent = 15;

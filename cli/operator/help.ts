@@ -1,6 +1,20 @@
-import { exitCodeLines, flagLines } from "../command-line/help-lines.ts";
-import { exitCodes } from "./exit-codes.ts";
-import { flags } from "./flags.ts";
+import type { StartFault } from "../../operator/start-error.ts";
+import { exitCodeLines, type ExitRow } from "../command-line/end-process.ts";
+import { flagLines } from "../command-line/flags.ts";
+import { flags } from "./arguments.ts";
+
+/** All exit codes of the program. `docs/reference/operator.md` has the same table; a test compares them. */
+export const exitCodes = {
+  done: { code: 0, meaning: "A signal ended the program, and the lead was handed over." },
+  usage: { code: 2, meaning: "The command line or the environment is not valid." },
+  kubeconfig: { code: 3, meaning: "The API server cannot be used: there is no valid kubeconfig or service account." },
+  policy: { code: 4, meaning: "The policy cannot be read or is not valid." },
+  port: { code: 7, meaning: "The port of probes and metrics cannot be listened on." },
+  failed: { code: 70, meaning: "Another failure; the log has the cause." },
+  interrupted: { code: 130, meaning: "A second signal ended the program at once." },
+} as const satisfies Readonly<Record<string, ExitRow>> & Readonly<Record<StartFault, ExitRow>>;
+
+export type ExitName = keyof typeof exitCodes;
 
 /** Help of the program. */
 export function programHelp(): string {

@@ -9,7 +9,7 @@ import { describeError } from "../../kube/client/kube-error.ts";
 import { startOperator } from "../../operator/main.ts";
 import { startStep } from "../../operator/start-error.ts";
 import type { Arguments } from "./arguments.ts";
-import { exitCodes, type ExitName } from "./exit-codes.ts";
+import { exitCodes, type ExitName } from "./help.ts";
 
 const standardError = 2;
 const identityBytes = 4;

@@ -1,4 +1,5 @@
-import { plain } from "../command-line/plain.ts";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { SigningScheme } from "../../crds/signing-key.ts";
 import { spliceAttempt } from "../../runtime/webhooks/signing/signed-request.ts";
 import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
@@ -6,20 +7,15 @@ import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { createOutput } from "../api/output.ts";
 import { send } from "../api/request.ts";
-import { say } from "../api/terminal.ts";
-import { withApi, type ApiArguments } from "../api/with-api.ts";
-import { CommandError } from "../command-line/command-error.ts";
-import type { Context } from "../command-line/command.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import { type ApiArguments, withApi } from "../api/with-api.ts";
+import { CommandError, type Context, type ExitName } from "../command-line/command.ts";
+import { plain, say } from "../command-line/terminal.ts";
+import { type EventHistory, eventPath, type EventSummary } from "../webhooks/event-forms.ts";
+import { followEvents, type Patience, type Place, placeOf, whileAway } from "../webhooks/follow-events.ts";
 import type { KeySource } from "./partner-flags.ts";
 import { postOnce } from "./post-once.ts";
-import { signedHeaders } from "./print-signature.ts";
 import { readSigningKeys } from "./read-keys.ts";
-import { eventPath, type EventSummary } from "../webhooks/event-forms.ts";
-import { followEvents, placeOf } from "../webhooks/follow-events.ts";
-import { keepPlace, readPlace } from "./place-file.ts";
-import { rawEventOf } from "./raw-event.ts";
-import { whileAway, type Patience } from "../webhooks/while-away.ts";
+import { signedHeaders } from "./sign.ts";
 
 export interface FollowArguments extends ApiArguments {
   /** `namespace/name`. */
@@ -44,6 +40,8 @@ interface FollowedLine {
   readonly status: number | null;
   readonly error: string | null;
 }
+
+const head = '{"event":';
 
 /**
  * `heliograph listen --partner`: follows the events of a partner over the API, and forwards a copy of each. It reads
@@ -118,4 +116,44 @@ async function copied(
 
 function lineOf({ at, event_id: eventId, type, tenant, status, error }: FollowedLine): string {
   return plain([at, eventId, type, `tenant ${tenant}`, status ?? "", error ?? ""].join(" ").trimEnd());
+}
+
+/** Reads the place that an earlier run kept; undefined without one. @throws CommandError `data` */
+export async function readPlace(file: string): Promise<Place | undefined> {
+  try {
+    const { from, after_id: afterId } = JSON.parse(await readFile(file, "utf8")) as Readonly<Record<string, unknown>>;
+    if (typeof from === "string" && typeof afterId === "string") return { from, afterId };
+    throw new Error("it holds no place");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw unusable(file, error);
+  }
+}
+
+/** Keeps a place, at once or not at all. @throws CommandError `data` */
+export async function keepPlace(file: string, { from, afterId }: Place): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(`${file}.new`, `${JSON.stringify({ from, after_id: afterId })}\n`, { mode: 0o600 });
+    await rename(`${file}.new`, file);
+  } catch (error) {
+    throw unusable(file, error);
+  }
+}
+
+function unusable(file: string, error: unknown): CommandError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new CommandError("data", `the file ${file} cannot be used: ${reason}; remove it to begin anew`, error);
+}
+
+/**
+ * The bytes of an event in the response to `GET /webhooks/events/:id`, as its producer sent them. Encoding the parsed
+ * event again would change digits and escapes, and with them every signature.
+ */
+export function rawEventOf(history: Buffer): Uint8Array {
+  const { event, ...rest } = JSON.parse(history.toString()) as EventHistory;
+  const end = `,${JSON.stringify(rest).slice(1)}`;
+  const text = history.toString("latin1");
+  const hasForm = text.startsWith(head) && text.endsWith(Buffer.from(end).toString("latin1"));
+  return hasForm ? history.subarray(head.length, -Buffer.byteLength(end)) : Buffer.from(JSON.stringify(event));
 }

@@ -1,10 +1,9 @@
-import type { Flag } from "../command-line/flag.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { outputFormatOf } from "../api/output.ts";
 import type { Command } from "../command-line/command.ts";
 import { apiArguments } from "../api/with-api.ts";
 import { connectionFlags } from "../api/connection.ts";
-import { sinceFlag, timeOf } from "../webhooks/event-filter.ts";
+import { sinceFlag, timeOf } from "../webhooks/event-forms.ts";
 import type { FollowArguments } from "./follow-partner.ts";
 import type { ListenArguments } from "./receive-deliveries.ts";
 import {

@@ -1,9 +1,7 @@
 // Commands for partners: they sign, verify, send and receive deliveries on this machine. They reach no API.
-import type { Flag } from "../command-line/flag.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Flag, type Given, oneOf, UsageError } from "../command-line/flags.ts";
 import { signingSchemes, type SigningScheme } from "../../crds/signing-key.ts";
 import { outputFlag } from "../api/output.ts";
-import { oneOf } from "../command-line/one-of.ts";
 
 /** Flags of several commands for partners. */
 export const keyFileFlag: Flag = {

@@ -1,5 +1,5 @@
 import { makeUnguardedAttempt } from "../../runtime/webhooks/sending/attempt.ts";
-import { CommandError } from "../command-line/command-error.ts";
+import { CommandError } from "../command-line/command.ts";
 
 /** A response of an endpoint. */
 export interface PostResponse {

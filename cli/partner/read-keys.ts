@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { readSigningKey, type SigningScheme } from "../../crds/signing-key.ts";
 import { thumbprintOf } from "../../runtime/webhooks/signing/keys.ts";
 import { signingKeyOf, type SigningKey, type VerificationKey } from "../../runtime/webhooks/signing/keys.ts";
-import { CommandError } from "../command-line/command-error.ts";
+import { CommandError } from "../command-line/command.ts";
 import type { KeySource } from "./partner-flags.ts";
 
 /** Bytes of a key and the name by which messages call it. */

@@ -1,8 +1,6 @@
-import type { Flag } from "../command-line/flag.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import type { Command } from "../command-line/command.ts";
-import { dataFlag, natsFlags } from "../command-line/data-flags.ts";
-import { natsAccessOfFlags } from "./server-arguments.ts";
+import { dataFlag, natsAccessOfFlags, natsFlags } from "./server-flags.ts";
 import type { DebugArguments } from "./write-bundle.ts";
 
 const debugFlags = [

@@ -5,7 +5,7 @@ import { forwardPort } from "../../kube/client/port-forward.ts";
 import { migrate, type Migration, type ServerForward } from "../../runtime/migration/migrate.ts";
 import { StartError, startStep } from "../../runtime/program/start-error.ts";
 import { version } from "../../runtime/version.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import type { ExitName } from "../command-line/command.ts";
 
 export interface MigrateArguments {
   readonly release: string;

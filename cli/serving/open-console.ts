@@ -1,18 +1,17 @@
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
-import type { Environment } from "../command-line/given.ts";
+import { delimiter, join, resolve } from "node:path";
 import { devKeyPath, openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { startStep } from "../../runtime/program/start-error.ts";
 import { ApiRefusal } from "../api/api-error.ts";
-import { urlDefault, type ApiConnection } from "../api/connection.ts";
-import { send, sendForJson } from "../api/request.ts";
-import { say } from "../api/terminal.ts";
-import { CommandError } from "../command-line/command-error.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import { type ApiConnection, urlDefault } from "../api/connection.ts";
 import { readLogin } from "../api/login-file.ts";
-import { findBrowserStarter, startBrowser } from "./start-browser.ts";
+import { send, sendForJson } from "../api/request.ts";
+import { say } from "../command-line/terminal.ts";
+import { CommandError, type ExitName } from "../command-line/command.ts";
+import type { Environment } from "../command-line/flags.ts";
 
 export interface OpenArguments {
   /** Base URL without a slash at its end. @default that of the login, else of `run` on this machine */
@@ -189,4 +188,29 @@ async function writePage(dataFolder: string, address: string): Promise<string> {
   const text = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=${address}">\n`;
   await writeFile(path, text, { mode: 0o600 });
   return path;
+}
+
+/** The program that opens a file or an address in the user's browser; undefined where no screen is. */
+export function findBrowserStarter(environment: Environment, platform: NodeJS.Platform): string | undefined {
+  const hasScreen = [environment["DISPLAY"], environment["WAYLAND_DISPLAY"]].some((name) => (name ?? "") !== "");
+  if (platform !== "darwin" && !hasScreen) return undefined;
+  const name = platform === "darwin" ? "open" : "xdg-open";
+  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  return folders.map((folder) => join(folder, name)).find(isProgram);
+}
+
+/** Starts the browser and does not wait for it. A browser that does not start leaves the printed address. */
+function startBrowser(starter: string, target: string): void {
+  const child = spawn(starter, [target], { detached: true, stdio: "ignore" });
+  child.on("error", () => undefined);
+  child.unref();
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,9 +1,8 @@
-import type { Flag } from "../command-line/flag.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { parseDuration } from "../../runtime/metrics/request/duration.ts";
 import { baseUrlOf } from "../api/connection.ts";
 import type { Command } from "../command-line/command.ts";
-import { dataFlag } from "../command-line/data-flags.ts";
+import { dataFlag } from "./server-flags.ts";
 import type { OpenArguments } from "./open-console.ts";
 
 const ttlSecondsMax = 12 * 3_600;

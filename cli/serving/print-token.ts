@@ -1,6 +1,6 @@
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { startStep } from "../../runtime/program/start-error.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import type { ExitName } from "../command-line/command.ts";
 
 export interface TokenArguments {
   readonly dataFolder: string;

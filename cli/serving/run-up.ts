@@ -1,19 +1,18 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Environment } from "../command-line/given.ts";
-import { startChild, type Child } from "../../demo/child-process.ts";
+import { promisify } from "node:util";
+import { type Child, startChild } from "../../demo/child-process.ts";
 import { partnerRoles, startPartner } from "../../demo/partners.ts";
-import { findStorePrograms, startStore, storePorts } from "../../demo/stores.ts";
 import type { DemoStoreName } from "../../demo/series-catalog.ts";
+import { findStorePrograms, startStore, storePorts } from "../../demo/stores.ts";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
-import { say } from "../api/terminal.ts";
-import { CommandError } from "../command-line/command-error.ts";
-import { exitCodes, type ExitName } from "../command-line/exit-codes.ts";
-import { buildConsole } from "./build-console.ts";
-import { whatToTry } from "./what-to-try.ts";
+import { say } from "../command-line/terminal.ts";
+import { CommandError, exitCodes, type ExitName } from "../command-line/command.ts";
+import type { Environment } from "../command-line/flags.ts";
 
 export interface UpArguments {
   readonly port: number;
@@ -31,6 +30,17 @@ const pollMs = 100;
 
 /** What must be stopped in the end, last started first. */
 type Stops = (() => Promise<unknown>)[];
+
+/** Where a demonstration serves. */
+interface Place {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly dataFolder: string;
+  readonly tokenFile: string;
+}
+
+const inRoot = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const buildMsMax = 60_000;
 
 /** Starts everything, prints what to try, and stops everything after a signal. @throws CommandError */
 export async function runUp(args: UpArguments, environment: Environment): Promise<ExitName> {
@@ -139,5 +149,34 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((done) => {
     if (signal.aborted) done();
     signal.addEventListener("abort", () => done(), { once: true });
+  });
+}
+
+/** Lines for a shell, to be copied as they are. */
+function whatToTry({ url, adminUrl, dataFolder, tokenFile }: Place): string {
+  return `# Heliograph serves ${url} until Ctrl-C. In another terminal, in the same folder:
+export HELIOGRAPH_URL=${url} HELIOGRAPH_TOKEN_FILE=${quoted(tokenFile)}
+npx heliograph open --data ${quoted(dataFolder)} --role metrics-finance
+npx heliograph send payout.created --tenant lumen -d '{"payout_id":"mine"}' --wait
+npx heliograph events list --since 1h
+npx heliograph query deposits_success_pct --filter region=eu --group-by psp -o chart
+npx heliograph slo
+npx heliograph gate rate
+curl -s ${adminUrl}/healthz
+`;
+}
+
+/** One word for a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Builds the console in a checkout that has none yet. Packages bring it; without it the API works as well. */
+async function buildConsole(signal: AbortSignal): Promise<void> {
+  const [config, builder] = [inRoot("console/vite.config.ts"), inRoot("node_modules/vite/bin/vite.js")];
+  if (existsSync(inRoot("dist/console/index.html")) || !existsSync(config) || !existsSync(builder)) return;
+  const args = [builder, "build", "--config", config, "--configLoader", "native", "--logLevel", "error"];
+  await promisify(execFile)(process.execPath, args, { timeout: buildMsMax, signal }).catch(() => {
+    if (!signal.aborted) say("The console was not built; `npm run console` says why.");
   });
 }

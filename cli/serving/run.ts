@@ -1,23 +1,24 @@
 // Commands that run the product on this machine or prepare for it. The parts of the process are in `runtime/program/`.
-import type { Flag } from "../command-line/flag.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import type { Command } from "../command-line/command.ts";
-import { dataFlag, natsFlags } from "../command-line/data-flags.ts";
-import { boundHeap, memoryPlanOf } from "./heap.ts";
-import { natsAccessOfFlags, serverArguments } from "./server-arguments.ts";
 import {
   adminPort,
+  dataFlag,
   drainSeconds,
   host,
   logLevel,
   memory,
+  natsAccessOfFlags,
+  natsFlags,
   natsServer,
   port,
   processes,
+  serverArguments,
   settings,
   tracingFlags,
 } from "./server-flags.ts";
-import type { RunArguments } from "./serve-standalone.ts";
+import { boundHeap, memoryPlanOf } from "./heap.ts";
+import type { RunArguments } from "./serve.ts";
 
 const runFlags = [
   port,
@@ -43,7 +44,7 @@ export const runCommand: Command<RunArguments> = {
   read: (given, [folder = ""]) => runArguments(folder, given),
   run: async (args) => {
     boundHeap(memoryPlanOf(args));
-    return (await import("./serve-standalone.ts")).serveStandalone(args);
+    return (await import("./serve.ts")).serveStandalone(args);
   },
 };
 

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Given, UsageError } from "../command-line/flags.ts";
 import { shardCountMax } from "../../crds/shards/shards.ts";
 import type { ConfigPlace, NatsPlace } from "../../runtime/main.ts";
-import { natsAccessOfFlags, serverArguments, type ServerArguments } from "./server-arguments.ts";
+import { natsAccessOfFlags, serverArguments, type ServerArguments } from "./server-flags.ts";
 
 export interface RuntimeArguments extends ServerArguments {
   readonly config: ConfigPlace;

@@ -1,20 +1,21 @@
-import type { Flag } from "../command-line/flag.ts";
+import type { Flag } from "../command-line/flags.ts";
 import type { Command } from "../command-line/command.ts";
-import { dataFlag, natsFlags } from "../command-line/data-flags.ts";
-import { boundHeap, memoryPlanOf } from "./heap.ts";
-import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
 import {
   adminPort,
+  dataFlag,
   drainSeconds,
   host,
   logLevel,
   memory,
+  natsFlags,
   natsServer,
   port,
   processes,
   settings,
   tracingFlags,
 } from "./server-flags.ts";
+import { boundHeap, memoryPlanOf } from "./heap.ts";
+import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
 
 export const runtimeFlags = [
   {
@@ -93,6 +94,6 @@ export const runtimeCommand: Command<RuntimeArguments> = {
   read: runtimeArguments,
   run: async (args) => {
     boundHeap(memoryPlanOf(args));
-    return (await import("./serve-pod.ts")).servePod(args);
+    return (await import("./serve.ts")).servePod(args);
   },
 };

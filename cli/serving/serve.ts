@@ -1,16 +1,19 @@
 import cluster from "node:cluster";
 import { flushCompileCache } from "node:module";
-import { pino, type Logger } from "pino";
-import { endOnFatal, firstSignal } from "../command-line/end-process.ts";
-import { limitRepeatedLines } from "../command-line/repeated-lines.ts";
+import { type Logger, pino } from "pino";
+import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
 import type { PodPlan } from "../../runtime/processes/start-pod.ts";
 import type { PodMember } from "../../runtime/program/program-plan.ts";
 import type { Program } from "../../runtime/program/program.ts";
 import type { Shutdown } from "../../runtime/program/shutdown.ts";
 import { StartError } from "../../runtime/program/start-error.ts";
-import { exitCodes, type ExitName } from "../command-line/exit-codes.ts";
+import { exitCodes, type ExitName } from "../command-line/command.ts";
+import { endOnFatal, firstSignal } from "../command-line/end-process.ts";
+import { limitRepeatedLines } from "../command-line/repeated-lines.ts";
+import { startSized } from "./heap.ts";
 import { createLogDestination, type LogDestination } from "./log-destination.ts";
-import type { ServerArguments } from "./server-arguments.ts";
+import type { RuntimeArguments } from "./runtime-arguments.ts";
+import type { ServerArguments } from "./server-flags.ts";
 
 type ServeOptions = Pick<
   ServerArguments,
@@ -18,7 +21,7 @@ type ServeOptions = Pick<
 >;
 
 /** The ways in which a command serves. */
-export interface Served {
+interface Served {
   /** Starts the program in this process. A member of a pod opens the port that its supervisor names. */
   readonly start: (
     own: { readonly log: Logger; readonly port: number; readonly member?: PodMember },
@@ -26,6 +29,13 @@ export interface Served {
   ) => Promise<Program | undefined>;
   /** Acquires what a pod of several processes has once. @throws StartError */
   readonly open: (log: Logger, shutdown: Shutdown) => Promise<PodPlan>;
+}
+
+export interface RunArguments extends ServerArguments {
+  readonly folder: string;
+  readonly dataFolder: string;
+  readonly nats?: NatsAccess;
+  readonly natsServer?: string;
 }
 
 /**
@@ -104,4 +114,34 @@ function readyLine({ url, adminUrl, natsUrl, configHash, processes }: Program): 
     processes,
     config_hash: configHash,
   };
+}
+
+/** `heliograph runtime`: one pod of several. @throws StartError */
+export async function servePod(args: RuntimeArguments): Promise<ExitName> {
+  return serve(args, {
+    start: (own, stopping) =>
+      startSized(args, own.log, async (caches) => {
+        const { startRuntime } = await import("../../runtime/main.ts");
+        return startRuntime({ ...args, ...own, caches }, stopping);
+      }),
+    open: async (log, shutdown) => {
+      const { openRuntimePod } = await import("../../runtime/open-pod.ts");
+      return openRuntimePod({ ...args, log }, shutdown);
+    },
+  });
+}
+
+/** `heliograph run`: the whole product on one folder. @throws StartError */
+export async function serveStandalone(args: RunArguments): Promise<ExitName> {
+  return serve(args, {
+    start: (own, stopping) =>
+      startSized(args, own.log, async (caches) => {
+        const { startStandalone } = await import("../../runtime/standalone.ts");
+        return startStandalone({ ...args, ...own, caches }, stopping);
+      }),
+    open: async (log, shutdown) => {
+      const { openStandalonePod } = await import("../../runtime/open-pod.ts");
+      return openStandalonePod({ ...args, log }, shutdown);
+    },
+  });
 }

@@ -1,4 +1,9 @@
-import type { Flag } from "../command-line/flag.ts";
+import { mebibyteBytes, memoryBytesMin } from "../../limits/memory-plan.ts";
+import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
+import { InvalidNatsUrl, natsAccessOf } from "../../runtime/nats/connection/nats-url.ts";
+import { processCount, processesMax } from "../../runtime/processes/process-count.ts";
+import type { TracingOptions } from "../../runtime/program/program-plan.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 
 export const port: Flag = {
   name: "port",
@@ -79,3 +84,127 @@ export const tracingFlags = [
     standard: "heliograph",
   },
 ] as const satisfies readonly Flag[];
+
+/** Arguments of every command that serves. */
+export interface ServerArguments {
+  readonly port: number;
+  readonly adminPort: number;
+  readonly host: string;
+  readonly settingsFile?: string;
+  readonly drainMs: number;
+  readonly logLevel: string;
+  /** Processes that serve the public port. */
+  readonly processes: number;
+  /** Bytes for all processes together. @default the memory of the container or the machine decides */
+  readonly memoryBytes?: number;
+  /** Export of traces. @default none */
+  readonly tracing?: TracingOptions;
+}
+
+const portMax = 65_535;
+const drainSecondsMax = 3600;
+
+/** Flags of several commands. */
+export const dataFlag: Flag = {
+  name: "data",
+  value: "DIR",
+  help: "Folder of stored data: JetStream's files and the key of the development issuer.",
+  standard: ".heliograph",
+};
+
+export const natsFlags = [
+  {
+    name: "nats-auth",
+    value: "PATH",
+    help:
+      "Credentials of NATS, read again when they change: a `.creds` file, or a folder with the files `username` and " +
+      "`password`, or `token`, or `nkey`, or `jwt` and `nkey`, or one `.creds` file.",
+  },
+  { name: "nats-ca", value: "FILE", help: "Certificate authorities of NATS." },
+  { name: "nats-cert", value: "FILE", help: "Client certificate for NATS." },
+  { name: "nats-key", value: "FILE", help: "Key of that certificate." },
+] as const satisfies readonly Flag[];
+
+/** @throws UsageError */
+export function serverArguments(given: Given): ServerArguments {
+  const settingsFile = given.optional("settings");
+  const memoryBytes = memoryBytesOf(given.text("memory"));
+  const tracing = tracingOf(given);
+  return {
+    port: given.whole("port", 0, portMax),
+    adminPort: given.whole("admin-port", 0, portMax),
+    host: given.text("host"),
+    drainMs: given.whole("drain-seconds", 0, drainSecondsMax) * 1000,
+    logLevel: given.logLevel("log-level"),
+    processes: processesOf(given.text("processes")),
+    ...(settingsFile === undefined ? {} : { settingsFile }),
+    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+    ...(tracing === undefined ? {} : { tracing }),
+  };
+}
+
+/** @throws UsageError */
+function processesOf(text: string): number {
+  const count = processCount(text);
+  if (count !== undefined) return count;
+  throw new UsageError(`--processes is a whole number from 1 to ${processesMax} or auto, not ${text}.`);
+}
+
+const units: Readonly<Record<string, number>> = { Mi: mebibyteBytes, Gi: 1024 * mebibyteBytes };
+const mebibytesMin = memoryBytesMin / mebibyteBytes;
+const gibibytesMax = 64;
+
+/** Undefined for `auto`. @throws UsageError */
+function memoryBytesOf(text: string): number | undefined {
+  if (text === "auto") return undefined;
+  const { count, unit = "" } = /^(?<count>\d{1,6})(?<unit>Mi|Gi)$/u.exec(text)?.groups ?? {};
+  const bytes = Number(count) * (units[unit] ?? Number.NaN);
+  if (bytes >= memoryBytesMin && bytes <= gibibytesMax * 1024 * mebibyteBytes) return bytes;
+  throw new UsageError(
+    `--memory is auto or a size such as 512Mi or 1Gi, from ${mebibytesMin}Mi to ${gibibytesMax}Gi, not ${text}.`,
+  );
+}
+
+/** Undefined without a collector. @throws UsageError */
+function tracingOf(given: Given): TracingOptions | undefined {
+  const endpoint = given.optional("otlp-endpoint");
+  if (endpoint === undefined) return undefined;
+  const url = URL.parse(endpoint);
+  if (url === null || !["http:", "https:"].includes(url.protocol) || url.search !== "" || url.hash !== "")
+    throw new UsageError("--otlp-endpoint is the base URL of a collector such as http://collector:4318.");
+  const ratio = given.text("trace-ratio");
+  const isRatio = /^\d(?:\.\d{1,9})?$/u.test(ratio) && Number(ratio) <= 1;
+  if (!isRatio) throw new UsageError(`--trace-ratio is a number from 0 to 1, not ${ratio}.`);
+  return { endpoint, ratio: Number(ratio), service: given.text("trace-service") };
+}
+
+/** Access to the NATS of `--nats`, with the credentials and certificates of its flags. @throws UsageError */
+export function natsAccessOfFlags(url: string, given: Given): NatsAccess {
+  const access = accessOfUrl(url);
+  const auth = given.optional("nats-auth");
+  if (auth !== undefined && (access.user ?? access.token) !== undefined)
+    throw new UsageError("Credentials of NATS are given by --nats-auth or by the URL of --nats, not by both.");
+  return { ...access, ...(auth === undefined ? {} : { auth }), ...natsTlsOf(given) };
+}
+
+function accessOfUrl(url: string): NatsAccess {
+  try {
+    return natsAccessOf(url);
+  } catch (cause) {
+    if (cause instanceof InvalidNatsUrl) throw new UsageError(`--nats is ${cause.message}.`, { cause });
+    throw cause;
+  }
+}
+
+/** @throws UsageError for a certificate without its key */
+function natsTlsOf(given: Given): Pick<NatsAccess, "tls"> {
+  const [caFile, certFile, keyFile] = ["nats-ca", "nats-cert", "nats-key"].map((flag) => given.optional(flag));
+  if ((certFile === undefined) !== (keyFile === undefined))
+    throw new UsageError("--nats-cert and --nats-key are given together.");
+  const tls = {
+    ...(caFile === undefined ? {} : { caFile }),
+    ...(certFile === undefined ? {} : { certFile }),
+    ...(keyFile === undefined ? {} : { keyFile }),
+  };
+  return Object.keys(tls).length === 0 ? {} : { tls };
+}

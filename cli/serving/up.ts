@@ -1,7 +1,6 @@
-import type { Flag } from "../command-line/flag.ts";
+import type { Flag } from "../command-line/flags.ts";
 import type { Command } from "../command-line/command.ts";
-import { dataFlag } from "../command-line/data-flags.ts";
-import { adminPort, natsServer, port } from "./server-flags.ts";
+import { adminPort, dataFlag, natsServer, port } from "./server-flags.ts";
 import type { UpArguments } from "./run-up.ts";
 
 const portMax = 65_535;

@@ -1,5 +1,11 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { version } from "../../runtime/version.ts";
 import type { Command } from "../command-line/command.ts";
-import { oneOf } from "../command-line/one-of.ts";
+import { print } from "../command-line/end-process.ts";
+import { oneOf } from "../command-line/flags.ts";
 
 /** `heliograph version` */
 export const versionCommand: Command<{ readonly output: "text" | "json" }> = {
@@ -15,5 +21,31 @@ export const versionCommand: Command<{ readonly output: "text" | "json" }> = {
     },
   ],
   read: (given) => ({ output: oneOf(given, "output", ["text", "json"]) }),
-  run: async ({ output }) => (await import("./print-version.ts")).printVersion(output),
+  run: async ({ output }) => printVersion(output),
 };
+
+const gitMsMax = 2_000;
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Prints what a report of a problem needs to name. */
+async function printVersion(form: "text" | "json"): Promise<"done"> {
+  const commit = await commitOf(root);
+  const { node, v8 } = process.versions;
+  const platform = `${process.platform}-${process.arch}`;
+  if (form === "json") return print(JSON.stringify({ version, node, v8, platform, ...(commit && { commit }) }));
+  const lines = [
+    ["heliograph", version],
+    ["commit", commit ?? "unknown"],
+    ["node", node],
+    ["platform", platform],
+  ];
+  return print(lines.map((line) => line.join(" ")).join("\n"));
+}
+
+/** The commit of a checkout. Packages and images have no repository. */
+async function commitOf(folder: string): Promise<string | undefined> {
+  if (!existsSync(`${folder}/.git`)) return undefined;
+  const asked = promisify(execFile)("git", ["-C", folder, "rev-parse", "HEAD"], { timeout: gitMsMax });
+  const { stdout } = await asked.catch(() => ({ stdout: "" }));
+  return /^[0-9a-f]{40,64}$/u.test(stdout.trim()) ? stdout.trim() : undefined;
+}

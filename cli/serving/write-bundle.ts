@@ -1,6 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { variableOf, type Flag } from "../command-line/flag.ts";
-import type { Environment } from "../command-line/given.ts";
+import { type Environment, type Flag, variableOf } from "../command-line/flags.ts";
 import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
 import { collect } from "../../runtime/debug/collect.ts";
 import { maskText } from "../../runtime/debug/mask-text.ts";
@@ -9,7 +8,7 @@ import { tarGz } from "../../runtime/debug/tar.ts";
 import { withOwnUser } from "../../runtime/program/data-folder.ts";
 import { startStep } from "../../runtime/program/start-error.ts";
 import { version } from "../../runtime/version.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import type { ExitName } from "../command-line/command.ts";
 import { runtimeFlags } from "./runtime.ts";
 
 export interface DebugArguments {

@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
-import { sendForJson, type ApiRequest } from "../api/request.ts";
+import { type ApiRequest, sendForJson } from "../api/request.ts";
+import { CommandError } from "../command-line/command.ts";
 import type { EventSummary } from "./event-forms.ts";
-import { paused, whileAway, type Patience } from "./while-away.ts";
 
 /** Where a follower is. */
 export interface Place {
@@ -28,6 +29,15 @@ interface Page {
 
 const pageItems = 100;
 const pollMsDefault = 1_000;
+
+export interface Patience {
+  readonly signal: AbortSignal;
+  /** Notes about a lost connection. */
+  readonly onNote: (note: string) => void;
+}
+
+const waitMsMin = 500;
+const waitMsMax = 10_000;
 
 /**
  * Yields the events after a place, and new ones as they are accepted, until an abort. It waits for a server that is
@@ -77,4 +87,35 @@ function placeAfter(place: Place, events: readonly EventSummary[], cursor: strin
 /** The place after an event. */
 export function placeOf({ accepted_at: from, event_id: afterId }: EventSummary): Place {
   return { from, afterId };
+}
+
+/**
+ * Repeats a read while the server is away or has no time, without end.
+ * @returns undefined after an abort
+ * @throws the error that no repetition heals
+ */
+export async function whileAway<T>(read: () => Promise<T>, { signal, onNote }: Patience): Promise<T | undefined> {
+  for (let waitMs = 0; ; waitMs = Math.min(Math.max(waitMs * 2, waitMsMin), waitMsMax)) {
+    await paused(waitMs, signal);
+    if (signal.aborted) return undefined;
+    try {
+      const result = await read();
+      if (waitMs > 0) onNote("connected again");
+      return result;
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      if (!(error instanceof CommandError) || !isAway(error)) throw error;
+      if (waitMs === 0) onNote(`${error.message}; trying again`);
+    }
+  }
+}
+
+/** Waits for a time, or until an abort. */
+async function paused(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+function isAway(error: CommandError): boolean {
+  if (error instanceof ApiRefusal) return error.status === 429 || error.status >= 500;
+  return error.exit === "unreachable";
 }

@@ -1,10 +1,8 @@
-import { UsageError } from "../command-line/given.ts";
-import { plain } from "../command-line/plain.ts";
+import { UsageError } from "../command-line/flags.ts";
+import { plain, say, type Tone } from "../command-line/terminal.ts";
 import type { Command } from "../command-line/command.ts";
 import { createOutput, type Column } from "../api/output.ts";
-import { pagesOf } from "../api/pages.ts";
-import { send } from "../api/request.ts";
-import { say, type Tone } from "../api/terminal.ts";
+import { pagesOf, send } from "../api/request.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
 import { timeoutFlag, waitAndPrint, waitMsOf } from "./send.ts";
 

@@ -1,15 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Flag } from "../command-line/flag.ts";
-import { plain } from "../command-line/plain.ts";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
+import { confirm, createProgress, isInteractive, plain, progressBar, say } from "../command-line/terminal.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { createOutput, type Output } from "../api/output.ts";
 import { send } from "../api/request.ts";
-import { confirm, createProgress, isInteractive, progressBar, say } from "../api/terminal.ts";
 import { apiArguments, withApi, type ApiArguments } from "../api/with-api.ts";
-import { CommandError } from "../command-line/command-error.ts";
-import type { Context } from "../command-line/command.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
+import { CommandError, type Context, type ExitName } from "../command-line/command.ts";
 
 /** A replay or a redrive to start. */
 export interface ReplayJob {

@@ -1,21 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { UsageError, type Given } from "../command-line/given.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseDuration } from "../../runtime/metrics/request/duration.ts";
-import { CommandError } from "../command-line/command-error.ts";
-import type { Flag } from "../command-line/flag.ts";
-import type { Command } from "../command-line/command.ts";
-import type { ApiConnection } from "../api/connection.ts";
-import { ApiRefusal } from "../api/api-error.ts";
 import { isCalendarTime } from "../../runtime/webhooks/events/envelope.ts";
+import { ApiRefusal } from "../api/api-error.ts";
+import type { ApiConnection } from "../api/connection.ts";
 import { createOutput, type Output } from "../api/output.ts";
 import { send } from "../api/request.ts";
-import { createProgress, say } from "../api/terminal.ts";
-import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
-import type { ExitName } from "../command-line/exit-codes.ts";
-import { deliveriesText } from "./get-event.ts";
-import { hasFailed, waitForDeliveries } from "./wait-for-deliveries.ts";
+import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-api.ts";
+import { type Command, CommandError, type ExitName } from "../command-line/command.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
+import { createProgress, type Progress, progressBar, say } from "../command-line/terminal.ts";
+import { type EventHistory, eventPath } from "./event-forms.ts";
+import { deliveriesText } from "./events.ts";
 
 interface SendArguments extends ApiArguments {
   readonly type: string;
@@ -45,6 +43,20 @@ export const timeoutFlag: Flag = {
   help: "Longest wait of `--wait`; then the command ends with 13.",
   standard: "1m",
 };
+const failed: readonly string[] = ["rejected", "dead"];
+
+interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly progress: Progress;
+}
+
+interface Waited {
+  readonly history: EventHistory;
+  /** The response with the history. */
+  readonly body: Buffer;
+  /** False when the time ended before the deliveries. */
+  readonly isSettled: boolean;
+}
 
 /** `heliograph send` */
 export const sendCommand: Command<SendArguments> = {
@@ -93,6 +105,10 @@ export const sendCommand: Command<SendArguments> = {
       return "done";
     }),
 };
+
+const settled: readonly string[] = ["delivered", "rejected", "dead", "not_routed"];
+const pollMsMin = 100;
+const pollMsMax = 2_000;
 
 function sendArguments(given: Given, [type = ""]: readonly string[]): SendArguments {
   const [json, file, tenant] = ["body", "file", "tenant"].map((flag) => given.optional(flag));
@@ -180,4 +196,32 @@ export async function waitAndPrint(
   if (isSettled) return "done";
   say(`${eventId} has deliveries that are not at their end; heliograph attempts ${eventId} lists their attempts.`);
   return "undecided";
+}
+
+/** True when a delivery ended without success. */
+function hasFailed({ deliveries }: Pick<EventHistory, "deliveries">): boolean {
+  return deliveries.some(({ state }) => failed.includes(state));
+}
+
+/** Reads the history of an event until all its deliveries have ended, or the time has. */
+async function waitForDeliveries(
+  connection: ApiConnection,
+  eventId: string,
+  { timeoutMs, progress }: WaitOptions,
+): Promise<Waited> {
+  const endMs = performance.now() + timeoutMs;
+  for (let pollMs = pollMsMin; ; pollMs = Math.min(pollMs * 2, pollMsMax)) {
+    const { body } = await send(connection, { path: eventPath(eventId) });
+    const history = JSON.parse(body.toString()) as EventHistory;
+    const { deliveries } = history;
+    const done = deliveries.filter(({ state }) => settled.includes(state)).length;
+    progress.show(`${progressBar(done, deliveries.length)} deliveries`);
+    // Before the event is routed, the history holds the deliveries to come. Without any, no partner wants the event.
+    const isSettled = done === deliveries.length;
+    if (isSettled || performance.now() + pollMs > endMs) {
+      progress.clear();
+      return { history, body, isSettled };
+    }
+    await sleep(pollMs);
+  }
 }

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
-import { readArguments } from "../../cli/arguments.ts";
+import { readArguments } from "../../cli/dispatch.ts";
 import { processCount } from "../../runtime/processes/process-count.ts";
-import { variableOf } from "../../cli/command-line/flag.ts";
+import { variableOf } from "../../cli/command-line/flags.ts";
 import { runtimeFlags } from "../../cli/serving/runtime.ts";
 
 /** The name of the command with its arguments. */

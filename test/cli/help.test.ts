@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { usageOfCommand } from "../../cli/command-line/command.ts";
+import { exitCodes, usageOfCommand } from "../../cli/command-line/command.ts";
 import { connectionFlags } from "../../cli/api/connection.ts";
 import { commands } from "../../cli/commands.ts";
-import { exitCodes } from "../../cli/command-line/exit-codes.ts";
-import { usageOf, variableOf, type Flag } from "../../cli/command-line/flag.ts";
+import { type Flag, usageOf, variableOf } from "../../cli/command-line/flags.ts";
 import { commandHelp, programHelp } from "../../cli/help.ts";
 
 const page = readFileSync(new URL("../../docs/reference/cli.md", import.meta.url), "utf8");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readArguments } from "../../cli/arguments.ts";
+import { readArguments } from "../../cli/dispatch.ts";
 import { commandBlocks } from "./command-blocks.ts";
 import { heliographCalls } from "./command-lines.ts";
 

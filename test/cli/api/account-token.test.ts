@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { keptToken } from "../../../cli/api/account-token.ts";
+import { keptToken } from "../../../cli/api/cluster-connection.ts";
 
 const lifeMs = 600_000;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readArguments } from "../../../cli/arguments.ts";
+import { readArguments } from "../../../cli/dispatch.ts";
 
 const read = (line: string) => readArguments(line.split(" "), {});
 

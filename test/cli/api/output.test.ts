@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createOutput, type Column, type OutputFormat } from "../../../cli/api/output.ts";
-import { createProgress, progressBar } from "../../../cli/api/terminal.ts";
+import { createProgress, progressBar } from "../../../cli/command-line/terminal.ts";
 
 interface Item {
   readonly id: string;

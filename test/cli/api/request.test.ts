@@ -4,10 +4,9 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Given, parseFlags } from "../../../cli/command-line/given.ts";
+import { Given, parseFlags } from "../../../cli/command-line/flags.ts";
 import { connectionFlags, connectionOf, type ApiConnection } from "../../../cli/api/connection.ts";
-import { pagesOf } from "../../../cli/api/pages.ts";
-import { send, sendForJson } from "../../../cli/api/request.ts";
+import { pagesOf, send, sendForJson } from "../../../cli/api/request.ts";
 import { eventPath } from "../../../cli/webhooks/event-forms.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 

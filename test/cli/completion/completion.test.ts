@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import { commands } from "../../../cli/commands.ts";
-import { readArguments } from "../../../cli/arguments.ts";
+import { readArguments } from "../../../cli/dispatch.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { run } from "../../tools/run.ts";

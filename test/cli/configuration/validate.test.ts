@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { Ajv } from "ajv";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readConfiguration } from "../../../cli/configuration/read-configuration.ts";
-import { problemReport } from "../../../cli/configuration/problem-report.ts";
+import { problemReport } from "../../../cli/configuration/print-compiled.ts";
 import { plainObject } from "../../crds/valid-objects.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";

@@ -11,8 +11,7 @@ import { openDevIssuer } from "../../../runtime/http/authentication/dev-issuer.t
 import { consoleRoutes, type ConsoleFiles } from "../../../runtime/http/routes/console.ts";
 import { meRoute } from "../../../runtime/http/routes/me.ts";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
-import { openConsole } from "../../../cli/serving/open-console.ts";
-import { findBrowserStarter } from "../../../cli/serving/start-browser.ts";
+import { findBrowserStarter, openConsole } from "../../../cli/serving/open-console.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 

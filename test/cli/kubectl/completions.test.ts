@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commands } from "../../../cli/commands.ts";
-import { completedCommands } from "../../../cli/command-line/words.ts";
-import { completions } from "../../../cli/command-line/kubectl-completions.ts";
+import { completedCommands, completions } from "../../../cli/command-line/completion-words.ts";
 import { run } from "../../tools/run.ts";
 
 const table = await completedCommands(commands);

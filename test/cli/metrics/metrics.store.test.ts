@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readArguments } from "../../../cli/arguments.ts";
+import { readArguments } from "../../../cli/dispatch.ts";
 import { plainObject } from "../../crds/valid-objects.ts";
 import { freePort } from "../../support/free-port.ts";
 import { runProgram } from "../../support/heliograph-process.ts";

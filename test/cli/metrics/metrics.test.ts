@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readArguments } from "../../../cli/arguments.ts";
-import { chartOf } from "../../../cli/metrics/chart.ts";
-import { curlOf } from "../../../cli/metrics/curl.ts";
-import { resultOf } from "../../../cli/metrics/judge-gate.ts";
+import { readArguments } from "../../../cli/dispatch.ts";
+import { chartOf } from "../../../cli/metrics/series.ts";
+import { curlOf } from "../../../cli/metrics/query.ts";
+import { resultOf } from "../../../cli/metrics/gate.ts";
 import { regionsOf, type SloView } from "../../../cli/metrics/slo-view.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { UsageError } from "../../../cli/command-line/given.ts";
+import { UsageError } from "../../../cli/command-line/flags.ts";
 import { readArguments } from "../../../cli/operator/arguments.ts";
 
 const read = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>

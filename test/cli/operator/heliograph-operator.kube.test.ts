@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { leaseType, type Lease } from "../../../kube/lease/lease-record.ts";
-import { exitCodes } from "../../../cli/operator/exit-codes.ts";
+import { exitCodes } from "../../../cli/operator/help.ts";
 import { freePort } from "../../support/free-port.ts";
 import { startServerProcess, type ServerProcess } from "../../support/server-process.ts";
 import { stallMsMax, waitFor } from "../../support/wait.ts";

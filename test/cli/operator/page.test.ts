@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
-import { exitCodes } from "../../../cli/operator/exit-codes.ts";
-import { type Flag, usageOf, variableOf } from "../../../cli/command-line/flag.ts";
-import { flags } from "../../../cli/operator/flags.ts";
-import { programHelp } from "../../../cli/operator/help.ts";
+import { exitCodes, programHelp } from "../../../cli/operator/help.ts";
+import { type Flag, usageOf, variableOf } from "../../../cli/command-line/flags.ts";
+import { flags } from "../../../cli/operator/arguments.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import {
   createOperatorMetrics,

@@ -8,7 +8,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { readArguments } from "../../../cli/arguments.ts";
+import { readArguments } from "../../../cli/dispatch.ts";
 import { runProgram, startProgram, type Program } from "../../support/heliograph-process.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { verifyDelivery } from "../../../runtime/recipient/verify-delivery.ts";
-import { readArguments } from "../../../cli/arguments.ts";
+import { readArguments } from "../../../cli/dispatch.ts";
 import { runProgram, startProgram } from "../../support/heliograph-process.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ApiConnection } from "../../../cli/api/connection.ts";
 import { followEvents, type Place } from "../../../cli/webhooks/follow-events.ts";
-import { keepPlace, readPlace } from "../../../cli/partner/place-file.ts";
-import { rawEventOf } from "../../../cli/partner/raw-event.ts";
+import { keepPlace, rawEventOf, readPlace } from "../../../cli/partner/follow-partner.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 
 type Answer = (response: ServerResponse) => void;

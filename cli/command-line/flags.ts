@@ -1,12 +1,35 @@
+// Flags and commands: parsing, help, completion and exit codes. The commands are in the other folders of `cli/`.
+
 import { parseArgs } from "node:util";
-import { variableOf, type Flag } from "./flag.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One flag. Each can also be given as an environment variable; the flag wins. */
+export interface Flag {
+  /** Without the dashes. */
+  readonly name: string;
+  /** One letter, for `-o` beside `--output`. */
+  readonly short?: string;
+  /** Placeholder of the value in the help; absent for a switch. */
+  readonly value?: string;
+  readonly help: string;
+  /** True for a flag that may be given several times, or once with values separated by commas. */
+  readonly multiple?: boolean;
+  readonly required?: boolean;
+  /** Name of the environment variable. @default that of {@link variableOf} */
+  readonly variable?: string;
+  /** True for a value that only the environment can give, because other users of a machine see command lines. */
+  readonly isSecret?: boolean;
+  /** Text of the default; absent when there is none. */
+  readonly standard?: string;
+}
+
+type Row = readonly [left: string, right: string];
 
 /** The command line is not valid; the message is one sentence for the user. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 type FlagValues = Readonly<Record<string, readonly (string | boolean)[] | undefined>>;
 
@@ -120,4 +143,46 @@ export class Given<Name extends string = string> {
     if (flag === undefined) throw new Error(`no flag ${name}`);
     return flag;
   }
+}
+
+/** `admin-port` → `HELIOGRAPH_ADMIN_PORT`, unless a standard names the variable. */
+export function variableOf({ name, variable }: Flag): string {
+  return variable ?? `HELIOGRAPH_${name.toUpperCase().replaceAll("-", "_")}`;
+}
+
+/** `--shards COUNT`, `--all-namespaces`, `-o, --output FORMAT`; empty for a secret. */
+export function usageOf({ name, value, short, isSecret = false }: Flag): string {
+  if (isSecret) return "";
+  const names = short === undefined ? `--${name}` : `-${short}, --${name}`;
+  return value === undefined ? names : `${names} ${value}`;
+}
+
+/** The value of a flag that takes one of a few words. @throws UsageError */
+export function oneOf<Word extends string>(given: Given, flag: string, words: readonly Word[]): Word {
+  const value = given.text(flag);
+  const word = words.find((one) => one === value);
+  if (word !== undefined) return word;
+  throw new UsageError(`--${flag} is one of ${words.join(", ")}, not ${value}.`);
+}
+
+/** Lines of two aligned columns. */
+export function columns(rows: readonly Row[]): readonly string[] {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
+}
+
+/** The section of flags. @param more rows after the flags */
+export function flagLines(flags: readonly Flag[], more: readonly Row[]): readonly string[] {
+  const rows = flags.map((flag): Row => [flag.isSecret === true ? variableOf(flag) : usageOf(flag), describe(flag)]);
+  return ["Flags (each is also an environment variable; the flag wins):", ...columns([...rows, ...more])];
+}
+
+function describe(flag: Flag): string {
+  const notes = [
+    ...(flag.required === true ? ["required"] : []),
+    ...(flag.multiple === true ? ["may be repeated"] : []),
+    ...(flag.standard === undefined ? [] : [`default ${flag.standard}`]),
+    flag.isSecret === true ? "only in the environment" : variableOf(flag),
+  ];
+  return `${flag.help} [${notes.join(", ")}]`;
 }

@@ -1,11 +1,46 @@
 import { createInterface } from "node:readline/promises";
-import { plain } from "../command-line/plain.ts";
+
+const controls = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Meaning of a colour. */
 export type Tone = "good" | "bad" | "waiting";
 
 /** Numbers of ANSI's foreground colours. Source: ECMA-48 §8.3.117. */
 const colours: Readonly<Record<Tone, number>> = { good: 32, bad: 31, waiting: 33 };
+
+/** One line on the standard error that is written anew. It is silent where that is no terminal. */
+export interface Progress {
+  show(text: string): void;
+  /** Removes the line. */
+  clear(): void;
+}
+
+/** Without characters that control a terminal. Texts of servers, files and arguments may hold them. */
+export function plain(text: string): string {
+  return text.replaceAll(controls, " ");
+}
+
+/**
+ * JSON, or YAML whose strings with such characters are double-quoted, with escapes in their place. Line ends and tabs
+ * between its values stay.
+ */
+export function escaped(text: string): string {
+  return text.replaceAll(controls, (character) => (layout.has(character) ? character : escapesOf(character)));
+}
+
+const layout: ReadonlySet<string> = new Set(["\n", "\r", "\t"]);
+
+/** One escape for each unit of UTF-16, as JSON requires. */
+function escapesOf(character: string): string {
+  return Array.from({ length: character.length }, (_, at) => character.charCodeAt(at).toString(16).padStart(4, "0"))
+    .map((digits) => `\\u${digits}`)
+    .join("");
+}
+
+/** True for a text with characters that control a terminal. */
+export function hasControls(text: string): boolean {
+  return text.search(controls) >= 0;
+}
 
 export function paint(text: string, tone: Tone | undefined): string {
   return tone === undefined ? text : `\u001B[${colours[tone]}m${text}\u001B[0m`;
@@ -14,13 +49,6 @@ export function paint(text: string, tone: Tone | undefined): string {
 /** A note for people, beside the result. */
 export function say(note: string): void {
   process.stderr.write(`${plain(note)}\n`);
-}
-
-/** One line on the standard error that is written anew. It is silent where that is no terminal. */
-export interface Progress {
-  show(text: string): void;
-  /** Removes the line. */
-  clear(): void;
 }
 
 type Stream = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns">;

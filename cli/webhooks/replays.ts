@@ -1,0 +1,162 @@
+import { type Column, createOutput } from "../api/output.ts";
+import { pagesOf, send } from "../api/request.ts";
+import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-api.ts";
+import type { Command } from "../command-line/command.ts";
+import { type Given, UsageError } from "../command-line/flags.ts";
+import { say, type Tone } from "../command-line/terminal.ts";
+import { limitFlag, limitOf, partnerFlag, sinceFlag, timeOf, typeFlag, untilFlag } from "./event-forms.ts";
+import {
+  followFlag,
+  followReplay,
+  printReplay,
+  replayPath,
+  startArguments,
+  type StartArguments,
+  startFlags,
+  startReplay,
+} from "./replay-job.ts";
+
+interface ReplayArguments extends StartArguments {
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const operands = [{ name: "REPLAY" }] as const;
+
+/** An item of `GET /webhooks/replay`. */
+interface ReplaySummary {
+  readonly replay_id: string;
+  readonly kind: string;
+  readonly status: string;
+  readonly created_at: string;
+  readonly requested_by: string | null;
+  readonly filter: {
+    readonly partners: readonly string[];
+    readonly types: readonly string[];
+    readonly only_failed: boolean;
+  };
+  readonly window: { readonly from: string | null; readonly to: string } | null;
+  readonly event_ids: number | null;
+  readonly published: number;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly detail: string | null;
+}
+
+/** `heliograph replay` */
+export const replayCommand: Command<ReplayArguments> = {
+  summary: "Delivers events of a time, or named ones, again; it counts them and asks first.",
+  operands: [{ name: "EVENT", isOptional: true, isRepeated: true }],
+  flags: [
+    sinceFlag,
+    untilFlag,
+    { ...typeFlag, multiple: true },
+    { ...partnerFlag, multiple: true },
+    { name: "only-failed", help: "Only deliveries that ended without success." },
+    { name: "force", help: "Also deliveries whose event id the partner may have forgotten." },
+    ...startFlags,
+    ...apiFlags,
+  ],
+  read: (given, eventIds) => ({ ...startArguments("replay", given), body: bodyOf(given, eventIds) }),
+  run: (args, context) => startReplay({ path: "/webhooks/replay", body: args.body }, args, context),
+};
+
+const tones: Readonly<Record<string, Tone>> = {
+  completed: "good",
+  queued: "waiting",
+  running: "waiting",
+  cancelled: "waiting",
+  failed: "bad",
+};
+
+interface ListArguments extends ApiArguments {
+  readonly limit: number;
+}
+
+const columns: readonly Column<ReplaySummary>[] = [
+  { title: "REPLAY", cell: ({ replay_id: id }) => id },
+  { title: "KIND", cell: ({ kind }) => kind },
+  { title: "STATUS", cell: ({ status }) => status, tone: ({ status }) => tones[status] },
+  { title: "CREATED", cell: ({ created_at: at }) => at },
+  { title: "PARTNERS", cell: ({ filter }) => filter.partners.join(",") || "all" },
+  { title: "PUBLISHED", cell: ({ published }) => published },
+  { title: "DELIVERED", cell: ({ delivered }) => delivered },
+  { title: "FAILED", cell: ({ failed }) => failed },
+  { title: "REQUESTED BY", cell: ({ requested_by: client }) => client },
+  { title: "EVENTS", cell: eventsOf, isWide: true },
+  { title: "TYPES", cell: ({ filter }) => filter.types.join(",") || "all", isWide: true },
+  { title: "DETAIL", cell: ({ detail }) => detail, isWide: true },
+];
+
+interface OneArguments extends ApiArguments {
+  readonly id: string;
+}
+
+/** `heliograph replays list` */
+export const listReplaysCommand: Command<ListArguments> = {
+  summary: "Lists replays and redrives with their progress and who asked for them, newest first.",
+  flags: [limitFlag, ...apiFlags],
+  read: (given) => ({ ...apiArguments(given), limit: limitOf(given) }),
+  run: ({ connect, format, limit }, { environment }) =>
+    withApi(connect, async (connection) => {
+      const onMore = (): void => say(`There are more than ${limit}; see --limit.`);
+      const asked = { path: "/webhooks/replay", query: {} };
+      const pages = pagesOf<ReplaySummary>(connection, asked, { limit, onMore });
+      const count = await createOutput(format, environment).list(columns, pages);
+      if (count === 0) say("No replay was found.");
+      return "done";
+    }),
+};
+
+/** `heliograph replays get` */
+export const getReplayCommand: Command<OneArguments & { readonly follows: boolean }> = {
+  summary: "Prints the state and counts of a replay or redrive; with `--follow` until its deliveries have ended.",
+  operands,
+  flags: [followFlag, ...apiFlags],
+  read: (given, [id = ""]) => ({ ...apiArguments(given), id, follows: given.isSet("follow") }),
+  run: ({ connect, format, id, follows }, { environment }) =>
+    withApi(connect, async (connection) => {
+      const output = createOutput(format, environment);
+      if (follows) return followReplay(connection, id, output);
+      const { body } = await send(connection, { path: replayPath(id) });
+      return printReplay(body, output);
+    }),
+};
+
+/** `heliograph replays cancel` */
+export const cancelReplayCommand: Command<OneArguments> = {
+  summary: "Cancels a replay or redrive: it publishes nothing more, and what it has published is delivered.",
+  operands,
+  flags: apiFlags,
+  read: (given, [id = ""]) => ({ ...apiArguments(given), id }),
+  run: ({ connect, format, id }, { environment }) =>
+    withApi(connect, async (connection) => {
+      const { body } = await send(connection, { method: "DELETE", path: replayPath(id) });
+      return printReplay(body, createOutput(format, environment));
+    }),
+};
+
+function bodyOf(given: Given, eventIds: readonly string[]): ReplayArguments["body"] {
+  const nowMs = Date.now();
+  const [from, to] = [timeOf(given, "since", nowMs), timeOf(given, "until", nowMs)];
+  const hasIds = eventIds.length > 0;
+  if (hasIds === (from !== undefined) || (hasIds && to !== undefined))
+    throw new UsageError("replay needs --since, or the ids of events, and not both.");
+  return {
+    ...(hasIds ? { event_ids: eventIds } : { from }),
+    ...(to === undefined ? {} : { to }),
+    types: given.list("type"),
+    partners: given.list("partner"),
+    only_failed: given.isSet("only-failed"),
+    force: given.isSet("force"),
+  };
+}
+
+/** `3 ids`, `from 2026-01-31T12:00:00.000Z to 2026-01-31T13:00:00.000Z, failed only` */
+function eventsOf({ event_ids: ids, window, filter }: ReplaySummary): string {
+  const what = [
+    ...(ids === null ? [] : [`${ids} ${ids === 1 ? "id" : "ids"}`]),
+    ...(window === null ? [] : [`from ${window.from ?? "the oldest"} to ${window.to}`]),
+    ...(filter.only_failed ? ["failed only"] : []),
+  ];
+  return what.length === 0 ? "all" : what.join(", ");
+}
