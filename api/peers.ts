@@ -14,6 +14,7 @@ import {
   share,
   text,
   words,
+  type Static,
 } from "./schema.ts";
 
 /** Version of the format of questions and their responses; any other version is refused. */
@@ -26,6 +27,28 @@ const namesMax = 64;
 
 const name = { minLength: 1, maxLength: 200 };
 
+const points = closedObject(
+  {
+    width_ms: integer("Width of a point in milliseconds", { minimum: 1_000 }),
+    interval_seconds: number("Seconds between samples by which this region is weighed", {
+      minimum: 1,
+      maximum: 86_400,
+    }),
+    increases: words(["Extrapolated", "Plain"], "Rule by which the stores compute increases"),
+  },
+  {
+    step_ms: integer("Distance of two points in milliseconds. Default: `width_ms`. Earlier versions reject it", {
+      minimum: 1_000,
+    }),
+  },
+);
+export type PartialPoints = Static<typeof points>;
+
+/**
+ * The question of one runtime to another about a metric in its region: one partial of the canonical query. Rights are
+ * in it as granted names. It holds no query language and no name of a store or of a series. Names are sorted, so that
+ * equal questions have equal bytes; an older runtime rejects a list of values in a filter.
+ */
 export const PartialAsk = closedObject(
   {
     schema_version: text("Version of the catalog with the metric", name),
@@ -51,20 +74,11 @@ export const PartialAsk = closedObject(
     environments: list(text(undefined, name), "Absent: every environment", {
       maxItems: namesMax,
     }),
-    points: described(
-      closedObject({
-        width_ms: integer("Width of a point in milliseconds", { minimum: 1_000 }),
-        interval_seconds: number("Seconds between samples by which this region is weighed", {
-          minimum: 1,
-          maximum: 86_400,
-        }),
-        increases: words(["Extrapolated", "Plain"], "Rule by which the stores compute increases"),
-      }),
-      "Points of a range; absent for one time",
-    ),
+    points: described(points, "Points of a range; absent for one time"),
     quantile: share("Quantile of a native histogram, to recognize its layout"),
   },
 );
+export type PartialAsk = Static<typeof PartialAsk>;
 
 export const PartialTimes = either([
   closedObject({
@@ -74,6 +88,7 @@ export const PartialTimes = either([
   closedObject({ time_ms: count("Unix milliseconds") }),
   closedObject({ from_ms: count("Unix milliseconds"), to_ms: count("Unix milliseconds") }),
 ]);
+export type PartialTimes = Static<typeof PartialTimes>;
 
 export const PartialQuestion = either([
   closedObject({

@@ -3,6 +3,7 @@
  * room is a folder with everything below it, or a file that stands beside folders; a file belongs to the room with the
  * longest name. Names after `<` stand in `runtime/` unless they begin with `api/`, `cli/`, `crds/`, `demo/`,
  * `kube/`, `limits/`, `network/` or `operator/`; `crds/` and `kube/` by themselves are all rooms in them.
+ * Rooms of `cli/`, `console/` and `runtime/` may import `api/`.
  */
 const table = `
   api/
@@ -239,12 +240,12 @@ const table = `
       webhooks/history/ webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
   runtime/http/authentication/ < crds/ network/ limits/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
-  runtime/http/openapi/ < api/ metrics/request/
+  runtime/http/openapi/ < metrics/request/
   runtime/http/server/ <
       crds/ limits/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
       http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
-      api/ errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ webhooks/live/
+      errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ webhooks/live/
       webhooks/ping/
       metrics/request/
       metrics/authorization/ metrics/metrics-api.ts metrics/bulk/ metrics/federation/ prometheus/ preview/

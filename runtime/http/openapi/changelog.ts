@@ -25,6 +25,11 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       {
         kind: "changed",
         surface: "metrics",
+        what: "the schema of partials between regions has step_ms, which runtimes send and accept",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
         what: "class of a plan is never null: a rejected query has the class of the metrics it names",
       },
       {

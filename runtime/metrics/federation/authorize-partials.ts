@@ -1,3 +1,11 @@
+import {
+  bucketsPart,
+  exemplarsPart,
+  newestPart,
+  type PartialPoints,
+  type PartialTimes,
+  type PartialAsk,
+} from "../../../api/peers.ts";
 import { labelNames, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
@@ -22,14 +30,6 @@ import { requireLabels } from "../planning/require-labels.ts";
 import { schemaVersionOf } from "../planning/schema-version.ts";
 import { countingRecipe } from "../slo/slo-recipe.ts";
 import type { SloEntry } from "../slo/slo-index.ts";
-import {
-  bucketsPart,
-  exemplarsPart,
-  newestPart,
-  type QuestionPoints,
-  type QuestionTimes,
-  type PartialQuestion,
-} from "../promql/partial-question.ts";
 import { widthMsMax } from "./parse-question.ts";
 
 /** The configuration that a question is checked against. */
@@ -54,8 +54,8 @@ interface GrantedPartial {
  * @throws Refusal
  */
 export function grantPartials(
-  ask: PartialQuestion,
-  over: QuestionTimes,
+  ask: PartialAsk,
+  over: PartialTimes,
   caller: Caller,
   { queryContext, slos }: PartialsContext,
 ): GrantedPartial {
@@ -114,7 +114,7 @@ function requireEnvironments(requested: readonly string[] | undefined, allowed: 
   throw refuseField("environment_forbidden", "ask.environments", detail);
 }
 
-function requireRegions({ region, regions }: PartialQuestion, entry: MetricEntry): void {
+function requireRegions({ region, regions }: PartialAsk, entry: MetricEntry): void {
   if (!regions.includes(region))
     throw refuseField("invalid_request", "ask.regions", `ask.regions lacks ask.region, ${shown(region)}; add it`);
   requireScopeOver(regions, [{ entry }]);
@@ -122,7 +122,7 @@ function requireRegions({ region, regions }: PartialQuestion, entry: MetricEntry
 
 type Granted = Parameters<typeof queriedMetric>[0];
 
-function metricOf(granted: Granted, ask: PartialQuestion, slos: readonly SloEntry[]): QueriedMetric {
+function metricOf(granted: Granted, ask: PartialAsk, slos: readonly SloEntry[]): QueriedMetric {
   if (ask.slo === undefined) return queriedMetric(granted, ask.agg);
   const found = slos.find(({ slo, entry }) => slo.name === ask.slo && entry.metric.id === ask.metric);
   if (found === undefined)
@@ -137,7 +137,7 @@ function metricOf(granted: Granted, ask: PartialQuestion, slos: readonly SloEntr
 }
 
 /** Reduces a metric to the part in question. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
-function narrowed(metric: QueriedMetric, { part, agg, points }: PartialQuestion): QueriedMetric {
+function narrowed(metric: QueriedMetric, { part, agg, points }: PartialAsk): QueriedMetric {
   const { recipe, entry, stores } = metric;
   if (part === newestPart || part === exemplarsPart) return metric;
   if (recipe.needs.increases) requireIncreases(stores, points?.increases);
@@ -170,7 +170,7 @@ function requireIncreases(stores: readonly CatalogStore[], requested: string | u
 type Window = Plan["query"]["window"];
 
 /** The window that a question is planned over. @throws Refusal */
-function windowOf({ points, part }: PartialQuestion, over: QuestionTimes, { entry }: QueriedMetric): Window {
+function windowOf({ points, part }: PartialAsk, over: PartialTimes, { entry }: QueriedMetric): Window {
   const { minStepSeconds } = entry.metric;
   if (part === exemplarsPart) return exemplarsWindow(over, minStepSeconds);
   if (part === newestPart && "time_ms" in over) return onePoint(over.time_ms, minStepSeconds);
@@ -191,7 +191,7 @@ function windowOf({ points, part }: PartialQuestion, over: QuestionTimes, { entr
 }
 
 /** @throws Refusal `invalid_step` unless it is whole seconds, at least the smallest step of the metric */
-function secondsOf(points: QuestionPoints, name: "width_ms" | "step_ms", { metric }: MetricEntry): number {
+function secondsOf(points: PartialPoints, name: "width_ms" | "step_ms", { metric }: MetricEntry): number {
   const ms = points[name] ?? 0;
   const seconds = ms / 1_000;
   if (Number.isInteger(seconds) && seconds >= metric.minStepSeconds) return seconds;
@@ -199,7 +199,7 @@ function secondsOf(points: QuestionPoints, name: "width_ms" | "step_ms", { metri
   throw refuseField("invalid_step", `ask.points.${name}`, detail);
 }
 
-function exemplarsWindow(over: QuestionTimes, stepSeconds: number): Window {
+function exemplarsWindow(over: PartialTimes, stepSeconds: number): Window {
   if ("from_ms" in over && over.from_ms < over.to_ms && over.to_ms - over.from_ms <= widthMsMax) {
     return { ...onePoint(over.to_ms, stepSeconds), fromMs: over.from_ms };
   }

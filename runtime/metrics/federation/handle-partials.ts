@@ -1,3 +1,4 @@
+import { exemplarsPart, newestPart, type PartialTimes, type PartialAsk } from "../../../api/peers.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
@@ -29,13 +30,7 @@ import {
   type OwnSeries,
   type PartialShape,
 } from "./merge-partials.ts";
-import {
-  exemplarsPart,
-  newestPart,
-  questionKey,
-  type QuestionTimes,
-  type PartialQuestion,
-} from "../promql/partial-question.ts";
+import { questionKey } from "../promql/partial-question.ts";
 import { exemplarsOrNone } from "../execution/read-part.ts";
 import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
 import { readQuestion } from "./parse-question.ts";
@@ -85,8 +80,8 @@ type OwnRead = <Result extends { readonly warning: WarningClass }>(
 ) => ReturnType<typeof readOwnStores<Result>>;
 
 interface PlannedQuestion {
-  readonly ask: PartialQuestion;
-  readonly over: QuestionTimes;
+  readonly ask: PartialAsk;
+  readonly over: PartialTimes;
   readonly plan: Plan;
   readonly metric: QueriedMetric;
   readonly isOneOfSeveral: boolean;

@@ -1,14 +1,9 @@
+import { questionVersion, type PartialPoints, type PartialTimes, type PartialAsk } from "../../../api/peers.ts";
 import { aggregations, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { parseJson } from "../../json/json-body.ts";
 import { filterValues, filterValuesMax, readLabel, shown, textLengthMax } from "../request/parameters.ts";
-import {
-  questionVersion,
-  type QuestionPoints,
-  type QuestionTimes,
-  type PartialQuestion,
-} from "../promql/partial-question.ts";
 
 /** Largest body of a question, in bytes: names and filters of one metric. */
 export const questionBytesMax = 64 * 1024;
@@ -25,7 +20,7 @@ const intervalSecondsMax = 86_400;
 /** The question of a peer: for its capabilities in a region, or for one partial. */
 type ReadQuestion =
   | { readonly kind: "probe"; readonly region: string }
-  | { readonly kind: "partial"; readonly ask: PartialQuestion; readonly over: QuestionTimes };
+  | { readonly kind: "partial"; readonly ask: PartialAsk; readonly over: PartialTimes };
 
 /** Parses the body of `POST /v1/metrics/partials`; each of its objects is closed. @throws Refusal for a wrong member */
 export function readQuestion(body: Uint8Array): ReadQuestion {
@@ -61,7 +56,7 @@ const askNames = [
   "quantile",
 ];
 
-function readAsk(value: unknown): PartialQuestion {
+function readAsk(value: unknown): PartialAsk {
   const ask = members(value, "ask", askNames);
   const named = (name: string): string => text(ask[name], `ask.${name}`);
   const { slo, environments, points, quantile } = ask;
@@ -85,7 +80,7 @@ function readAsk(value: unknown): PartialQuestion {
   };
 }
 
-function readPoints(value: unknown): QuestionPoints {
+function readPoints(value: unknown): PartialPoints {
   const points = members(value, "ask.points", ["width_ms", "step_ms", "interval_seconds", "increases"]);
   const increases = (["Extrapolated", "Plain"] as const).find((one) => one === points["increases"]);
   if (increases === undefined)
@@ -106,7 +101,7 @@ function readPoints(value: unknown): QuestionPoints {
   };
 }
 
-function readFilters(value: unknown): PartialQuestion["filters"] {
+function readFilters(value: unknown): PartialAsk["filters"] {
   const filters = Object.entries(members(value, "ask.filters", undefined)).map(([name, wanted]) => {
     const field = `ask.filters.${name}`;
     const label: LabelName = readLabel(name, field, "invalid_filter");
@@ -120,7 +115,7 @@ function readFilters(value: unknown): PartialQuestion["filters"] {
   return Object.fromEntries(filters);
 }
 
-function readTimes(value: unknown): QuestionTimes {
+function readTimes(value: unknown): PartialTimes {
   const over = members(value, "over", ["start_ms", "count", "time_ms", "from_ms", "to_ms"]);
   const time = (name: string): number => whole(over[name], `over.${name}`, { min: 0, max: timeMsMax });
   switch (Object.keys(over).sort().join()) {

@@ -1,9 +1,9 @@
+import { bucketsPart, exemplarsPart, newestPart, type PartialAsk } from "../../../api/peers.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { imposedLabels, isolationLabels, writtenFilters } from "./labels.ts";
 import type { Question } from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
-import { bucketsPart, exemplarsPart, newestPart, type PartialQuestion } from "../promql/partial-question.ts";
 
 /** The questions to a peer about one metric. */
 interface PeerQuestions {
@@ -36,7 +36,7 @@ function baseOf(
   query: Query,
   { entry, aggregation, slo }: QueriedMetric,
   { config: store }: CatalogStore,
-): Omit<PartialQuestion, "part"> {
+): Omit<PartialAsk, "part"> {
   const imposed = imposedLabels(store, query.tenant);
   const environments = store.environment === undefined ? query.environments : new Set([store.environment]);
   return {

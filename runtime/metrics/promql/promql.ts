@@ -1,6 +1,6 @@
 // PromQL as a tree, its printer, and the partial question for a peer. It does not decide what a query reads.
+import type { PartialAsk } from "../../../api/peers.ts";
 import type { MatcherConfig } from "../../../crds/config.ts";
-import type { PartialQuestion } from "./partial-question.ts";
 import type { RangeBoundary } from "../../stores/prometheus/probe.ts";
 
 /**
@@ -51,7 +51,7 @@ export interface Newest {
 /** A question to a peer, in place of a query. It prints as JSON and is sent to peers only. */
 export interface Question {
   readonly kind: "question";
-  readonly of: PartialQuestion;
+  readonly of: PartialAsk;
 }
 
 export type RangeFunction =

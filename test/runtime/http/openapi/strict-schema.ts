@@ -1,4 +1,5 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { OpenApiDocument } from "../../../../api/documents.ts";
 import { bundled, type JsonSchema } from "../../../../api/schemas.ts";
 
 const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
@@ -12,10 +13,14 @@ export function faultsIn(value: unknown, name: string): readonly string[] {
   );
 }
 
-/** The same schema whose objects have no other members. */
-function closed(schema: JsonSchema): JsonSchema {
+/** The same schema whose objects have no other members. The OpenAPI document has more than its schema names. */
+export function closed(schema: JsonSchema): JsonSchema {
   const own = Object.entries(schema).map(([keyword, value]) => [keyword, inside(value)] as const);
-  const isOpen = schema["type"] === "object" && "properties" in schema && !("additionalProperties" in schema);
+  const isOpen =
+    schema["type"] === "object" &&
+    "properties" in schema &&
+    schema["description"] !== OpenApiDocument["description"] &&
+    !("additionalProperties" in schema);
   return { ...Object.fromEntries(own), ...(isOpen ? { additionalProperties: false } : {}) };
 }
 
