@@ -30,7 +30,7 @@ import {
   type OwnSeries,
   type PartialShape,
 } from "./merge-partials.ts";
-import { questionKey } from "../promql/partial-question.ts";
+import { questionKey } from "../promql/question-body.ts";
 import { exemplarsOrNone } from "../execution/read-part.ts";
 import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
 import { readQuestion } from "./parse-question.ts";

@@ -9,7 +9,7 @@ import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { StoreCapabilities } from "../../stores/prometheus/probe.ts";
 import { decodeExtents } from "../cache/extent-encoding.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
-import { probeBody, questionBody, questionKey } from "../promql/partial-question.ts";
+import { probeBody, questionBody, questionKey } from "../promql/question-body.ts";
 
 /** Creates a client that reads a peer like a store. Its queries are questions in JSON. */
 export const createPeerClient: MakePeerClient = (send, terms) => {

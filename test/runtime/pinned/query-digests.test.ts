@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { indexCatalogs } from "../../../runtime/metrics/catalog/catalog-index.ts";
 import { contentId } from "../../../runtime/metrics/response/content-id.ts";
 import { makePlan } from "../../../runtime/metrics/planning/plan.ts";
-import { probeBody, questionBody, questionKey } from "../../../runtime/metrics/promql/partial-question.ts";
+import { probeBody, questionBody, questionKey } from "../../../runtime/metrics/promql/question-body.ts";
 import { identityOf } from "../../../runtime/metrics/planning/query-identity.ts";
 import { makeQuery, type Query } from "../../../runtime/metrics/planning/query.ts";
 import type { Result } from "../../../runtime/metrics/execution/run-plan.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { encodeExtents } from "../../../../runtime/metrics/cache/extent-encoding.ts";
 import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
 import { createPeerClient } from "../../../../runtime/metrics/federation/peer-client.ts";
-import { questionKey } from "../../../../runtime/metrics/promql/partial-question.ts";
+import { questionKey } from "../../../../runtime/metrics/promql/question-body.ts";
 import type { SendToPeer } from "../../../../runtime/stores/peer/peer-http.ts";
 import { storeCall } from "../../stores/store-call.ts";
 
