@@ -21,6 +21,8 @@ const wantedHeaders = [
   "webhook-allowed-rate",
 ];
 
+/** Codings after which the bytes of a body are its content. Source: RFC 9110 §8.4.1, RFC 9112 §7. */
+const plainCodings: ReadonlySet<string> = new Set(["", "identity", "chunked"]);
 const resentWarning = "sent again on a new connection: the server had closed the kept one";
 
 interface ExchangeOptions {
@@ -160,7 +162,7 @@ export class Exchange implements ConnectionUser {
   }
 
   #response({ status, headers }: ResponseHead, timings: AttemptTimings): Outcome {
-    const isPlain = (headers["content-encoding"] ?? "identity") === "identity";
+    const isPlain = !isEncoded(headers);
     const isLeftOut = !isPlain && this.#bodyBytes > 0;
     return {
       kind: "response",
@@ -192,6 +194,12 @@ export class Exchange implements ConnectionUser {
       totalMs: performance.now() - this.#startedAtMs,
     };
   }
+}
+
+/** True for a body that is compressed, as content or for the transfer. */
+function isEncoded(headers: Readonly<Record<string, string>>): boolean {
+  const { "content-encoding": content = "", "transfer-encoding": transfer = "" } = headers;
+  return `${content},${transfer}`.split(",").some((name) => !plainCodings.has(name.trim().toLowerCase()));
 }
 
 function keptHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

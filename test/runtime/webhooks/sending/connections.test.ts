@@ -76,6 +76,18 @@ describe("a response that does not follow HTTP", () => {
     expect(outcome.warnings).toEqual(["header: the connection ended within the head (RFC 9112 §8)"]);
   });
 
+  test.each([
+    ["Content-Encoding: GZIP\r\nContent-Length: 2\r\n\r\n\x1f\x8b", "", true],
+    ["Content-Encoding: br, gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b", "", true],
+    ["Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n\x1f\x8b\r\n0\r\n\r\n", "", true],
+    ["Content-Encoding: Identity\r\nContent-Length: 2\r\n\r\nok", "ok", false],
+    ["Transfer-Encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "ok", false],
+  ])("has a body unless it is compressed: %j", async (rest, body, bodyTruncated) => {
+    const server = await serveRaw((socket) => void socket.write(`${status}${rest}`, "latin1"));
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ kind: "response", status: 200, body, bodyTruncated });
+  });
+
   test("closes its connection", async () => {
     const server = await start(
       createTcpServer((socket) =>
