@@ -21,7 +21,7 @@ export function DeliverySection({ delivery }: { readonly delivery: DeliveryHisto
   const shown = newest.slice(0, attemptsShownMax);
   const scaleMs = scaleOf(shown);
   const why = [
-    ...(reason === null ? [] : [formatWord(reason)]),
+    ...(reason === null || saysReason(delivery) ? [] : [formatWord(reason)]),
     ...(handled === null ? [] : ["acknowledged by hand"]),
     ...(generation === undefined || generation === 0 ? [] : [`replayed ${times(generation)}`]),
   ];
@@ -50,6 +50,11 @@ export function DeliverySection({ delivery }: { readonly delivery: DeliveryHisto
       ) : null}
     </Section>
   );
+}
+
+/** Whether the sentence about the wait has the reason too. */
+function saysReason({ reason, waiting }: DeliveryHistory): boolean {
+  return reason !== null && waitWhy(waiting)?.includes(reason) === true;
 }
 
 function times(count: number): string {

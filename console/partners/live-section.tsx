@@ -4,7 +4,7 @@ import { Badge } from "../parts/badge.tsx";
 import { formatNumber, formatSeconds } from "../parts/format.ts";
 import { Countdown, Moment } from "../parts/moment.tsx";
 import { Section } from "../parts/page.tsx";
-import { StateReason } from "./state-reason.tsx";
+import { stateReasons } from "./state-reasons.ts";
 
 /** What the pod that delivers to the partner knows now. */
 export function LiveSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
@@ -12,7 +12,7 @@ export function LiveSection({ partner }: { readonly partner: PartnerDetail }): J
   return (
     <Section title="Now" lead={liveLead(partner)}>
       <div class="cards dense">
-        <Card title="State" figure={<Badge state={state} />} note={<StateReason partner={partner} />} />
+        <Card title="State" figure={<Badge state={state} />} />
         <Card
           title="Circuit breaker"
           figure={live.breaker === null ? "–" : <Badge state={live.breaker} />}
@@ -22,6 +22,11 @@ export function LiveSection({ partner }: { readonly partner: PartnerDetail }): J
         <Card title="In flight" figure={formatNumber(live.in_flight)} note={limitOf(delivery.max_in_flight)} />
         <Card title="Oldest due" figure={<Moment at={live.oldest_due_at} shows="distance" />} />
       </div>
+      {stateReasons(partner).map((line) => (
+        <p key={line} class="state-reason">
+          {line}
+        </p>
+      ))}
     </Section>
   );
 }

@@ -1,14 +1,10 @@
 import type { JSX } from "preact";
 import type { PartnerSummary } from "../api/types.ts";
-import { formatWord } from "../parts/format.ts";
+import { stateReasons } from "./state-reasons.ts";
 
-/** Why a partner is held, what it lacks, and why its present definition is not applied. */
+/** The sentences of {@link stateReasons}; a dash for none. */
 export function StateReason({ partner }: { readonly partner: PartnerSummary }): JSX.Element {
-  const { reason, missing = null, rejected = null } = partner;
-  const lines = [
-    ...(reason === null ? [] : [missing === null ? formatWord(reason) : `${formatWord(reason)}: ${missing}`]),
-    ...(rejected === null ? [] : [rejectedText(rejected)]),
-  ];
+  const lines = stateReasons(partner);
   if (lines.length === 0) return <>–</>;
   return (
     <>
@@ -17,8 +13,4 @@ export function StateReason({ partner }: { readonly partner: PartnerSummary }): 
       ))}
     </>
   );
-}
-
-function rejectedText({ reason, message }: NonNullable<PartnerSummary["rejected"]>): string {
-  return message === null ? `Last edit rejected: ${reason}` : `Last edit rejected (${reason}): ${message}`;
 }

@@ -3,6 +3,7 @@ import type { PartnerDetail } from "../../console/api/types.ts";
 import type { Attempt } from "../../console/events/event-history.ts";
 import { phasesOf, scaleOf } from "../../console/events/phases.ts";
 import { mergedRows } from "../../console/events/use-live-events.ts";
+import { stateReasons } from "../../console/partners/state-reasons.ts";
 import { tenantsToPing } from "../../console/partners/ping-button.tsx";
 import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow } from "../../console/partners/stats.ts";
 import { timelineOf } from "../../console/partners/timeline.ts";
@@ -133,6 +134,28 @@ test("a timeline has the latest first", () => {
     "dead",
     "late",
   ]);
+});
+
+const missing = "SecretNotFound: default/acme";
+const rejected = { reason: "SecretNotFound", message: "the Secret default/acme does not exist" };
+
+test.each<[string, Partial<PartnerDetail>, readonly string[]]>([
+  ["that is active", {}, []],
+  ["that is held", { state: "held", reason: "unresolved", missing }, [`unresolved: ${missing}`]],
+  [
+    "that is held since it was created, for one fault only",
+    { state: "held", reason: "unresolved", missing, rejected },
+    [`unresolved: ${missing}`],
+  ],
+  [
+    "that is held and has another fault",
+    { state: "held", reason: "unresolved", missing, rejected: { reason: "Invalid", message: null } },
+    [`unresolved: ${missing}`, "Last edit rejected: Invalid"],
+  ],
+  ["whose edit was rejected", { rejected }, [`Last edit rejected (SecretNotFound): ${rejected.message}`]],
+  ["that is disabled", { state: "disabled" }, ["The endpoint responded with status 410 (Gone)."]],
+])("a partner %s has the reasons of its state", (_, changes, expected) => {
+  expect(stateReasons({ ...partner, ...changes })).toEqual(expected);
 });
 
 test.each([

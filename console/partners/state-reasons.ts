@@ -1,0 +1,15 @@
+import type { PartnerSummary } from "../api/types.ts";
+import { formatWord } from "../parts/format.ts";
+
+/** Sentences: why a partner is in its state, what it lacks, and why its latest definition is not applied. */
+export function stateReasons({ state, reason, missing = null, rejected = null }: PartnerSummary): readonly string[] {
+  const held = reason === null ? [] : [missing === null ? formatWord(reason) : `${formatWord(reason)}: ${missing}`];
+  const disabled = state === "disabled" ? ["The endpoint responded with status 410 (Gone)."] : [];
+  // A partner that was never applied is held for the fault of its only definition.
+  const isSame = rejected !== null && missing?.startsWith(`${rejected.reason}:`) === true;
+  return [...held, ...disabled, ...(rejected === null || isSame ? [] : [rejectedText(rejected)])];
+}
+
+function rejectedText({ reason, message }: NonNullable<PartnerSummary["rejected"]>): string {
+  return message === null ? `Last edit rejected: ${reason}` : `Last edit rejected (${reason}): ${message}`;
+}
