@@ -67,7 +67,7 @@ describe("a query", () => {
     [
       "one region of several that no store has",
       [...queueLag, ["filter_in[region]", "eu"], ["filter_in[region]", "mars"]],
-      "invalid_filter filter[region]",
+      "invalid_filter filter_in[region]",
     ],
     ["a filter on a label that the metric has not", [...queueLag, ["filter[psp]", "x"]], "invalid_filter filter[psp]"],
     [
