@@ -78,11 +78,10 @@ describe("the tables", () => {
 
   test("of answers says what becomes of every status", () => {
     const words = { delivered: "Delivered", rejected: "Rejected", disabled: "Disabled", retry: "Retried", dead: "" };
-    const rows = rowsOf("Your answer");
+    const rows = rowsOf("Your response");
     const wordOf = (status: number): string => {
       const named = rows.find(([cell = ""]) => cell.split(", ").includes(String(status)));
-      const [, text = ""] =
-        named ?? rows.find(([cell]) => cell?.startsWith(status < 300 ? "2xx" : "every other")) ?? [];
+      const [, text = ""] = named ?? rows.find(([cell]) => cell?.startsWith(status < 300 ? "2xx" : "any other")) ?? [];
       return text.split(":")[0] ?? "";
     };
     const policy = { scheduleSeconds: [5], maxAgeSeconds: 60, jitterPercent: 0 };
@@ -102,15 +101,15 @@ describe("the tables", () => {
       "Waits between attempts": `${schedule.map((seconds) => durationOf(seconds)).join(", ")}, then daily`,
       Jitter: `up to ${numberOf("retry.jitterPercent")} % is added to each wait`,
       "End of the attempts": expect.stringMatching(new RegExp(`^${days} d after `, "u")),
-      "Time for one attempt": `${numberOf("endpoint.timeoutSeconds")} s, connecting included`,
+      "Timeout of an attempt": `${numberOf("endpoint.timeoutSeconds")} s, including the connection`,
       "Largest event": `${eventBytesMax} bytes; the body of a delivery has at most ${deliveryBytesMax}`,
-      "Read of your answer": expect.stringContaining(`and ${responseBodyBytesMax} of the body`),
+      "Read of your response": expect.stringContaining(`and ${responseBodyBytesMax} of the body`),
     });
     const [failures, openSeconds, maxSeconds] = ["failures", "openSeconds", "maxOpenSeconds"].map((name) =>
       numberOf(`circuitBreaker.${name}`),
     );
     const pause = `after ${failures} of them the sender pauses for ${openSeconds} s, and up to ${maxSeconds} s`;
-    expect(terms["Failures in a row"]).toContain(pause);
+    expect(terms["Consecutive failures"]).toContain(pause);
   });
 
   test("of members has all of the vectors, and the texts their bounds", () => {
