@@ -35,9 +35,10 @@ describe.each(linkingPages)("%s", (page) => {
 });
 
 describe("docs/README.md", () => {
-  test("links to every page of docs, runbooks by their folder", () => {
+  test("links to every page of docs, runbooks by their folder, apart from pages that moved", () => {
     const linked = linksOf(index).map(({ path }) => path);
-    const isLinked = (path: string): boolean => linked.includes(path) || linked.includes(dirname(path));
+    const isLinked = (path: string): boolean =>
+      linked.includes(path) || linked.includes(dirname(path)) || textOf(path).includes("it moved to [");
     expect(linkingPages.filter((path) => path.startsWith("docs/") && path !== index && !isLinked(path))).toEqual([]);
   });
 });
