@@ -1,6 +1,6 @@
 import { CorrelationId, Duration, Time } from "./documents.ts";
 import { Aggregation, LabelName } from "./queries.ts";
-import { count, described, list, number, object, record, ref, share, text, words } from "./schema.ts";
+import { count, described, list, number, object, record, ref, share, text, words, type Static } from "./schema.ts";
 
 export const CatalogEntry = object(
   {
@@ -48,6 +48,7 @@ export const CatalogEntry = object(
     ),
   },
 );
+export type CatalogEntry = Static<typeof CatalogEntry>;
 
 export const CatalogAnswer = object({
   data: list(ref(CatalogEntry), "Metrics that the caller may read, by id"),
@@ -60,6 +61,7 @@ export const CatalogAnswer = object({
     "About the response",
   ),
 });
+export type CatalogAnswer = Static<typeof CatalogAnswer>;
 
 export const HealthAnswer = object({
   status: words(["ok", "degraded", "down"], "`down`: all stores fail. `degraded`: a store or the cache fails"),
@@ -103,3 +105,4 @@ export const HealthAnswer = object({
     "Stores of this runtime",
   ),
 });
+export type HealthAnswer = Static<typeof HealthAnswer>;

@@ -1,9 +1,22 @@
-import { anyObject, described, flag, integer, list, nullable, object, ref, text, words } from "./schema.ts";
+import {
+  anyObject,
+  described,
+  flag,
+  integer,
+  list,
+  nullable,
+  object,
+  ref,
+  text,
+  words,
+  type Static,
+} from "./schema.ts";
 
 export const Time = text("ISO 8601, UTC, with milliseconds", {
   format: "date-time",
   pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$",
 });
+export type Time = Static<typeof Time>;
 
 /** Keywords of a time as callers may write it. */
 export const writtenTime = {
@@ -120,3 +133,4 @@ export const Me = described(
   }),
   "What the token of this request may do",
 );
+export type Me = Static<typeof Me>;

@@ -14,6 +14,7 @@ import {
   ref,
   text,
   words,
+  type Static,
 } from "./schema.ts";
 
 export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
@@ -64,6 +65,7 @@ export const AttemptSignature = object({
   canonical_reason: nullable(words(canonicalReasons), "Why canonical is not the text that was signed; null when it is"),
   headers: record(text(), { description: "Headers with the signature and what it covers" }),
 });
+export type AttemptSignature = Static<typeof AttemptSignature>;
 
 export const AttemptHistory = object(
   {
@@ -118,6 +120,7 @@ export const AttemptHistory = object(
     ),
   },
 );
+export type AttemptHistory = Static<typeof AttemptHistory>;
 
 export const DeliveryHistory = object({
   partner: text("Partner, as `namespace/name`"),
@@ -130,6 +133,7 @@ export const DeliveryHistory = object({
   routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to the partner; null if that is unknown"),
   attempts: list(ref(AttemptHistory), "Attempts, the first one first"),
 });
+export type DeliveryHistory = Static<typeof DeliveryHistory>;
 
 export const EventHistory = object({
   event: anyObject("The event as it was accepted"),
@@ -141,6 +145,7 @@ export const EventHistory = object({
   ),
   deliveries: list(ref(DeliveryHistory), "One for each partner and replay"),
 });
+export type EventHistory = Static<typeof EventHistory>;
 
 export const EventPageMeta = object(
   { cursor: nullable(text(), "For the next page; null at the end, unless the request waited") },
@@ -149,6 +154,7 @@ export const EventPageMeta = object(
     complete: flag("With the order desc: false when the index does not reach back to from"),
   },
 );
+export type EventPage = Static<typeof EventPage>;
 
 export const EventSummary = object({
   event_id: text("Id of the event"),
@@ -168,6 +174,8 @@ export const EventSummary = object({
     "Newest delivery to each partner",
   ),
 });
+export type DeliverySummary = EventSummary["deliveries"][number];
+export type EventSummary = Static<typeof EventSummary>;
 
 export const EventPage = object({
   data: list(ref(EventSummary), "Items of the page"),

@@ -13,6 +13,7 @@ import {
   share,
   text,
   words,
+  type Static,
 } from "./schema.ts";
 
 export const sloStates = ["ok", "increasing", "critical", "recovering", "insufficient_data", "late", "failed"] as const;
@@ -75,6 +76,7 @@ export const Slo = object(
     ),
   },
 );
+export type Slo = Static<typeof Slo>;
 
 export const SloAnswer = object({
   data: list(ref(Slo), "Objectives that the caller may read"),
@@ -87,6 +89,7 @@ export const SloAnswer = object({
     "About the response",
   ),
 });
+export type SloAnswer = Static<typeof SloAnswer>;
 
 export const StatusAnswer = object({
   tenant: text("Tenant of the page"),
@@ -112,6 +115,7 @@ export const StatusAnswer = object({
     "Public objectives",
   ),
 });
+export type StatusAnswer = Static<typeof StatusAnswer>;
 
 export const SloHistoryPoint = object({
   at: ref(Time, "End of the window"),
@@ -138,3 +142,4 @@ export const SloHistoryAnswer = object({
     "About the objective",
   ),
 });
+export type SloHistoryAnswer = Static<typeof SloHistoryAnswer>;

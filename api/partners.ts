@@ -1,6 +1,19 @@
 import { Time } from "./documents.ts";
 import { CursorMeta } from "./events.ts";
-import { closedObject, count, described, flag, list, nullable, number, object, ref, text, words } from "./schema.ts";
+import {
+  closedObject,
+  count,
+  described,
+  flag,
+  list,
+  nullable,
+  number,
+  object,
+  ref,
+  text,
+  words,
+  type Static,
+} from "./schema.ts";
 
 export const partnerStates = ["active", "paused", "held", "disabled", "rejected"] as const;
 export const breakerNames = ["closed", "open", "half_open", "rate_limited"] as const;
@@ -37,6 +50,7 @@ const summary = {
 };
 
 export const PartnerSummary = object(summary);
+export type PartnerSummary = Static<typeof PartnerSummary>;
 
 export const PartnerPage = object({
   data: list(ref(PartnerSummary), "Partners of the page"),
@@ -76,6 +90,7 @@ export const PartnerDetail = object({
   ),
   live: ref(PartnerLive, "Current figures"),
 });
+export type PartnerDetail = Static<typeof PartnerDetail>;
 
 export const PartnerStatsPoint = object({
   at: ref(Time, "Start of the interval"),
@@ -96,6 +111,8 @@ export const PartnerStatsPoint = object({
   p50_ms: nullable(milliseconds, "Median duration of attempts in milliseconds; null without any"),
   p95_ms: nullable(milliseconds, "95th percentile of the durations in milliseconds; null without any"),
 });
+export type PartnerStats = Static<typeof PartnerStats>;
+export type PartnerStatsPoint = Static<typeof PartnerStatsPoint>;
 
 export const PartnerStats = object({
   data: list(ref(PartnerStatsPoint), "Intervals of the window, the oldest first"),

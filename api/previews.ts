@@ -12,6 +12,7 @@ import {
   ref,
   text,
   words,
+  type Static,
 } from "./schema.ts";
 
 /** Most resources of one preview. */
@@ -31,6 +32,7 @@ export const PreviewRequest = closedObject(
     to: text("End of the events. Default: now", writtenTime),
   },
 );
+export type Preview = Static<typeof Preview>;
 
 export const PreviewedResources = object({
   added: list(text(), "Kind/namespace/name"),
@@ -63,6 +65,7 @@ export const PreviewedResources = object({
   ),
   unnamed: list(text(), "An object that resources do not name"),
 });
+export type PreviewedResources = Static<typeof PreviewedResources>;
 
 export const PreviewedAttempts = object({
   oldest_attempt: nullable(ref(Time), "Time of the oldest recorded attempt; null without any"),
@@ -115,6 +118,7 @@ export const PreviewedQueries = object({
   cheaper: count("Queries that would cost less"),
   shapes: list(ref(PreviewedShape), "Affected queries by their form, the most frequent first"),
 });
+export type PreviewedQueries = Static<typeof PreviewedQueries>;
 
 export const PreviewedFigures = object({
   delivered: count("Deliveries that succeeded"),
@@ -124,6 +128,7 @@ export const PreviewedFigures = object({
   in_flight: count("The most attempts that were under way at once"),
   p95_ms: nullable(number(), "95th percentile from the event to its delivery"),
 });
+export type PreviewedFigures = Static<typeof PreviewedFigures>;
 
 export const PreviewedSimulation = object({
   complete: flag("True if every delivery of the time range is simulated"),
@@ -146,6 +151,7 @@ export const PreviewedSimulation = object({
     "Partners with simulated deliveries",
   ),
 });
+export type PreviewedSimulation = Static<typeof PreviewedSimulation>;
 
 export const PreviewedEvents = object({
   from: ref(Time, "Start of the time range"),
@@ -173,6 +179,7 @@ export const PreviewedEvents = object({
     "Partners that get other events",
   ),
 });
+export type PreviewedEvents = Static<typeof PreviewedEvents>;
 
 export const Preview = object({
   preview_id: text("Id of the preview"),

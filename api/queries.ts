@@ -15,6 +15,7 @@ import {
   ref,
   text,
   words,
+  type Static,
 } from "./schema.ts";
 
 export const labelNames = [
@@ -80,6 +81,7 @@ export const RegionState = object(
   },
   { reasons: list(ref(RegionReason), "Why data of the region is missing, unless the state says it") },
 );
+export type RegionState = Static<typeof RegionState>;
 
 export const QueryItem = object(
   {
@@ -92,6 +94,7 @@ export const QueryItem = object(
     exemplars: list(ref(Exemplar), "Newest traces"),
   },
 );
+export type QueryItem = Static<typeof QueryItem>;
 
 /** Members of `meta` on every page of series. */
 const page = {
@@ -226,6 +229,7 @@ export const QueryAnswer = object(
   },
   sometimesOfAnswer,
 );
+export type QueryAnswer = Static<typeof QueryAnswer>;
 
 export const InstantItem = object(
   {
@@ -260,3 +264,4 @@ export const LabelValuesAnswer = object({
     "About the values",
   ),
 });
+export type LabelValuesAnswer = Static<typeof LabelValuesAnswer>;

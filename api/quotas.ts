@@ -14,6 +14,7 @@ import {
   ref,
   text,
   words,
+  type Static,
 } from "./schema.ts";
 
 export const PlanAnswer = object({
@@ -75,6 +76,8 @@ export const PlanAnswer = object({
     "The problem of the query now; null when it is allowed",
   ),
 });
+export type CheaperQuery = NonNullable<NonNullable<PlanAnswer["refusal"]>["suggestion"]>;
+export type PlanAnswer = Static<typeof PlanAnswer>;
 
 const remaining = count("Whole tokens that are left");
 const requestTokens = object({
@@ -114,5 +117,7 @@ export const Quota = object({
       "share of the pod that answers",
   ),
 });
+export type Quota = Static<typeof Quota>;
 
 export const QuotaAnswer = object({ data: list(ref(Quota), "Quotas by class"), meta: described(object({}), "Empty") });
+export type QuotaAnswer = Static<typeof QuotaAnswer>;

@@ -13,6 +13,7 @@ import {
   ref,
   text,
   words,
+  type Static,
 } from "./schema.ts";
 
 export const eventIdsMax = 1_000;
@@ -68,6 +69,7 @@ export const ReplayRequest: typeof replayForm = {
     { anyOf: [{ required: ["from"] }, { required: ["after_id"] }], not: { required: ["event_ids"] } },
   ],
 };
+export type Replay = Static<typeof Replay>;
 
 export const RedriveRequest = closedObject(
   { partner: text("Partner, as `namespace/name`", partnerName) },
@@ -118,6 +120,7 @@ export const ReplaySummary = object({
   ),
   event_ids: nullable(count(), "How many ids were asked for; null without ids"),
 });
+export type ReplaySummary = Static<typeof ReplaySummary>;
 
 export const ReplayPage = object({
   data: list(ref(ReplaySummary), "Items of the page"),
@@ -129,6 +132,7 @@ export const DryRun = object({
   ...counted,
   complete: flag("False if there are more deliveries than were counted"),
 });
+export type DryRun = Static<typeof DryRun>;
 
 export const DeadLetter = object({
   event_id: text("Id of the event"),
@@ -141,6 +145,7 @@ export const DeadLetter = object({
   ended_at: ref(Time, "End of the delivery"),
   replay_id: nullable(text(), "Replay that the delivery belongs to; null without one"),
 });
+export type DeadLetter = Static<typeof DeadLetter>;
 
 export const DeadLetterPage = object({
   data: list(ref(DeadLetter), "Items of the page"),
@@ -166,6 +171,8 @@ export const DeadLetterCounts = object({
   ),
   meta: described(object({ complete: flag("False when there are more than were counted") }), "About the counts"),
 });
+export type DeadLetterCount = DeadLetterCounts["data"][number];
+export type DeadLetterCounts = Static<typeof DeadLetterCounts>;
 
 export const AckRequest = closedObject(
   { event_id: text("Id of the event", eventId), partner: text("Partner, as `namespace/name`", partnerName) },

@@ -21,6 +21,10 @@ type ObjectOf<Required extends Members, Optional extends Members> = Joined<
   }
 >;
 
+type RecordOf<Name extends string, Value> = string extends Name
+  ? Readonly<Record<string, Value>>
+  : Readonly<Partial<Record<Name, Value>>>;
+
 /** Keywords and a description, without a member for an absent description. */
 function keywordsOf(keywords: Keywords, description: string | undefined): Keywords {
   return description === undefined ? keywords : { ...keywords, description };
@@ -62,7 +66,7 @@ export function constant<const Value extends string | number>(value: Value, desc
 }
 
 /** Any object. */
-export function anyObject(description?: string): Schema<object> {
+export function anyObject(description?: string): Schema<Readonly<Record<string, unknown>>> {
   return keywordsOf({ type: "object" }, description);
 }
 
@@ -97,7 +101,7 @@ export function record<Value, Name extends string = string>(
     description,
     ...keywords
   }: Keywords & { readonly description?: string; readonly propertyNames?: Schema<Name> } = {},
-): Schema<Readonly<Partial<Record<Name, Value>>>> {
+): Schema<RecordOf<Name, Value>> {
   return keywordsOf({ type: "object", additionalProperties: values, ...keywords }, description);
 }
 

@@ -1,7 +1,7 @@
+import type { Me } from "../../api/documents.ts";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { ApiClient } from "./client.ts";
-import type { Me } from "./types.ts";
 
 /** What a signed-in reader has. */
 export interface SessionView {

@@ -1,8 +1,8 @@
+import type { RegionState } from "../../api/queries.ts";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Answer } from "./client.ts";
 import { isAbort, problemOfError, type Problem } from "./problem.ts";
 import { useSession } from "./session-context.ts";
-import type { RegionState } from "./types.ts";
 
 /** What a part knows of the answer that it shows. */
 export interface Read<Body> {

@@ -1,17 +1,17 @@
+import type { AttemptHistory, AttemptSignature } from "../../api/histories.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { Badge } from "../parts/badge.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Facts } from "../parts/data-table.tsx";
 import { formatMs, formatTime, formatWord } from "../parts/format.ts";
 import { ReplayLink } from "../webhooks/links.tsx";
-import type { Attempt, Signed } from "./event-history.ts";
 import { TextBlock } from "./package-section.tsx";
 import { PhaseTable, Waterfall } from "./waterfall.tsx";
 
 interface AttemptDetailsProps {
   /** `namespace/name`. */
   readonly partner: string;
-  readonly attempt: Attempt;
+  readonly attempt: AttemptHistory;
   readonly scaleMs: number;
   readonly isOpen: boolean;
 }
@@ -54,7 +54,7 @@ export function AttemptDetails({ partner, attempt, scaleMs, isOpen }: AttemptDet
   );
 }
 
-function answerBadge({ status, error }: Attempt): JSX.Element {
+function answerBadge({ status, error }: AttemptHistory): JSX.Element {
   if (status === null) return <Badge state="failed" label={formatWord(error?.reason ?? "no answer")} />;
   return <Badge state={String(status)} tone={toneOf(status)} label={`HTTP ${status}`} />;
 }
@@ -64,7 +64,7 @@ function toneOf(status: number): "good" | "warn" | "bad" {
   return status < 500 ? "warn" : "bad";
 }
 
-function settlementText({ kind, at }: NonNullable<Attempt["settlement"]>): string {
+function settlementText({ kind, at }: NonNullable<AttemptHistory["settlement"]>): string {
   return at === undefined ? formatWord(kind) : `${formatWord(kind)}, due ${formatTime(at)}`;
 }
 
@@ -83,7 +83,7 @@ function Part({ title, children }: PartProps): JSX.Element {
 }
 
 interface AnswerPartProps {
-  readonly attempt: Attempt;
+  readonly attempt: AttemptHistory;
   readonly of: string;
 }
 
@@ -119,7 +119,7 @@ const withoutTextWhy: Readonly<Record<string, string>> = {
 };
 
 interface SignedPartProps {
-  readonly signed: Signed | null | undefined;
+  readonly signed: AttemptSignature | null | undefined;
   readonly of: string;
 }
 
@@ -135,7 +135,7 @@ function SignedPart({ signed, of }: SignedPartProps): JSX.Element {
         Scheme <code>{scheme}</code>, {keys.length === 1 ? "key" : "keys"} <code>{keys.join(", ")}</code>.{" "}
         {isHidden ? hiddenWhy : "Sign the text below with your key and compare the result with the header."}
       </p>
-      <HeaderLines headers={headers} what={`Signed headers, ${of}`} hasCopy />
+      <HeaderLines headers={headers} what={`AttemptSignature headers, ${of}`} hasCopy />
       {canonical === null ? (
         <p class="quiet">{withoutTextWhy[reason ?? ""] ?? "The text under the signature is not known."}</p>
       ) : (

@@ -1,3 +1,4 @@
+import type { DeliveryHistory } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { Badge } from "../parts/badge.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -7,7 +8,6 @@ import { Section } from "../parts/page.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
 import { Link } from "../router/router.tsx";
 import { AttemptDetails } from "./attempt-details.tsx";
-import type { DeliveryHistory } from "./event-history.ts";
 import { scaleOf } from "./phases.ts";
 import { waitWhy } from "./wait-why.ts";
 

@@ -2,7 +2,7 @@
 import type { FilterField } from "../parts/filter-form.tsx";
 import { formatTime, formatWord } from "../parts/format.ts";
 import { changedQuery } from "../router/place.ts";
-import { deliveryStates } from "../webhooks/webhook-types.ts";
+import { deliveryStates } from "../webhooks/delivery-states.ts";
 
 /** Filters of the list of events; each is a parameter of the page and of the API. */
 export const eventFields: readonly FilterField[] = [

@@ -1,9 +1,9 @@
+import type { EventSummary } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Moment } from "../parts/moment.tsx";
 import { DeliveryLines, EventLink } from "../webhooks/links.tsx";
-import type { EventSummary } from "../webhooks/webhook-types.ts";
 
 interface EventTableProps {
   readonly rows: readonly EventSummary[];

@@ -1,4 +1,4 @@
-import type { Attempt } from "./event-history.ts";
+import type { AttemptHistory } from "../../api/histories.ts";
 
 /** A phase of an attempt. */
 export interface Phase {
@@ -16,7 +16,7 @@ const labels = {
 } as const;
 
 /** The phases one after another. The rest is the request's bytes and the answer's body. */
-export function phasesOf({ phases_ms: phases, duration_ms: total }: Attempt): readonly Phase[] {
+export function phasesOf({ phases_ms: phases, duration_ms: total }: AttemptHistory): readonly Phase[] {
   const found: Phase[] = [];
   let startMs = 0;
   for (const name of ["dns", "connect", "tls", "first_byte"] as const) {
@@ -30,7 +30,7 @@ export function phasesOf({ phases_ms: phases, duration_ms: total }: Attempt): re
 }
 
 /** The longest of some attempts, so that their waterfalls have one scale. Milliseconds, at least one. */
-export function scaleOf(attempts: readonly Attempt[]): number {
+export function scaleOf(attempts: readonly AttemptHistory[]): number {
   return attempts.reduce((longest, attempt) => {
     const last = phasesOf(attempt).at(-1);
     return Math.max(longest, last === undefined ? 0 : last.startMs + last.ms, attempt.duration_ms);

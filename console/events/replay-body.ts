@@ -1,8 +1,8 @@
+import type { EventPage } from "../../api/histories.ts";
 import type { ApiClient } from "../api/client.ts";
 import { formatNumber } from "../parts/format.ts";
 import { changedQuery } from "../router/place.ts";
 import type { ReplayBody } from "../webhooks/start-replay.tsx";
-import type { EventPage } from "../webhooks/webhook-types.ts";
 import { isWindowEnough, meansFailed, windowOf, type EventFilters } from "./event-filters.ts";
 
 /** Ids that one replay takes at most. Source: docs/reference/api.md, ReplayRequest. */

@@ -1,7 +1,7 @@
+import type { EventPage, EventSummary } from "../../api/histories.ts";
 import { useEffect, useState } from "preact/hooks";
 import { useFollow, type Follow } from "../api/use-follow.ts";
 import { useRead, type Read } from "../api/use-read.ts";
-import type { EventPage, EventSummary } from "../webhooks/webhook-types.ts";
 import { eventsPath, followPath, type EventFilters } from "./event-filters.ts";
 
 /** A list of events, and those that came since it was read. */

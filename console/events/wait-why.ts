@@ -1,4 +1,4 @@
-import type { DeliveryHistory } from "./event-history.ts";
+import type { DeliveryHistory } from "../../api/histories.ts";
 
 const sentences: Readonly<Record<string, string>> = {
   held: "The partner is held",
@@ -9,8 +9,11 @@ const sentences: Readonly<Record<string, string>> = {
   rate_limited: "A Retry-After of the partner pauses its deliveries",
 };
 
-/** What keeps the partner of a delivery waiting; undefined when only the delivery itself waits. */
-export function waitWhy(waiting: DeliveryHistory["waiting"]): string | undefined {
+/**
+ * What keeps the partner of a delivery waiting; undefined when only the delivery itself waits.
+ * @param waiting undefined from servers of earlier versions
+ */
+export function waitWhy(waiting: DeliveryHistory["waiting"] | undefined): string | undefined {
   if (waiting === undefined || waiting === null || !Object.hasOwn(sentences, waiting.kind)) return undefined;
   const showsReason = waiting.kind === "held" || waiting.kind === "circuit_open";
   return `${sentences[waiting.kind]}${showsReason && waiting.reason !== null ? `: ${waiting.reason}` : ""}`;

@@ -1,11 +1,11 @@
+import type { AttemptHistory } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { formatMs } from "../parts/format.ts";
-import type { Attempt } from "./event-history.ts";
 import { phasesOf, type Phase } from "./phases.ts";
 
 interface WaterfallProps {
-  readonly attempt: Attempt;
+  readonly attempt: AttemptHistory;
   /** Milliseconds of the whole width. */
   readonly scaleMs: number;
 }
@@ -49,7 +49,7 @@ const columns: readonly Column<Phase>[] = [
 ];
 
 interface PhaseTableProps {
-  readonly attempt: Attempt;
+  readonly attempt: AttemptHistory;
   /** Which attempt it is, for screen readers. */
   readonly of: string;
 }

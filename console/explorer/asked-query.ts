@@ -1,5 +1,5 @@
+import type { CheaperQuery } from "../../api/quotas.ts";
 import { changedQuery } from "../router/place.ts";
-import type { CheaperQuery } from "./types.ts";
 
 /** A query as the address of the page says it. */
 export interface AskedQuery {

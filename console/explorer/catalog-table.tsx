@@ -1,4 +1,5 @@
 // Questions to the metrics API: choosing a metric, its parameters, its plan, its answer. Objectives are elsewhere.
+import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { Badge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
@@ -6,7 +7,6 @@ import { Empty } from "../parts/empty.tsx";
 import { FilterForm } from "../parts/filter-form.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
-import type { CatalogEntry } from "./types.ts";
 
 /** The address of the Explorer with one metric. */
 export function metricPath(metric: string): string {

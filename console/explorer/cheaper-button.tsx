@@ -1,7 +1,7 @@
+import type { CheaperQuery } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { useQueryState } from "../router/router.tsx";
 import { cheaperChange, cheaperWords } from "./asked-query.ts";
-import type { CheaperQuery } from "./types.ts";
 
 /** Asks the cheaper query that the server names, and runs it. */
 export function CheaperButton({ suggestion }: { readonly suggestion: CheaperQuery }): JSX.Element | null {

@@ -1,9 +1,9 @@
+import type { LabelValuesAnswer } from "../../api/queries.ts";
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import { useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
 import { labelValuesPath, type AskedQuery } from "./asked-query.ts";
-import type { LabelValues } from "./types.ts";
 
 interface FilterInputProps {
   readonly label: string;
@@ -55,6 +55,6 @@ function useValues(
   const { me } = useSession();
   const own = label === "tenant" && me !== undefined && !me.tenants.includes("*") ? me.tenants : undefined;
   const path = nowMs === undefined || own !== undefined ? undefined : labelValuesPath(asked, label, nowMs);
-  const { data, problem } = useRead<LabelValues>(path);
+  const { data, problem } = useRead<LabelValuesAnswer>(path);
   return { values: own ?? data?.data ?? [], fault: problem?.detail };
 }

@@ -1,10 +1,10 @@
+import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { Badge } from "../parts/badge.tsx";
 import { Moment } from "../parts/moment.tsx";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 import { metricPath } from "./catalog-table.tsx";
-import type { CatalogEntry } from "./types.ts";
 
 /** What a metric is, before it is asked for. */
 export function MetricHead({ entry }: { readonly entry: CatalogEntry }): JSX.Element {

@@ -1,9 +1,9 @@
+import type { PlanAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { Bar } from "../parts/bar.tsx";
 import { Facts } from "../parts/data-table.tsx";
 import { formatNumber, formatSeconds } from "../parts/format.ts";
 import { CheaperButton } from "./cheaper-button.tsx";
-import type { PlanAnswer } from "./types.ts";
 
 const cacheWords = {
   hit: "This pod has all points in memory",

@@ -1,9 +1,9 @@
+import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import type { QueryChange } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
 import { ranges, secondsOf, type AskedQuery } from "./asked-query.ts";
 import { FilterInput } from "./filter-input.tsx";
-import type { CatalogEntry } from "./types.ts";
 
 interface QueryFormProps {
   readonly entry: CatalogEntry;

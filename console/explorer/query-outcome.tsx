@@ -1,3 +1,6 @@
+import type { CatalogEntry } from "../../api/catalog.ts";
+import type { QueryAnswer } from "../../api/queries.ts";
+import type { PlanAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { useRead, type Read } from "../api/use-read.ts";
@@ -8,7 +11,6 @@ import { CheaperButton } from "./cheaper-button.tsx";
 import { PlanFacts } from "./plan-facts.tsx";
 import { QueryResult } from "./query-result.tsx";
 import { TakeAlong } from "./take-along.tsx";
-import type { CatalogEntry, PlanAnswer, QueryAnswer } from "./types.ts";
 
 interface QueryOutcomeProps {
   readonly entry: CatalogEntry;

@@ -1,3 +1,5 @@
+import type { CatalogEntry } from "../../api/catalog.ts";
+import type { QueryAnswer } from "../../api/queries.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../charts/chart.tsx";
@@ -6,7 +8,6 @@ import { Empty } from "../parts/empty.tsx";
 import { formatNumber, formatTime } from "../parts/format.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { formatOfUnit, pointCountOf, shownSeries } from "./shown-series.ts";
-import type { CatalogEntry, QueryAnswer } from "./types.ts";
 
 interface QueryResultProps {
   readonly entry: CatalogEntry;

@@ -1,7 +1,7 @@
+import type { QueryAnswer, QueryItem } from "../../api/queries.ts";
 import type { ChartSeries } from "../charts/chart-data.ts";
 import { formatMs } from "../parts/format.ts";
 import { secondsOf } from "./asked-query.ts";
-import type { QueryAnswer, QueryItem } from "./types.ts";
 
 /** A difference of times that is no gap yet: steps of a store may begin a little late. */
 const gapFactor = 1.5;

@@ -1,5 +1,5 @@
+import type { HealthAnswer } from "../../api/catalog.ts";
 import type { JSX } from "preact";
-import type { MetricsHealth } from "../api/types.ts";
 import { useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../parts/badge.tsx";
@@ -13,7 +13,7 @@ const everySeconds = 30;
 
 /** `GET /v1/metrics/health`: requests, caches and stores of the pod that answers. */
 export function MetricsSection(): JSX.Element {
-  const health = useRead<MetricsHealth>("/v1/metrics/health", { everySeconds });
+  const health = useRead<HealthAnswer>("/v1/metrics/health", { everySeconds });
   return (
     <Section title="Metrics">
       <Reading read={health} what="the health of metrics" lines={9}>
@@ -24,7 +24,7 @@ export function MetricsSection(): JSX.Element {
 }
 
 interface HealthProps {
-  readonly health: MetricsHealth;
+  readonly health: HealthAnswer;
 }
 
 function Health({ health }: HealthProps): JSX.Element {

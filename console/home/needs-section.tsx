@@ -1,7 +1,8 @@
+import type { DeadLetterCount } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Problem } from "../api/problem.ts";
-import type { DeadLetterCount, ListPage } from "../api/types.ts";
+import type { ListPage } from "../api/types.ts";
 import { useRead, type Read } from "../api/use-read.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Empty } from "../parts/empty.tsx";

@@ -1,4 +1,5 @@
-import type { DeadLetterCount, PartnerDetail, PartnerSummary } from "../api/types.ts";
+import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
+import type { DeadLetterCount } from "../../api/replays.ts";
 import { formatNumber, formatWord } from "../parts/format.ts";
 import { changedQuery, pathTo } from "../router/place.ts";
 

@@ -1,8 +1,9 @@
+import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiClient } from "../api/client.ts";
 import { isAbort, problemOfError, type Problem } from "../api/problem.ts";
 import { useSession } from "../api/session-context.ts";
-import type { ListPage, PartnerDetail, PartnerSummary } from "../api/types.ts";
+import type { ListPage } from "../api/types.ts";
 import { pathTo } from "../router/place.ts";
 
 /** The partners that the reader sees, and what is known of their deliveries now. */

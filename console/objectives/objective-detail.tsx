@@ -1,3 +1,4 @@
+import type { Slo, SloHistoryAnswer, StatusAnswer } from "../../api/objectives.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
@@ -15,10 +16,9 @@ import { Link, useQueryState } from "../router/router.tsx";
 import { formatSli } from "./format-sli.ts";
 import { BudgetBar, ObjectiveStatus, Sli } from "./objective-table.tsx";
 import { burnDown, narrowing } from "./objective-view.ts";
-import type { HistoryAnswer, Objective, PublicStatus } from "./types.ts";
 
 /** One objective: where it stands, how its budget went, and the tiers of its alerts. */
-export function ObjectiveDetail({ objective }: { readonly objective: Objective }): JSX.Element {
+export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX.Element {
   const { events, error_budget: budget, tenant } = objective;
   return (
     <>
@@ -56,7 +56,7 @@ export function ObjectiveDetail({ objective }: { readonly objective: Objective }
   );
 }
 
-function Regions({ objective: { regions } }: { readonly objective: Objective }): JSX.Element {
+function Regions({ objective: { regions } }: { readonly objective: Slo }): JSX.Element {
   return (
     <span class="actions">
       {regions.map(({ region, state }) => (
@@ -69,18 +69,18 @@ function Regions({ objective: { regions } }: { readonly objective: Objective }):
 }
 
 /** The page without a token, where it shows this objective. */
-function StatusLink({ objective: { name, domain, tenant } }: { readonly objective: Objective }): JSX.Element {
-  const { data, isReading } = useRead<PublicStatus>(`/v1/status/${encodeURIComponent(tenant)}`);
+function StatusLink({ objective: { name, domain, tenant } }: { readonly objective: Slo }): JSX.Element {
+  const { data, isReading } = useRead<StatusAnswer>(`/v1/status/${encodeURIComponent(tenant)}`);
   const isPublic = data?.data.some((one) => one.name === name && one.domain === domain) ?? false;
   if (!isPublic) return <span class="quiet">{isReading ? "…" : "not public"}</span>;
   return <a href={`/status/${encodeURIComponent(tenant)}`}>/status/{tenant}</a>;
 }
 
-function BurnDown({ objective }: { readonly objective: Objective }): JSX.Element {
+function BurnDown({ objective }: { readonly objective: Slo }): JSX.Element {
   const { query } = useQueryState();
   const { name, domain, tenant } = objective;
   const text = changedQuery(new URLSearchParams(), { slo: name, ...narrowing(query), domain, tenant });
-  const history = useRead<HistoryAnswer>(`/v1/metrics/slo/history${text}`);
+  const history = useRead<SloHistoryAnswer>(`/v1/metrics/slo/history${text}`);
   return (
     <Section
       title="Burn-down"
@@ -93,7 +93,7 @@ function BurnDown({ objective }: { readonly objective: Objective }): JSX.Element
   );
 }
 
-function BurnDownChart({ answer }: { readonly answer: HistoryAnswer }): JSX.Element {
+function BurnDownChart({ answer }: { readonly answer: SloHistoryAnswer }): JSX.Element {
   const series = useMemo(() => burnDown(answer), [answer]);
   if (answer.data.every(({ remaining }) => remaining === null)) {
     return <Empty title="No events" why={`Nothing was counted in the last ${answer.meta.window_days} days.`} />;
@@ -106,7 +106,7 @@ function BurnDownChart({ answer }: { readonly answer: HistoryAnswer }): JSX.Elem
   );
 }
 
-function Tiers({ objective: { tiers } }: { readonly objective: Objective }): JSX.Element {
+function Tiers({ objective: { tiers } }: { readonly objective: Slo }): JSX.Element {
   return (
     <Section
       title="Tiers"
@@ -129,7 +129,7 @@ function Tiers({ objective: { tiers } }: { readonly objective: Objective }): JSX
   );
 }
 
-function TierState({ tier: { factor, long, short } }: { readonly tier: Objective["tiers"][number] }): JSX.Element {
+function TierState({ tier: { factor, long, short } }: { readonly tier: Slo["tiers"][number] }): JSX.Element {
   if (long.rate === undefined || short.rate === undefined) return <Badge state="unknown" label="no events" />;
   const isBurning = long.rate > factor && short.rate > factor;
   return isBurning ? <Badge state="burns" tone="bad" /> : <Badge state="quiet" tone="good" label="within" />;

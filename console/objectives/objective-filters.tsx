@@ -1,6 +1,6 @@
+import type { Me } from "../../api/documents.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useSession } from "../api/session-context.ts";
-import type { Me } from "../api/types.ts";
 import { Empty } from "../parts/empty.tsx";
 import { FilterForm, type FilterField } from "../parts/filter-form.tsx";
 import { Link, useQueryState } from "../router/router.tsx";

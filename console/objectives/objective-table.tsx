@@ -1,4 +1,5 @@
 // Objectives with their budgets: the list, and the parts of one of them. Queries of metrics are elsewhere.
+import type { Slo } from "../../api/objectives.ts";
 import type { JSX } from "preact";
 import { Badge } from "../parts/badge.tsx";
 import { Bar } from "../parts/bar.tsx";
@@ -8,18 +9,17 @@ import { formatNumber, formatShare, formatWord } from "../parts/format.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { formatSli } from "./format-sli.ts";
 import { budgetLeft, budgetTone, objectivePath } from "./objective-view.ts";
-import type { Objective } from "./types.ts";
 
 const toneOfStatus = { critical: "bad", insufficient_data: "quiet" } as const;
 
 /** The status of an objective. */
-export function ObjectiveStatus({ status }: Pick<Objective, "status">): JSX.Element {
+export function ObjectiveStatus({ status }: Pick<Slo, "status">): JSX.Element {
   const tone = status === "critical" || status === "insufficient_data" ? { tone: toneOfStatus[status] } : {};
   return <Badge state={status} {...tone} />;
 }
 
 /** The share of good events, and the regions that it leaves out. */
-export function Sli({ objective: { sli, regions } }: { readonly objective: Objective }): JSX.Element {
+export function Sli({ objective: { sli, regions } }: { readonly objective: Slo }): JSX.Element {
   const missing = regions.filter(({ state }) => state !== "ok");
   return (
     <>
@@ -29,12 +29,12 @@ export function Sli({ objective: { sli, regions } }: { readonly objective: Objec
   );
 }
 
-function regionText({ region, state }: Objective["regions"][number]): string {
+function regionText({ region, state }: Slo["regions"][number]): string {
   return state === "ok" ? region : `${region} (${formatWord(state)})`;
 }
 
 /** The budget of an objective as a bar with its share. */
-export function BudgetBar({ objective }: { readonly objective: Objective }): JSX.Element {
+export function BudgetBar({ objective }: { readonly objective: Slo }): JSX.Element {
   const left = budgetLeft(objective);
   const text = left === undefined ? "unknown" : formatShare(left);
   return (
@@ -46,9 +46,9 @@ export function BudgetBar({ objective }: { readonly objective: Objective }): JSX
 }
 
 /** Objectives, those that need a person first. */
-export function ObjectiveTable({ objectives }: { readonly objectives: readonly Objective[] }): JSX.Element {
+export function ObjectiveTable({ objectives }: { readonly objectives: readonly Slo[] }): JSX.Element {
   const { query } = useQueryState();
-  const columns: readonly Column<Objective>[] = [
+  const columns: readonly Column<Slo>[] = [
     {
       header: "Objective",
       cell: (one) => <Link to={objectivePath(one, query)}>{one.title ?? one.name}</Link>,
@@ -83,7 +83,7 @@ export function ObjectiveTable({ objectives }: { readonly objectives: readonly O
   );
 }
 
-const order: readonly Objective["status"][] = [
+const order: readonly Slo["status"][] = [
   "critical",
   "increasing",
   "recovering",
@@ -93,6 +93,6 @@ const order: readonly Objective["status"][] = [
   "ok",
 ];
 
-function rank({ status }: Objective): number {
+function rank({ status }: Slo): number {
   return order.indexOf(status);
 }

@@ -1,3 +1,4 @@
+import type { DeadLetter } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
@@ -7,7 +8,6 @@ import { AckPanel } from "../webhooks/ack-panel.tsx";
 import { DeadLetterCountsSection } from "../webhooks/dead-letter-counts.tsx";
 import { EventLink, PartnerLink } from "../webhooks/links.tsx";
 import { StartReplay } from "../webhooks/start-replay.tsx";
-import type { DeadLetter } from "../webhooks/webhook-types.ts";
 import { Badge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";

@@ -1,9 +1,9 @@
+import type { EventHistory } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
 import { DeliverySection } from "../events/delivery-section.tsx";
-import type { EventHistory } from "../events/event-history.ts";
 import { PackageSection } from "../events/package-section.tsx";
 import type { PageProps } from "../page-entry.ts";
 import { CopyButton } from "../parts/copy-button.tsx";

@@ -1,3 +1,4 @@
+import type { CatalogAnswer } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
@@ -6,7 +7,6 @@ import { CatalogTable } from "../explorer/catalog-table.tsx";
 import { MetricHead } from "../explorer/metric-head.tsx";
 import { QueryForm } from "../explorer/query-form.tsx";
 import { QueryOutcome } from "../explorer/query-outcome.tsx";
-import type { CatalogAnswer } from "../explorer/types.ts";
 import { Empty } from "../parts/empty.tsx";
 import { Page } from "../parts/page.tsx";
 import { Reading } from "../parts/reading.tsx";

@@ -1,5 +1,5 @@
+import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
-import type { PartnerDetail } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import type { PageProps } from "../page-entry.ts";
 import { KeysSection, SettingsSection } from "../partners/keys-section.tsx";

@@ -1,5 +1,6 @@
+import type { PartnerSummary } from "../../api/partners.ts";
 import type { JSX } from "preact";
-import type { ListPage, PartnerSummary } from "../api/types.ts";
+import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";

@@ -1,10 +1,10 @@
+import type { Preview } from "../../api/previews.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useSend } from "../api/use-send.ts";
 import { Page } from "../parts/page.tsx";
 import { ProblemNotice } from "../parts/problem-notice.tsx";
 import { ManifestField } from "../preview/manifest-field.tsx";
-import type { Preview } from "../preview/types.ts";
 import { pathTo } from "../router/place.ts";
 import { useRouter } from "../router/router.tsx";
 

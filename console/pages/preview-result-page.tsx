@@ -1,3 +1,4 @@
+import type { Preview } from "../../api/previews.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
 import type { PageProps } from "../page-entry.ts";
@@ -11,7 +12,6 @@ import { EventEffect } from "../preview/event-effect.tsx";
 import { QueryEffect } from "../preview/query-effect.tsx";
 import { ResourceEffect } from "../preview/resource-effect.tsx";
 import { SimulatedEffect } from "../preview/simulated-effect.tsx";
-import type { Preview } from "../preview/types.ts";
 import { Link } from "../router/router.tsx";
 
 const everySeconds = 1;

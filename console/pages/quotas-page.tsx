@@ -1,3 +1,4 @@
+import type { Quota, QuotaAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
 import { Bar } from "../parts/bar.tsx";
@@ -7,7 +8,6 @@ import { formatNumber, formatSeconds } from "../parts/format.ts";
 import { Page, Section } from "../parts/page.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { quotaRows, quotaTone, type QuotaRow } from "../quotas/quota-buckets.ts";
-import type { Quota, QuotaAnswer } from "../quotas/types.ts";
 
 const everySeconds = 5;
 

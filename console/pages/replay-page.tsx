@@ -1,3 +1,4 @@
+import type { Replay } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
@@ -15,7 +16,6 @@ import { Reading } from "../parts/reading.tsx";
 import { isGoingOn, Progress } from "../replays/progress.tsx";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
-import type { Replay } from "../webhooks/webhook-types.ts";
 
 const everySecondsRunning = 1;
 const everySecondsOver = 30;

@@ -1,3 +1,4 @@
+import type { ReplaySummary } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
@@ -13,7 +14,6 @@ import { askedFor } from "../replays/replay-words.ts";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { ReplayLink } from "../webhooks/links.tsx";
-import type { ReplaySummary } from "../webhooks/webhook-types.ts";
 
 const pageItems = 50;
 const everySeconds = 5;

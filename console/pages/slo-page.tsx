@@ -1,10 +1,10 @@
+import type { SloAnswer } from "../../api/objectives.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
 import { ObjectiveDetail } from "../objectives/objective-detail.tsx";
 import { ObjectiveFilters } from "../objectives/objective-filters.tsx";
 import { ObjectiveTable } from "../objectives/objective-table.tsx";
 import { narrowing } from "../objectives/objective-view.ts";
-import type { ObjectivesAnswer } from "../objectives/types.ts";
 import type { PageProps } from "../page-entry.ts";
 import { Empty } from "../parts/empty.tsx";
 import { Page } from "../parts/page.tsx";
@@ -27,7 +27,7 @@ export function SloPage({ parameters }: PageProps): JSX.Element {
 function Found({ name }: { readonly name: string }): JSX.Element {
   const { query } = useQueryState();
   const path = `/v1/metrics/slo${changedQuery(new URLSearchParams(), { slo: name, ...narrowing(query) })}`;
-  const read = useRead<ObjectivesAnswer>(path, { everySeconds });
+  const read = useRead<SloAnswer>(path, { everySeconds });
   return (
     <Reading read={read} what="the objective" lines={24}>
       {({ data: [objective, ...others] }) => {

@@ -1,9 +1,9 @@
+import type { SloAnswer } from "../../api/objectives.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
 import { ObjectiveFilters } from "../objectives/objective-filters.tsx";
 import { ObjectiveTable } from "../objectives/objective-table.tsx";
 import { narrowing } from "../objectives/objective-view.ts";
-import type { ObjectivesAnswer } from "../objectives/types.ts";
 import { Page } from "../parts/page.tsx";
 import { Reading } from "../parts/reading.tsx";
 import { changedQuery } from "../router/place.ts";
@@ -23,7 +23,7 @@ export function SlosPage(): JSX.Element {
 function Objectives(): JSX.Element {
   const { query } = useQueryState();
   const path = `/v1/metrics/slo${changedQuery(new URLSearchParams(), narrowing(query))}`;
-  const read = useRead<ObjectivesAnswer>(path, { everySeconds });
+  const read = useRead<SloAnswer>(path, { everySeconds });
   return (
     <Reading read={read} what="the objectives" lines={8}>
       {({ data }) => <ObjectiveTable objectives={data} />}

@@ -1,5 +1,5 @@
+import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
-import type { PartnerDetail } from "../api/types.ts";
 import { Badge } from "../parts/badge.tsx";
 import { CodeBlock } from "../parts/copy-button.tsx";
 import { DataTable, Facts, type Column } from "../parts/data-table.tsx";

@@ -1,5 +1,5 @@
+import type { PartnerDetail } from "../../api/partners.ts";
 import type { ComponentChildren, JSX } from "preact";
-import type { PartnerDetail } from "../api/types.ts";
 import { Badge } from "../parts/badge.tsx";
 import { formatNumber, formatSeconds } from "../parts/format.ts";
 import { Countdown, Moment } from "../parts/moment.tsx";

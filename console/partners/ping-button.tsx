@@ -1,7 +1,7 @@
+import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
-import type { PartnerDetail } from "../api/types.ts";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../parts/announcer.tsx";
 import { ProblemNotice } from "../parts/problem-notice.tsx";

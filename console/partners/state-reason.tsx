@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { PartnerSummary } from "../api/types.ts";
+import type { PartnerSummary } from "../../api/partners.ts";
 import { stateReasons } from "./state-reasons.ts";
 
 /** The sentences of {@link stateReasons}; a dash for none. */

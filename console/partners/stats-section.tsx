@@ -1,3 +1,4 @@
+import type { PartnerStats } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
@@ -10,7 +11,7 @@ import { Reading } from "../parts/reading.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
-import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow, type Stats } from "./stats.ts";
+import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow } from "./stats.ts";
 
 const nowStepMs = 30_000;
 
@@ -21,7 +22,7 @@ export function StatsSection({ partner }: { readonly partner: string }): JSX.Ele
   const { from, to } = statsWindow(range, useNow(nowStepMs));
   const query = changedQuery(new URLSearchParams(), { from, to, step: range.step });
   const [namespace = "", name = ""] = partner.split("/", 2);
-  const read = useRead<Stats>(`/webhooks${pathTo("partners", namespace, name)}/stats${query}`);
+  const read = useRead<PartnerStats>(`/webhooks${pathTo("partners", namespace, name)}/stats${query}`);
   return (
     <Section
       title="Deliveries"
@@ -42,7 +43,7 @@ export function StatsSection({ partner }: { readonly partner: string }): JSX.Ele
   );
 }
 
-function Charts({ stats: { data, meta } }: { readonly stats: Stats }): JSX.Element {
+function Charts({ stats: { data, meta } }: { readonly stats: PartnerStats }): JSX.Element {
   const series = useMemo(() => statsSeries(data), [data]);
   if (attemptsIn(data) === 0) {
     return (

@@ -1,33 +1,6 @@
-import type { Time } from "../api/types.ts";
+import type { PartnerStatsPoint } from "../../api/partners.ts";
+import type { Time } from "../../api/documents.ts";
 import type { ChartSeries } from "../charts/chart-data.ts";
-
-/** Answers of a step by class; `none`: attempts without an answer. */
-export interface Answers {
-  readonly "2xx": number;
-  readonly "3xx": number;
-  readonly "4xx": number;
-  readonly "5xx": number;
-  readonly none: number;
-}
-
-/** A step of `GET /webhooks/partners/:namespace/:name/stats`. */
-export interface StatsPoint {
-  /** Start of the step. */
-  readonly at: Time;
-  readonly delivered: number;
-  readonly rejected: number;
-  readonly dead: number;
-  readonly retried: number;
-  readonly answers: Answers;
-  readonly p50_ms: number | null;
-  readonly p95_ms: number | null;
-}
-
-/** `GET /webhooks/partners/:namespace/:name/stats`. */
-export interface Stats {
-  readonly data: readonly StatsPoint[];
-  readonly meta: { readonly partner: string; readonly step_seconds: number; readonly complete: boolean };
-}
 
 /** A range of time that the charts can show. */
 export interface StatsRange {
@@ -68,8 +41,8 @@ export interface StatsSeries {
 }
 
 /** Series of the charts. Durations have gaps where nothing was sent. */
-export function statsSeries(points: readonly StatsPoint[]): StatsSeries {
-  const series = (label: string, value: (point: StatsPoint) => number | null): ChartSeries => ({
+export function statsSeries(points: readonly PartnerStatsPoint[]): StatsSeries {
+  const series = (label: string, value: (point: PartnerStatsPoint) => number | null): ChartSeries => ({
     label,
     points: points.map((point) => [Date.parse(point.at), value(point)] as const),
   });
@@ -92,7 +65,7 @@ export function statsSeries(points: readonly StatsPoint[]): StatsSeries {
 }
 
 /** How many attempts the points hold. */
-export function attemptsIn(points: readonly StatsPoint[]): number {
+export function attemptsIn(points: readonly PartnerStatsPoint[]): number {
   return points.reduce(
     (sum, { answers }) => sum + Object.values(answers).reduce((all: number, one: number) => all + one, 0),
     0,

@@ -1,6 +1,6 @@
 // Parts of the page of a partner. Lists of partners are elsewhere.
+import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
-import type { PartnerDetail } from "../api/types.ts";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Section } from "../parts/page.tsx";

@@ -1,5 +1,6 @@
+import type { PartnerDetail } from "../../api/partners.ts";
+import type { DeadLetterCounts } from "../../api/replays.ts";
 import type { JSX } from "preact";
-import type { PartnerDetail } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../parts/badge.tsx";
 import { DataTable, type Column } from "../parts/data-table.tsx";
@@ -8,7 +9,6 @@ import { Moment } from "../parts/moment.tsx";
 import { Section } from "../parts/page.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
-import type { DeadLetterCounts } from "../webhooks/webhook-types.ts";
 import { timelineOf, type TimelineItem } from "./timeline.ts";
 
 const everySeconds = 30;

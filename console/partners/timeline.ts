@@ -1,4 +1,5 @@
-import type { DeadLetterCount, PartnerDetail } from "../api/types.ts";
+import type { PartnerDetail } from "../../api/partners.ts";
+import type { DeadLetterCount } from "../../api/replays.ts";
 import { formatNumber, formatWord } from "../parts/format.ts";
 
 /** A moment in the life of a partner that the runtime knows. */

@@ -1,6 +1,6 @@
+import type { RegionState } from "../../api/queries.ts";
 import type { ComponentChildren, JSX } from "preact";
 import type { Problem, Suggestion } from "../api/problem.ts";
-import type { RegionState } from "../api/types.ts";
 import type { Read } from "../api/use-read.ts";
 import { Badge } from "./badge.tsx";
 import { Empty } from "./empty.tsx";

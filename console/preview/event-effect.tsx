@@ -1,3 +1,4 @@
+import type { PreviewedEvents } from "../../api/previews.ts";
 import type { JSX } from "preact";
 import { DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -5,7 +6,6 @@ import { formatNumber, formatTime } from "../parts/format.ts";
 import { Section } from "../parts/page.tsx";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
-import type { PreviewedEvents } from "./types.ts";
 
 interface EventEffectProps {
   readonly events: PreviewedEvents;

@@ -1,9 +1,9 @@
+import type { PreviewedFigures, PreviewedSimulation } from "../../api/previews.ts";
 import type { JSX } from "preact";
 import { DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { formatMs, formatNumber } from "../parts/format.ts";
 import { Section } from "../parts/page.tsx";
-import type { PreviewedFigures, PreviewedSimulation } from "./types.ts";
 
 interface SimulatedEffectProps {
   /** Null before the end. */

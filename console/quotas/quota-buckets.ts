@@ -1,7 +1,7 @@
 // The quotas of the token as rows with a bar. What a query costs is said by its plan, elsewhere.
+import type { Quota } from "../../api/quotas.ts";
 import type { Tone } from "../parts/badge.tsx";
 import { formatNumber } from "../parts/format.ts";
-import type { Quota } from "./types.ts";
 
 /** One limit that goes down while requests run. */
 export interface QuotaRow {
@@ -15,8 +15,11 @@ export interface QuotaRow {
 const requestsName = "Requests";
 const costName = "Cost units";
 
+/** Servers of earlier versions name no metrics. */
+type ReadQuota = Omit<Quota, "metrics"> & Partial<Pick<Quota, "metrics">>;
+
 /** The limits of a class, then those of metrics with limits of their own. */
-export function quotaRows(quota: Quota): readonly QuotaRow[] {
+export function quotaRows(quota: ReadQuota): readonly QuotaRow[] {
   const { concurrent, metrics = [] } = quota;
   const atOnce: QuotaRow = {
     name: "At once",
@@ -30,7 +33,7 @@ export function quotaRows(quota: Quota): readonly QuotaRow[] {
   return [...bucketRows(quota), atOnce, ...own];
 }
 
-function bucketRows({ requests, cost }: Pick<Quota, "requests" | "cost">): readonly QuotaRow[] {
+function bucketRows({ requests, cost }: Pick<Quota["metrics"][number], "requests" | "cost">): readonly QuotaRow[] {
   return [
     ...(requests === null
       ? []

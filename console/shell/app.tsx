@@ -1,10 +1,10 @@
 // The frame around the pages: sign-in or session, header, navigation. It reads nothing but the rights of the token.
+import type { Me } from "../../api/documents.ts";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createApiClient } from "../api/client.ts";
 import { isAbort } from "../api/problem.ts";
 import { SessionContext } from "../api/session-context.ts";
-import type { Me } from "../api/types.ts";
 import { pages } from "../pages.ts";
 import { Announcer } from "../parts/announcer.tsx";
 import { ThemeProvider } from "../parts/theme.tsx";

@@ -1,7 +1,7 @@
+import type { Me } from "../../api/documents.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { mayUse } from "../api/session-context.ts";
-import type { Me } from "../api/types.ts";
 import type { PageEntry } from "../page-entry.ts";
 import { ThemeSwitch } from "../parts/theme.tsx";
 import { matchPath } from "../router/place.ts";

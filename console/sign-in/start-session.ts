@@ -1,4 +1,4 @@
-import type { ConsoleConfig } from "../api/types.ts";
+import type { ConsoleConfig } from "../../api/console.ts";
 import { basePath } from "../router/place.ts";
 import { takeFragmentToken } from "./fragment-token.ts";
 import type { IssuerClient } from "./issuer-sign-in.ts";

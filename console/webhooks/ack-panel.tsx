@@ -1,10 +1,10 @@
+import type { DeadLetter } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../parts/announcer.tsx";
 import { ProblemNotice } from "../parts/problem-notice.tsx";
 import { EventLink } from "./links.tsx";
-import type { DeadLetter } from "./webhook-types.ts";
 
 interface Ack {
   readonly event_id: string;

@@ -1,6 +1,6 @@
+import type { DeadLetterCount, DeadLetterCounts } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { DeadLetterCount } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { DataTable, type Column } from "../parts/data-table.tsx";
 import { formatNumber, formatWord } from "../parts/format.ts";
@@ -10,7 +10,6 @@ import { Reading } from "../parts/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 import { PartnerLink } from "./links.tsx";
-import type { DeadLetterCounts } from "./webhook-types.ts";
 
 interface CountsProps {
   /** `namespace/name`; empty for all. */

@@ -1,9 +1,9 @@
+import type { DeliverySummary } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { Badge } from "../parts/badge.tsx";
 import { formatWord } from "../parts/format.ts";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
-import type { DeliverySummary } from "./webhook-types.ts";
 
 /** The page of a partner that is named `namespace/name`. */
 export function partnerPath(partner: string): string {

@@ -1,3 +1,4 @@
+import type { DryRun, Replay } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Problem } from "../api/problem.ts";
@@ -10,7 +11,6 @@ import { ProblemNotice } from "../parts/problem-notice.tsx";
 import { pathTo } from "../router/place.ts";
 import { useRouter } from "../router/router.tsx";
 import { deliveries, notesOf, publishedBy } from "./dry-run.ts";
-import type { DryRun, Replay } from "./webhook-types.ts";
 
 /** A body of `POST /webhooks/replay` or `POST /webhooks/dead-letters/redrive`, without `dry_run`. */
 export type ReplayBody = Readonly<Record<string, unknown>>;

@@ -1,3 +1,4 @@
+import type { EventPage } from "../../api/histories.ts";
 import { describe, expect, test } from "vitest";
 import type { Answer, ApiClient } from "../../console/api/client.ts";
 import {
@@ -9,7 +10,6 @@ import {
   type EventFilters,
 } from "../../console/events/event-filters.ts";
 import { replayBody } from "../../console/events/replay-body.ts";
-import type { EventPage } from "../../console/webhooks/webhook-types.ts";
 
 const nowMs = Date.parse("2026-03-02T12:00:00Z");
 const day = { from: "2026-03-01T12:00:00.000Z", to: "2026-03-02T12:00:00.000Z" };

@@ -1,3 +1,4 @@
+import type { QueryAnswer } from "../../api/queries.ts";
 import { execFileSync } from "node:child_process";
 import { assert, constantFrom, property, string } from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -10,7 +11,6 @@ import {
 } from "../../console/explorer/asked-query.ts";
 import { curlLine, inShell, promqlLine } from "../../console/explorer/command-lines.ts";
 import { formatOfUnit, seriesLabel, shownSeries } from "../../console/explorer/shown-series.ts";
-import type { QueryAnswer } from "../../console/explorer/types.ts";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.000Z");
 const textOf = (address: string): Readonly<Record<string, string>> =>
@@ -82,6 +82,11 @@ test.each([
 const answerOf = (points: QueryAnswer["data"][number]["points"]): QueryAnswer => ({
   data: [{ metric: "a", labels: {}, points }],
   meta: {
+    correlation_id: "c",
+    schema_version: "v",
+    downsample: "none",
+    group_by: [],
+    snapshot: "s",
     from: "2026-01-31T12:00:00.000Z",
     to: "2026-01-31T13:00:00.000Z",
     step: "1m",

@@ -1,11 +1,13 @@
+import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import { expect, test } from "vitest";
-import type { PartnerDetail, PartnerSummary } from "../../console/api/types.ts";
 import { breakerNeeds, deadLetterNeeds, partnerNeeds, partnerPath } from "../../console/home/needs.ts";
 
 const partner = (name: string, state: PartnerSummary["state"], reason: string | null = null): PartnerSummary => ({
   partner: `shop/${name}`,
   state,
   reason,
+  missing: null,
+  rejected: null,
   subscriptions: [],
   keys: [],
 });
@@ -39,8 +41,8 @@ test("dead letters need a person, the most first, and lead to their list", () =>
     partner: "shop/a",
     reason,
     count: number,
-    oldest_at: null,
-    newest_at: null,
+    oldest_at: "2026-01-31T12:00:00.000Z",
+    newest_at: "2026-01-31T12:00:00.000Z",
   });
   expect(deadLetterNeeds([count("status_422", 2), count("x&y=z", 1_200), count("none", 0)])).toMatchObject([
     { text: "shop/a: 1,200 dead letters, x&y=z", to: "/dead-letters?partner=shop%2Fa&reason=x%26y%3Dz" },

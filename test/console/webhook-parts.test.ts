@@ -1,6 +1,6 @@
+import type { AttemptHistory } from "../../api/histories.ts";
+import type { PartnerDetail } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
-import type { PartnerDetail } from "../../console/api/types.ts";
-import type { Attempt } from "../../console/events/event-history.ts";
 import { phasesOf, scaleOf } from "../../console/events/phases.ts";
 import { mergedRows } from "../../console/events/use-live-events.ts";
 import { stateReasons } from "../../console/partners/state-reasons.ts";
@@ -10,7 +10,7 @@ import { timelineOf } from "../../console/partners/timeline.ts";
 import { askedFor } from "../../console/replays/replay-words.ts";
 import { notesOf, publishedBy } from "../../console/webhooks/dry-run.ts";
 
-const attempt: Attempt = {
+const attempt: AttemptHistory = {
   attempt: 1,
   at: "2026-03-02T12:00:00.000Z",
   status: 200,
@@ -19,6 +19,8 @@ const attempt: Attempt = {
   error: null,
   response: null,
   replay_id: null,
+  settlement: { kind: "delivered" },
+  signed: null,
 };
 
 describe("phases of an attempt", () => {
@@ -56,7 +58,7 @@ test("a row that came while following takes the state of the list", () => {
     tenant: "t1",
     accepted_at: attempt.at,
     routed_at: null,
-    deliveries: [{ partner: "default/acme", state, reason: null }],
+    deliveries: [{ partner: "default/acme", state, reason: null, status: null, attempts: 0, waiting: null }],
   });
   const rows = mergedRows(
     [row("new", "in_delivery"), row("b", "in_delivery")],
@@ -100,6 +102,8 @@ const partner: PartnerDetail = {
   partner: "default/acme",
   state: "active",
   reason: null,
+  missing: null,
+  rejected: null,
   subscriptions: [{ name: "all", types: ["*"], tenants: ["t2", "t1"] }],
   keys: [{ id: "k1", not_after: "2026-04-01T00:00:00Z" }],
   signing: { scheme: "hmac" },
