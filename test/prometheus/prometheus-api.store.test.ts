@@ -61,8 +61,9 @@ async function dataOf(path: string, params: Parameters = {}, headers: Parameters
 }
 
 /** The same expression in the store itself. */
-async function dataOfStore(store: PrometheusHandle, query: string): Promise<unknown> {
-  const response = await fetch(`${store.url}/api/v1/query?${new URLSearchParams({ query, time: `${at}` }).toString()}`);
+async function dataOfStore(store: PrometheusHandle, query: string, time = at): Promise<unknown> {
+  const params = new URLSearchParams({ query, time: `${time}` });
+  const response = await fetch(`${store.url}/api/v1/query?${params.toString()}`);
   return ((await response.json()) as { readonly data: unknown }).data;
 }
 
@@ -94,6 +95,21 @@ describe("a client of Prometheus", () => {
     ];
     expect(expected).toBeGreaterThan(1);
     expect(answered / expected).toBeCloseTo(1, 9);
+  });
+
+  test("reads after now what the store has: the samples of the window that are there, and then none", async () => {
+    const forms = [
+      ['max(max_over_time(lag{region="eu"}[5m]))', 'max(max_over_time(lag{tenant="brand-a"}[5m]))'],
+      ['sum(increase(payments{region="eu"}[5m]))', 'sum(increase(payments_total{tenant="brand-a"}[5m]))'],
+    ] as const;
+    for (const [query, stored] of forms) {
+      for (const seconds of [60, 180, 240, 360, 86_400]) {
+        const time = nowMs / 1_000 + seconds;
+        const read = await dataOf("query", { query, time: `${time}` });
+        expect([seconds, read]).toEqual([seconds, await dataOfStore(eu, stored, time)]);
+        expect((read as { readonly result: readonly object[] }).result).toHaveLength(seconds < 300 ? 1 : 0);
+      }
+    }
   });
 
   test("reads a range in a form", async () => {

@@ -55,13 +55,12 @@ export function leafWindowAt(
   };
 }
 
-/** The stamps of a response, which no leaf changes. None is in the future; an instant in the future is as of now. */
+/**
+ * The stamps of a response, which no leaf changes. None of a range is in the future. An instant may be, as in
+ * Prometheus: its point has the samples that its width still covers.
+ */
 export function stampsAt(times: LeafTimes, nowMs: number): Stamps {
-  if ("timeMs" in times) {
-    // Clients read the time of an answer in whole seconds.
-    const startMs = times.timeMs <= nowMs ? times.timeMs : floorTo(nowMs, 1_000);
-    return { startMs, stepMs: 1_000, count: 1 };
-  }
+  if ("timeMs" in times) return { startMs: times.timeMs, stepMs: 1_000, count: 1 };
   requireRange(times);
   const { startMs, endMs, stepMs } = times;
   const count = Math.max(0, Math.floor((Math.min(endMs, nowMs) - startMs) / stepMs) + 1);

@@ -133,9 +133,10 @@ describe("an instant", () => {
     expect(resolve({ times: { timeMs: nowMs }, smallest: 60 }).window).toMatchObject({ widthSeconds: 60 });
   });
 
-  test("in the future is as of now, in whole seconds", () => {
+  test("in the future has its own time, so that its window still covers what came before now", () => {
     const { window, stamps } = resolve({ times: { timeMs: nowMs + hour }, width: 60 });
-    expect([stamps.startMs, window.toMs]).toEqual([nowMs - 500, nowMs - 7_500]);
+    const toMs = coveredBy(nowMs + hour, 10, 0);
+    expect([stamps.startMs, window.fromMs, window.toMs]).toEqual([nowMs + hour, toMs - 60_000, toMs]);
   });
 });
 
