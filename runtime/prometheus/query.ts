@@ -42,7 +42,8 @@ async function answerProbe(
   { probe, times }: { readonly probe: NonNullable<ReturnType<typeof probeOf>>; readonly times: LeafTimes },
 ): Promise<PrometheusAnswer> {
   const headers = await admitEmpty(caller);
-  const evaluated = probeResult(probe, stampsOf(times, context.nowMs), "timeMs" in times);
+  const how = { isInstant: "timeMs" in times, slices };
+  const evaluated = await probeResult(probe, stampsOf(times, context.nowMs), how);
   const answer = makeAnswer(evaluated, { limit: readLimit(params), warnings: [], isPartial: false, slices });
   return { headers, body: await answer.json() };
 }

@@ -112,6 +112,34 @@ describe("a client of Prometheus", () => {
     }
   });
 
+  test.each([
+    "vector(1)",
+    "vector(1) + vector(1)",
+    "vector(-2.5) * 2",
+    "vector(time())",
+    "vector(NaN)",
+    "time()",
+    "time() - 60",
+    "-time() / 2 + 1",
+    "(time() - time()) / 0",
+    "time() > bool 5",
+    "vector(1) > 0",
+    "vector(1) > 1",
+    "vector(3) < bool time()",
+    "vector(1) == vector(1)",
+    "vector(1) or vector(2)",
+    "vector(1) unless vector(2)",
+    "1 + 1",
+    "2 > bool 1",
+  ])("reads the constant %s as the store computes it", async (query) => {
+    for (const time of [at, nowMs / 1_000 + 60]) {
+      expect(await dataOf("query", { query, time: `${time}` })).toEqual(await dataOfStore(eu, query, time));
+    }
+    const range = { query, start: `${at - 60}`, end: `${at}`, step: "30" };
+    const response = await fetch(`${eu.url}/api/v1/query_range?${new URLSearchParams(range).toString()}`);
+    expect(await dataOf("query_range", range)).toEqual(((await response.json()) as { readonly data: unknown }).data);
+  });
+
   test("reads a range in a form", async () => {
     const form = {
       query: 'max(max_over_time(lag{region=~"eu|us"}[1m]))',

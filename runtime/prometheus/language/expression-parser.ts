@@ -13,13 +13,16 @@ const depthMax = 100;
 /** Parses the tokens of one expression. Operators bind as in Prometheus. */
 export class ExpressionParser {
   readonly #reader: TokenReader;
+  readonly #more: ReadonlySet<string>;
   /** Open parentheses, calls and signs around the next token. */
   #depth = 0;
   /** Depth of the tree that was parsed last. */
   #height = 0;
 
-  constructor(reader: TokenReader) {
+  /** @param more functions besides those of the subset */
+  constructor(reader: TokenReader, more: ReadonlySet<string>) {
     this.#reader = reader;
+    this.#more = more;
   }
 
   /** @throws Fault where the text is no expression of the subset */
@@ -150,7 +153,7 @@ export class ExpressionParser {
   }
 
   #parseCall(name: Token): Expression {
-    if (!functions.has(name.text)) throw this.#refuseName(name, name.text);
+    if (!functions.has(name.text) && !this.#more.has(name.text)) throw this.#refuseName(name, name.text);
     const { args, end } = this.#parseArguments(name);
     return { kind: "call", fn: name.text, args, span: { start: name.start, end } };
   }

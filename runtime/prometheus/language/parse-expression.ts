@@ -9,6 +9,7 @@ import { typeOf } from "./type-of.ts";
 export const charactersMax = 8_192;
 /** How many faults of one text a rewrite removes. */
 const editsMax = 8;
+const noMore: ReadonlySet<string> = new Set();
 
 /**
  * Parses an expression of the subset. Types are not checked.
@@ -21,11 +22,16 @@ export function parseExpression(text: string): Expression {
   throw new ExpressionError(parsed.message, parsed.start + 1, rewriteOf(text, parsed));
 }
 
-function tryToParse(text: string): Expression | Fault {
+/**
+ * Parses an expression, or returns its first fault.
+ *
+ * @param more functions besides those of the subset. @default none
+ */
+export function tryToParse(text: string, more: ReadonlySet<string> = noMore): Expression | Fault {
   const tooLong = `the expression has ${text.length} characters; at most ${charactersMax} are allowed`;
   if (text.length > charactersMax) return new Fault(tooLong, charactersMax);
   try {
-    return new ExpressionParser(new TokenReader(text)).parse();
+    return new ExpressionParser(new TokenReader(text), more).parse();
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;

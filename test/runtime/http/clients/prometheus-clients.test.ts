@@ -318,7 +318,20 @@ describe("probes", () => {
     expect(
       server.stores.flatMap(({ requests }) => requests).some(({ form: sent }) => sent.get("query") === "vector(1)"),
     ).toBe(false);
-    expect((await get("query?query=vector(lag)")).code).toBe(400);
+    const invalid = [
+      "vector(lag)",
+      "vector(vector(1))",
+      "vector(1, 2)",
+      "time(1)",
+      "time() > 5",
+      "vector(1) or 1",
+      "sum(vector(1))",
+    ];
+    for (const query of invalid) {
+      expect([query, (await get(`query?query=${encodeURIComponent(query)}`)).code]).toEqual([query, 400]);
+    }
+    const quoted = await get(`query?query=${encodeURIComponent('avg(lag{service="vector(1)"})')}`);
+    expect(quoted.code).toBe(200);
     expect((await get("query?query=avg(lag)%20%3E%20vector(1)")).error).toContain("write avg(lag) > 1");
   });
 
