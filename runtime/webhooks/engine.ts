@@ -16,7 +16,7 @@ import { createIdempotencyKeys, type IdempotencyKeys } from "./ingest/idempotenc
 import { serveIngestSubject } from "./ingest/ingest-nats.ts";
 import { createIngest, type Ingest } from "./ingest/ingest.ts";
 import { createTakenIds } from "./ingest/event-ids.ts";
-import { startBackground, type MaintenanceJob } from "./maintenance/background-loops.ts";
+import { leaderKey, startBackground, type MaintenanceJob } from "./maintenance/background-loops.ts";
 import { createMaintenanceJobs } from "./maintenance/maintenance-jobs.ts";
 import { createRunningPartners } from "./maintenance/end-removed.ts";
 import { createStreamFill, createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
@@ -291,14 +291,16 @@ export class WebhookEngine {
       log,
       peers,
     });
+    const isLeader = (): boolean => this.#ownership.isCurrent() && this.#ownership.isOwner(leaderKey);
     return createMaintenanceJobs({
       context: this.#context,
       router: this.#router,
-      replays: () => createReplayRunner(this.#context, replayStore),
+      replays: () => createReplayRunner({ ...this.#context, isLeader }, replayStore),
       nats,
       layout: this.#layout,
       settings,
       known: this.#streamWatch.known,
+      isLeader,
       running,
       orphanAgeMs,
     });

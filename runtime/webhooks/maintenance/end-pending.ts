@@ -54,11 +54,12 @@ interface Walk {
 }
 
 /** Creates the ender of a leader pod. The next leader starts from the first message again, which costs only time. */
-export function createPendingEnder(context: DeliveryContext): PendingEnder {
+export function createPendingEnder(context: DeliveryContext, isLeader: () => boolean): PendingEnder {
   const walks = new Map<string, Walk>();
   const fresh = (isBlocked: boolean): Walk => ({ place: 0, seq: 1, oldestMs: undefined, isBlocked });
   return {
-    run: async (end) => {
+    run: async (given) => {
+      const end = { ...given, isValid: () => isLeader() && given.isValid() };
       const { key } = end.partner;
       const walk = walks.get(key) ?? fresh(false);
       walks.set(key, walk);
@@ -125,24 +126,21 @@ async function endOne(
   if (delivery !== undefined && delivery.acceptedAtMs <= (end.acceptedAfterMs ?? Number.NEGATIVE_INFINITY)) {
     return "kept";
   }
-  const isStored =
+  const result =
     delivery === undefined
       ? await storeUnreadable(context, end, message)
       : await endDelivery(context, end, delivery, message);
-  if (!isStored) {
-    return "refused";
-  }
-  await context.deliveries.remove(message.seq);
-  return "ended";
+  if (result === "ended") await context.deliveries.remove(message.seq);
+  return result;
 }
 
-/** False when the dead letter is refused. */
+/** `refused`: the dead letter is refused; `kept`: this pod may not end the delivery any more. */
 async function endDelivery(
   context: DeliveryContext,
   end: PendingEnd,
   delivery: DeliveryRecord,
   { data: body }: StoredMessage,
-): Promise<boolean> {
+): Promise<"ended" | "kept" | "refused"> {
   const { ending: signal } = context;
   const attempts = await untilAnswered(() => readAttempts(context.attempts, delivery.tenant, delivery.eventId), {
     signal,
@@ -151,16 +149,16 @@ async function endDelivery(
   const since = before.filter((record) => !isLater(delivery, record));
   if (since.some((record) => isOver(record) || isLater(record, delivery))) {
     // The delivery ended or has a later step; this message is a leftover of an earlier one.
-    return true;
+    return "ended";
   }
+  // Another pod may have made the attempt while this process stood still.
+  if (!end.isValid()) return "kept";
   const step = since.length > 0 ? nextAttempt(delivery) : delivery;
   const { partner } = end;
   const settlement = await endUnsent(context, { delivery: step, partner, body, before }, end);
-  if (settlement === undefined) {
-    return false;
-  }
+  if (settlement === undefined) return "refused";
   await context.onSettled({ delivery: step, partner, settlement });
-  return true;
+  return "ended";
 }
 
 function isOver({ settlement }: AttemptRecord): boolean {
@@ -171,8 +169,8 @@ async function storeUnreadable(
   context: DeliveryContext,
   { partner }: PendingEnd,
   { subject, seq, data }: StoredMessage,
-): Promise<boolean> {
+): Promise<"ended" | "refused"> {
   const deadLetter = unreadableDeadLetter(partner.key, subject, seq, data);
   const result = await appendDeadLetter(context, deadLetter, "dead");
-  return result.kind !== "refused";
+  return result.kind === "refused" ? "refused" : "ended";
 }

@@ -27,6 +27,8 @@ interface MaintenanceDeps {
   readonly settings: Settings;
   /** The streams at the start of this pod. */
   readonly known: StreamIdentities;
+  /** False when another pod may run the jobs now: this process stood still, or its connection did. */
+  readonly isLeader: () => boolean;
   /** The partners that other pods have configured. */
   readonly running: RunningPartners;
   /** Begins to run replays; returns a function for one run. */
@@ -113,13 +115,13 @@ function indexJob({ context, nats, layout }: MaintenanceDeps): () => Promise<voi
   });
 }
 
-function heldJob({ context }: MaintenanceDeps): () => Promise<void> {
+function heldJob({ context, isLeader }: MaintenanceDeps): () => Promise<void> {
   const { partners, disabled, holds, now } = context;
-  return createHeldExpiry({ partners, disabled, holds, now, ender: createPendingEnder(context) });
+  return createHeldExpiry({ partners, disabled, holds, now, ender: createPendingEnder(context, isLeader) });
 }
 
-function partnersJob({ context, nats, layout, running, settings }: MaintenanceDeps): () => Promise<void> {
-  const end = createRemovedEnder(context, createPendingEnder(context));
+function partnersJob({ context, isLeader, nats, layout, running, settings }: MaintenanceDeps): () => Promise<void> {
+  const end = createRemovedEnder(context, createPendingEnder(context, isLeader));
   return createPartnerRegistry({
     bucket: createBucket(nats, layout.buckets.partners),
     partners: context.partners,

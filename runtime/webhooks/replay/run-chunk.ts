@@ -17,6 +17,18 @@ export interface ReplayDeps
   readonly replays: ReplaysStream;
 }
 
+/** What only the pod that runs replays needs. */
+export interface RunDeps extends ReplayDeps {
+  readonly pace: ReplayPace;
+  /** False when another pod may run replays now: this process stood still, or its connection did. */
+  readonly isLeader: () => boolean;
+}
+
+/** Another pod runs this replay now. */
+class NotLeader extends Error {
+  override readonly name = "NotLeader";
+}
+
 /** Deliveries of a chunk that are processed concurrently. */
 const unitsAtOnceMax = 16;
 const hopsMax = 8;
@@ -30,7 +42,7 @@ const tooLargeCode = 10054;
  * @throws Error when a delivery cannot be stored now; the chunk must be repeated
  */
 export async function runChunk(
-  deps: ReplayDeps & { readonly pace: ReplayPace },
+  deps: RunDeps,
   job: ReplayJob,
   { units, missing }: ReplayChunk,
 ): Promise<{ readonly tally: ReplayTally; readonly published: number }> {
@@ -119,15 +131,13 @@ async function readDeliveryState(deps: ReplayDeps, unit: ReplayUnit): Promise<De
   };
 }
 
-async function replayOne(
-  deps: ReplayDeps & { readonly pace: ReplayPace },
-  job: ReplayJob,
-  unit: ReplayUnit,
-): Promise<ReplayDecision["kind"]> {
+async function replayOne(deps: RunDeps, job: ReplayJob, unit: ReplayUnit): Promise<ReplayDecision["kind"]> {
   for (let hop = 0; hop < hopsMax; hop += 1) {
     const decision = await decide(deps, job, unit);
     if (decision.kind === "publish") {
       await deps.pace.turn(unit.partner);
+      // Longer ago than JetStream recognizes duplicates, another pod may have published the delivery, and it has ended.
+      if (!deps.isLeader()) throw new NotLeader(`another pod may run the replay ${job.id}`);
       const delivery = recordOf(deps, job, unit, decision, hop);
       const result = await untilAnswered(
         () => deps.deliveries.publishFirst(deliveryMessage(delivery, unit.partner.lane, unit.body)),

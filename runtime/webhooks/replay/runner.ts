@@ -1,8 +1,8 @@
 import { refilled, spent, type Bucket } from "../../../limits/token-bucket.ts";
 import { type ReplayStore, isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
-import { createReplayPace, paceMsMax, type ReplayPace } from "../delivery/replay-pace.ts";
+import { createReplayPace, paceMsMax } from "../delivery/replay-pace.ts";
 import { readChunk, type ReplayChunk } from "./read-chunk.ts";
-import { afterFailure, pauseAfterFailures, runChunk, type ReplayDeps } from "./run-chunk.ts";
+import { afterFailure, pauseAfterFailures, runChunk, type ReplayDeps, type RunDeps } from "./run-chunk.ts";
 
 /** Events of one chunk. */
 const chunkEventsMax = 32;
@@ -24,7 +24,10 @@ interface Allowance {
  * Creates the job of the leader pod that runs replays. Each call is one run: every open replay continues by some
  * chunks. After a crash, the next run continues from the last stored chunk.
  */
-export function createReplayRunner(context: ReplayDeps, store: ReplayStore): () => Promise<void> {
+export function createReplayRunner(
+  context: ReplayDeps & Pick<RunDeps, "isLeader">,
+  store: ReplayStore,
+): () => Promise<void> {
   const deps = { ...context, pace: createReplayPace(context) };
   const allowances = new Map<string, Allowance>();
   return async () => {
@@ -33,7 +36,7 @@ export function createReplayRunner(context: ReplayDeps, store: ReplayStore): () 
     removeEnded(allowances, jobs);
     const run = async (job: ReplayJob): Promise<void> => {
       let next: ReplayJob | undefined = job;
-      while (next !== undefined && performance.now() < endMs && !deps.ending.aborted) {
+      while (next !== undefined && performance.now() < endMs && !deps.ending.aborted && deps.isLeader()) {
         next = await runNext(deps, store, next, allowanceOf(allowances, job));
       }
     };
@@ -52,7 +55,7 @@ async function openJobs(store: ReplayStore): Promise<readonly ReplayJob[]> {
 
 /** Runs one chunk; resolves with undefined when the replay has nothing more to do in this run. */
 async function runNext(
-  deps: ReplayDeps & { readonly pace: ReplayPace },
+  deps: RunDeps,
   store: ReplayStore,
   job: ReplayJob,
   allowance: Allowance,
@@ -74,9 +77,12 @@ async function runNext(
     allowance.bucket = spent(allowance.bucket, published);
     allowance.failures = 0;
     const next = afterChunk(job, chunk, tally);
+    // The next leader continues from the last stored chunk; an older state would set it back.
+    if (!deps.isLeader()) return undefined;
     await store.save(next);
     return chunk.isEnd ? undefined : next;
   } catch (error) {
+    if (!deps.isLeader()) return undefined;
     // A state that cannot be stored now is stored after the next failure.
     await pauseAfter(deps, store, job, allowance, error).catch(() => undefined);
     return undefined;
