@@ -20,7 +20,8 @@ export function ObjectiveStatus({ status }: Pick<Slo, "status">): JSX.Element {
 
 /** The share of good events, and the regions that it leaves out. */
 export function Sli({ objective: { sli, regions } }: { readonly objective: Slo }): JSX.Element {
-  const missing = regions.filter(({ state }) => state !== "ok");
+  // Without any value there is none that leaves something out.
+  const missing = sli === undefined || sli === null ? [] : regions.filter(({ state }) => state !== "ok");
   return (
     <>
       {formatSli(sli)}
