@@ -2,9 +2,9 @@
 const startsMaxDefault = 4;
 /**
  * Attempts that may end in one turn, and attempts at once below which there is no limit. More of them waited for this
- * process and not for the endpoint. With half of it, each delivery takes a third more CPU.
+ * process and not for the endpoint.
  */
-const endsMaxDefault = 32;
+const endsMaxDefault = 8;
 /** What remains of the attempts at once after such a turn. */
 const reduction = 0.75;
 /** The limit doubles when no attempt ends for so long, because the endpoint is slow. */
@@ -32,7 +32,7 @@ export class TurnStarts {
 
   /**
    * @param startsMax starts in one turn. @default 4
-   * @param endsMax ends in one turn that do not reduce the attempts at once. @default 32
+   * @param endsMax ends in one turn that do not reduce the attempts at once. @default 8
    * @param isLimited whether attempts are ever reduced. False for several endpoints, of which some may be slow
    */
   constructor({ startsMax = startsMaxDefault, endsMax = endsMaxDefault, isLimited = true } = {}) {
