@@ -1,5 +1,7 @@
 // The live pods of this installation, and the owner pod of a key. NATS carries the messages elsewhere; runtimes of
 // other regions are no pods.
+import { hash } from "node:crypto";
+
 /** Handles a message of another pod and returns the response. It never rejects. */
 type MessageHandler = (message: unknown) => object | Promise<object>;
 
@@ -32,4 +34,13 @@ export function singlePod(): Pods {
     publish: fail,
     serve: () => undefined,
   };
+}
+
+/**
+ * The owner of a name among pods: the pod whose hash with the name is the greatest (rendezvous hashing). When a pod
+ * starts or ends, only the names that it owns change their owner.
+ */
+export function ownerOf(name: string, pods: readonly string[]): string | undefined {
+  const weighed = pods.map((pod) => ({ pod, weight: hash("sha256", `${pod}\n${name}`, "hex") }));
+  return weighed.sort((a, b) => (a.weight < b.weight ? 1 : -1))[0]?.pod;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ConfigState } from "../config/config-source.ts";
-import { untilAborted } from "../../limits/until-aborted.ts";
+import { untilAborted } from "../../limits/single-flight.ts";
 import { createMetricsApi } from "../metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { connectNats, type NatsConnectionHandle } from "../nats/connection/connect.ts";

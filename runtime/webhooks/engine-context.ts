@@ -15,11 +15,10 @@ import type { StreamRecord } from "../nats/streams/stream-identities.ts";
 import type { Tracer } from "../tracing/tracer.ts";
 import { createTokens } from "./authorization/access-tokens.ts";
 import { createEndpointValidations } from "./authorization/endpoint-validation.ts";
-import { createBacklogs, type Backlogs } from "./delivery/backlog-limit.ts";
-import type { Stage } from "./delivery/delivery-context.ts";
+import { createBacklogs, type Backlogs } from "./routing/backlog-limit.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
 import { createPartnerHolds } from "./delivery/partner-holds.ts";
-import type { RouterDeps } from "./delivery/router.ts";
+import type { RouterDeps } from "./routing/missing-steps.ts";
 import { createCachedBlock, createFindBlock } from "./history/delivery-wait.ts";
 import { createEventIndex } from "./event-index/event-index.ts";
 import type { IndexedDeps } from "./history/indexed-list.ts";
@@ -55,8 +54,6 @@ export interface WebhookEngineDeps {
   readonly version?: string;
   /** @default guarded connections over the network of the system */
   readonly sender?: Sender;
-  /** Clock of this machine, Unix milliseconds. @default Date.now */
-  readonly now?: () => number;
   /** [0, 1), for jitter. @default Math.random */
   readonly random?: () => number;
   /** Requests between pods, for the partners that other pods have. @default no requests */
@@ -67,14 +64,8 @@ export interface WebhookEngineDeps {
   readonly orphanAgeMs?: number;
   /** Messages in work in this pod. @default 4096 */
   readonly inWorkMax?: number;
-  /** Time for which a new owner of a lane stores all first attempts. @default the longest attempt and five seconds */
-  readonly takeOverMs?: number;
-  /** Rows of events and of attempts that this pod holds for lists. @default 1,000,000 each */
-  readonly indexRowsMax?: number;
   /** How partners are spread over lanes. @default from the settings */
   readonly laneRules?: LaneRules;
-  /** Called at every stage, for fault tests. @default nothing */
-  readonly onStage?: (stage: Stage, eventId: string) => void;
 }
 
 /** Dependencies of routing, delivery, history and replay. */
@@ -129,7 +120,6 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
       stream: createEventIndexStream(nats, layout),
       attempts,
       clock: systemClock,
-      rowsMax: deps.indexRowsMax,
     }),
     ...createBlocks(deps, parts, now),
     partners: partners.all,
@@ -159,7 +149,6 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     spans: createDeliverySpans(deps.tracer),
     partnerMetrics: createPartnerMetrics(registry),
     figures: createPartnerFigures(),
-    onStage: deps.onStage ?? (() => undefined),
     onSettled: async (settled) => {
       await Promise.all([countSettled(settled), operational.settled(settled)]);
     },

@@ -8,7 +8,7 @@ import { ensureTopology, orUnavailable } from "../nats/streams/topology.ts";
 import type { EndpointValidation } from "./authorization/endpoint-validation.ts";
 import { createPings, type Pings } from "./ping/ping.ts";
 import type { Pods } from "../pods/pods.ts";
-import { createRouter, type Router } from "./delivery/router.ts";
+import { createRouter, type Router } from "./routing/router.ts";
 import { createEngineContext, createNonce, type EngineContext, type WebhookEngineDeps } from "./engine-context.ts";
 import { createEventReads, type EventReads } from "./history/event-reads.ts";
 import { createBackpressure, type Backpressure } from "./ingest/backpressure.ts";
@@ -129,9 +129,8 @@ export class WebhookEngine {
       ownership: this.#ownership,
       promotions: this.#promotions,
       inWorkMax: deps.inWorkMax,
-      takeOverMs: deps.takeOverMs,
     });
-    this.#router = createRouter(this.#context, (delivery, event) => this.#lanes.attemptDirectly(delivery, event));
+    this.#router = createRouter(this.#context, this.#lanes);
     const replayStore = createReplayStore(this.#bucket("replays"));
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);

@@ -123,6 +123,9 @@ const table = `
   runtime/webhooks/workers/ <
       limits/ pods/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts webhooks/settlement/
       webhooks/partners/ webhooks/records/ webhooks/delivery/
+  runtime/webhooks/routing/ <
+      nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/settlement/
+      webhooks/partners/ webhooks/records/ webhooks/delivery/ webhooks/workers/
   runtime/webhooks/event-index/ <
       limits/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/events/ webhooks/records/
   runtime/webhooks/history/ <
@@ -136,19 +139,19 @@ const table = `
       limits/ pods/ nats/messages/ webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/history/
   runtime/webhooks/ping/ <
       limits/ errors/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/partners/
-      webhooks/records/ webhooks/delivery/ webhooks/history/ webhooks/replay/
+      webhooks/records/ webhooks/routing/ webhooks/history/ webhooks/replay/
   runtime/webhooks/maintenance/ <
       limits/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
       webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
-      webhooks/workers/ webhooks/live/ webhooks/event-index/
+      webhooks/workers/ webhooks/routing/ webhooks/live/ webhooks/event-index/
   runtime/webhooks/engine-context.ts <
       crds/ limits/ tracing/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/log.ts
       webhooks/sending/ webhooks/partners/ webhooks/authorization/ webhooks/telemetry/ webhooks/delivery/
-      webhooks/event-index/ webhooks/history/ webhooks/replay/ webhooks/live/
+      webhooks/routing/ webhooks/event-index/ webhooks/history/ webhooks/replay/ webhooks/live/
   runtime/webhooks/engine.ts <
       crds/ pods/ nats/layout.ts nats/streams/ webhooks/signing/
-      webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/
+      webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/workers/ webhooks/routing/
       webhooks/history/ webhooks/replay/ webhooks/live/ webhooks/ping/ webhooks/maintenance/
       webhooks/engine-context.ts
   runtime/metrics/request/ < crds/ errors/

@@ -70,7 +70,7 @@ test.each([
 });
 
 test.each([
-  ["runtime/webhooks", 9],
+  ["runtime/webhooks", 10],
   ["runtime/metrics", 11],
 ])("imports inside %s build on each other in few steps", (folder, most) => {
   const chain = longestChain(folder);

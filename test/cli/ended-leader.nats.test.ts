@@ -3,7 +3,7 @@ import { connectNats, type NatsConnectionHandle } from "../../runtime/nats/conne
 import { createLayout } from "../../runtime/nats/layout.ts";
 import { createBucket } from "../../runtime/nats/streams/buckets.ts";
 import { createEventIndexStream } from "../../runtime/nats/streams/event-index-stream.ts";
-import { ownerOf } from "../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../runtime/pods/pods.ts";
 import { dataFolderId } from "../../runtime/program/data-folder.ts";
 import { decodeIndexMessage, type IndexMessage } from "../../runtime/webhooks/event-index/index-message.ts";
 import { leaderKey } from "../../runtime/webhooks/maintenance/background-loops.ts";

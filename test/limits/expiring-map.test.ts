@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ExpiringMap } from "../../limits/expiring-map.ts";
+import { ExpiringMap } from "../../limits/bounded-map.ts";
 
 describe("an expiring map", () => {
   test("returns a value until its expiry and not at it", () => {

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import { ownerOf } from "../../pods/owner-of.ts";
-import type { Pods } from "../../pods/pods.ts";
+import { ownerOf, type Pods } from "../../pods/pods.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import {
   createLeaseTable,

@@ -1,4 +1,4 @@
-import { ExpiringMap } from "../../../limits/expiring-map.ts";
+import { ExpiringMap } from "../../../limits/bounded-map.ts";
 import { aroundReads, type AroundRead } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { sloCacheMs } from "./slo-cache.ts";

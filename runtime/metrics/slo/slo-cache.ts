@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { ExpiringMap } from "../../../limits/expiring-map.ts";
+import { ExpiringMap } from "../../../limits/bounded-map.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import type { SloPlan } from "./read-slo.ts";
 

@@ -72,6 +72,8 @@ export interface EventsStream {
   dropBefore(seq: number): Promise<void>;
 }
 
+/** Events that routers may hold at once, over all pods: at most 64 MiB of bodies. */
+export const routingMax = 256;
 const scanBytesMax = 4 * 1024 * 1024;
 
 /** Creates the access to the events stream. */

@@ -1,6 +1,5 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
-import { BoundedMap } from "../../../limits/bounded-map.ts";
-import { ExpiringMap } from "../../../limits/expiring-map.ts";
+import { BoundedMap, ExpiringMap } from "../../../limits/bounded-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import { parseTokenResponse, tokenResponseBytesMax } from "../../json/token-response.ts";

@@ -1,5 +1,4 @@
-import { BoundedMap } from "../../../limits/bounded-map.ts";
-import { ExpiringMap } from "../../../limits/expiring-map.ts";
+import { BoundedMap, ExpiringMap } from "../../../limits/bounded-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";

@@ -1,20 +1,42 @@
 import { pause } from "../../../limits/clock.ts";
 import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
-import type { AttemptRecord } from "../records/attempt-records.ts";
-import { deadLetterOf } from "../records/dead-letter-record.ts";
-import { appendDeadLetter } from "./append-dead-letter.ts";
+import { type AttemptRecord, attemptRecord } from "../records/attempt-records.ts";
+import { deadLetterOf, removedPartnerDeadLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryMessage, isLater, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
 import { isPing } from "../events/reserved-types.ts";
-import type { Partner } from "../partners/partner.ts";
+import type { Partner, NamedPartner } from "../partners/partner.ts";
 import { storeStep } from "./store-step.ts";
-import { readStoredState } from "./stored-state.ts";
+import { readStoredState } from "./redelivery.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow, settlementTable, type DeadLetterState } from "../settlement/settlement-table.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { PublishResult } from "../../nats/messages/publish.ts";
+import { eventHash } from "../ids.ts";
+import type { FailureOutcome } from "../settlement/outcome.ts";
 
 type FinalFailure = Exclude<Settlement, { readonly kind: "delivered" | "retry" }>;
 
 const blockedPauseMs = 5_000;
+
+/** A delivery that ends before its next attempt. */
+interface UnsentDelivery {
+  readonly delivery: DeliveryRecord;
+  readonly partner: NamedPartner;
+  readonly body: Uint8Array;
+  /** Attempts made before. */
+  readonly before: readonly AttemptRecord[];
+}
+
+/** Reason of the end. */
+export interface UnsentReason {
+  readonly reason: "backlog_full" | "held_expired" | "partner_removed";
+  /** Sentence for the attempt record. */
+  readonly detail: string;
+}
+
+/** Pod name in the record: no pod made an attempt, so every pod treats the record as another pod's. */
+const noPod = "none";
 
 /**
  * Applies a settlement to JetStream. Each step is repeated until JetStream answers. The message is acknowledged only
@@ -41,10 +63,8 @@ export async function applySettlement(
   } else if (settlement.kind !== "delivered" && !isPing(delivery.type)) {
     await storeAsDeadLetter(context, work, partner, lane, settlement);
   }
-  if (settlement.kind !== "delivered") context.onStage("passed_on", delivery.eventId);
   // The acknowledgement needs no answer: a message that is redelivered finds its record and ends here again.
   work.message.ack();
-  context.onStage("acknowledged", delivery.eventId);
 }
 
 /** Stores the next attempt, unless the delivery has gone on. */
@@ -122,4 +142,76 @@ export async function storeDeadLetter(
   } finally {
     lane.block(false);
   }
+}
+
+/**
+ * Appends a dead letter until JetStream responds, and counts it if it is new: a repeat by a worker or by another pod
+ * finds it stored and counts nothing.
+ *
+ * @param onNew called once if it is new
+ * @throws Unanswered when the process must end first
+ */
+export async function appendDeadLetter(
+  context: DeliveryContext,
+  deadLetter: DeadLetterToStore,
+  state: DeadLetterState,
+  onNew: () => void = () => undefined,
+): Promise<PublishResult> {
+  const { ending: signal, metrics } = context;
+  let tries = 0;
+  const append = (): Promise<PublishResult> => {
+    tries += 1;
+    return context.deadLetters.append(deadLetter);
+  };
+  const result = await untilAnswered(append, { signal });
+  if (result.kind === "stored" || (result.kind === "duplicate" && tries > 1 && (await isOwn()))) {
+    metrics.deadLetters.inc({ state, reason: deadLetter.reason });
+    onNew();
+  }
+  return result;
+
+  /** Whether an earlier try of this call stored it and only its response was lost. */
+  async function isOwn(): Promise<boolean> {
+    const { seq } = result as Extract<PublishResult, { kind: "duplicate" }>;
+    const stored = await untilAnswered(() => context.deadLetters.at(seq), { signal });
+    return stored !== undefined && Buffer.from(deadLetter.payload).equals(stored.data);
+  }
+}
+
+/**
+ * Ends a delivery as a dead letter without an attempt and records the reason. The dead letter is stored first: a repeat
+ * after a crash stores it once, and the record ends the repeats. A ping leaves only the record.
+ *
+ * @returns the settlement; undefined when the dead letter is refused and nothing was stored
+ * @throws Unanswered when the process must end first
+ */
+export async function endUnsent(
+  context: DeliveryContext,
+  { delivery, partner, body, before }: UnsentDelivery,
+  { reason, detail }: UnsentReason,
+): Promise<Settlement | undefined> {
+  const { ending: signal } = context;
+  const endedAtMs = context.now();
+  const outcome: FailureOutcome = { kind: "failure", reason, detail, timings: { totalMs: 0 } };
+  const settlement: Settlement = { kind: "dead", reason };
+  const record = attemptRecord({ delivery, partner, startedAtMs: endedAtMs, outcome, settlement, pod: noPod });
+  const ended: EndedDelivery = {
+    delivery,
+    partner,
+    state: "dead",
+    reason,
+    endedAtMs,
+    attempts: [...before, record],
+    body,
+  };
+  const hasDeadLetter = !isPing(delivery.type);
+  if (hasDeadLetter) {
+    const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetterOf(ended);
+    const count = (): void => context.partnerMetrics.ended(partner.label, delivery, settlement, endedAtMs);
+    const answer = await appendDeadLetter(context, toStore, "dead", count);
+    if (answer.kind === "refused") return undefined;
+  }
+  const text = JSON.stringify(record);
+  await untilAnswered(() => context.attempts.append(delivery.tenant, eventHash(delivery.eventId), text), { signal });
+  return settlement;
 }

@@ -2,6 +2,7 @@ import type { Clock } from "../../../limits/clock.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
+import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import type { Effect } from "../settlement/circuit-breaker.ts";
 import type { EndpointValidations } from "../authorization/endpoint-validation.ts";
@@ -16,14 +17,7 @@ import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 import type { Sender } from "../sending/send.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import type { PartnerHolds } from "./partner-holds.ts";
-import type { RedeliveryCheck } from "./redelivery-check.ts";
-
-/**
- * Stages of a message at which fault tests end the process. Routing: `routing`, then `routed_one` after each stored
- * delivery. Delivery: `loaded` before the POST, `sent` after it, `recorded`, `passed_on` once the next attempt or the
- * dead letter is stored, `acknowledged`.
- */
-export type Stage = "routing" | "routed_one" | "loaded" | "sent" | "recorded" | "passed_on" | "acknowledged";
+import type { RedeliveryCheck } from "./in-flight.ts";
 
 /** A delivery and the settlement of one attempt. */
 export interface SettledDelivery {
@@ -34,6 +28,7 @@ export interface SettledDelivery {
 
 /** Everything a delivery needs besides itself and its partner. */
 export interface DeliveryContext {
+  readonly events: EventsStream;
   readonly deliveries: DeliveriesStream;
   readonly attempts: AttemptsStream;
   readonly deadLetters: DeadLettersStream;
@@ -57,8 +52,6 @@ export interface DeliveryContext {
   readonly metrics: DeliveryMetrics;
   readonly spans: DeliverySpans;
   readonly partnerMetrics: PartnerMetrics;
-  /** Called at every stage; for fault tests. */
-  readonly onStage: (stage: Stage, eventId: string) => void;
   /** Called with every settlement before it is applied, at least once each. Never rejects. */
   readonly onSettled: (settled: SettledDelivery) => Promise<void>;
   /** Called when the circuit breaker of a partner opens. Never rejects. */
@@ -76,22 +69,11 @@ export interface Work {
   message: PulledMessage;
   /** Milliseconds of the monotonic clock. */
   readonly sinceMs: number;
-  /**
-   * Present when the delivery is not stored: its event is held instead. A success then ends the delivery; after any
-   * other attempt, the delivery is stored, and its worker applies the recorded settlement.
-   */
-  readonly isDirect?: true;
 }
 
-/**
- * Makes the first attempt of a delivery that is not stored. Undefined when it must be stored first. Resolves with
- * whether the attempt has delivered the event; otherwise the delivery must be stored with the next hop.
- */
-export type AttemptDirectly = (delivery: DeliveryRecord, event: DirectSource) => Promise<boolean> | undefined;
-
 /** The event of a delivery that is not stored. */
-export interface DirectSource {
-  readonly data: Uint8Array;
+export interface HeldEvent {
+  readonly body: Uint8Array;
   /** As in {@link PulledMessage}, of the event's message. */
   readonly isHeld: () => boolean;
 }

@@ -17,7 +17,7 @@ import type { ScannedMessage } from "../../nats/messages/scanned-message.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { readRecordedEvent } from "../records/event-record.ts";
-import type { HandledNote, RoutedNote } from "../records/event-notes.ts";
+import type { HandledNote, RoutingNote } from "../records/event-notes.ts";
 
 interface IndexWriterDeps {
   readonly events: Pick<EventsStream, "follow">;
@@ -125,7 +125,7 @@ function attemptRowsOf({ subject, data }: StoredMessage): readonly AttemptRow[] 
     const { at, generation } = stored as unknown as HandledNote;
     return [{ ...event, ...note, kind: "handled", partner: "", atMs: timeOf(at), generation }];
   }
-  return stored.kind === "routed" ? refusedRows(event, stored as unknown as RoutedNote) : [];
+  return stored.kind === "routed" ? refusedRows(event, stored as unknown as RoutingNote) : [];
 }
 
 type EventOfRow = EventKey & Pick<AttemptRow, "tenant">;
@@ -147,7 +147,7 @@ function attemptRow(event: EventOfRow, record: AttemptRecord): AttemptRow {
   };
 }
 
-function refusedRows(event: EventOfRow, { at, refused }: RoutedNote): readonly AttemptRow[] {
+function refusedRows(event: EventOfRow, { at, refused }: RoutingNote): readonly AttemptRow[] {
   return refused.map(({ namespace, name }) => ({
     ...event,
     ...note,

@@ -6,7 +6,7 @@ import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { parseAttempts } from "../records/attempt-records.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
-import { parseHandled, parseRoutedBy, type RoutedBy, parseRouted } from "../records/event-notes.ts";
+import { parseHandled, parseRoutedBy, type RoutedBy, parseRoutingNote } from "../records/event-notes.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { viewOf, type HistoryView } from "./history-view.ts";
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
@@ -107,7 +107,7 @@ export function standingsOf(
   view: HistoryView = {},
   event?: Pick<StoredEvent, "body">,
 ): Pick<EventHistory, "routed_at" | "routed_by" | "deliveries"> {
-  const note = parseRouted(stored);
+  const note = parseRoutingNote(stored);
   const refused = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
   const attempts = parseAttempts(stored);
   const visible = attempts.filter(({ partner: { namespace, name } }) => mayNamePartner(view, `${namespace}/${name}`));

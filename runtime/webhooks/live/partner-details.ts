@@ -6,7 +6,7 @@ import { hiddenView, type LiveView, liveViewOf, parseLiveState, type LiveState }
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
 import type { PodMessages } from "../../nats/messages/pod-messages.ts";
-import { ownerOf } from "../../pods/owner-of.ts";
+import { ownerOf } from "../../pods/pods.ts";
 
 /** A partner with its settings and live state: the body of `GET /webhooks/partners/:namespace/:name`. */
 interface PartnerDetail extends PartnerSummary {

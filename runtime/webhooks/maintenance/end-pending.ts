@@ -3,10 +3,9 @@ import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
-import { appendDeadLetter } from "../delivery/append-dead-letter.ts";
+import { appendDeadLetter, endUnsent, type UnsentReason } from "../delivery/apply-settlement.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { isLater, nextAttempt, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
-import { endUnsent, type UnsentReason } from "../delivery/end-unsent.ts";
 import type { NamedPartner } from "../partners/partner.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 

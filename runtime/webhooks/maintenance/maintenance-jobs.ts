@@ -14,7 +14,7 @@ import { createRemovedEnder, type RunningPartners } from "./end-removed.ts";
 import { createHeldExpiry } from "./expire-held.ts";
 import { createPartnerRegistry } from "../partners/partner-registry.ts";
 import { createOrphanSearch, handleAdvisories, type RecoveryDeps } from "./recovery.ts";
-import type { Router } from "../delivery/router.ts";
+import type { Router } from "../routing/router.ts";
 import type { StreamSize } from "../../nats/messages/stored-messages.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { Log } from "../log.ts";

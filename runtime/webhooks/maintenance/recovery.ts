@@ -6,7 +6,8 @@ import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { deliveryMessage, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { RegisteredPartner } from "../partners/partner-registry.ts";
-import type { Router, RouterDeps } from "../delivery/router.ts";
+import type { Router } from "../routing/router.ts";
+import type { RouterDeps } from "../routing/missing-steps.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import type { MaintenanceContext } from "./background-loops.ts";
 

@@ -1,4 +1,5 @@
 // Partners: compiled partners, their lanes, marks and registry, and the routing table. Workers are in `workers/`.
+
 import { hash } from "node:crypto";
 import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { materialIdsOf } from "../../../crds/material.ts";
@@ -180,3 +181,6 @@ function sharedLane(key: string, sharedLanes: number): string {
   const [first = 0, second = 0] = hash("sha256", key, "buffer");
   return `shared-${((first << 8) | second) % sharedLanes}`;
 }
+
+/** A partner that is configured, or was when a delivery to it began. */
+export type Recipient = NamedPartner & Pick<Partner, "lane" | "lanes">;

@@ -3,7 +3,7 @@ import { parseJsonObject } from "../../json/json-object.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 
 /** Note that no partner, or not every one, gets an event; stored with the attempts of the event. */
-export interface RoutedNote {
+export interface RoutingNote {
   readonly kind: "routed";
   /** Time of the routing, ISO 8601 UTC by JetStream's clock. */
   readonly at: string;
@@ -51,10 +51,10 @@ export interface HandledNote {
 }
 
 /** Parses the first note among the records of an event. Repeated routing may store the note again. */
-export function parseRouted(messages: readonly Pick<StoredMessage, "data">[]): RoutedNote | undefined {
+export function parseRoutingNote(messages: readonly Pick<StoredMessage, "data">[]): RoutingNote | undefined {
   for (const { data } of messages) {
-    const note: Partial<RoutedNote> | undefined = parseJsonObject(Buffer.from(data).toString());
-    if (note?.kind === "routed" && note.at !== undefined) return note as RoutedNote;
+    const note: Partial<RoutingNote> | undefined = parseJsonObject(Buffer.from(data).toString());
+    if (note?.kind === "routed" && note.at !== undefined) return note as RoutingNote;
   }
   return undefined;
 }

@@ -19,7 +19,7 @@ import type { HandledNote } from "../records/event-notes.ts";
 import { eventHash, partnerKey } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
-import type { RouterDeps } from "../delivery/router.ts";
+import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readEvent } from "../records/event-record.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
 import { parseDeadLetter } from "./read-chunk.ts";
@@ -69,7 +69,7 @@ export interface DeadLettersApi {
   ack(body: Uint8Array, caller: ReplayCaller): Promise<AckResponse>;
 }
 
-export interface DeadLetterDeps extends NotifyDeps, Pick<RouterDeps, "events" | "attempts" | "deadLetters"> {
+export interface DeadLetterDeps extends NotifyDeps, Pick<DeliveryContext, "events" | "attempts" | "deadLetters"> {
   readonly partners: () => readonly Partner[];
 }
 

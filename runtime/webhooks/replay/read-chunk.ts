@@ -3,7 +3,7 @@ import { deadLetterKeys, readDeadLetters, type DeadLetter } from "../records/dea
 import { deliveryId, eventHash } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
-import type { RouterDeps } from "../delivery/router.ts";
+import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 import { tenantToScan } from "../events/tenants.ts";
@@ -36,7 +36,7 @@ export interface ReplayChunk {
   readonly isEnd: boolean;
 }
 
-export type ReadDeps = Pick<RouterDeps, "events" | "deadLetters"> & {
+export type ReadDeps = Pick<DeliveryContext, "events" | "deadLetters"> & {
   /** Partners of the configuration. */
   readonly partners: () => readonly Partner[];
 };

@@ -4,16 +4,16 @@ import { isUnstored, parseAttempts, type AttemptRecord } from "../records/attemp
 import { deadLettersOfDelivery } from "../records/dead-letter-record.ts";
 import { deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
 import { parseHandled } from "../records/event-notes.ts";
-import type { RouterDeps } from "../delivery/router.ts";
-import { readStoredMessages } from "../delivery/stored-state.ts";
+import type { DeliveryContext } from "../delivery/delivery-context.ts";
+import { readStoredMessages } from "../delivery/redelivery.ts";
 import { decideReplay, type DeliveryState, type ReplayCandidate, type ReplayDecision } from "./decide-replay.ts";
 import { parseDeadLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
-import type { ReplayPace } from "../delivery/replay-pace.ts";
+import type { ReplayPace } from "./replay-pace.ts";
 import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
 
 export interface ReplayDeps
-  extends ReadDeps, Pick<RouterDeps, "deliveries" | "attempts" | "now" | "clock" | "log" | "ending"> {
+  extends ReadDeps, Pick<DeliveryContext, "deliveries" | "attempts" | "now" | "clock" | "log" | "ending"> {
   readonly replays: ReplaysStream;
 }
 

@@ -1,6 +1,6 @@
 import { refilled, spent, type Bucket } from "../../../limits/token-bucket.ts";
 import { type ReplayStore, isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
-import { createReplayPace, paceMsMax } from "../delivery/replay-pace.ts";
+import { createReplayPace, paceMsMax } from "./replay-pace.ts";
 import { readChunk, type ReplayChunk } from "./read-chunk.ts";
 import { afterFailure, pauseAfterFailures, runChunk, type ReplayDeps, type RunDeps } from "./run-chunk.ts";
 

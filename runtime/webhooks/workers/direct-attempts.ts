@@ -1,8 +1,8 @@
 import type { Clock } from "../../../limits/clock.ts";
-import { directShare } from "../delivery/partner-consumer.ts";
+import { directShare } from "./own-lane-consumers.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { Health } from "../settlement/circuit-breaker.ts";
-import type { DirectWork } from "./direct-work.ts";
+import type { DeliveryToAttempt } from "../delivery/attempt-once.ts";
 import type { SharedByWorkers } from "./lane-worker.ts";
 
 /** Time of an attempt from which its partner is slow: its other deliveries are stored. */
@@ -12,7 +12,7 @@ const takeOverMarginMs = 5_000;
 
 interface DirectAttemptsDeps {
   readonly clock: Clock;
-  readonly shared: Pick<SharedByWorkers, "directPlaces" | "inWork" | "ownership" | "takeOverMs">;
+  readonly shared: Pick<SharedByWorkers, "directPlaces" | "direct" | "ownership">;
   /** Called when the attempts of the previous owner have ended. Resolves when JetStream fills their places. */
   readonly onTakenOver: () => Promise<void>;
 }
@@ -25,7 +25,7 @@ interface DirectAttemptsDeps {
 export class DirectAttempts {
   readonly #deps: DirectAttemptsDeps;
   /** The attempts under way and their ends, in the order of their starts. */
-  readonly #underWay = new Map<DirectWork, Promise<void>>();
+  readonly #underWay = new Map<DeliveryToAttempt, Promise<void>>();
   #isOwner = false;
   /** True when no attempt of a previous owner is under way. */
   #isAlone = false;
@@ -49,7 +49,7 @@ export class DirectAttempts {
   set({ config, key }: Partner, isOwner: boolean): void {
     const { shared, clock } = this.#deps;
     // The previous owner may have an earlier specification, with another time limit.
-    this.#takeOverMs = shared.takeOverMs ?? Math.max(this.#takeOverMs, config.endpoint.timeoutMs + takeOverMarginMs);
+    this.#takeOverMs = Math.max(this.#takeOverMs, config.endpoint.timeoutMs + takeOverMarginMs);
     if (isOwner === this.#isOwner) {
       return;
     }
@@ -94,20 +94,20 @@ export class DirectAttempts {
   }
 
   /** Makes an attempt; resolves with whether it has delivered the event. */
-  async run(work: DirectWork, attempt: () => Promise<unknown>): Promise<boolean> {
-    const { inWork, directPlaces } = this.#deps.shared;
+  async run(attempt: DeliveryToAttempt, deliver: () => Promise<boolean>): Promise<boolean> {
+    const { direct, directPlaces } = this.#deps.shared;
+    const { did, partner } = attempt.delivery;
     const end = Promise.withResolvers<void>();
-    this.#underWay.set(work, end.promise);
-    inWork.set(work.message.seq, work);
+    this.#underWay.set(attempt, end.promise);
+    direct.set(did, attempt);
     try {
-      await attempt();
+      return await deliver();
     } finally {
-      this.#underWay.delete(work);
-      inWork.delete(work.message.seq);
-      directPlaces.release(work.delivery.partner);
+      this.#underWay.delete(attempt);
+      direct.delete(did);
+      directPlaces.release(partner);
       end.resolve();
     }
-    return work.isDelivered;
   }
 
   #othersEndMs(key: string): number {

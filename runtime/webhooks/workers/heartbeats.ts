@@ -12,7 +12,7 @@ export const beatValue = "direct-half";
 /** Header of a heartbeat: age in milliseconds at which its pod counts as gone. */
 const leaseHeader = "Lease-Ms";
 /** Pods of earlier versions use their leases longer, and send no such header. */
-export const earlierLeaseMs = 2_000;
+const earlierLeaseMs = 2_000;
 
 /**
  * Header of a heartbeat, and of the marker of a pod that left: a bit for each partner whose lane the pod owns, or for
@@ -38,6 +38,11 @@ interface Beat {
   /** False when the entries are those of a replica that lags behind. */
   readonly isUpToDate: boolean;
 }
+
+/** Age of a heartbeat below which its pod may still begin attempts: twice that of a pod that counts as gone. */
+const livelyMs = 2 * earlierLeaseMs;
+/** Above the longest attempt. */
+const keptMs = 120_000;
 
 /**
  * Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream.
@@ -102,4 +107,37 @@ export function untilGoneMs(others: readonly Heartbeat[], nowMs: number): number
 /** Milliseconds until the pod of a heartbeat counts as gone; 0 or less when it does. */
 export function leftMs({ storedAtMs, headers, isRemoved }: Heartbeat, nowMs: number): number {
   return isRemoved ? 0 : storedAtMs + (Number(headers?.[leaseHeader]) || earlierLeaseMs) - nowMs;
+}
+
+/** What other pods may have under way, by their last heartbeats and by the markers of pods that left. */
+export class OtherPods {
+  readonly #last = new Map<string, MarkedEntry>();
+
+  /** Takes what was read, by JetStream's clock. A replica that lags behind returns earlier heartbeats. */
+  meet(entries: readonly MarkedEntry[], nowMs: number): void {
+    for (const entry of entries) {
+      if (entry.revision > (this.#last.get(entry.key)?.revision ?? 0)) this.#last.set(entry.key, entry);
+    }
+    for (const [key, { storedAtMs }] of this.#last) {
+      if (nowMs - storedAtMs > keptMs) this.#last.delete(key);
+    }
+  }
+
+  /**
+   * Milliseconds until all attempts to a partner have ended that other pods may have under way; 0 for none.
+   *
+   * @param endMs time after its last heartbeat at which all attempts of a pod have ended
+   * @param ownedSince revision of this pod's heartbeat since which it owns the lane. A pod that sent a later one has
+   *   learned of this pod, so it begins no attempts that its heartbeat does not name
+   */
+  endMs(partner: string, endMs: number, nowMs: number, ownedSince: number): number {
+    const ends = this.#last.values().map((last) => {
+      const isNewer = last.isRemoved || last.revision > ownedSince;
+      const isEnded = isNewer && namesPartner(last, partner) === false;
+      const ageMs = nowMs - last.storedAtMs;
+      // A live pod learns of this one with its next heartbeat.
+      return isEnded ? 0 : ageMs < livelyMs ? endMs : Math.max(0, endMs - ageMs);
+    });
+    return Math.max(0, ...ends);
+  }
 }

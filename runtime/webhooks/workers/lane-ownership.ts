@@ -1,11 +1,10 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
-import { ownerOf } from "../../pods/owner-of.ts";
+import { ownerOf } from "../../pods/pods.ts";
 import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import { laneLeaseMs, laneUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";
-import { beatValue, leftMs, livePods, partnersField, sendBeat, untilGoneMs } from "./heartbeats.ts";
-import { OtherPods } from "./other-pods.ts";
+import { beatValue, leftMs, livePods, partnersField, sendBeat, untilGoneMs, OtherPods } from "./heartbeats.ts";
 
 export interface LaneOwnershipDeps {
   readonly bucket: Bucket;

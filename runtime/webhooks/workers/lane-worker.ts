@@ -3,16 +3,16 @@ import type { LaneQueue } from "../../nats/layout.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import { storeDeadLetter } from "../delivery/apply-settlement.ts";
-import { deliver } from "../delivery/deliver.ts";
-import type { DeliveryContext, LaneControl, Work } from "../delivery/delivery-context.ts";
-import { createInFlight, type InFlight } from "../delivery/in-flight.ts";
-import { createRedeliveryCheck, type RedeliveryCheck } from "../delivery/redelivery-check.ts";
+import type { DeliveryToAttempt } from "../delivery/attempt-once.ts";
+import { deliver, deliverDirectly } from "../delivery/deliver.ts";
+import type { DeliveryContext, HeldEvent, LaneControl, Work } from "../delivery/delivery-context.ts";
+import { createInFlight, type InFlight, createRedeliveryCheck, type RedeliveryCheck } from "../delivery/in-flight.ts";
 import type { Partner } from "../partners/partner.ts";
 import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
 import type { LaneOwnership } from "./lane-ownership.ts";
-import type { Semaphore } from "./semaphore.ts";
+import type { Semaphore } from "../../../limits/semaphore.ts";
 import { TurnStarts } from "./turn-starts.ts";
 
 /** State that all workers of a pod share. */
@@ -21,13 +21,13 @@ export interface SharedByWorkers {
   readonly consumerChanges: Semaphore;
   /** Places of the messages in work in this pod, shared by the lanes. */
   readonly budget: FairPlaces;
-  /** The messages in work, by stream sequence. */
+  /** The messages in work, by stream sequence: two steps of one delivery may overlap. */
   readonly inWork: Map<number, Work>;
+  /** The attempts straight from events that are under way, by delivery id. */
+  readonly direct: Map<string, DeliveryToAttempt>;
   /** Places of the attempts straight from events in this pod, shared by the partners. */
   readonly directPlaces: FairPlaces;
   readonly ownership: Pick<LaneOwnership, "confirmed" | "isNamed" | "othersEndMs" | "revision">;
-  /** Longest time for which a new owner of a lane makes none. @default the longest attempt and five seconds */
-  readonly takeOverMs?: number | undefined;
 }
 
 /** The part of a worker that depends on the kind of its lane: its own (`own-lane.ts`) or shared (`shared-lane.ts`). */
@@ -157,11 +157,20 @@ export class LaneWorker {
   }
 
   /** Makes one attempt; false when the partner may not be sent to any more. */
-  async attempt(work: Work, partner: Partner, control: LaneControl): Promise<boolean> {
+  attempt(work: Work, partner: Partner, control: LaneControl): Promise<boolean> {
+    return this.#counted(async () => (await deliver(this.#context, work, partner, control)) === "done");
+  }
+
+  /** Makes the first attempt of a delivery that is not stored; resolves with whether the event is delivered. */
+  attemptDirectly(attempt: DeliveryToAttempt, event: HeldEvent, control: LaneControl): Promise<boolean> {
+    return this.#counted(() => deliverDirectly(this.#context, attempt, event, control));
+  }
+
+  async #counted(attempt: () => Promise<boolean>): Promise<boolean> {
     const { inFlight } = this.#context.metrics;
     inFlight.inc();
     try {
-      return (await deliver(this.#context, work, partner, control)) === "done";
+      return await attempt();
     } finally {
       inFlight.dec();
     }

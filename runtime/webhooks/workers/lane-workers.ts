@@ -1,7 +1,8 @@
 // Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
 import { FairPlaces } from "../../../limits/fair-places.ts";
-import type { DeliveryContext, DirectSource } from "../delivery/delivery-context.ts";
-import { routingMax } from "../delivery/router.ts";
+import type { DeliveryToAttempt } from "../delivery/attempt-once.ts";
+import type { DeliveryContext, HeldEvent } from "../delivery/delivery-context.ts";
+import { routingMax } from "../../nats/streams/events-stream.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isSharedLane, type Partner } from "../partners/partner.ts";
 import { closedBreaker, type BreakerState } from "../settlement/circuit-breaker.ts";
@@ -9,7 +10,7 @@ import type { LaneOwnership } from "./lane-ownership.ts";
 import type { LaneWorker, SharedByWorkers } from "./lane-worker.ts";
 import { OwnLane } from "./own-lane.ts";
 import type { Promotions } from "./promotions.ts";
-import { Semaphore } from "./semaphore.ts";
+import { Semaphore } from "../../../limits/semaphore.ts";
 import { createSharedLane } from "./shared-lane.ts";
 
 interface LanesDeps {
@@ -21,8 +22,6 @@ interface LanesDeps {
   readonly promotions: Pick<Promotions, "promote">;
   /** Messages in work in this pod, shared fairly by its lanes. @default 4096: 8 MiB with bodies of 2 KiB */
   readonly inWorkMax?: number | undefined;
-  /** As in {@link SharedByWorkers}. */
-  readonly takeOverMs?: number | undefined;
 }
 
 /**
@@ -60,9 +59,9 @@ export class Lanes {
       consumerChanges: new Semaphore(consumerChangesMax),
       budget: new FairPlaces(deps.inWorkMax ?? inWorkMaxDefault),
       inWork: new Map(),
+      direct: new Map(),
       directPlaces: new FairPlaces(0),
       ownership: deps.ownership,
-      takeOverMs: deps.takeOverMs,
     };
   }
 
@@ -85,7 +84,7 @@ export class Lanes {
   }
 
   /** Makes a first attempt straight from its event; undefined when the delivery must be stored first. */
-  attemptDirectly(delivery: DeliveryRecord, event: DirectSource): Promise<boolean> | undefined {
+  attemptDirectly(delivery: DeliveryRecord, event: HeldEvent): Promise<boolean> | undefined {
     const { ownership } = this.#deps;
     return ownership.isCurrent() ? this.#own.get(delivery.partner)?.attemptDirectly(delivery, event) : undefined;
   }
@@ -120,7 +119,7 @@ export class Lanes {
   /** Keys of the partners whose own lanes this pod may pull, or for whom it has deliveries in work. */
   held(): ReadonlySet<string> {
     const owned = this.#isRunning ? [...this.#own].filter(([, own]) => own.isOwned).map(([key]) => key) : [];
-    return new Set([...owned, ...this.#common.inWork.values().map(({ delivery }) => delivery.partner)]);
+    return new Set([...owned, ...this.#inWork().map(({ delivery }) => delivery.partner)]);
   }
 
   /**
@@ -160,21 +159,21 @@ export class Lanes {
 
   /** True when an attempt to the partner with this key is under way or about to be, also after its removal. */
   isBusyWith(key: string): boolean {
-    return this.#common.inWork.values().some(({ delivery }) => delivery.partner === key);
+    return this.#inWork().some(({ delivery }) => delivery.partner === key);
   }
 
   /** The circuit breaker of a partner whose lane this pod owns, and the messages that are in work for it. */
   stateOf({ key, lane }: Partner): { readonly breaker: BreakerState; readonly inFlight: number } {
     const worker = lane === key ? this.#own.get(key)?.worker : this.#shared.get(lane);
-    const inFlight = this.#common.inWork.values().filter(({ delivery }) => delivery.partner === key);
-    return { breaker: worker?.breakerOf(key) ?? closedBreaker, inFlight: [...inFlight].length };
+    const inFlight = this.#inWork().filter(({ delivery }) => delivery.partner === key).length;
+    return { breaker: worker?.breakerOf(key) ?? closedBreaker, inFlight };
   }
 
   /** Attempts straight from events that are under way, by lane. */
   direct(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    for (const { delivery, isDirect } of this.#common.inWork.values()) {
-      if (isDirect === true) counts.set(delivery.partner, (counts.get(delivery.partner) ?? 0) + 1);
+    for (const { delivery } of this.#common.direct.values()) {
+      counts.set(delivery.partner, (counts.get(delivery.partner) ?? 0) + 1);
     }
     return counts;
   }
@@ -183,6 +182,11 @@ export class Lanes {
   async stop(drainMs: number): Promise<void> {
     this.#isRunning = false;
     await Promise.all(this.#all().map((worker) => worker.stop(drainMs)));
+  }
+
+  /** Deliveries in work, stored or not. */
+  #inWork(): readonly DeliveryToAttempt[] {
+    return [...this.#common.inWork.values(), ...this.#common.direct.values()];
   }
 
   #reconcileOwn(partner: Partner): void {

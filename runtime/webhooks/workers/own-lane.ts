@@ -1,10 +1,9 @@
 import type { LaneQueue } from "../../nats/layout.ts";
-import type { DeliveryContext, DirectSource, LaneControl, Work } from "../delivery/delivery-context.ts";
+import type { DeliveryContext, HeldEvent, LaneControl, Work } from "../delivery/delivery-context.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import { causeOf, type BreakerState, type Effect, type OpenCause } from "../settlement/circuit-breaker.ts";
 import { DirectAttempts } from "./direct-attempts.ts";
-import { createDirectWork } from "./direct-work.ts";
 import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
 import { OwnLaneConsumers } from "./own-lane-consumers.ts";
 import { PartnerLimiter } from "./partner-limiter.ts";
@@ -139,7 +138,7 @@ export class OwnLane implements LanePolicy, LaneControl {
    * Makes a first attempt straight from its event. Undefined when the delivery must be stored first: something limits
    * attempts, stored deliveries wait, or the partner is slow, failing, or was another pod's a moment ago.
    */
-  attemptDirectly(delivery: DeliveryRecord, event: DirectSource): Promise<boolean> | undefined {
+  attemptDirectly(delivery: DeliveryRecord, event: HeldEvent): Promise<boolean> | undefined {
     return this.#mayAttemptDirectly() && this.#enterDirectly() ? this.#attemptDirectly(delivery, event) : undefined;
   }
 
@@ -253,17 +252,17 @@ export class OwnLane implements LanePolicy, LaneControl {
     return isEntered;
   }
 
-  async #attemptDirectly(delivery: DeliveryRecord, event: DirectSource): Promise<boolean> {
+  async #attemptDirectly(delivery: DeliveryRecord, event: HeldEvent): Promise<boolean> {
     const { clock, ending, log } = this.#context;
-    const work = createDirectWork(delivery, event, clock.nowMs());
+    const attempt = { delivery, sinceMs: clock.nowMs() };
     try {
-      return await this.#direct.run(work, () => this.worker.attempt(work, this.#partner, this));
+      return await this.#direct.run(attempt, () => this.worker.attemptDirectly(attempt, event, this));
     } catch (error) {
       const { eventId, tenant } = delivery;
       if (!ending.aborted) log.error({ err: error, eventId, tenant, ...this.logFields }, "attempt failed");
       return false;
     } finally {
-      this.#limiter.leave(work);
+      this.#limiter.leave(attempt);
     }
   }
 

@@ -10,8 +10,8 @@ import {
   type OpenBreaker,
 } from "../settlement/circuit-breaker.ts";
 import type { Partner } from "../partners/partner.ts";
-import { RateLimiter } from "./rate-limiter.ts";
-import { Semaphore } from "./semaphore.ts";
+import { RateLimiter } from "../../../limits/token-bucket.ts";
+import { Semaphore } from "../../../limits/semaphore.ts";
 
 interface PartnerLimiterDeps {
   /** JetStream's clock, Unix milliseconds. */

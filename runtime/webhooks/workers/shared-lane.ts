@@ -1,12 +1,17 @@
 import { FairPlaces } from "../../../limits/fair-places.ts";
 import { laneQueues, parseDelivery, type LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext, Work } from "../delivery/delivery-context.ts";
-import { defer, moveToLane } from "../delivery/move-delivery.ts";
-import type { Partner } from "../partners/partner.ts";
+import { type Partner, isSharedLane } from "../partners/partner.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
 import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
 import { PartnerSession, type HoldReason } from "./partner-session.ts";
 import type { Promotions } from "./promotions.ts";
+import type { DeliveryToStore, HeldMessage } from "../../nats/streams/deliveries-stream.ts";
+import type { PublishResult } from "../../nats/messages/publish.ts";
+import { isLater, isMoved, deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
+import { ensureRetries } from "./own-lane-consumers.ts";
+import { storeStep } from "../delivery/store-step.ts";
+import { readStoredState } from "../delivery/redelivery.ts";
 
 interface SharedLaneDeps {
   readonly context: DeliveryContext;
@@ -26,6 +31,12 @@ const deferMs = 30_000;
 const deferMsMin = 1_000;
 /** Reasons that last long enough to promote the partner. */
 const lasting: ReadonlySet<HoldReason> = new Set(["paused", "disabled", "open", "busy", "rate"]);
+
+/** The target lane, and the lanes that may hold messages of the delivery. */
+type MovePlace = Pick<Partner, "lane" | "lanes" | "label">;
+
+/** Stores a step of a delivery in the place of the held message. */
+type Store = (delivery: DeliveryToStore, held: HeldMessage) => Promise<PublishResult>;
 
 /**
  * Creates the worker of a lane that many partners share, or of the former lane of a partner that now shares one. A
@@ -182,4 +193,46 @@ class SharedLane implements LanePolicy {
 
 function queueOf({ message }: Work): LaneQueue {
   return parseDelivery(message.subject)?.place === "retry" ? "retry" : "first";
+}
+
+/**
+ * Moves a message without an attempt from another lane into its partner's lane. Such messages exist because the target
+ * of a schedule is fixed while lanes change.
+ *
+ * @throws Unanswered when the process must end first
+ */
+async function moveToLane(context: DeliveryContext, work: Work, partner: Partner): Promise<void> {
+  if (!isSharedLane(partner.lane)) await ensureRetries(context, partner);
+  await move(context, work, partner, (delivery, held) => context.deliveries.move(delivery, held));
+}
+
+/**
+ * Republishes a message without an attempt for a later time, so that it takes no place in a shared lane.
+ *
+ * @param atMs Unix milliseconds by JetStream's clock
+ * @throws Unanswered when the process must end first
+ */
+async function defer(context: DeliveryContext, work: Work, place: MovePlace, atMs: number): Promise<void> {
+  await move(context, work, place, (delivery, held) => context.deliveries.schedule(delivery, held, atMs));
+}
+
+/** Republishes the held message with one hop more and acknowledges it. */
+async function move(context: DeliveryContext, work: Work, place: MovePlace, store: Store): Promise<void> {
+  const { delivery, message } = work;
+  await storeStep(context, {
+    step: { ...delivery, hop: delivery.hop + 1 },
+    heldSeq: message.seq,
+    publish: (step, seq) => store(deliveryMessage(step, place.lane, message.data), { subject: message.subject, seq }),
+    hasGoneOn: () => isElsewhere(context, delivery, place),
+    partner: place.label,
+    refusal: "not moved yet",
+  });
+  work.message.ack();
+}
+
+/** Whether the delivery was moved or has gone on. */
+async function isElsewhere(context: DeliveryContext, delivery: DeliveryRecord, place: MovePlace): Promise<boolean> {
+  const { live, attempts } = await readStoredState(context, delivery, place);
+  const isOver = attempts.some((record) => !isLater(delivery, record));
+  return isOver || live.some((other) => isLater(other, delivery) || isMoved(other, delivery));
 }

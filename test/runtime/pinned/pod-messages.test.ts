@@ -1,11 +1,10 @@
 import { hash } from "node:crypto";
 import { expect, test } from "vitest";
-import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf, type Pods } from "../../../runtime/pods/pods.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
 import { requestIdentities, serveIdentities } from "../../../runtime/nats/streams/stream-identities.ts";
 import { createFillLeases } from "../../../runtime/metrics/cache/fill-leases.ts";
-import type { Pods } from "../../../runtime/pods/pods.ts";
 import { createSharedBuckets } from "../../../runtime/metrics/admission/buckets/shared-buckets.ts";
 import { chargesOf, clientKey } from "../../../runtime/metrics/admission/buckets/quota-client.ts";
 import { StoreError } from "../../../runtime/stores/store-error.ts";

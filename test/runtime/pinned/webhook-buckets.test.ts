@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createBucket, type Bucket } from "../../../runtime/nats/streams/buckets.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { startBackground, type BackgroundParts } from "../../../runtime/webhooks/maintenance/background-loops.ts";
-import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/delivery/backlog-limit.ts";
+import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/routing/backlog-limit.ts";
 import { createPartnerHolds } from "../../../runtime/webhooks/delivery/partner-holds.ts";
 import type { OpenBreaker } from "../../../runtime/webhooks/settlement/circuit-breaker.ts";
 import { createDisabledPartners } from "../../../runtime/webhooks/partners/disabled-partners.ts";

@@ -18,7 +18,7 @@ import {
 } from "../../../runtime/webhooks/records/delivery-record.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
-import { endUnsent } from "../../../runtime/webhooks/delivery/end-unsent.ts";
+import { endUnsent } from "../../../runtime/webhooks/delivery/apply-settlement.ts";
 import { EventIdTaken, createTakenIds } from "../../../runtime/webhooks/ingest/event-ids.ts";
 import { historyBytes, standingsOf } from "../../../runtime/webhooks/history/history.ts";
 import { deliveryId, eventHash, partnerKey } from "../../../runtime/webhooks/ids.ts";
@@ -29,7 +29,7 @@ import {
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createDeadLettersApi, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
-import { keepRouted } from "../../../runtime/webhooks/delivery/keep-routed.ts";
+import { storeRoutingNote } from "../../../runtime/webhooks/routing/routing-note.ts";
 import { keepSignature, type KeptSignature } from "../../../runtime/webhooks/signing/signed-request.ts";
 import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
 import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";
@@ -134,7 +134,7 @@ async function notes(): Promise<Readonly<Record<string, string>>> {
     data: body,
   });
   if (event === undefined) throw new Error("no event");
-  await keepRouted(context, event, { partners: [], refused: [own], configuration: "00ff00ff00ff00ff00ff" });
+  await storeRoutingNote(context, event, { partners: [], refused: [own], configuration: "00ff00ff00ff00ff00ff" });
   const routed = nats.take();
   createTakenIds({ attempts, now: () => nowMs, log })(new EventIdTaken({ eventId: "e-1", tenant: "acme" }, "other"));
   const taken = nats.take();

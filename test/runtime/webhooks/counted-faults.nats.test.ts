@@ -7,8 +7,7 @@ import { childUser, type ChildState } from "../../../runtime/nats/child/child-fi
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import type { NatsAccess } from "../../../runtime/nats/connection/nats-access.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
-import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
-import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { freePort } from "../../support/free-port.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
@@ -17,6 +16,7 @@ import { isSoak } from "../../support/soak.ts";
 import { waitFor } from "../../support/wait.ts";
 import type { PartnerAnswer, ReceivedDelivery, WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { eventText, makeInstallation, partnerText, postEvent, type Installation } from "../../cli/installation.ts";
+import type { CrashPoint } from "./crash-points.ts";
 import { partnerServer as partnerOfTest } from "./engine-cases.ts";
 import { configOf, partnerConfig, startEngine, streamsOf, eventBytes, type TestEngine } from "./engine-fixture.ts";
 import {
@@ -62,7 +62,6 @@ async function engineOf(prefix: string, url: string, timeout?: number, now?: () 
   const engine = await startEngine(server.url, configOf(partnerOf(url, timeout)), {
     settings: streamsOf(prefix),
     // Most first attempts are made straight from their events.
-    takeOverMs: 0,
     ...(now === undefined ? {} : { now }),
   });
   onTestFinished(engine.stop);
@@ -77,7 +76,7 @@ async function untilDone(partner: WebhookPartnerServer, prefix: string): Promise
 }
 
 describe(`${eventCount} events and a worker killed`, () => {
-  const faults: readonly (readonly [string, Stage, number, number])[] = [
+  const faults: readonly (readonly [string, CrashPoint, number, number])[] = [
     ["before a POST: nothing lost", "loaded", 200, maxInFlight],
     ["after a POST: nothing lost", "sent", 200, maxInFlight],
     ["after a record, before the ack: nothing lost", "recorded", 200, maxInFlight],
@@ -87,11 +86,11 @@ describe(`${eventCount} events and a worker killed`, () => {
 
   test.each(faults)(
     "%s, doubled only what was in flight without a record",
-    async (_, stage, status, doubledMax) => {
-      const prefix = `k${faults.findIndex(([, name]) => name === stage)}`;
+    async (_, point, status, doubledMax) => {
+      const prefix = `k${faults.findIndex(([, name]) => name === point)}`;
       const partner = await partnerServer(({ attempt }) => ({ status: attempt === 1 ? status : 200 }));
-      const order = { url: server.url, prefix, config: configOf(partnerOf(partner.url)), takeOverMs: 0 };
-      const fault = { stage, count: Math.floor(eventCount / 2) };
+      const order = { url: server.url, prefix, config: configOf(partnerOf(partner.url)) };
+      const fault = { point, count: Math.floor(eventCount / 2) };
       const first = await startWorker({ ...order, podId: "pod-1", fault }, onTestFinished);
       const gone = once(first, "exit");
       await produceAll(ids, await producer(prefix, nats), fewAtOnce);
@@ -99,7 +98,7 @@ describe(`${eventCount} events and a worker killed`, () => {
       await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
       await untilDone(partner, prefix);
       const counted = await countFaults(partner, ids, nats, prefix);
-      console.log(`killed at ${stage}: ${JSON.stringify(counted)} of ${eventCount}`);
+      console.log(`killed at ${point}: ${JSON.stringify(counted)} of ${eventCount}`);
       expect({ ...counted, doubled: 0 }).toEqual({ lost: 0, doubled: 0, needless: 0 });
       expect(counted.doubled).toBeLessThanOrEqual(doubledMax);
     },
@@ -118,7 +117,7 @@ describe(`${eventCount} events and a worker killed`, () => {
       expect(uid).not.toBe("");
       const partner = await partnerServer();
       const config = configOf({ ...partnerOf(partner.url), uid });
-      const order = { url: server.url, prefix: "loop", config, takeOverMs: 0 };
+      const order = { url: server.url, prefix: "loop", config };
       await startWorker({ ...order, podId: "stays" }, onTestFinished);
       let worker = await startWorker({ ...order, podId: "killed-0" }, onTestFinished);
       const produced = produceAll(ids, await producer("loop", nats), fewAtOnce);
@@ -149,7 +148,7 @@ describe(`${eventCount} events and a worker killed`, () => {
         ...partners.map(({ url }, index) => partnerConfig(`p${index}`, url, { delivery, timeoutMs: 30_000 })),
       );
       const order = { url: server.url, prefix: "fan", config };
-      const fault = { stage: "routed_one", count: Math.floor(eventCount / 2) } as const;
+      const fault = { point: "routed_one", count: Math.floor(eventCount / 2) } as const;
       const first = await startWorker({ ...order, podId: "pod-1", fault }, onTestFinished);
       const gone = once(first, "exit");
       await produceAll(some, await producer("fan", nats));

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Registry } from "prom-client";
 import { laneConsumer } from "../../../runtime/nats/layout.ts";
-import { ownerOf } from "../../../runtime/pods/owner-of.ts";
-import { directShare } from "../../../runtime/webhooks/delivery/partner-consumer.ts";
+import { ownerOf } from "../../../runtime/pods/pods.ts";
+import { directShare } from "../../../runtime/webhooks/workers/own-lane-consumers.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -49,7 +49,7 @@ async function caseOf(overrides: PartnerOverrides = {}): Promise<Case> {
   const partner = await partnerServer(context, answer);
   const registry = new Registry();
   const config = configOf(partnerConfig("one", partner.url, { timeoutMs: 20_000, ...overrides }));
-  const engine = await engineCase(server.url, context, config, { takeOverMs: 0, registry, ...removedAtOnce });
+  const engine = await engineCase(server.url, context, config, { registry, ...removedAtOnce });
   onTestFinished(() => [...held.keys()].forEach((id) => release(id)));
   const produce = (id: string) => engine.ingest(eventBytes(id));
   const [slow = ""] = await sendDirectly({ ...engine, partner, produce }, 1, release);
@@ -162,14 +162,13 @@ describe("beside another pod that is live", () => {
     const release = (id: string): void => held.get(id)?.();
     onTestFinished(() => [...held.keys()].forEach(release));
     const one = partnerConfig("one", partner.url, { uid, timeoutMs: 20_000 });
-    const it = await engineCase(server.url, context, configOf(one), { podId: "pod-1", takeOverMs: 25_000 });
+    const it = await engineCase(server.url, context, configOf(one), { podId: "pod-1" });
     const produce = (id: string) => it.ingest(eventBytes(id));
     const [slow = ""] = await sendDirectly({ ...it, partner, produce }, 1, release);
     const later = partnerConfig("later", partner.url, { uid: laterUid });
     const second = await startEngine(server.url, configOf(one, later), {
       settings: streamsOf(it.prefix),
       podId: "pod-2",
-      takeOverMs: 25_000,
     });
     onTestFinished(second.stop);
     it.engine.apply(configOf(one, later));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { connectNats } from "../../../runtime/nats/connection/connect.ts";
-import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../runtime/pods/pods.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages, type PodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
 import { assignLanes, isSharedLane } from "../../../runtime/webhooks/partners/partner.ts";

@@ -3,7 +3,6 @@ import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import { createLayout, routerConsumer, type Layout } from "../../../runtime/nats/layout.ts";
 import type { Settings } from "../../../runtime/config/settings/settings.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import { waitFor } from "../../support/wait.ts";
 import {
   startWebhookPartner,
@@ -11,7 +10,7 @@ import {
   type ReceivedDelivery,
   type WebhookPartnerServer,
 } from "../../support/webhook-partner.ts";
-import { startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+import { startEngine, streamsOf, type EngineOverrides, type TestEngine } from "./engine-fixture.ts";
 
 /** Tests may run side by side, so each cleans up its own. */
 export type Cleanup = Pick<TestContext, "onTestFinished">;
@@ -23,7 +22,7 @@ export interface EngineCase extends TestEngine {
 }
 
 /** Dependencies that a test replaces, and settings of deliveries. */
-export type CaseOverrides = Partial<WebhookEngineDeps> & { readonly delivery?: Settings["delivery"] };
+export type CaseOverrides = EngineOverrides & { readonly delivery?: Settings["delivery"] };
 
 /** Deliveries of a removed partner end at once. */
 export const removedAtOnce = { delivery: { removedAfterSeconds: 0 } } as const;

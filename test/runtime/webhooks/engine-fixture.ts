@@ -119,6 +119,12 @@ export function memoryLog(): { readonly log: Log; readonly lines: readonly LogLi
   return { log: { info: at("info"), warn: at("warn"), error: at("error") }, lines };
 }
 
+/** Dependencies that a test replaces. */
+export interface EngineOverrides extends Partial<WebhookEngineDeps> {
+  /** Clock of the machine, Unix milliseconds. @default Date.now */
+  readonly now?: (() => number) | undefined;
+}
+
 /** An engine with a connection of its own. */
 export interface TestEngine {
   readonly engine: WebhookEngine;
@@ -135,9 +141,10 @@ const drainMs = 2_000;
 export async function startEngine(
   access: string | NatsAccess,
   config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
+  { now, ...overrides }: EngineOverrides = {},
 ): Promise<TestEngine> {
-  const nats = await connectNats(typeof access === "string" ? { servers: [access] } : access, overrides.now);
+  const servers = typeof access === "string" ? { servers: [access] } : access;
+  const nats = overrides.nats ?? (await connectNats(servers, now));
   const { log, lines } = memoryLog();
   const deps = { nats, settings: testSettings, config, log, podId: "pod-1", random: () => 0, ...overrides };
   const engine = await createWebhookEngine(deps);

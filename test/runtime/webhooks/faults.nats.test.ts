@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import { ensureTopology } from "../../../runtime/nats/streams/topology.ts";
-import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
-import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { quickestMs, waitFor } from "../../support/wait.ts";
@@ -13,6 +12,7 @@ import {
   type ReceivedDelivery,
   type WebhookPartnerServer,
 } from "../../support/webhook-partner.ts";
+import type { CrashPoint } from "./crash-points.ts";
 import { partnerServer as partnerOfTest } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
 import { idsOf, killWorker, producer, startWorker, untilDirect, untilDrained } from "./fault-fixture.ts";
@@ -34,7 +34,7 @@ const partnerServer = (answer?: (delivery: ReceivedDelivery) => PartnerAnswer): 
   partnerOfTest({ onTestFinished }, answer);
 
 interface Fault {
-  readonly stage: Stage;
+  readonly point: CrashPoint;
   /** What the partner answers to first attempts. */
   readonly status: number;
   /** `X-Attempt` of every request for the event over which the worker was killed. */
@@ -43,33 +43,33 @@ interface Fault {
 
 describe("a worker killed", () => {
   const faults: readonly (readonly [string, Fault])[] = [
-    ["before the POST sends nothing twice", { stage: "loaded", status: 200, attempts: [1] }],
+    ["before the POST sends nothing twice", { point: "loaded", status: 200, attempts: [1] }],
     [
       "between the POST and its record sends once more, and only there",
-      { stage: "sent", status: 200, attempts: [1, 1] },
+      { point: "sent", status: 200, attempts: [1, 1] },
     ],
-    ["after the record of a success sends nothing twice", { stage: "recorded", status: 200, attempts: [1] }],
-    ["after the record of a failure makes each attempt once", { stage: "recorded", status: 500, attempts: [1, 2] }],
+    ["after the record of a success sends nothing twice", { point: "recorded", status: 200, attempts: [1] }],
+    ["after the record of a failure makes each attempt once", { point: "recorded", status: 500, attempts: [1, 2] }],
     [
       "after the retry was stored, before the ack, makes each attempt once",
-      { stage: "passed_on", status: 500, attempts: [1, 2] },
+      { point: "passed_on", status: 500, attempts: [1, 2] },
     ],
     [
       "after the dead letter was stored, before the ack, sends nothing twice",
-      { stage: "passed_on", status: 404, attempts: [1] },
+      { point: "passed_on", status: 404, attempts: [1] },
     ],
-    ["after the ack sends nothing twice", { stage: "acknowledged", status: 200, attempts: [1] }],
+    ["after the ack sends nothing twice", { point: "acknowledged", status: 200, attempts: [1] }],
   ];
   const eventCount = 10;
   const killed = "e-4";
 
-  test.concurrent.for(faults)("%s; nothing is lost", async ([sentence, { stage, status, attempts }], context) => {
+  test.concurrent.for(faults)("%s; nothing is lost", async ([sentence, { point, status, attempts }], context) => {
     const prefix = `w${faults.findIndex(([name]) => name === sentence)}`;
     const partner = await startWebhookPartner(({ attempt }) => ({ status: attempt === 1 ? status : 200 }));
     context.onTestFinished(() => partner.close());
     const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight: 1 } }));
     const order = { url: server.url, prefix, podId: "pod-1", config };
-    const first = await startWorker({ ...order, fault: { stage, eventId: killed, count: 1 } }, context.onTestFinished);
+    const first = await startWorker({ ...order, fault: { point, eventId: killed, count: 1 } }, context.onTestFinished);
     const gone = once(first, "exit");
     const produce = await producer(prefix, nats);
     await Promise.all(idsOf(eventCount).map(produce));
@@ -89,33 +89,33 @@ describe("a worker killed", () => {
   });
 
   const directFaults: readonly (readonly [string, Fault & { readonly isLeft?: true }])[] = [
-    ["before the POST sends nothing twice", { stage: "loaded", status: 200, attempts: [1] }],
-    ["between the POST and its record sends once more", { stage: "sent", status: 200, attempts: [1, 1] }],
-    ["after the record of a success sends nothing twice", { stage: "recorded", status: 200, attempts: [1] }],
-    ["after the record of a failure makes each attempt once", { stage: "recorded", status: 500, attempts: [1, 2] }],
+    ["before the POST sends nothing twice", { point: "loaded", status: 200, attempts: [1] }],
+    ["between the POST and its record sends once more", { point: "sent", status: 200, attempts: [1, 1] }],
+    ["after the record of a success sends nothing twice", { point: "recorded", status: 200, attempts: [1] }],
+    ["after the record of a failure makes each attempt once", { point: "recorded", status: 500, attempts: [1, 2] }],
     [
       "after the record of a failure makes the next attempt though the partner does not subscribe any more",
-      { stage: "recorded", status: 500, attempts: [1, 2], isLeft: true },
+      { point: "recorded", status: 500, attempts: [1, 2], isLeft: true },
     ],
-    ["after the record of a refusal stores its dead letter", { stage: "recorded", status: 404, attempts: [1] }],
+    ["after the record of a refusal stores its dead letter", { point: "recorded", status: 404, attempts: [1] }],
     [
       "after its dead letter was stored, before the ack of the delivery, sends nothing twice",
-      { stage: "passed_on", status: 404, attempts: [1] },
+      { point: "passed_on", status: 404, attempts: [1] },
     ],
-    ["after the ack sends nothing twice", { stage: "acknowledged", status: 200, attempts: [1] }],
+    ["after the ack sends nothing twice", { point: "acknowledged", status: 200, attempts: [1] }],
   ];
 
   test.concurrent.for(directFaults)("in an attempt straight from the event, %s", async ([sentence, fault], context) => {
-    const { stage, status, attempts, isLeft } = fault;
+    const { point, status, attempts, isLeft } = fault;
     const prefix = `d${directFaults.findIndex(([name]) => name === sentence)}`;
     const partner = await startWebhookPartner(({ eventId, attempt }) => ({
       status: eventId === "killed" && attempt === 1 ? status : 200,
     }));
     context.onTestFinished(() => partner.close());
     const config = configOf(partnerConfig("one", partner.url));
-    const order = { url: server.url, prefix, podId: "pod-1", config, takeOverMs: 0 };
+    const order = { url: server.url, prefix, podId: "pod-1", config };
     const first = await startWorker(
-      { ...order, fault: { stage, eventId: "killed", count: 1 } },
+      { ...order, fault: { point, eventId: "killed", count: 1 } },
       context.onTestFinished,
     );
     const gone = once(first, "exit");
@@ -143,7 +143,7 @@ describe("a worker killed", () => {
     const config = configOf(...partners.map(({ url }, index) => partnerConfig(`p${index}`, url, { delivery })));
     const order = { url: server.url, prefix: "fan", podId: "pod-1", config };
     const first = await startWorker(
-      { ...order, fault: { stage: "routed_one", eventId: "e-7", count: 3 } },
+      { ...order, fault: { point: "routed_one", eventId: "e-7", count: 3 } },
       onTestFinished,
     );
     const gone = once(first, "exit");

@@ -227,7 +227,7 @@ describe.concurrent("retries", () => {
       status: attempt === 1 && eventId === "e-1" ? 500 : 200,
     }));
     const config = partnerConfig("one", partner.url, { delivery: { maxInFlight: 8 } });
-    const engine = await caseOf(context, configOf(config), { takeOverMs: 0 });
+    const engine = await caseOf(context, configOf(config));
     const token = partnerKey(config.uid);
     const info = (name: string) => engine.nats.manager.consumers.info(engine.layout.streams.deliveries, name);
     await engine.ingest(eventBytes("fine"));

@@ -24,7 +24,7 @@ test("an engine that has nothing to do sends a few messages a second, however ma
     partnerConfig(`p${n}`, "http://127.0.0.1:9/webhooks/v1/x"),
   );
   // The end of a take-over changes each consumer once.
-  const { nats, layout } = await engineCase(server.url, context, configOf(...partners), { takeOverMs: 0 });
+  const { nats, layout } = await engineCase(server.url, context, configOf(...partners));
   const stats = (): { readonly inMsgs: number; readonly outMsgs: number } => nats.connection.stats();
   const consumers = async (): Promise<number> =>
     (await nats.manager.streams.info(layout.streams.deliveries)).state.consumer_count;

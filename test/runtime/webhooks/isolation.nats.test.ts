@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
-import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { stallMsMax, waitFor } from "../../support/wait.ts";
@@ -107,7 +107,7 @@ describe.concurrent("a breaker", () => {
       delivery: { maxInFlight: 64, rate: { perSecond: 1_000, burst: 1_000 } },
     });
     // Retries exist once a stored delivery has failed.
-    const engine = await caseOf(context, configOf(config), { takeOverMs: 60_000 });
+    const engine = await caseOf(context, configOf(config));
     await Promise.all(idsOf(10).map((id) => engine.ingest(eventBytes(id))));
     await waitFor(async () => (await consumerOf(engine, "retry", config.uid)).paused === true, {
       timeoutMs,
@@ -191,7 +191,7 @@ describe.concurrent("a partner that another pod takes over", () => {
     }));
     const uid = idsOf(64).find((id) => ownerOf(partnerKey(id), ["pod-1", "pod-2"]) === "pod-2") ?? "";
     const config = configOf(partnerConfig("one", partner.url, { uid, delivery: { maxInFlight }, timeoutMs: 10_000 }));
-    const engine = await caseOf(context, config, { takeOverMs: 0 });
+    const engine = await caseOf(context, config);
     const direct = await sendDirectly({ ...engine, partner, produce: (id) => engine.ingest(eventBytes(id)) }, 3);
     await Promise.all(idsOf(50).map((id) => engine.ingest(eventBytes(id))));
     const of = [...direct, ...idsOf(50)];
@@ -313,7 +313,7 @@ describe("partners at the same origin", () => {
       partnerConfig(name, at(`/${name}`), { timeoutMs: 3_000, subscriptions: forTypes("payout.**") }),
     );
     const fast = partnerConfig("fast", at("/fast"), { timeoutMs: 3_000, subscriptions: forTypes("fast.**") });
-    const engine = await caseOf(context, configOf(fast, ...slow), { takeOverMs: 0 });
+    const engine = await caseOf(context, configOf(fast, ...slow));
     const alone = await timesOf(
       engine,
       gateway,
@@ -344,7 +344,7 @@ describe("partners at the same origin", () => {
       delivery: { maxInFlight: 512 },
     });
     const fast = partnerConfig("fast", at("/fast"), { timeoutMs: 3_000, subscriptions: forTypes("fast.**") });
-    const engine = await caseOf(context, configOf(fast, slow), { takeOverMs: 0 });
+    const engine = await caseOf(context, configOf(fast, slow));
     const alone = await timesOf(
       engine,
       gateway,
@@ -368,7 +368,7 @@ describe("a replay", () => {
   test("lets new events of its partner go first, and goes on meanwhile", async (context) => {
     const partner = await partnerServer(context, () => ({ delayMs: 50 }));
     const delivery = { maxInFlight: 8 };
-    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { delivery })), { takeOverMs: 0 });
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { delivery })));
     const ids = idsOf(300);
     await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
     await untilEmpty(engine, timeoutMs);

@@ -19,7 +19,7 @@ import { createDeliverySpans } from "../../../runtime/webhooks/telemetry/deliver
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners, type Partner } from "../../../runtime/webhooks/partners/partner.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
-import type { RouterDeps } from "../../../runtime/webhooks/delivery/router.ts";
+import type { RouterDeps } from "../../../runtime/webhooks/routing/missing-steps.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 import { configOf, memoryLog, partnerConfig, type LogLine, type PartnerOverrides } from "./engine-fixture.ts";
 
@@ -228,7 +228,6 @@ export function memoryContext(): MemoryContext {
     metrics: createDeliveryMetrics(registry),
     spans: createDeliverySpans(undefined),
     partnerMetrics: createPartnerMetrics(registry),
-    onStage: () => undefined,
     onSettled: async () => undefined,
     onBreakerOpen: async () => undefined,
     ending: ending.signal,

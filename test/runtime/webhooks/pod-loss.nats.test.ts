@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
-import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsCluster } from "../../support/nats-cluster.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";

@@ -2,8 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
-import { routingMax } from "../../../runtime/webhooks/delivery/router.ts";
-import { ownerOf } from "../../../runtime/pods/owner-of.ts";
+import { routingMax } from "../../../runtime/nats/streams/events-stream.ts";
+import { ownerOf } from "../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsCluster } from "../../support/nats-cluster.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
@@ -24,8 +24,6 @@ let nats: NatsConnectionHandle;
 
 const maxInFlight = 8;
 const answerMs = 30;
-/** The previous owner makes attempts straight from events for as long as its heartbeat is recent, by less than 2 s. */
-const takeOverMs = 3_000;
 /** Fewer events than the places of the partner take. */
 const loadPauseMs = 20;
 /** Between the last answer of the partner and the record of it. */
@@ -58,7 +56,7 @@ async function caseOf(pods: number, { onTestFinished }: Cleanup): Promise<Case> 
   });
   onTestFinished(() => partner.close());
   const config = configOf(partnerConfig("one", partner.url, { uid, delivery: { maxInFlight } }));
-  const order = { prefix, config, replicas: servers.length, takeOverMs };
+  const order = { prefix, config, replicas: servers.length };
   const workers = await Promise.all(
     names.map((podId, index) =>
       startWorker({ ...order, podId, url: servers[index % servers.length]?.url ?? "" }, onTestFinished),

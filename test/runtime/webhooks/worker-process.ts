@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
 import { connectNats } from "../../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
+import { watchCrashPoints, type CrashPoint } from "./crash-points.ts";
 import { startEngine, streamsOf } from "./engine-fixture.ts";
 
 /**
@@ -18,23 +18,21 @@ export interface WorkerOrder {
   readonly hasPeers?: boolean;
   /** Copies of each stream. @default 1 */
   readonly replicas?: number;
-  /** As in the dependencies of the engine. */
-  readonly takeOverMs?: number;
   /**
-   * Where the process kills itself, as a crash would: at this stage of this event (or of any), the n-th time. @default
+   * Where the process kills itself, as a crash would: at this point of this event (or of any), the n-th time. @default
    * never
    */
-  readonly fault?: { readonly stage: Stage; readonly eventId?: string; readonly count: number };
+  readonly fault?: { readonly point: CrashPoint; readonly eventId?: string; readonly count: number };
 }
 
 /** An engine in a process of its own, for tests that kill it. It says `ready` to its parent. */
-const { url, prefix, podId, config, hasPeers, replicas, takeOverMs, fault } = JSON.parse(
+const { url, prefix, podId, config, hasPeers, replicas, fault } = JSON.parse(
   orderText(process.argv[2] ?? ""),
 ) as WorkerOrder;
 let left = fault?.count ?? 0;
 
-function onStage(stage: Stage, eventId: string): void {
-  if (stage === fault?.stage && (fault.eventId ?? eventId) === eventId) {
+function reach(point: CrashPoint, eventId: string): void {
+  if (point === fault?.point && (fault.eventId ?? eventId) === eventId) {
     left -= 1;
     if (left === 0) {
       process.kill(process.pid, "SIGKILL");
@@ -42,17 +40,15 @@ function onStage(stage: Stage, eventId: string): void {
   }
 }
 
+const layout = createLayout(prefix);
 const peers =
-  hasPeers === true
-    ? { peers: createPodMessages(await connectNats({ servers: [url] }), createLayout(prefix), podId) }
-    : {};
-const takeOver = takeOverMs === undefined ? {} : { takeOverMs };
+  hasPeers === true ? { peers: createPodMessages(await connectNats({ servers: [url] }), layout, podId) } : {};
+const watched = fault === undefined ? {} : watchCrashPoints(await connectNats({ servers: [url] }), layout, reach);
 await startEngine(url, config, {
   settings: streamsOf(prefix, undefined, replicas),
   podId,
-  onStage,
+  ...watched,
   ...peers,
-  ...takeOver,
 });
 process.send?.("ready");
 

@@ -1,6 +1,5 @@
 import type { Bucket, Rate } from "../../../../limits/token-bucket.ts";
-import { ownerOf } from "../../../pods/owner-of.ts";
-import type { Pods } from "../../../pods/pods.ts";
+import { ownerOf, type Pods } from "../../../pods/pods.ts";
 
 /** The owner pods of buckets. */
 export interface BucketOwners {

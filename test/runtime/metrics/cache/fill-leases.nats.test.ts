@@ -4,8 +4,7 @@ import { createFillLeases } from "../../../../runtime/metrics/cache/fill-leases.
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import { createPodMessages, type PodMessages } from "../../../../runtime/nats/messages/pod-messages.ts";
-import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
-import type { Pods } from "../../../../runtime/pods/pods.ts";
+import { ownerOf, type Pods } from "../../../../runtime/pods/pods.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { quickestMs, waitFor } from "../../../support/wait.ts";
 

@@ -1,12 +1,11 @@
 import { describe, expect, test, vi } from "vitest";
 import type { PublishResult } from "../../../../runtime/nats/messages/publish.ts";
 import { attemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
-import { applySettlement } from "../../../../runtime/webhooks/delivery/apply-settlement.ts";
-import { endUnsent } from "../../../../runtime/webhooks/delivery/end-unsent.ts";
+import { applySettlement, endUnsent } from "../../../../runtime/webhooks/delivery/apply-settlement.ts";
 import type { LaneControl, Work } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
 import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
-import { createRedeliveryCheck } from "../../../../runtime/webhooks/delivery/redelivery-check.ts";
+import { createRedeliveryCheck } from "../../../../runtime/webhooks/delivery/in-flight.ts";
 import {
   advance,
   answered,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createRedeliveryCheck } from "../../../../runtime/webhooks/delivery/redelivery-check.ts";
+import { createRedeliveryCheck } from "../../../../runtime/webhooks/delivery/in-flight.ts";
 
 function reported(...traces: readonly boolean[]): boolean {
   const redeliveryCheck = createRedeliveryCheck(() => 2);

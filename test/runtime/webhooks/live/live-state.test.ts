@@ -7,7 +7,7 @@ import {
   createPartnerFigures,
 } from "../../../../runtime/webhooks/live/live-state.ts";
 import { createLiveStates } from "../../../../runtime/webhooks/live/partner-details.ts";
-import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../runtime/pods/pods.ts";
 
 const none = { backlog: undefined, oldestDueAtMs: undefined };
 const state: LiveState = {

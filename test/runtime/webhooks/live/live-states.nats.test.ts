@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import { createPodMessages } from "../../../../runtime/nats/messages/pod-messages.ts";
-import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import type { LiveView } from "../../../../runtime/webhooks/live/live-state.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";

@@ -6,7 +6,7 @@ import { createPublicServer } from "../../../../runtime/http/server/public-serve
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { createEventsStream } from "../../../../runtime/nats/streams/events-stream.ts";
-import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { eventHash, partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import type { PingAccepted } from "../../../../runtime/webhooks/ping/ping.ts";
 import { eventHeaders } from "../../../../runtime/webhooks/records/event-record.ts";
@@ -228,7 +228,7 @@ describe.concurrent("a ping", () => {
       prefix: "pingk",
       podId: "pod-2",
       config,
-      fault: { stage: "loaded", count: 1 },
+      fault: { point: "loaded", count: 1 },
     } as const;
     const worker = await startWorker(order, (clean) => context.onTestFinished(clean));
     const exit = new Promise((resolve) => worker.once("exit", resolve));

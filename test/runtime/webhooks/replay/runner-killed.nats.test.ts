@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
-import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import type { ReplayResponse } from "../../../../runtime/webhooks/replay/list-replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";

@@ -1,11 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../support/wait.ts";
-import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import type { MarkedEntry } from "../../../../runtime/nats/streams/buckets.ts";
-import { livePods, namesPartner, partnersField } from "../../../../runtime/webhooks/workers/heartbeats.ts";
-import { OtherPods } from "../../../../runtime/webhooks/workers/other-pods.ts";
+import { livePods, namesPartner, partnersField, OtherPods } from "../../../../runtime/webhooks/workers/heartbeats.ts";
 import { LaneOwnership, podKey, type LaneOwnershipDeps } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createLeaseClock } from "../../../../runtime/nats/connection/lease-clock.ts";
 import { memoryLog } from "../engine-fixture.ts";

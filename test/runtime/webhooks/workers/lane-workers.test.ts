@@ -25,7 +25,7 @@ import {
 const allShare: LaneRules = { ownLanesMax: 0, sharedLanes: 1 };
 const shared = "shared-0";
 
-const eventOf = (text: string) => ({ data: Buffer.from(text), isHeld: () => true });
+const eventOf = (text: string) => ({ body: Buffer.from(text), isHeld: () => true });
 
 interface Case extends MemoryContext {
   readonly keeper: Lanes;
@@ -52,14 +52,13 @@ function caseOf(): Case {
       isOwner: (lane) => !foreign.has(lane),
       isCurrent: () => true,
       confirmed: () => undefined,
-      othersEndMs: (_partner, endMs) => endMs,
+      othersEndMs: () => 0,
       isNamed: () => true,
       revision: () => 1,
       livePods: () => pods.live,
       knowDirect: () => pods.knowDirect,
     },
     promotions: { promote },
-    takeOverMs: 0,
   });
   onTestFinished(() => keeper.stop(0));
   return { ...memory, keeper, foreign, pods, promotions };
@@ -215,14 +214,13 @@ describe("lanes of a pod", () => {
         isOwner: () => true,
         isCurrent: () => true,
         confirmed: () => undefined,
-        othersEndMs: (_partner, endMs) => endMs,
+        othersEndMs: () => 0,
         isNamed: () => true,
         revision: () => 1,
         livePods: () => ["pod-1"],
         knowDirect: () => true,
       },
       promotions: { promote: async () => false },
-      takeOverMs: 0,
     });
     onTestFinished(() => keeper.stop(0));
     const partners = partnersOf(Array.from({ length: 40 }, (_, place) => `p${place}`));

@@ -5,7 +5,7 @@ import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhoo
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { OwnLane } from "../../../../runtime/webhooks/workers/own-lane.ts";
-import { Semaphore } from "../../../../runtime/webhooks/workers/semaphore.ts";
+import { Semaphore } from "../../../../limits/semaphore.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import {
   advance,
@@ -37,18 +37,18 @@ interface Case extends MemoryContext {
 async function caseOf(
   overrides: PartnerOverrides = {},
   prepare: (memory: MemoryContext, lane: string) => void = () => undefined,
-  takeOverMs: number | null = 0,
-  headStartMs = 0,
+  headStartMs = Number.POSITIVE_INFINITY,
 ): Promise<Case> {
   const memory = memoryContext();
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
   let confirmed: Promise<void> | undefined;
-  const beats = { othersEndMs: (endMs: number) => endMs - headStartMs, isNamed: true };
+  const beats = { othersEndMs: (endMs: number) => Math.max(0, endMs - headStartMs), isNamed: true };
   const shared = {
     consumerChanges: new Semaphore(16),
     budget: new FairPlaces(4_096),
     inWork: new Map(),
+    direct: new Map(),
     directPlaces: new FairPlaces(64),
     ownership: {
       othersEndMs: (_partner: string, endMs: number) => beats.othersEndMs(endMs),
@@ -56,7 +56,6 @@ async function caseOf(
       revision: () => 1,
       confirmed: () => confirmed,
     },
-    ...(takeOverMs !== null && { takeOverMs }),
   };
   const own = new OwnLane(memory.context, partner, shared);
   own.set(partner, true);
@@ -331,7 +330,7 @@ describe("a worker of a partner that responds 429 with a Retry-After", () => {
       expect.arrayContaining(["pause first 15000", "schedule did-5:0:2:0 after 5 in 600000: stored"]),
     );
     await it.hand(6);
-    expect(it.own.attemptDirectly(itemOf(it.one, 7), { data: Buffer.from("{}"), isHeld: () => true })).toBeUndefined();
+    expect(it.own.attemptDirectly(itemOf(it.one, 7), { body: Buffer.from("{}"), isHeld: () => true })).toBeUndefined();
     await advance(it.clock, 14_999);
     expect([it.news(), queuesOf(it)]).toEqual([["release 6"], []]);
     await advance(it.clock, 1);
@@ -392,7 +391,7 @@ describe("a worker of a partner that responds 429 with a Retry-After", () => {
     const it = await caseOf(overrides);
     it.partner.answer = () => limited(15);
     await expect(
-      it.own.attemptDirectly(itemOf(it.one, 5), { data: Buffer.from("{}"), isHeld: () => true }),
+      it.own.attemptDirectly(itemOf(it.one, 5), { body: Buffer.from("{}"), isHeld: () => true }),
     ).resolves.toBe(false);
     await quiet();
     expect(it.news()).toContain("pause first 15000");
@@ -424,7 +423,7 @@ describe("a worker of a partner that responds 429 with a Retry-After", () => {
 });
 
 describe("a first attempt straight from its event", () => {
-  const event = { data: Buffer.from('{"event_id":"e-1"}'), isHeld: () => true };
+  const event = { body: Buffer.from('{"event_id":"e-1"}'), isHeld: () => true };
   const attempt = (it: Case, seq = 5) => it.own.attemptDirectly(itemOf(it.one, seq), event);
   const failing = { retry: { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 } };
 
@@ -448,7 +447,7 @@ describe("a first attempt straight from its event", () => {
   });
 
   test("is not made while attempts of the previous owner may be under way, whose places stay free", async () => {
-    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 7_000);
+    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 0);
     expect([it.news(), attempt(it)]).toEqual([["consumer first 5"], undefined]);
     await it.beat(6_999);
     expect([it.news(), attempt(it)]).toEqual([[], undefined]);
@@ -467,7 +466,7 @@ describe("a first attempt straight from its event", () => {
     ["at once in a pod that was always alone", 7_000, 0],
     ["once attempts of a pod that was gone for a while have ended", 3_000, 4_000],
   ])("is made %s", async (_sentence, headStartMs, leftMs) => {
-    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 7_000, headStartMs);
+    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, headStartMs);
     await it.beat(Math.max(0, leftMs - 1));
     const early = leftMs > 0 ? attempt(it) : undefined;
     expect(early).toBeUndefined();
@@ -478,7 +477,7 @@ describe("a first attempt straight from its event", () => {
   });
 
   test("is made once the heartbeats of other pods name nothing that is under way", async () => {
-    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 7_000);
+    const it = await caseOf({ delivery: { maxInFlight: 8 } }, undefined, 0);
     await it.beat(0);
     it.beats.othersEndMs = () => 0;
     await it.beat(0);
@@ -494,7 +493,7 @@ describe("a first attempt straight from its event", () => {
   });
 
   test("waits for the longest attempt of the previous owner and five seconds by itself", async () => {
-    const it = await caseOf({ timeoutMs: 2_000 }, undefined, null);
+    const it = await caseOf({ timeoutMs: 2_000 }, undefined, 0);
     await it.beat(6_999);
     expect(attempt(it)).toBeUndefined();
     await it.beat(1);

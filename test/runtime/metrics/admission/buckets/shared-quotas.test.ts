@@ -6,7 +6,7 @@ import { Refusal } from "../../../../../runtime/errors/refusal.ts";
 import { parseAllocationMessage } from "../../../../../runtime/metrics/admission/buckets/allocation-protocol.ts";
 import { createQuotas, type AdmittedRequest, type Quotas } from "../../../../../runtime/metrics/admission/quotas.ts";
 import type { QuotaClient } from "../../../../../runtime/metrics/admission/buckets/quota-client.ts";
-import { ownerOf } from "../../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../../runtime/pods/pods.ts";
 import { podsOfATest, type PodsOfATest } from "./pods-of-a-test.ts";
 
 const names = ["pod-a", "pod-b", "pod-c"];

@@ -1,11 +1,11 @@
-import type { EventsStream } from "../../nats/streams/events-stream.ts";
+// Routing: which partners get an event, and what of that is stored already. Attempts are made by the workers below.
+
+import { routingMax } from "../../nats/streams/events-stream.ts";
 import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
-import type { Backlogs } from "./backlog-limit.ts";
-import type { AttemptDirectly, DeliveryContext } from "./delivery-context.ts";
-import { deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
-import { createInFlight, type HeldWork } from "./in-flight.ts";
+import type { DeliveryRecord } from "../records/delivery-record.ts";
+import { createInFlight, type HeldWork, createRedeliveryCheck, type RedeliveryCheck } from "../delivery/in-flight.ts";
 import {
   attemptedDirectly,
   attemptsOf,
@@ -13,17 +13,15 @@ import {
   lostDelivery,
   missingSteps,
   type MissingStep,
-  type Recipient,
+  ensureDelivery,
+  type RouterDeps,
 } from "./missing-steps.ts";
-import type { ListPartner } from "../partners/partner-registry.ts";
-import type { Partner } from "../partners/partner.ts";
-import { endUnsent, type UnsentReason } from "./end-unsent.ts";
-import { storeStep } from "./store-step.ts";
-import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
+import type { Recipient } from "../partners/partner.ts";
+import { storeRoutingNote, readRoutingNote, type Route } from "./routing-note.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";
 import { routedByText } from "../records/event-notes.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
-import { createRedeliveryCheck, type RedeliveryCheck } from "./redelivery-check.ts";
+import type { Lanes } from "../workers/lane-workers.ts";
 
 /** Publishes the deliveries of each event. Every pod runs one router; all share one consumer. */
 export interface Router {
@@ -44,15 +42,6 @@ export interface Router {
   stop(drainMs: number): Promise<void>;
 }
 
-export interface RouterDeps extends DeliveryContext {
-  readonly events: EventsStream;
-  readonly backlogs: Pick<Backlogs, "isFull">;
-  readonly listPartner: ListPartner;
-  readonly partners: () => readonly Partner[];
-}
-
-/** Events in flight over all pods: at most 64 MiB of bodies. */
-export const routingMax = 256;
 /** Events that this pod requests ahead. */
 const creditMax = 128;
 
@@ -60,9 +49,9 @@ interface RoutingWork extends HeldWork {
   readonly event: StoredEvent;
 }
 
-/** Creates a router with an empty table. @param attemptDirectly makes first attempts. @default all are stored */
-export function createRouter(deps: RouterDeps, attemptDirectly: AttemptDirectly = () => undefined): Router {
-  const routeDeps = { ...deps, attemptDirectly };
+/** Creates a router with an empty table. @param lanes the workers that make first attempts straight from events */
+export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirectly">): Router {
+  const routeDeps = { ...deps, lanes };
   let table: RoutingTable = { partnersFor: () => [], refusedFor: () => [] };
   let pull: Pull | undefined;
   let isHeld = false;
@@ -141,11 +130,10 @@ function withRoutedBy(
     : { ...step, routedBy: routedByText(configuration, generation) };
 }
 
-type RouteDeps = RouterDeps & { readonly attemptDirectly: AttemptDirectly };
+type RouteDeps = RouterDeps & { readonly lanes: Pick<Lanes, "attemptDirectly"> };
 
 async function route(deps: RouteDeps, work: RoutingWork, to: Route, redeliveryCheck: RedeliveryCheck): Promise<void> {
   const { event } = work;
-  deps.onStage("routing", event.eventId);
   const span = deps.spans.route(event);
   const found = await stepsOf(deps, work, to, redeliveryCheck);
   if (found === undefined) {
@@ -161,7 +149,7 @@ async function route(deps: RouteDeps, work: RoutingWork, to: Route, redeliveryCh
   const direct = attemptsOfRoute(deps, work, to, missing);
   const areEnsured = await Promise.all(missing.filter((_, index) => direct[index] === undefined).map(ensure));
   const isKept = isHeld();
-  if (isKept) await keepRouted(deps, event, to);
+  if (isKept) await storeRoutingNote(deps, event, to);
   span.end(missing.length);
   const haveEnded = await Promise.all(
     missing.map(({ partner, step }, index) => ended(direct[index], { partner, step })),
@@ -192,7 +180,7 @@ async function stepsOf(
   if (isFirstTime && !redeliveryCheck.isRequired) {
     return partners.map((partner) => ({ partner, step: firstDelivery(event, partner) }));
   }
-  if ((await readRouted(deps, event)) !== undefined) {
+  if ((await readRoutingNote(deps, event)) !== undefined) {
     // The note is the last write of a routing.
     if (isFirstTime) redeliveryCheck.report(true);
     return undefined;
@@ -213,9 +201,9 @@ function attemptsOfRoute(
   // A note would end the recovery of a direct attempt.
   const isDirect = message.deliveryCount === 1 && to.refused.length === 0 && event.only === undefined;
   // After a redelivery, an attempt that has not begun is stored, so that its worker looks for a record first.
-  const source = { data: event.body, isHeld: () => work.message === message && message.isHeld() };
+  const source = { body: event.body, isHeld: () => work.message === message && message.isHeld() };
   return missing.map(({ partner, step }) =>
-    isDirect && step.hop === 0 && !deps.backlogs.isFull(partner) ? deps.attemptDirectly(step, source) : undefined,
+    isDirect && step.hop === 0 && !deps.backlogs.isFull(partner) ? deps.lanes.attemptDirectly(step, source) : undefined,
   );
 }
 
@@ -224,7 +212,7 @@ function attemptsOfRoute(
  * that waited for a retry and is gone continues with that retry.
  */
 async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise<number> {
-  const note = await readRouted(deps, event);
+  const note = await readRoutingNote(deps, event);
   if (note?.deliveries === 0) {
     return 0;
   }
@@ -238,44 +226,6 @@ async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise
       return ensureDelivery(deps, { event, partner, step: next, isMissing, isHeld: () => true });
     }),
   );
-  if (note === undefined) await keepRouted(deps, event, to);
+  if (note === undefined) await storeRoutingNote(deps, event, to);
   return stored.filter((result) => result === "stored").length;
-}
-
-const backlogFull: UnsentReason = {
-  reason: "backlog_full",
-  detail: "the backlog of the partner has reached its limit, nothing was sent",
-};
-
-interface DeliveryToEnsure extends MissingStep {
-  readonly event: StoredEvent;
-  readonly isMissing: () => Promise<boolean>;
-  /** False when another router may have the event. */
-  readonly isHeld: () => boolean;
-}
-
-/** Stores a delivery unless it has gone on, or the event is lost to another router. */
-async function ensureDelivery(
-  deps: RouterDeps,
-  { event, partner, step, isMissing, isHeld }: DeliveryToEnsure,
-): Promise<"stored" | "gone_on" | "lost"> {
-  await deps.listPartner(partner);
-  if (!isHeld()) return "lost";
-  // A delivery that has begun goes on.
-  if (step.hop === 0 && deps.backlogs.isFull(partner)) {
-    const unsent = { delivery: step, partner, body: event.body, before: [] };
-    // A delivery whose dead letter is refused waits in the backlog.
-    if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return "gone_on";
-  }
-  const isStored = await storeStep(deps, {
-    step,
-    publish: (delivery) => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, event.body)),
-    hasGoneOn: async () => !(await isMissing()),
-    partner: partner.label,
-    refusal: "delivery not stored yet",
-  });
-  if (!isStored) return "gone_on";
-  if (event.only === undefined) deps.metrics.routed.inc();
-  deps.onStage("routed_one", event.eventId);
-  return "stored";
 }

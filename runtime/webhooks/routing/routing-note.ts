@@ -3,8 +3,8 @@ import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-ans
 import { eventHash } from "../ids.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { StoredEvent } from "../records/event-record.ts";
-import { routedByText, parseRouted, type RoutedNote } from "../records/event-notes.ts";
-import type { DeliveryContext } from "./delivery-context.ts";
+import { routedByText, parseRoutingNote, type RoutingNote } from "../records/event-notes.ts";
+import type { DeliveryContext } from "../delivery/delivery-context.ts";
 
 /** Keeps a note far below the size that NATS allows per message. */
 const refusedMax = 1_024;
@@ -27,7 +27,7 @@ export interface Route {
  *
  * @throws Unanswered when the process must end first
  */
-export async function keepRouted(
+export async function storeRoutingNote(
   context: DeliveryContext,
   event: StoredEvent,
   { partners, refused, configuration }: Route,
@@ -39,7 +39,7 @@ export async function keepRouted(
   const names = refused.slice(0, refusedMax).map(({ config: { uid, namespace, name } }) => ({ uid, namespace, name }));
   const at = new Date(context.now()).toISOString();
   const routedBy = configuration === undefined ? {} : { routedBy: routedByText(configuration) };
-  const note: RoutedNote = { kind: "routed", at, deliveries: partners.length, refused: names, ...routedBy };
+  const note: RoutingNote = { kind: "routed", at, deliveries: partners.length, refused: names, ...routedBy };
   const { tenant, eventId } = event;
   const append = () => context.attempts.append(tenant, eventHash(eventId), JSON.stringify(note));
   for (let tries = 1; (await untilAnswered(append, { signal })).kind === "refused"; tries += 1) {
@@ -54,10 +54,10 @@ export async function keepRouted(
 }
 
 /** Reads the routing note of an event from the leader. @throws Unanswered when the process must end first */
-export async function readRouted(
+export async function readRoutingNote(
   context: DeliveryContext,
   { tenant, eventId }: StoredEvent,
-): Promise<RoutedNote | undefined> {
+): Promise<RoutingNote | undefined> {
   const { attempts, ending: signal } = context;
-  return parseRouted(await untilAnswered(() => attempts.read(tenant, eventHash(eventId)), { signal }));
+  return parseRoutingNote(await untilAnswered(() => attempts.read(tenant, eventHash(eventId)), { signal }));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isOverfull } from "../../../../runtime/webhooks/delivery/backlog-limit.ts";
+import { isOverfull } from "../../../../runtime/webhooks/routing/backlog-limit.ts";
 
 const limit = { messages: 100, bytes: 1_000 };
 

@@ -1,15 +1,16 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { deliveryId, partnerKey } from "../ids.ts";
-import type { NamedPartner, Partner } from "../partners/partner.ts";
+import type { Partner, Recipient } from "../partners/partner.ts";
 import { isUnstored, readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
-import { isLater, type DeliveryRecord } from "../records/delivery-record.ts";
+import { isLater, type DeliveryRecord, deliveryMessage } from "../records/delivery-record.ts";
 import type { StoredEvent } from "../records/event-record.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
-import type { DeliveryContext } from "./delivery-context.ts";
-import { readStoredState } from "./stored-state.ts";
-
-/** A partner that is configured, or was when a delivery to it began. */
-export type Recipient = NamedPartner & Pick<Partner, "lane" | "lanes">;
+import type { DeliveryContext } from "../delivery/delivery-context.ts";
+import { readStoredState } from "../delivery/redelivery.ts";
+import { type UnsentReason, endUnsent } from "../delivery/apply-settlement.ts";
+import { storeStep } from "../delivery/store-step.ts";
+import type { Backlogs } from "./backlog-limit.ts";
+import type { ListPartner } from "../partners/partner-registry.ts";
 
 /** A step of a delivery that is to be stored. */
 export interface MissingStep {
@@ -130,4 +131,47 @@ export function firstDelivery(event: StoredEvent, partner: Pick<Recipient, "key"
     ...(producer === undefined ? {} : { producer }),
     ...(trace === undefined ? {} : { trace }),
   };
+}
+
+const backlogFull: UnsentReason = {
+  reason: "backlog_full",
+  detail: "the backlog of the partner has reached its limit, nothing was sent",
+};
+
+interface DeliveryToEnsure extends MissingStep {
+  readonly event: StoredEvent;
+  readonly isMissing: () => Promise<boolean>;
+  /** False when another router may have the event. */
+  readonly isHeld: () => boolean;
+}
+
+/** Stores a delivery unless it has gone on, or the event is lost to another router. */
+export async function ensureDelivery(
+  deps: RouterDeps,
+  { event, partner, step, isMissing, isHeld }: DeliveryToEnsure,
+): Promise<"stored" | "gone_on" | "lost"> {
+  await deps.listPartner(partner);
+  if (!isHeld()) return "lost";
+  // A delivery that has begun goes on.
+  if (step.hop === 0 && deps.backlogs.isFull(partner)) {
+    const unsent = { delivery: step, partner, body: event.body, before: [] };
+    // A delivery whose dead letter is refused waits in the backlog.
+    if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return "gone_on";
+  }
+  const isStored = await storeStep(deps, {
+    step,
+    publish: (delivery) => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, event.body)),
+    hasGoneOn: async () => !(await isMissing()),
+    partner: partner.label,
+    refusal: "delivery not stored yet",
+  });
+  if (!isStored) return "gone_on";
+  if (event.only === undefined) deps.metrics.routed.inc();
+  return "stored";
+}
+
+export interface RouterDeps extends DeliveryContext {
+  readonly backlogs: Pick<Backlogs, "isFull">;
+  readonly listPartner: ListPartner;
+  readonly partners: () => readonly Partner[];
 }

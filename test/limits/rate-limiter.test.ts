@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { RateLimiter } from "../../../../runtime/webhooks/workers/rate-limiter.ts";
+import { RateLimiter } from "../../limits/token-bucket.ts";
 
 test("a bucket allows its burst at once and then one token after the other", () => {
   const bucket = new RateLimiter({ perSecond: 10, burst: 3 }, 0);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { AttemptDirectly } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
+import type { Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
 import { attemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
 import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { deliveryId } from "../../../../runtime/webhooks/ids.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
-import { createRouter, type Router } from "../../../../runtime/webhooks/delivery/router.ts";
+import { createRouter, type Router } from "../../../../runtime/webhooks/routing/router.ts";
 import { createRoutingTable } from "../../../../runtime/webhooks/partners/configured-partners.ts";
 import {
   advance,
@@ -30,9 +30,9 @@ const event = { subject: "t.evt.acme.hash", headers: { "Hg-Event": "e-1", "Hg-Ty
 async function started(
   memory: MemoryContext,
   partners: readonly Partner[],
-  attemptDirectly?: AttemptDirectly,
+  attemptDirectly: Lanes["attemptDirectly"] = () => undefined,
 ): Promise<Router> {
-  const router = createRouter(memory.context, attemptDirectly);
+  const router = createRouter(memory.context, { attemptDirectly });
   router.use(createRoutingTable([]));
   await router.start();
   // Everything is looked up until more than can be in flight has left no trace.
@@ -162,7 +162,7 @@ describe("an event", () => {
 describe("an event whose partner takes first attempts directly", () => {
   /** Tells of each direct attempt, which ends as the test says. */
   const direct =
-    (memory: MemoryContext, end: Promise<boolean> | boolean = true): AttemptDirectly =>
+    (memory: MemoryContext, end: Promise<boolean> | boolean = true): Lanes["attemptDirectly"] =>
     async ({ did, hop }) => (memory.done.push(`direct ${did} ${hop}`), end);
   const recordOf = (partner: Partner, settlement: Settlement, isDirect = true, routedBy?: string) => {
     const delivery = { ...firstAttempt(partner.key, idOf(partner)), ...(routedBy && { routedBy }) };

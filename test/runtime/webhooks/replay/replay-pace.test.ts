@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LaneState } from "../../../../runtime/nats/streams/deliveries-stream.ts";
-import { createReplayPace, paceMsMax } from "../../../../runtime/webhooks/delivery/replay-pace.ts";
+import { createReplayPace, paceMsMax } from "../../../../runtime/webhooks/replay/replay-pace.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import { advance, compiled, quiet } from "../memory-context.ts";
