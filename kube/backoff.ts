@@ -1,3 +1,4 @@
+// The Kubernetes core of the operator and the runtime. It knows no resource of Heliograph.
 /** Growth of the waits between retries. */
 export interface BackoffOptions {
   /** Wait after the first failure, in milliseconds. */

@@ -1,4 +1,4 @@
-import { type Clock, pause } from "./clock.ts";
+import { type Clock, pauseUntilAborted } from "../limits/clock.ts";
 
 /** Fewer consecutive failures are no outage: one call can cause them. */
 const failuresMin = 3;
@@ -73,10 +73,10 @@ export class Outage {
       end();
     });
     signal?.addEventListener("abort", end, { once: true });
-    await pause(this.#clock, delayMs, waiting.signal);
+    await pauseUntilAborted(this.#clock, delayMs, waiting.signal);
     signal?.removeEventListener("abort", end);
     forget();
-    if (isWoken) await pause(this.#clock, startedMs + atLeastMs - this.#clock.nowMs(), signal);
+    if (isWoken) await pauseUntilAborted(this.#clock, startedMs + atLeastMs - this.#clock.nowMs(), signal);
     return isWoken;
   }
 }

@@ -1,21 +1,40 @@
 // Limits on time and memory for all programs: clocks, timers, token buckets, bounded maps, single-flight. They know no
 // partner, no metric and no request.
-/** The time for rates, breakers and pauses, as a parameter that tests advance. */
+/** Time as a parameter, which tests advance. Each part that waits or computes an age takes one. */
 export interface Clock {
   /** Milliseconds of a monotonic clock; only differences have a meaning. */
   nowMs(): number;
+  /** Unix milliseconds; for displayed times, never for a decision. */
+  wallMs(): number;
   /** Calls back once after a delay in milliseconds. Returns the function that cancels the call. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** The clock of the machine. Its timers do not keep the process alive. */
+/** Longest delay of a platform timer. A longer delay would fire at once. */
+const timerMsMax = 2_147_483_647;
+
+/** The clock of the machine. Its timers keep the process alive. */
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
+  wallMs: () => Date.now(),
   after: (delayMs, callback) => {
-    const timer = setTimeout(callback, delayMs).unref();
+    const timer = startTimer(delayMs, callback);
     return () => clearTimeout(timer);
   },
 };
+
+/** The clock of the machine. Its timers do not keep the process alive. */
+export const backgroundClock: Clock = {
+  ...systemClock,
+  after: (delayMs, callback) => {
+    const timer = startTimer(delayMs, callback).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+function startTimer(delayMs: number, callback: () => void): NodeJS.Timeout {
+  return setTimeout(callback, Math.min(Math.max(delayMs, 0), timerMsMax));
+}
 
 /** Resolves after a delay in milliseconds. @throws the signal's reason as soon as the signal is aborted */
 export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
@@ -28,4 +47,9 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   };
   signal?.addEventListener("abort", abort, { once: true });
   return promise.finally(() => signal?.removeEventListener("abort", abort));
+}
+
+/** Resolves when the delay is over or the signal is aborted, whichever comes first. Never rejects. */
+export async function pauseUntilAborted(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  if (delayMs > 0) await pause(clock, delayMs, signal).catch(() => undefined);
 }

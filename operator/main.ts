@@ -8,7 +8,7 @@ import { startHealthServer, type HealthServer } from "./health-server.ts";
 import { ResourceInventory, type ResourceChange } from "./inventory/resources.ts";
 import { SecretInventory } from "./inventory/secrets.ts";
 import { createKubeClient, type KubeClient } from "../kube/client/client.ts";
-import { type Clock, systemClock } from "../kube/clock.ts";
+import { type Clock, systemClock } from "../limits/clock.ts";
 import { EventRecorder } from "../kube/events/events.ts";
 import { LeaderElection } from "../kube/lease/lease.ts";
 import { Outage } from "../kube/outage.ts";

@@ -3,7 +3,7 @@ import type { ShardCounts } from "../crds/shards/shards.ts";
 import type { StatusTimes } from "./controllers/status-decision.ts";
 import type { WatchedNamespaces } from "./inventory/watched-set.ts";
 import type { KubeClient } from "../kube/client/client.ts";
-import type { Clock } from "../kube/clock.ts";
+import type { Clock } from "../limits/clock.ts";
 import type { ClusterAccess } from "../kube/client/credentials.ts";
 import type { RolloutTimes } from "./observe/rollout.ts";
 

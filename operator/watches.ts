@@ -4,7 +4,7 @@ import { shardNames, shardSecretName, shardSecretType } from "../crds/shards/sha
 import { NamedSet } from "./inventory/named-set.ts";
 import { everyNamespace, type WatchedNamespaces, WatchedSet } from "./inventory/watched-set.ts";
 import type { KubeClient } from "../kube/client/client.ts";
-import type { Clock } from "../kube/clock.ts";
+import type { Clock } from "../limits/clock.ts";
 import type { InformerHealth } from "../kube/informer/informer.ts";
 import type { KubeMetrics } from "../kube/metrics.ts";
 import type { Outage } from "../kube/outage.ts";

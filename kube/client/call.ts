@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import type { PoolName } from "./connection-pools.ts";
 import { Deadline } from "./deadline.ts";
 import { KubeError, errorOfResponse, isKubeError, retryAfterMsOf } from "./kube-error.ts";

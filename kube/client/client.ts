@@ -1,7 +1,7 @@
 // The client of the API server: access, connections, calls and watches. It knows no kind of resource.
 import { type ApplyOptions, applyRequest } from "./apply.ts";
 import { type Call, Caller, type RequestCounter } from "./call.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../limits/clock.ts";
 import type { ClusterAccess } from "./credentials.ts";
 import type { PoolName } from "./connection-pools.ts";
 import { Outage } from "../outage.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import { KubeError } from "./kube-error.ts";
 
 /** One shared error for all calls that ended well: an error per call would cost as much as the call. */

@@ -1,5 +1,5 @@
 import { type Dispatcher, request } from "undici";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import type { ClusterAccess } from "./credentials.ts";
 import { closePools, type ConnectionPools, destroyPools, openPools, type PoolName } from "./connection-pools.ts";
 import type { Credentials } from "./credentials.ts";

@@ -1,5 +1,5 @@
 import type { Call, Caller } from "./call.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import { Deadline } from "./deadline.ts";
 import type { KubeObject } from "./resource.ts";
 import { brokenTransport } from "./transport.ts";

@@ -1,7 +1,7 @@
 // Kubernetes Events: series, limits and writes. It does not decide which events to write.
 import type { Logger } from "pino";
 import type { KubeClient } from "../client/client.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../limits/clock.ts";
 import { EventSeries, type Occurrence, type Reporter, eventType } from "./event-series.ts";
 import { describeError, isKubeError } from "../client/kube-error.ts";
 import type { KubeMetrics } from "../metrics.ts";

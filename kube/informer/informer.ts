@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { describeError, isKubeError } from "../client/kube-error.ts";
 import { type KubeObject, keyOf } from "../client/resource.ts";
 import type { WatchEvent } from "../client/watch-frames.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../limits/clock.ts";
 import type { KubeMetrics } from "../metrics.ts";
 import type { Priority } from "../queue/queue-state.ts";
 import { isRejection, type NextWatch, type WatchEnd } from "../reflector/next-watch.ts";

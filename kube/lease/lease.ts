@@ -1,7 +1,7 @@
 // Leader election over a Lease. It does not know the work of the leader.
 import type { Logger } from "pino";
 import type { CallOptions, KubeClient } from "../client/client.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../limits/clock.ts";
 import { describeError, isKubeError } from "../client/kube-error.ts";
 import { type Lease, type Observation, heldBy, leaseType, mayTake, observe, released } from "./lease-record.ts";
 import type { KubeMetrics } from "../metrics.ts";

@@ -1,6 +1,6 @@
 // The work queue and the workers that reconcile its keys. It holds keys, never objects.
 import type { Logger } from "pino";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../limits/clock.ts";
 import { describeError, isKubeError, retryAfterMsOf } from "../client/kube-error.ts";
 import { capBytes, mask } from "../client/mask.ts";
 import type { KubeMetrics } from "../metrics.ts";

@@ -1,5 +1,5 @@
 import { type BackoffOptions, backoffMs } from "../backoff.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../limits/clock.ts";
 import type { KubeMetrics } from "../metrics.ts";
 import type { Outage } from "../outage.ts";
 import { type Priority, QueueState, type TakenKey } from "./queue-state.ts";

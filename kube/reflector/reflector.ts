@@ -5,7 +5,7 @@ import { retryAfterMsOf } from "../client/kube-error.ts";
 import type { KubeObject, ResourceType } from "../client/resource.ts";
 import { singleTry } from "../client/retry.ts";
 import type { WatchEvent } from "../client/watch-frames.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../../limits/clock.ts";
 import { Outage } from "../outage.ts";
 import { listAll } from "./list-all.ts";
 import { type NextWatch, nextWatch, type WatchEnd } from "./next-watch.ts";

@@ -5,7 +5,7 @@ import { resourceKey } from "../../crds/shards/shards.ts";
 import type { ResourceInventory } from "../inventory/resources.ts";
 import { everyNamespace } from "../inventory/watched-set.ts";
 import { priorityOf } from "../../kube/informer/informer.ts";
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import { Controller, again, done, type Reconcile, type ReconcileResult } from "../../kube/queue/controller.ts";
 import type { Regarding } from "../../kube/events/event-series.ts";
 import type { EventRecorder } from "../../kube/events/events.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Secrets } from "../../crds/checks/secret-entry.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import { describeError, isKubeError } from "../../kube/client/kube-error.ts";
 import type { Outage } from "../../kube/outage.ts";
 import { type KubeObject, refOf, secretType } from "../../kube/client/resource.ts";

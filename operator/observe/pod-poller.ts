@@ -1,7 +1,7 @@
 import { type Agent, request } from "undici";
 import { configzWaitSecondsMax } from "../../crds/configz.ts";
 import { type BackoffOptions, backoffMs } from "../../kube/backoff.ts";
-import { type Clock, pause } from "../../kube/clock.ts";
+import { type Clock, pauseUntilAborted } from "../../limits/clock.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import type { PodAddress } from "./endpoints.ts";
 import { parseReport, type ParsedReport } from "./parse-report.ts";
@@ -63,7 +63,7 @@ export class PodPoller {
         failures += 1;
         onSilence(describeError(error));
       }
-      await pause(clock, failures === 0 ? pauseMs : backoffMs(failures, backoff, random), signal);
+      await pauseUntilAborted(clock, failures === 0 ? pauseMs : backoffMs(failures, backoff, random), signal);
     }
   }
 

@@ -1,7 +1,7 @@
 import { Agent } from "undici";
 import { overlappingConnector } from "../../network/undici-connector.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import type { PodAddress } from "./endpoints.ts";
 import { PodPoller } from "./pod-poller.ts";
 import type { PodReport, Pods, PodView } from "./rollout.ts";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { InstallationPolicy } from "../../crds/policy.ts";
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import { parsePolicy, PolicyError } from "./parse-policy.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 
 interface CoalescerOptions {
   /** Time from the first change to the run for all changes, in milliseconds; later changes do not delay it. */

@@ -13,7 +13,7 @@ import { createShardSplitter, type EncodedShard } from "../../crds/shards/split-
 import { resourceKey, type ShardCounts } from "../../crds/shards/shards.ts";
 import type { ResourceInventory } from "../inventory/resources.ts";
 import type { SecretInventory } from "../inventory/secrets.ts";
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import { measureStandIns, type OperatorMetrics } from "../metrics.ts";
 import { isPaused } from "../resource-types.ts";

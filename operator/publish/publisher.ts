@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { EncodedShard } from "../../crds/shards/split-shards.ts";
 import type { ShardCounts } from "../../crds/shards/shards.ts";
 import { type BackoffOptions, backoffMs } from "../../kube/backoff.ts";
-import { type Clock, pause } from "../../kube/clock.ts";
+import { type Clock, pauseUntilAborted } from "../../limits/clock.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import type { Outage } from "../../kube/outage.ts";
 import type { OperatorMetrics } from "../metrics.ts";
@@ -62,7 +62,7 @@ export class Publisher {
       try {
         const wrote = await this.#publish(term);
         failures = 0;
-        await (wrote ? pause(this.#options.clock, spacingMs, term) : news);
+        await (wrote ? pauseUntilAborted(this.#options.clock, spacingMs, term) : news);
       } catch (error) {
         if (term.aborted) return;
         failures += 1;
@@ -77,7 +77,7 @@ export class Publisher {
   async #pauseUntil(news: Promise<void>, waitMs: number, term: AbortSignal): Promise<boolean> {
     const { clock, outage } = this.#options;
     const woken = new AbortController();
-    const soon = pause(clock, Math.min(spacingMs, waitMs), term).then(() => news);
+    const soon = pauseUntilAborted(clock, Math.min(spacingMs, waitMs), term).then(() => news);
     void soon.then(() => woken.abort());
     return await outage.pause(waitMs, AbortSignal.any([term, woken.signal]));
   }

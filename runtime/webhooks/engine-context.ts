@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
-import { systemClock } from "../../limits/clock.ts";
+import { backgroundClock } from "../../limits/clock.ts";
 import type { Settings } from "../config/settings/settings.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { Layout } from "../nats/layout.ts";
@@ -119,7 +119,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     index: createEventIndex({
       stream: createEventIndexStream(nats, layout),
       attempts,
-      clock: systemClock,
+      clock: backgroundClock,
     }),
     ...createBlocks(deps, parts, now),
     partners: partners.all,
@@ -139,7 +139,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     tokens,
     validations: createEndpointValidations({ sender, tokens, origin: settings.name, version, now }),
     now,
-    clock: systemClock,
+    clock: backgroundClock,
     random: deps.random ?? Math.random,
     podId: deps.podId,
     installation: settings.name,

@@ -30,37 +30,37 @@ const table = `
   crds/shards/ < crds/config.ts crds/material.ts crds/resource.ts crds/compile/
   network/
   kube/backoff.ts
-  kube/clock.ts
   kube/metrics.ts
-  kube/outage.ts < kube/clock.ts
-  kube/client/ < network/ kube/backoff.ts kube/clock.ts kube/outage.ts
+  kube/outage.ts < limits/
+  kube/client/ < network/ kube/backoff.ts limits/ kube/outage.ts
   kube/micro-time.ts
-  kube/events/ < kube/clock.ts kube/metrics.ts kube/client/ kube/micro-time.ts
-  kube/queue/ < kube/backoff.ts kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/
-  kube/reflector/ < kube/backoff.ts kube/clock.ts kube/outage.ts kube/client/
-  kube/informer/ < kube/clock.ts kube/metrics.ts kube/client/ kube/queue/ kube/reflector/
-  kube/lease/ < kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/ kube/micro-time.ts
+  kube/events/ < limits/ kube/metrics.ts kube/client/ kube/micro-time.ts
+  kube/queue/ < kube/backoff.ts limits/ kube/metrics.ts kube/outage.ts kube/client/
+  kube/reflector/ < kube/backoff.ts limits/ kube/outage.ts kube/client/
+  kube/informer/ < limits/ kube/metrics.ts kube/client/ kube/queue/ kube/reflector/
+  kube/lease/ < limits/ kube/metrics.ts kube/outage.ts kube/client/ kube/micro-time.ts
   operator/resource-types.ts < crds/ kube/
-  operator/inventory/ < crds/ kube/ operator/resource-types.ts
-  operator/observe/ < crds/ kube/ network/
+  operator/inventory/ < crds/ kube/ limits/ operator/resource-types.ts
+  operator/observe/ < crds/ kube/ limits/ network/
   operator/conditions.ts < crds/ kube/ operator/resource-types.ts operator/observe/
   operator/version.ts
   operator/metrics.ts < crds/ operator/resource-types.ts operator/conditions.ts operator/version.ts
-  operator/publish/ < crds/ kube/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/metrics.ts
+  operator/publish/ <
+      crds/ kube/ limits/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/metrics.ts
   operator/controllers/ <
-      crds/ kube/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/conditions.ts
+      crds/ kube/ limits/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/conditions.ts
       operator/metrics.ts operator/publish/
   operator/health-server.ts < kube/
-  operator/options.ts < crds/ kube/ operator/inventory/ operator/observe/ operator/controllers/
+  operator/options.ts < crds/ kube/ limits/ operator/inventory/ operator/observe/ operator/controllers/
   operator/leader-term.ts <
       operator/inventory/ operator/observe/ operator/metrics.ts operator/publish/ operator/controllers/
       operator/options.ts
-  operator/policy/ < crds/ kube/ operator/metrics.ts
+  operator/policy/ < crds/ kube/ limits/ operator/metrics.ts
   operator/start-error.ts
   operator/watches.ts <
-      crds/ kube/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/options.ts
+      crds/ kube/ limits/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/options.ts
   operator/main.ts <
-      crds/ kube/ operator/resource-types.ts operator/inventory/ operator/version.ts operator/metrics.ts
+      crds/ kube/ limits/ operator/resource-types.ts operator/inventory/ operator/version.ts operator/metrics.ts
       operator/publish/ operator/controllers/ operator/health-server.ts operator/options.ts operator/leader-term.ts
       operator/policy/ operator/start-error.ts operator/watches.ts
   console/
@@ -76,7 +76,7 @@ const table = `
   runtime/config/replace-file.ts
   runtime/config/folder/ < crds/ config/yaml/ config/config-source.ts config/replace-file.ts
   runtime/config/kubernetes/ <
-      crds/ kube/ config/config-source.ts config/supported-config.ts config/replace-file.ts
+      crds/ kube/ limits/ config/config-source.ts config/supported-config.ts config/replace-file.ts
   runtime/nats/layout.ts
   runtime/nats/connection/ < limits/
   runtime/nats/messages/ < nats/layout.ts nats/connection/

@@ -9,7 +9,7 @@ import { type KubeEvent, eventType } from "../../kube/events/event-series.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
 import type { ClusterAccess } from "../../kube/client/credentials.ts";
 import { openKubeConfig } from "../../kube/client/kube-config.ts";
-import { systemClock } from "../../kube/clock.ts";
+import { systemClock } from "../../limits/clock.ts";
 import { Outage } from "../../kube/outage.ts";
 import { createKubeMetrics } from "../../kube/metrics.ts";
 import { type KubeObject, secretType } from "../../kube/client/resource.ts";

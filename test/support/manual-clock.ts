@@ -1,4 +1,4 @@
-import type { Clock } from "../../kube/clock.ts";
+import type { Clock } from "../../limits/clock.ts";
 
 interface Timer {
   readonly dueMs: number;

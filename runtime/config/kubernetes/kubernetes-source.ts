@@ -7,7 +7,7 @@ import { createKubeClient, type KubeClient } from "../../../kube/client/client.t
 import type { ClusterAccess } from "../../../kube/client/credentials.ts";
 import { describeError, isKubeError } from "../../../kube/client/kube-error.ts";
 import { singleTry } from "../../../kube/client/retry.ts";
-import { pause, systemClock } from "../../../kube/clock.ts";
+import { pauseUntilAborted, systemClock } from "../../../limits/clock.ts";
 import { Outage } from "../../../kube/outage.ts";
 import type { ConfigSource } from "../config-source.ts";
 import { followSecret, followTimes, type FollowListener, type FollowTimes } from "./secret-watch.ts";
@@ -172,7 +172,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     const { copies, log } = this.options;
     if (copies === undefined) return;
     const { signal } = this.stopping;
-    await pause(systemClock, this.times.copiesAfterMs, signal);
+    await pauseUntilAborted(systemClock, this.times.copiesAfterMs, signal);
     if (signal.aborted) return;
     for (const { name } of this.set.missing()) {
       const copy = await copies.read(name);

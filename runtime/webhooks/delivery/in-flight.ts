@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from "../../../limits/clock.ts";
+import { backgroundClock, type Clock } from "../../../limits/clock.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 
 /** A message in flight; `message` is replaced when JetStream redelivers it. */
@@ -35,7 +35,7 @@ export const keepAliveMs = 500;
 export function createInFlight<W extends HeldWork>(
   onError: (error: unknown, work: W) => void,
   everywhere: Map<number, HeldWork> = new Map(),
-  clock: Pick<Clock, "nowMs"> = systemClock,
+  clock: Pick<Clock, "nowMs"> = backgroundClock,
 ): InFlight<W> {
   const works = new Map<number, W>();
   const waiting = new Set<() => void>();

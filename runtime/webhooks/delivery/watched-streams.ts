@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { systemClock } from "../../../limits/clock.ts";
+import { backgroundClock } from "../../../limits/clock.ts";
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import type { Layout } from "../../nats/layout.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
@@ -40,7 +40,7 @@ export function createWatchedStreams(nats: NatsConnectionHandle, layout: Layout)
       { ...probeOf(streams.events), publish: () => publishProbe(nats, streams.events, events) },
       ...[streams.deliveries, streams.attempts, streams.deadLetters].map(probeOf),
     ],
-    systemClock,
+    backgroundClock,
   );
   const inEvents = (publish: () => Promise<PublishResult>) => writes.note(streams.events, publish);
   const inDeliveries = (publish: () => Promise<PublishResult>) => writes.note(streams.deliveries, publish);

@@ -1,5 +1,5 @@
 // Ping: a test event for one partner that a caller requests. The usual path delivers it.
-import { systemClock } from "../../../limits/clock.ts";
+import { backgroundClock } from "../../../limits/clock.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
@@ -147,7 +147,9 @@ function messageOf({ installation: producer }: PingDeps, { key, label }: Partner
  */
 async function storeDelivery({ router }: PingDeps, event: StoredEvent): Promise<void> {
   const late = Promise.withResolvers<never>();
-  const cancel = systemClock.after(giveUpAfterMs, () => late.reject(new Error("the delivery was not stored in time")));
+  const cancel = backgroundClock.after(giveUpAfterMs, () =>
+    late.reject(new Error("the delivery was not stored in time")),
+  );
   const stored = router.recover(event);
   // After the time limit, nobody waits for it.
   stored.catch(() => undefined);

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
-import type { Clock } from "../../../kube/clock.ts";
+import type { Clock } from "../../../limits/clock.ts";
 import { LeaderElection, type LeaderElectionOptions } from "../../../kube/lease/lease.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";

@@ -1,5 +1,5 @@
 import type { CallOptions, KubeClient } from "../../../kube/client/client.ts";
-import type { Clock } from "../../../kube/clock.ts";
+import type { Clock } from "../../../limits/clock.ts";
 import { KubeError } from "../../../kube/client/kube-error.ts";
 import type { Lease } from "../../../kube/lease/lease-record.ts";
 

@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { StatusWriter } from "../../../operator/controllers/status-writer.ts";
-import { systemClock } from "../../../kube/clock.ts";
+import { systemClock } from "../../../limits/clock.ts";
 import { createOperatorMetrics } from "../../../operator/metrics.ts";
 import type { ResourceObject } from "../../../operator/resource-types.ts";
 import { OperatorCluster } from "../operator-cluster.ts";

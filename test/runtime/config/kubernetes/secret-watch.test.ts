@@ -4,7 +4,7 @@ import { createKubeClient, type KubeClient } from "../../../../kube/client/clien
 import { isKubeError } from "../../../../kube/client/kube-error.ts";
 import type { KubeObject } from "../../../../kube/client/resource.ts";
 import { singleTry } from "../../../../kube/client/retry.ts";
-import { systemClock } from "../../../../kube/clock.ts";
+import { systemClock } from "../../../../limits/clock.ts";
 import { createKubeMetrics } from "../../../../kube/metrics.ts";
 import { Outage } from "../../../../kube/outage.ts";
 import { followSecret, type FollowTimes } from "../../../../runtime/config/kubernetes/secret-watch.ts";

@@ -1,5 +1,5 @@
 import type { TestContext } from "vitest";
-import { systemClock } from "../../../../limits/clock.ts";
+import { backgroundClock } from "../../../../limits/clock.ts";
 import type { StreamSettings } from "../../../../runtime/config/settings/settings.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import type { Layout } from "../../../../runtime/nats/layout.ts";
@@ -92,9 +92,9 @@ export async function indexCase(
     now: () => nats.clock.now(),
     table: () => table,
     removed: async () => [],
-    clock: systemClock,
+    clock: backgroundClock,
   };
-  const indexes = [0, 1].map(() => createEventIndex({ stream, attempts, clock: systemClock })) as [
+  const indexes = [0, 1].map(() => createEventIndex({ stream, attempts, clock: backgroundClock })) as [
     EventIndex,
     EventIndex,
   ];
@@ -106,7 +106,7 @@ export async function indexCase(
     indexes,
     deps,
     scanned: () => scanned,
-    newPod: () => createEventReads({ ...deps, index: createEventIndex({ stream, attempts, clock: systemClock }) }),
+    newPod: () => createEventReads({ ...deps, index: createEventIndex({ stream, attempts, clock: backgroundClock }) }),
     pods: [createEventReads({ ...deps, index: one }), createEventReads({ ...deps, index: two })],
     store: (made) => storeEvents(nats, layout, made),
     writer: (other) =>
