@@ -62,9 +62,9 @@ async function answerAt(
   const limit = readLimit(request.params);
   const result = await read(sources, request, { compiled, times });
   const evaluated = await evaluate(compiled.program, result, { isInstant: "timeMs" in times, slices });
-  const { isPartial, regions, unmatched = [], headers, again } = result;
+  const { isPartial, regions, unmatched = [], hints = [], headers, again } = result;
   const incomplete = isPartial ? regionWarnings(regions) : [];
-  const warnings = [...incomplete, ...unmatched];
+  const warnings = [...incomplete, ...unmatched, ...hints];
   const answer = makeAnswer(evaluated, { limit, warnings, isPartial, slices });
   return { headers, body: await answer.json(), again };
 }

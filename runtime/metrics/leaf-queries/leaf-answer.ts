@@ -12,6 +12,8 @@ export const leafRoute = "leaf";
 /** The data of one leaf over the window of its query. It is the body of its cached response. */
 export interface LeafData {
   readonly series: readonly LeafSeries[];
+  /** Sentences about a metric without series, and about values that are NaN. @default none */
+  readonly hints?: readonly string[];
   readonly isPartial: boolean;
   readonly regions: readonly RegionReport[];
   readonly mayRunCheaper: boolean;
@@ -36,6 +38,7 @@ export function leafResponse(result: Result, cache: string): MetricsResponse & {
     headers: { ...freshnessHeader([result.freshnessSeconds]), "X-Query-Cache": cache },
     body: {
       series: result.series.map(({ labels, values }) => ({ labels, values })),
+      ...(result.hints === undefined || result.hints.length === 0 ? {} : { hints: result.hints }),
       isPartial: result.partial,
       regions: result.regions,
       mayRunCheaper: result.mayRunCheaper,

@@ -29,6 +29,7 @@ export function leavesResult(answered: AnsweredLeaves): LeavesResult {
     isPartial: data.some(({ isPartial }) => isPartial),
     regions: regionsOf(data),
     unmatched: unmatchedOf(leaves),
+    hints: [...new Set(data.flatMap(({ hints = [] }) => hints))],
     headers: headersOf(answered, data),
   };
 }

@@ -67,6 +67,8 @@ export interface LeavesResult {
   }[];
   /** Sentences about named regions and environments that no store of a metric has. @default every name has one */
   readonly unmatched?: readonly string[];
+  /** Sentences about metrics of which no store has a series, and about values that are NaN. @default none */
+  readonly hints?: readonly string[];
   /** Quota, cost, cache and freshness. Source: seed "Operational Metrics API" §6. */
   readonly headers: Readonly<Record<string, string>>;
   /**

@@ -52,6 +52,7 @@ interface Body {
   readonly meta: { readonly infinite_points?: number; readonly total_series: number; readonly partial: boolean };
 }
 interface PrometheusBody {
+  readonly warnings?: readonly string[];
   readonly data: {
     readonly result: readonly { readonly values: readonly (readonly [number, string])[]; readonly value: unknown }[];
   };
@@ -181,11 +182,16 @@ describe("values that are not a number", () => {
     const { data, meta } = await natively("metric=lag&agg=sum");
     const hint = `points that are no number are left out; of the values of its stores ${eu === "NaN" ? 10 : 20} are`;
     expect([data, meta]).toMatchObject([[], { partial: false, hints: [expect.stringContaining(hint)] }]);
+    const warned = await fromPrometheus(range("sum(avg_over_time(lag[1m]))"));
+    expect(warned.warnings).toEqual([expect.stringContaining("lag: points that are no number are left out")]);
+    // The response from the caches has it too.
+    expect((await fromPrometheus(range("sum(avg_over_time(lag[1m]))"))).warnings).toEqual(warned.warnings);
   });
 
   test("have no hint while every value is a number", async () => {
     await start({ eu: holding({ a: { last: "1", others: "2" } }) });
     expect((await natively("metric=lag&agg=sum")).meta).not.toHaveProperty("hints");
+    expect(await fromPrometheus(range("sum(avg_over_time(lag[1m]))"))).not.toHaveProperty("warnings");
   });
 });
 
@@ -194,6 +200,8 @@ test("a metric of which no store has a series has a hint", async () => {
   const { data, meta } = await natively("metric=lag&agg=sum");
   const hint: unknown = expect.stringMatching(/^lag: no store has a series of it .* compare the name and the kind/u);
   expect([data, meta]).toMatchObject([[], { partial: false, hints: [hint] }]);
+  const warned = await fromPrometheus(range("sum(avg_over_time(lag[1m])) / sum(avg_over_time(lag[5m]))"));
+  expect([warned.data.result, warned.warnings]).toEqual([[], [hint]]);
 });
 
 describe("ratios", () => {
