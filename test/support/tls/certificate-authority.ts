@@ -3,7 +3,7 @@ import { type Certificate, type DistinguishedName, signCertificate } from "./x50
 
 /** What a certificate is wanted for. */
 export interface CertificateRequest extends DistinguishedName {
-  /** Host names and addresses, for a server. @default none */
+  /** Host names, addresses and URIs. @default none */
   readonly names?: readonly string[];
   /** Milliseconds from now until its end. @default a year */
   readonly validMs?: number;

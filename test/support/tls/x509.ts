@@ -18,7 +18,7 @@ export interface DistinguishedName {
 interface CertificateFields {
   readonly subject: DistinguishedName;
   readonly issuer: DistinguishedName;
-  /** Host names and addresses that the subject may serve as. */
+  /** Host names, addresses and URIs of the subject. */
   readonly names: readonly string[];
   readonly publicKey: KeyObject;
   /** Whether the subject may sign certificates itself. */
@@ -70,9 +70,10 @@ function extensions(fields: CertificateFields): readonly Buffer[] {
 }
 
 function alternativeNames(names: readonly string[]): Buffer {
-  const entries = names.map((name) =>
-    isIP(name) === 0 ? der(0x82, Buffer.from(name)) : der(0x87, addressBytes(name)),
-  );
+  const entries = names.map((name) => {
+    if (isIP(name) !== 0) return der(0x87, addressBytes(name));
+    return der(name.includes("://") ? 0x86 : 0x82, Buffer.from(name));
+  });
   return der(sequenceTag, ...entries);
 }
 
