@@ -1,5 +1,6 @@
 import { StartError } from "../runtime/program/start-error.ts";
 import { version } from "../runtime/version.ts";
+import { kubeconfigFlags } from "./api/cluster-flags.ts";
 import {
   type Command,
   CommandError,
@@ -46,10 +47,27 @@ export async function readArguments(argv: readonly string[], environment: Enviro
   if (asksHelp && (load !== undefined || commandsBelow(commands, name).length > 0)) return help(name);
   if (load === undefined) throw unknownCommand([name, ...rest]);
   const command = await load();
+  checkCluster(name, command, rest, environment);
   const { values, positionals } = parseFlags(`heliograph ${name}`, rest, command.flags, { allowPositionals: true });
   checkOperands(name, command, positionals);
   const args = command.read(new Given(values, command.flags, environment), positionals);
   return { command: name, args, run: () => command.run(args, { environment, commands }) };
+}
+
+/** @throws UsageError for a flag of kubectl before or after a command that does not reach the cluster */
+function checkCluster(
+  name: string,
+  { flags, inCluster }: Pick<Command, "flags" | "inCluster">,
+  words: readonly string[],
+  environment: Environment,
+): void {
+  if (environment["HELIOGRAPH_KUBERNETES"] !== "true") return;
+  const foreign = kubeconfigFlags.filter((flag) => flags.every((own) => own.name !== flag.name));
+  const isGiven = (word: string): boolean => words.some((one) => one === word || one.startsWith(`${word}=`));
+  const given = foreign.find((flag) => isGiven(`--${flag.name}`) || ("short" in flag && isGiven(`-${flag.short}`)));
+  if (given === undefined) return;
+  const hint = inCluster === undefined ? "" : `; for a release in a cluster, ${inCluster}`;
+  throw new UsageError(`${name} runs on this machine only and takes no --${given.name}${hint}.`);
 }
 
 function help(about?: string): Invocation {

@@ -20,6 +20,8 @@ export interface Command<Args = unknown> {
   /** @default none */
   readonly operands?: readonly Operand[];
   readonly flags: readonly Flag[];
+  /** What to do for a release in a cluster, for a command of this machine; follows "for a release in a cluster,". */
+  readonly inCluster?: string;
   /** @throws UsageError */
   read(given: Given, operands: readonly string[]): Args;
   /** @throws CommandError, StartError */

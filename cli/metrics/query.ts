@@ -1,4 +1,4 @@
-import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
+import { type ApiConnection, type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
 import { type Column, createOutput } from "../api/output.ts";
 import { type ApiRequest, send, sendForJson } from "../api/request.ts";
 import { withApi } from "../api/with-api.ts";
@@ -101,7 +101,7 @@ async function printQuery(args: QueryArguments, environment: Environment): Promi
   return withApi(args.connect, async (connection): Promise<ExitName> => {
     const request: ApiRequest = { path: "/v1/metrics/query", query: args.query };
     const { output } = args;
-    if (output === "curl") process.stdout.write(curlOf(connection.url, args.query, args.tokenFile));
+    if (output === "curl") printCurl(connection, args);
     else if (output === "csv") {
       const { body, status } = await send(connection, { ...request, headers: { accept: "text/csv" } });
       process.stdout.write(process.stdout.isTTY ? body.toString().split(/\r?\n/u).map(plain).join("\n") : body);
@@ -111,6 +111,13 @@ async function printQuery(args: QueryArguments, environment: Environment): Promi
     else printBody(await sendForJson<QueryBody>(connection, request), output, environment);
     return "done";
   });
+}
+
+function printCurl({ url, serverName }: ApiConnection, { query, tokenFile }: QueryArguments): void {
+  process.stdout.write(curlOf(url, query, tokenFile));
+  // Only a connection through a cluster has a name of its own.
+  if (serverName !== undefined)
+    say("the port of this address closes with the command; forward one with kubectl port-forward, and use it instead");
 }
 
 function printBody(body: QueryBody, output: "table" | "chart", environment: Environment): void {

@@ -35,6 +35,7 @@ const debugFlags = [
 export const debugBundleCommand: Command<DebugArguments> = {
   summary: "Writes an archive for the report of a problem, without secrets, event bodies and personal data.",
   flags: debugFlags,
+  inCluster: "run it in a pod (docs/reference/cli.md#heliograph-debug-bundle)",
   read: debugArguments,
   run: async (args, { environment }) => (await import("./write-bundle.ts")).writeBundle(args, environment),
 };

@@ -87,8 +87,18 @@ async function signIn(url: string, args: OpenArguments): Promise<SignIn> {
   const config = await readConfig(url, nonce);
   // Only this machine can trust a folder of this machine.
   return config.is_local && loopbackHosts.includes(new URL(url).hostname)
-    ? localToken(url, args, { nonce, proof: config.proof ?? "" })
+    ? localToken(url, args, { nonce, proof: requireProof(url, config) })
     : { server: url, token: undefined };
+}
+
+/** @throws CommandError `refused` for a server of an earlier version */
+function requireProof(url: string, { proof }: ConsoleConfig): string {
+  if (proof !== undefined) return proof;
+  throw new CommandError(
+    "refused",
+    `${url} is of an earlier version, which does not prove that it holds the key of its data folder; ` +
+      "stop it and start it with this version, or use the `heliograph open` of its version",
+  );
 }
 
 /** The server of the login; undefined without one. @throws CommandError `usage` */
@@ -143,7 +153,7 @@ async function localToken(
     throw new CommandError(
       "refused",
       `${url} does not hold the key of the data folder ${dataFolder}, so it gets no token; ` +
-        "name its own folder by --data, or start a server of this version",
+        "name its own folder by --data",
     );
   if (!isSameListener(origin, url))
     throw new CommandError(

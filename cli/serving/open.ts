@@ -28,6 +28,7 @@ const openFlags = [
 export const openCommand: Command<OpenArguments> = {
   summary: "Opens the console in a browser; for a server of this machine, signed in as an administrator.",
   flags: openFlags,
+  inCluster: "forward a port and paste a token (docs/how-to/console.md)",
   read: openArguments,
   run: async (args, { environment }) => (await import("./open-console.ts")).openConsole(args, environment),
 };

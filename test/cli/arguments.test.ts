@@ -208,6 +208,27 @@ describe("an environment variable", () => {
   });
 });
 
+describe("a command of this machine below kubectl", () => {
+  const plugin = { HELIOGRAPH_KUBERNETES: "true" };
+
+  test.each([
+    ["validate config --namespace shop", "validate runs on this machine only and takes no --namespace."],
+    ["validate config -n shop", "takes no --namespace."],
+    ["sign --context=a", "sign runs on this machine only and takes no --context."],
+    ["open -n shop", "for a release in a cluster, forward a port and paste a token (docs/how-to/console.md)."],
+    ["debug bundle --kubeconfig a", "for a release in a cluster, run it in a pod (docs/reference/cli.md"],
+  ])("says of %j that it does not reach the cluster", async (line, sentence) => {
+    await expect(read(line, plugin)).rejects.toThrow(sentence);
+  });
+
+  test("runs without kubectl's flags, and others take them", async () => {
+    await expect(read("validate config", plugin)).resolves.toMatchObject({ command: "validate" });
+    await expect(read("resources -n shop", plugin)).resolves.toMatchObject({ command: "resources" });
+    await expect(read("events list --namespace shop", plugin)).resolves.toMatchObject({ command: "events list" });
+    await expect(read("validate config -n shop")).rejects.toThrow("Unknown option '-n'");
+  });
+});
+
 describe("a command line is refused with a sentence", () => {
   test.each([
     ["for no process", "run config --processes 0", "--processes is a whole number from 1 to 64 or auto, not 0."],

@@ -6,7 +6,7 @@ import { freePort } from "../support/free-port.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { run } from "../tools/run.ts";
 import type { Installation } from "./installation.ts";
-import { type Shell, shellIn } from "./page-commands.ts";
+import { outputOf, type Shell, shellIn } from "./page-commands.ts";
 import type { User } from "./user.ts";
 
 /** The suite's installation, which is there once its tests run. */
@@ -72,6 +72,13 @@ export function describeRunbooks(suite: () => Suite): void {
         isEmpty: false,
         stderr: "",
       });
+    });
+
+    test("run beside a debug bundle of a pod, which has its NATS", async () => {
+      const { user, service } = suite();
+      const exec = `kubectl --namespace ${user.namespace} exec deployment/${service}-runtime -- node /app/cli/heliograph.js`;
+      const files = await outputOf(`${exec} debug bundle --output - | tar --list --gzip`, shell);
+      expect(files.trim().split("\n")).toEqual(expect.arrayContaining(["manifest.json", "nats.json"]));
     });
   });
 }

@@ -37,6 +37,17 @@ is there twice.
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: HELIOGRAPH_NATS
   value: {{ ternary (printf "tls://%s-nats.%s.svc:4222" (include "heliograph.fullname" .) .Release.Namespace) .Values.externalNats.url .Values.nats.enabled | quote }}
+{{- /* Variables and not arguments, so that `heliograph debug bundle` in the container has them too. */}}
+{{- if include "heliograph.nats.authSecret" . }}
+- {name: HELIOGRAPH_NATS_AUTH, value: /etc/nats-auth}
+{{- end }}
+{{- if include "heliograph.nats.tlsSecret" . }}
+- {name: HELIOGRAPH_NATS_CA, value: /etc/nats-tls/ca.crt}
+{{- if and (not .Values.nats.enabled) .Values.externalNats.clientCertificate }}
+- {name: HELIOGRAPH_NATS_CERT, value: /etc/nats-tls/tls.crt}
+- {name: HELIOGRAPH_NATS_KEY, value: /etc/nats-tls/tls.key}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "heliograph.nats.env" -}}

@@ -166,6 +166,18 @@ describe("heliograph open", () => {
     expect({ code, stdout, seen }).toEqual({ code: 11, stdout: "", seen: ["/console/config.json -"] });
   });
 
+  test("tells what to do with a local server of an earlier version, which proves nothing", async () => {
+    const earlier = createServer((_request, response) => {
+      response.setHeader("content-type", "application/json").end('{"is_local":true}');
+    });
+    await new Promise<void>((resolve) => earlier.listen(0, "127.0.0.1", resolve));
+    const { port } = earlier.address() as AddressInfo;
+    const { code, stdout, stderr } = await open(["--url", `http://127.0.0.1:${port}`, "--data", data]);
+    earlier.close();
+    expect({ code, stdout }).toEqual({ code: 11, stdout: "" });
+    expect(stderr).toMatch(/is of an earlier version.*; stop it and start it with this version, or use the/u);
+  });
+
   test("makes a token that another server of the folder refuses", async () => {
     const { stdout } = await open(["--url", local, "--data", data]);
     const [, token = ""] = stdout.trim().split("#token=");

@@ -1,8 +1,6 @@
 {{/* Arguments of the runtime, as a YAML list. */}}
 {{- define "heliograph.runtime.args" -}}
 {{- $fullname := include "heliograph.fullname" . -}}
-{{- $auth := include "heliograph.nats.authSecret" . -}}
-{{- $tls := include "heliograph.nats.tlsSecret" . -}}
 {{- with .Values.runtime -}}
 - runtime
 - --config=kubernetes
@@ -15,16 +13,6 @@
 - --config-cache=/var/cache/heliograph
 {{- end }}
 - --settings=/etc/heliograph/settings.yaml
-{{- if $auth }}
-- --nats-auth=/etc/nats-auth
-{{- end }}
-{{- if $tls }}
-- --nats-ca=/etc/nats-tls/ca.crt
-{{- if and (not $.Values.nats.enabled) $.Values.externalNats.clientCertificate }}
-- --nats-cert=/etc/nats-tls/tls.crt
-- --nats-key=/etc/nats-tls/tls.key
-{{- end }}
-{{- end }}
 {{- with .processes }}
 - {{ printf "--processes=%s" (toString .) | quote }}
 {{- end }}
