@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pauseImage } from "../images.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Layout } from "./layout.ts";
-import { clusterDomain, nodeAddress, nodeHost, podRange } from "./network.ts";
+import { clusterDomain, nodeAddress, nodeHost, podRanges } from "./network.ts";
 
 /** Where containerd listens, inside the node. */
 export const containerdSocket = "/run/containerd/containerd.sock";
@@ -60,7 +60,7 @@ const podNetwork = {
       isDefaultGateway: true,
       ipMasq: true,
       hairpinMode: true,
-      ipam: { type: "host-local", ranges: [[{ subnet: podRange }]] },
+      ipam: { type: "host-local", ranges: podRanges.map((subnet) => [{ subnet }]) },
     },
     { type: "portmap", capabilities: { portMappings: true } },
   ],

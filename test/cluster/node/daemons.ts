@@ -4,7 +4,7 @@ import type { ToolName } from "../../tools/tool-table.ts";
 import type { Configuration } from "./configuration.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Layout } from "./layout.ts";
-import { apiPort, nodeAddress, nodeName, podRange, serviceRange } from "./network.ts";
+import { apiPort, nodeAddress, nodeAddresses, nodeName, podRanges, serviceRanges } from "./network.ts";
 
 /** One server of the node and how to call it. */
 export interface DaemonSpec {
@@ -94,7 +94,7 @@ function apiServerArgs({ layout, credentials, configuration }: NodePlan): readon
     "--service-account-issuer=https://issuer.node.test",
     `--service-account-key-file=${credentials.serviceAccountKey}`,
     `--service-account-signing-key-file=${credentials.serviceAccountKey}`,
-    `--service-cluster-ip-range=${serviceRange}`,
+    `--service-cluster-ip-range=${serviceRanges.join(",")}`,
     `--kubelet-certificate-authority=${credentials.ca}`,
     `--kubelet-client-certificate=${credentials.apiServerToKubelet.cert}`,
     `--kubelet-client-key=${credentials.apiServerToKubelet.key}`,
@@ -118,7 +118,7 @@ function controllerManagerArgs({ layout, credentials }: NodePlan): readonly stri
 
 const proxyArgs = [
   "--proxy-mode=iptables",
-  `--cluster-cidr=${podRange}`,
+  `--cluster-cidr=${podRanges.join(",")}`,
   `--hostname-override=${nodeName}`,
   // Limits on tracked connections are this machine's, and not the namespace's to set.
   "--conntrack-max-per-core=0",
@@ -130,7 +130,7 @@ function kubeletArgs({ layout, configuration }: NodePlan): readonly string[] {
   return [
     `--config=${configuration.kubelet}`,
     `--hostname-override=${nodeName}`,
-    `--node-ip=${nodeAddress}`,
+    `--node-ip=${nodeAddresses.join(",")}`,
     `--root-dir=${layout.kubelet}`,
     `--cgroup-root=/${layout.cgroup}`,
     `--volume-plugin-dir=${join(layout.kubelet, "plugins")}`,
