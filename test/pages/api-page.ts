@@ -10,6 +10,8 @@ type DocumentedRoute = Route & { readonly operation: Operation };
 
 const intro = `# API reference
 
+For authors of clients. You look up each operation, its parameters, headers, statuses and schemas.
+
 \`npm run generate\` writes this page from the tables that \`GET /v1/openapi.json\` is made of. Each running
 installation serves that document, and each schema alone at \`/v1/schemas/{name}\`, without a token.
 

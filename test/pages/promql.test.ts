@@ -30,7 +30,7 @@ const blocks = [...page.matchAll(/^```promql\n(?<lines>.*?)^```$/gmsu)].flatMap(
 describe("docs/reference/promql.md", () => {
   test("has queries in its tables, refusals and blocks", () => {
     expect([cells("Queries", 0).length, cells("Absent points", 0).length]).toEqual([16, 6]);
-    expect([cells("What is refused", 0).length, blocks.length]).toEqual([20, 5]);
+    expect([cells("What is rejected", 0).length, blocks.length]).toEqual([20, 5]);
   });
 
   test.each(cells("Queries", 0))("has %s for one query", (text) => {
@@ -41,11 +41,11 @@ describe("docs/reference/promql.md", () => {
     expect(compile(text).leaves.length).toBeGreaterThan(0);
   });
 
-  test.each(cells("What is refused", 0))("says that %s is refused", (text) => {
+  test.each(cells("What is rejected", 0))("says that %s is refused", (text) => {
     expect(() => compile(text)).toThrow(ExpressionError);
   });
 
-  test.each(cells("What is refused", 2))("has %s to write instead", (text) => {
+  test.each(cells("What is rejected", 2))("has %s to write instead", (text) => {
     expect(() => compile(text)).not.toThrow();
   });
 

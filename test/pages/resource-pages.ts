@@ -7,6 +7,7 @@ import { resourceExamples } from "./resource-examples.ts";
 import { definitionFiles, readDefinition, specSchema, type GeneratedFile } from "../tools/resource-types.ts";
 
 const notice =
+  "For platform teams that write this resource. You look up each field with its type, default, bounds and effect.\n\n" +
   "`npm run generate` writes this page from the definition in `crds/`. [Resources](../resources.md) gives the meanings " +
   "that a\nschema cannot hold: conditions, conflicts, warnings, and what becomes of an event.\n";
 

@@ -27,6 +27,9 @@ const minStepSeconds = 60;
 
 const intro = `# What each aggregation means
 
+For readers of metrics who need to know exactly how a number is computed. You look up the PromQL and the merge of each
+aggregation.
+
 \`npm run generate\` writes this page from the recipes that plan queries (\`runtime/metrics/promql/kinds/\`). The
 catalog serves the same as \`semantics\`, for each metric and aggregation. \`m\` is the metric's series in one store,
 \`w\` the width of a point and \`g\` the grouping. The partials of all stores are added, or their minimum or maximum is
@@ -36,7 +39,7 @@ A value of several partials needs all of them from the same store. A store that 
 count without the other partial adds nothing to that point, for that group. Its region is then \`partial\`, with
 \`reasons\` that name the metric and the missing partial. A store without any of them is complete.
 
-\`count\` and \`fraction\` are what PromQL expressions ask for besides aggregations: the number of events, and the
+PromQL expressions also have \`count\` and \`fraction\`: the number of events, and the
 share of observations up to the threshold of an objective. \`agg\` does not take them.
 `;
 
