@@ -21,8 +21,7 @@ import {
 } from "./metrics.ts";
 import { shardName } from "../crds/shards/shards.ts";
 import type { OperatorOptions } from "./options.ts";
-import { createPolicyWatch } from "./policy/policy-config-map.ts";
-import { PolicyFile } from "./policy/policy-file.ts";
+import { createPolicyWatch, PolicyFile } from "./policy/policy-file.ts";
 import { type Desired, DesiredState } from "./publish/desired-state.ts";
 import { Publications } from "./publish/publications.ts";
 import { type ShardChange, ShardSecrets } from "./publish/shard-secrets.ts";

@@ -1,8 +1,7 @@
 import type { Logger } from "pino";
 import type { Kind } from "../crds/resource.ts";
 import { shardNames, shardSecretName, shardSecretType } from "../crds/shards/shards.ts";
-import { NamedSet } from "./inventory/named-set.ts";
-import { everyNamespace, type WatchedNamespaces, WatchedSet } from "./inventory/watched-set.ts";
+import { everyNamespace, NamedSet, type WatchedNamespaces, WatchedSet } from "./inventory/watched-set.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Clock } from "../limits/clock.ts";
 import type { InformerHealth } from "../kube/informer/informer.ts";

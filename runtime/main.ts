@@ -17,7 +17,7 @@ import { ShardCopies } from "./config/kubernetes/shard-copies.ts";
 import type { Settings } from "./config/settings/settings.ts";
 import { holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
 import type { NatsAccess } from "./nats/connection/nats-access.ts";
-import { startProgram, type Program } from "./program/program.ts";
+import { type Program, startProgram } from "./program/program.ts";
 import { logsForPod, memberId, type Prepared, type ProgramOptions, type ProgramPlan } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog, shardLog } from "./program/config-log.ts";

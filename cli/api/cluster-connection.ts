@@ -1,10 +1,10 @@
 import { type CallOptions, createKubeClient, type KubeClient } from "../../kube/client/client.ts";
 import { openClusterAccess } from "../../kube/client/cluster-access.ts";
 import type { ClusterAccess } from "../../kube/client/credentials.ts";
+import type { IssuedToken } from "../../kube/client/token-request.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
 import { forwardPort } from "../../kube/client/port-forward.ts";
 import { singleTry } from "../../kube/client/retry.ts";
-import type { IssuedToken } from "../../kube/client/token-request.ts";
 import { StartError, startStep } from "../../runtime/program/start-error.ts";
 import { version } from "../../runtime/version.ts";
 import { findRuntime, readyPodPort } from "./find-runtime.ts";

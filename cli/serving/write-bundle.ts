@@ -1,10 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { type Environment, type Flag, variableOf } from "../command-line/flags.ts";
 import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
-import { collect } from "../../runtime/debug/collect.ts";
+import { collect, tarGz } from "../../runtime/debug/collect.ts";
 import { maskText } from "../../runtime/debug/mask-text.ts";
 import { adminParts, logPart, natsPart, prettyJson } from "../../runtime/debug/parts.ts";
-import { tarGz } from "../../runtime/debug/tar.ts";
 import { withOwnUser } from "../../runtime/program/data-folder.ts";
 import { startStep } from "../../runtime/program/start-error.ts";
 import { version } from "../../runtime/version.ts";

@@ -1,4 +1,4 @@
-import { contains, isMetadata, parseCidr, type Cidr } from "../networks.ts";
+import { type Cidr, contains, isMetadata, parseCidr } from "../networks.ts";
 import { grantOf, names, type InstallationPolicy, type NamespaceGrant } from "../policy.ts";
 import type { ConfigPart } from "../part.ts";
 import type { PeerConfig } from "../config.ts";

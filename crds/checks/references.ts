@@ -8,7 +8,7 @@ import {
   type ReferenceProblem,
   type Secrets,
 } from "./secret-entry.ts";
-import { endpointReferences, resolveEndpoint, type EndpointEntry } from "./endpoint-references.ts";
+import { type EndpointEntry, endpointReferences, resolveEndpoint } from "./endpoint-references.ts";
 import { resolveStores, storeReferences, type StoreEntry } from "./store-references.ts";
 
 /** One signing key whose bytes were found. */

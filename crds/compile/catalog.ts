@@ -1,17 +1,17 @@
 import { gracePeriodMs } from "../checks/metric-catalog.ts";
 import type { StoreEntry } from "../checks/store-references.ts";
-import type { CatalogConfig, MetricConfig, SeriesConfig, SourceConfig } from "../config.ts";
+import type { CatalogConfig, MetricConfig, SeriesConfig, SloConfig, SourceConfig } from "../config.ts";
 import type { MetricCatalog } from "../resource.ts";
 import type {
   MetricCatalogMetric,
   MetricCatalogMetricSource,
   MetricCatalogMetricSourceGauge,
+  MetricCatalogSlo,
   MetricCatalogSpec,
   MetricCatalogStore,
 } from "../types/metric-catalog.ts";
 import { byText } from "./canonical-json.ts";
 import { originOf } from "./origin.ts";
-import { compileSlo } from "./slo.ts";
 import { compileStore, storeWarnings } from "./store.ts";
 
 /** Smallest step of any metric. Source: seed "Operational Metrics API" §8. */
@@ -159,5 +159,24 @@ function compileSeries({ name, matchers }: MetricCatalogMetricSourceGauge): Seri
   return {
     name,
     matchers: sorted.sort((one, other) => byText(Object.values(one).join("\n"), Object.values(other).join("\n"))),
+  };
+}
+
+/** One objective. */
+function compileSlo(slo: MetricCatalogSlo): SloConfig {
+  const { name, title, domain, metric, objective, counts, threshold, publicTenants } = slo;
+  return {
+    name,
+    ...(title === undefined ? {} : { title }),
+    domain,
+    metric,
+    objective,
+    counts,
+    ...(threshold === undefined ? {} : { threshold }),
+    windowDays: slo.windowDays,
+    minimumEvents: slo.minimumEvents,
+    burnRates: slo.burnRates,
+    public: slo.public,
+    ...(publicTenants === undefined ? {} : { publicTenants: publicTenants.toSorted(byText) }),
   };
 }

@@ -1,16 +1,17 @@
 // Resources become the configuration of the runtime. Pure: no Kubernetes client, no NATS, no clock of its own.
-import { carry } from "./carried.ts";
-import { type KeyHolder, resolveConflicts } from "./uniqueness.ts";
+
+import { partPermissionProblems } from "../checks/permissions.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { RuntimeConfig } from "../config.ts";
+import type { ConfigPart } from "../part.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
 import { byText, canonicalJson, digestOf } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
 import { type Evaluation, EvaluationCache } from "./evaluation-cache.ts";
-import type { ConfigPart } from "../part.ts";
-import { type Before, lastGoodMsDefault } from "./stand-in.ts";
 import type { ResourceResult } from "./resource-result.ts";
+import { type Before, expired, lastGoodMsDefault, withdrawnFrom } from "./stand-in.ts";
+import { type KeyHolder, resolveConflicts, uniqueKeysOfPart } from "./uniqueness.ts";
 
 interface CompileInput {
   /** In any order. Each is validated again; one that is invalid is marked and left out. */
@@ -40,6 +41,19 @@ export interface CompileResult {
   readonly results: readonly ResourceResult[];
   /** Unix milliseconds at which the same input compiles to something else; infinity for never. */
   readonly againMs: number;
+}
+
+/** An applied part of an object that cannot be read now, and the unique keys that it keeps. */
+interface CarriedPart extends KeyHolder {
+  readonly part: ConfigPart;
+}
+
+interface CarryLimits {
+  readonly policy: InstallationPolicy;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** Time for which a last good version may stand in. */
+  readonly lastGoodMs: number;
 }
 
 /**
@@ -134,4 +148,23 @@ function assemble(parts: readonly ConfigPart[]): RuntimeConfig {
     classDefaults,
     material: Object.fromEntries(parts.flatMap(({ material }) => Object.entries(material))),
   };
+}
+
+/**
+ * The applied part of an object whose namespace cannot be listed, as far as the present policy permits it. A partner
+ * stays in the configuration, held if need be; a catalog or a quota that is not permitted is left out. A last good
+ * version ends at its time here too.
+ */
+function carry(part: ConfigPart, { policy, nowMs, lastGoodMs }: CarryLimits): CarriedPart | undefined {
+  const current = expired(part, nowMs, lastGoodMs);
+  const kept = current === undefined ? undefined : permitted(current, policy);
+  if (kept === undefined) return undefined;
+  const { namespace, name } = kept.config;
+  const resource = { kind: kept.kind, metadata: { namespace, name } };
+  return { part: kept, resource, uniqueKeys: uniqueKeysOfPart(resource, kept) };
+}
+
+function permitted(part: ConfigPart, policy: InstallationPolicy): ConfigPart | undefined {
+  if (partPermissionProblems(part, policy).length === 0) return part;
+  return part.kind === "WebhookPartner" ? withdrawnFrom(part, policy) : undefined;
 }

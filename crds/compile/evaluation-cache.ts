@@ -3,10 +3,9 @@ import { secretNamesOf } from "../checks/references.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
-import { type EvaluatedResource, evaluate } from "./evaluate-resource.ts";
+import { evaluate, type EvaluatedResource, type ResourceResult, resultOf } from "./resource-result.ts";
 import type { ConfigPart } from "../part.ts";
 import { type Before, pinned, standIn, yielded } from "./stand-in.ts";
-import { resultOf, type ResourceResult } from "./resource-result.ts";
 
 /** An evaluated resource with the results that later compilations reuse. */
 export interface Evaluation extends EvaluatedResource {

@@ -1,9 +1,17 @@
 import { orEvery } from "../checks/permissions.ts";
-import type { NetworksConfig, PartnerConfig, SigningKeyConfig, SubscriptionConfig } from "../config.ts";
+import type {
+  CatalogConfig,
+  NetworksConfig,
+  PartnerConfig,
+  PeerConfig,
+  SigningKeyConfig,
+  StoreConfig,
+  SubscriptionConfig,
+} from "../config.ts";
 import { contains, parseCidr } from "../networks.ts";
 import type { NamespaceGrant } from "../policy.ts";
 import type { WebhookPartnerNetworks, WebhookPartnerSigningKey, WebhookPartnerSpec } from "../types/webhook-partner.ts";
-import { byText } from "./canonical-json.ts";
+import { byText, canonicalJson } from "./canonical-json.ts";
 
 /** Everything, in lists of tenants and producers. */
 const every = "*";
@@ -98,4 +106,27 @@ function narrowNetworks(earlier: NetworksConfig, present: WebhookPartnerNetworks
 function liesIn(inner: string, outer: string): boolean {
   const [block, around] = [parseCidr(inner), parseCidr(outer)];
   return block !== undefined && around !== undefined && contains(around, block);
+}
+
+/** True when two versions of a catalog differ only in the credentials and certificates of their stores. */
+export function differInReferencesAlone(one: CatalogConfig, other: CatalogConfig): boolean {
+  return canonicalJson(withoutReferences(one)) === canonicalJson(withoutReferences(other));
+}
+
+function withoutReferences({ schemaVersion, stores, metrics, slos }: CatalogConfig): object {
+  return { schemaVersion, stores: stores.map(storeWithout), metrics, slos };
+}
+
+function storeWithout({ prometheus, peer, ...place }: StoreConfig): object {
+  if (peer === undefined) {
+    const { auth: _auth, tls, ...rest } = prometheus;
+    return { ...place, prometheus: { ...rest, serverName: tls?.serverName } };
+  }
+  const { auth, tls, ...rest } = peer;
+  return { ...place, peer: { ...rest, auth: authWithout(auth), serverName: tls.serverName } };
+}
+
+/** The address and the identity of credentials are part of the catalog. */
+function authWithout(auth: PeerConfig["auth"]): object {
+  return auth.kind === "oauth2" ? { ...auth, secret: undefined } : { kind: auth.kind };
 }

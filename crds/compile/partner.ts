@@ -1,5 +1,4 @@
-import { addressWarnings } from "../checks/endpoint-address.ts";
-import type { EndpointEntry, EndpointUse } from "../checks/endpoint-references.ts";
+import { addressWarnings, type EndpointEntry, type EndpointUse } from "../checks/endpoint-references.ts";
 import type { ResolvedKey } from "../checks/references.ts";
 import type {
   CircuitBreakerConfig,

@@ -7,12 +7,11 @@ import { materialIdsOf } from "../material.ts";
 import { grantOf, type InstallationPolicy } from "../policy.ts";
 import type { MetricCatalog, Resource, WebhookPartner } from "../resource.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { type EvaluatedResource, withPart } from "./evaluate-resource.ts";
+import { type EvaluatedResource, withPart } from "./resource-result.ts";
 import { compileCatalog } from "./catalog.ts";
-import { narrowPartner, release, restrict } from "./narrow-partner.ts";
+import { differInReferencesAlone, narrowPartner, release, restrict } from "./narrow-partner.ts";
 import { compilePartner } from "./partner.ts";
 import type { ConfigPart } from "../part.ts";
-import { differInReferencesAlone } from "./same-catalog.ts";
 
 /** Default time for which a last good version may stand in. */
 export const lastGoodMsDefault = 7 * 86_400_000;

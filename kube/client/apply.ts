@@ -1,4 +1,4 @@
-import { type KubeObject, type ResourceType, apiVersionOf } from "./resource.ts";
+import { apiVersionOf, type KubeObject, type ResourceType } from "./resource.ts";
 
 /** Field managers of the operator: one name for each part that a separate apply writes. */
 export const fieldManagers = {

@@ -1,10 +1,14 @@
 import type { Clock } from "../../limits/clock.ts";
-import type { PoolName } from "./connection-pools.ts";
-import { Deadline } from "./deadline.ts";
-import { KubeError, errorOfResponse, isKubeError, retryAfterMsOf } from "./kube-error.ts";
 import type { Outage } from "../outage.ts";
+import {
+  brokenTransport,
+  type PoolName,
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+} from "./transport.ts";
+import { errorOfResponse, isKubeError, KubeError, retryAfterMsOf } from "./kube-error.ts";
 import { type RetryPolicy, retryWaitMs } from "./retry.ts";
-import { type Transport, type TransportResponse, type TransportRequest, brokenTransport } from "./transport.ts";
 
 /** One request. */
 export interface Call {
@@ -45,6 +49,9 @@ interface CallerParts {
 /** Bound on a body: one page of 500 large objects. */
 const responseBytesMax = 128 * 1024 * 1024;
 const errorBytesMax = 64 * 1024;
+
+/** One shared error for all calls that ended well: an error per call would cost as much as the call. */
+const ended = new Error("the call has ended");
 
 /** Runs calls with deadlines, retries, typed errors and request counts. */
 export class Caller {
@@ -152,4 +159,69 @@ function parseResponse(what: string, text: string): unknown {
   } catch (error) {
     throw new KubeError("transient", `${what}: the response is not JSON`, { reason: "BadAnswer", cause: error });
   }
+}
+
+/**
+ * A signal that ends with the caller's signal or after a time without data. A call uses it as a plain deadline; a watch
+ * touches it with every byte.
+ */
+export class Deadline {
+  readonly #clock: Clock;
+  readonly #controller = new AbortController();
+  readonly #parent: AbortSignal | undefined;
+  readonly #what: string;
+  #limitMs = Number.POSITIVE_INFINITY;
+  #receivedAtMs = 0;
+  #cancel: (() => void) | undefined;
+
+  /** @param what names the request in the error */
+  constructor(clock: Clock, what: string, parent?: AbortSignal) {
+    this.#clock = clock;
+    this.#what = what;
+    this.#parent = parent;
+    if (parent?.aborted === true) this.#endWithParent();
+    else parent?.addEventListener("abort", this.#endWithParent, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Ends the signal after this time without data. Replaces an earlier limit. */
+  limit(limitMs: number): void {
+    this.#limitMs = limitMs;
+    this.#receivedAtMs = this.#clock.nowMs();
+    this.#watch(limitMs);
+  }
+
+  /** Records received data. Reads the clock only; the running timer compares when it fires. */
+  touch(): void {
+    this.#receivedAtMs = this.#clock.nowMs();
+  }
+
+  /** Ends the signal and its listeners. Every exit of a call must call it. */
+  end(): void {
+    this.#cancel?.();
+    this.#parent?.removeEventListener("abort", this.#endWithParent);
+    this.#controller.abort(ended);
+  }
+
+  #watch(delayMs: number): void {
+    this.#cancel?.();
+    this.#cancel = this.#clock.after(delayMs, () => {
+      const restMs = this.#receivedAtMs + this.#limitMs - this.#clock.nowMs();
+      if (restMs > 0) {
+        this.#watch(restMs);
+        return;
+      }
+      const message = `${this.#what}: no data received for ${Math.round(this.#limitMs)} ms`;
+      this.#controller.abort(new KubeError("transient", message, { reason: "Timeout" }));
+    });
+  }
+
+  readonly #endWithParent = (): void => {
+    this.#controller.abort(
+      new KubeError("aborted", `${this.#what}: ended by the caller`, { cause: this.#parent?.reason }),
+    );
+  };
 }

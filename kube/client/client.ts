@@ -2,24 +2,22 @@
 import { type ApplyOptions, applyRequest } from "./apply.ts";
 import { type Call, Caller, type RequestCounter } from "./call.ts";
 import { type Clock, systemClock } from "../../limits/clock.ts";
-import type { ClusterAccess } from "./credentials.ts";
-import type { PoolName } from "./connection-pools.ts";
+import { type ClusterAccess } from "./credentials.ts";
+import { type IssuedToken, issuedTokenOf, tokenCall, type TokenRequest } from "./token-request.ts";
+import { type PoolName, Transport } from "./transport.ts";
 import { Outage } from "../outage.ts";
 import { KubeError } from "./kube-error.ts";
 import {
-  type KubeList,
-  type KubeObject,
-  type ObjectRef,
-  type ResourceType,
   apiVersionOf,
   collectionPath,
+  type KubeList,
+  type KubeObject,
   objectPath,
+  type ObjectRef,
+  type ResourceType,
 } from "./resource.ts";
 import { type RetryPolicy, retryPolicyDefault } from "./retry.ts";
-import { issuedTokenOf, type IssuedToken, tokenCall, type TokenRequest } from "./token-request.ts";
-import { Transport } from "./transport.ts";
-import { watchEvents } from "./watch.ts";
-import type { WatchEvent } from "./watch-frames.ts";
+import { type WatchEvent, watchEvents } from "./watch.ts";
 
 /** Options of every call. */
 export interface CallOptions {

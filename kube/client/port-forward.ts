@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "undici";
-import { destroyPools, openPools } from "./connection-pools.ts";
+import { destroyPools, openPools } from "./transport.ts";
 import type { ClusterAccess } from "./credentials.ts";
 import { objectPath, podType } from "./resource.ts";
 

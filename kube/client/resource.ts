@@ -54,6 +54,8 @@ export interface KubeList<T> {
   readonly continue?: string;
 }
 
+const decimal = /^(?:0|[1-9]\d*)$/u;
+
 /** `apiVersion` of the objects of a type. */
 export function apiVersionOf(type: ResourceType): string {
   return type.group === "" ? type.version : `${type.group}/${type.version}`;
@@ -88,4 +90,13 @@ export function refOf(key: string): ObjectRef {
 function segment(value: string): string {
   if (value === "" || value === "." || value === "..") throw new TypeError(`"${value}" cannot be part of an API path`);
   return encodeURIComponent(value);
+}
+
+/**
+ * Compares two resource versions of one kind of resource. Returns undefined when they are not numbers. Source:
+ * Kubernetes API concepts, "Resource versions" (comparable since 1.35, and in practice since they come from etcd).
+ */
+export function isLater(version: string, than: string): boolean | undefined {
+  if (!decimal.test(version) || !decimal.test(than)) return undefined;
+  return version.length === than.length ? version > than : version.length > than.length;
 }

@@ -1,8 +1,7 @@
-import { type Dispatcher, request } from "undici";
+import { Agent, type Dispatcher, Pool, ProxyAgent, request } from "undici";
+import { type ConnectorOptions, overlappingConnector } from "../../network/undici-connector.ts";
 import type { Clock } from "../../limits/clock.ts";
-import type { ClusterAccess } from "./credentials.ts";
-import { closePools, type ConnectionPools, destroyPools, openPools, type PoolName } from "./connection-pools.ts";
-import type { Credentials } from "./credentials.ts";
+import type { ClusterAccess, Credentials } from "./credentials.ts";
 import { KubeError } from "./kube-error.ts";
 
 /** One request to the API server, without connection and credentials. */
@@ -42,6 +41,23 @@ interface Kept {
   readonly pools: ConnectionPools;
   readonly readAtMs: number;
 }
+
+/** Names of the pools. Calls, the Lease and watches never wait for each other's connections. */
+export type PoolName = "calls" | "lease" | "watches";
+
+/** Connections to one API server with one set of credentials. */
+type ConnectionPools = Readonly<Record<PoolName, Dispatcher>>;
+
+/**
+ * Bounds on connections. A request without a free connection waits within its deadline. Calls: more than the concurrent
+ * workers and reads of Secrets. Watches: each holds a connection for minutes, and each listed namespace has four.
+ */
+export const connectionsMax: Readonly<Record<PoolName, number>> = { calls: 256, lease: 2, watches: 16_384 };
+
+/** Longer than the pause between two renewals of a Lease, shorter than the idle bound of the API server. */
+const keepAliveMs = 30_000;
+/** Time without traffic after which TCP probes a connection, once a second. Ten lost probes end it. */
+const probeAfterMs = 15_000;
 
 /**
  * Sends requests over kept connections; the client library would make a TLS handshake for every call. After a change of
@@ -144,4 +160,47 @@ export function brokenTransport(what: string, cause: unknown, signal: AbortSigna
   const message = cause instanceof Error ? cause.message : String(cause);
   const reason = typeof code === "string" ? code : "Broken";
   return new KubeError("transient", `${what}: ${reason} ${message}`, { reason, cause });
+}
+
+/** @throws Error for a proxy of a kind that is not supported */
+export function openPools(credentials: Credentials, timeoutMs: number): ConnectionPools {
+  const open = (name: PoolName): Dispatcher => dispatcherOf(credentials, timeoutMs, connectionsMax[name]);
+  return { calls: open("calls"), lease: open("lease"), watches: open("watches") };
+}
+
+/** Resolves when the last running request has ended. */
+async function closePools(pools: ConnectionPools): Promise<void> {
+  await Promise.all(Object.values(pools).map((dispatcher) => dispatcher.close()));
+}
+
+/** Ends every connection at once. */
+export async function destroyPools(pools: ConnectionPools): Promise<void> {
+  await Promise.all(Object.values(pools).map((dispatcher) => dispatcher.destroy()));
+}
+
+function dispatcherOf({ connection }: Credentials, timeout: number, connections: number): Dispatcher {
+  // HTTP/1.1: a hanging connection of a watch then affects no other request. The caller bounds responses, since
+  // watches and calls have different bounds.
+  const common = { allowH2: false, connections, keepAliveTimeout: keepAliveMs, headersTimeout: 0, bodyTimeout: 0 };
+  switch (connection.type) {
+    case "agent":
+      return new Agent({ ...common, connect: overlappingConnector(connectOptions(connection.connect, timeout)) });
+    case "none":
+      return new Agent({ ...common, connect: overlappingConnector(connectOptions({}, timeout)) });
+    case "proxy":
+      return new ProxyAgent({
+        ...common,
+        uri: connection.uri,
+        clientFactory: (origin, options) =>
+          new Pool(origin, { ...options, connect: overlappingConnector(connectOptions({}, timeout)) }),
+        requestTls: connectOptions(connection.requestTls, timeout),
+      });
+    case "socks":
+      throw new Error("a SOCKS proxy to the API server is not supported");
+  }
+}
+
+/** TLS options in the type of undici; the two packages type absent members differently. */
+function connectOptions(tls: object, timeout: number): ConnectorOptions {
+  return { ...tls, timeout, allowH2: false, keepAliveInitialDelay: probeAfterMs };
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { EventBudget } from "./event-budget.ts";
 import { capBytes, mask } from "../client/mask.ts";
 import { microTime } from "../micro-time.ts";
-import { type KubeObject, type ResourceType, apiVersionOf } from "../client/resource.ts";
+import { apiVersionOf, type KubeObject, type ResourceType } from "../client/resource.ts";
 
 /** `events.k8s.io/v1` Event. Source: Kubernetes API reference, Event v1 events.k8s.io. */
 export const eventType: ResourceType = { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events" };

@@ -1,8 +1,8 @@
 // A cache of the objects of one type, over a reflector. It reconciles nothing.
 import type { Logger } from "pino";
 import { describeError, isKubeError } from "../client/kube-error.ts";
-import { type KubeObject, keyOf } from "../client/resource.ts";
-import type { WatchEvent } from "../client/watch-frames.ts";
+import { keyOf, type KubeObject } from "../client/resource.ts";
+import type { WatchEvent } from "../client/watch.ts";
 import { type Clock, systemClock } from "../../limits/clock.ts";
 import type { KubeMetrics } from "../metrics.ts";
 import type { Priority } from "../queue/queue-state.ts";

@@ -1,4 +1,4 @@
-import { type KubeObject, keyOf } from "../client/resource.ts";
+import { keyOf, type KubeObject } from "../client/resource.ts";
 
 /**
  * Origin of a change: the first list, the watch, or a later list that found a change that the watch missed.

@@ -1,15 +1,14 @@
 // List and watch of one type of objects, for operator and runtime. It keeps no objects.
+
 import type { BackoffOptions } from "../backoff.ts";
-import type { KubeClient, Selection } from "../client/client.ts";
-import { retryAfterMsOf } from "../client/kube-error.ts";
-import type { KubeObject, ResourceType } from "../client/resource.ts";
+import type { KubeClient, ListOptions, Selection } from "../client/client.ts";
+import { isKubeError, KubeError, retryAfterMsOf } from "../client/kube-error.ts";
+import { isLater, type KubeList, type KubeObject, type ResourceType } from "../client/resource.ts";
 import { singleTry } from "../client/retry.ts";
-import type { WatchEvent } from "../client/watch-frames.ts";
+import type { WatchEvent } from "../client/watch.ts";
 import { type Clock, systemClock } from "../../limits/clock.ts";
 import { Outage } from "../outage.ts";
-import { listAll } from "./list-all.ts";
 import { type NextWatch, nextWatch, type WatchEnd } from "./next-watch.ts";
-import { isLater } from "../client/resource-version.ts";
 
 /** The objects of a reflector, and its times. */
 export interface ReflectorOptions extends Selection {
@@ -45,7 +44,7 @@ export interface ReflectorOptions extends Selection {
 }
 
 /** Receives the results of a reflector. */
-export interface ReflectorListener<T> {
+interface ReflectorListener<T> {
   /** Called with all existing objects. */
   onList(objects: readonly T[]): void;
   /** Called for each event that is newer than all before it, bookmarks included. */
@@ -67,6 +66,9 @@ const listTimeoutMsDefault = 60_000;
 /** A watch of this age counts as a success, even without an event. */
 const livedMsMin = 15_000;
 const backoffDefault: BackoffOptions = { baseMs: 200, maxMs: 30_000, jitter: 0.3 };
+
+/** Bound on pages, for a server that always names a next page. */
+const pagesMax = 2_000;
 
 /**
  * Lists the objects of one type and then watches them. Each watch continues from the end of the last one. The reflector
@@ -170,4 +172,32 @@ export class Reflector<T extends KubeObject> {
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
     };
   }
+}
+
+/**
+ * Reads the whole list page by page, all pages of one state. When the pages expire meanwhile, it reads the list again
+ * in one page.
+ *
+ * @throws KubeError
+ */
+export async function listAll<T extends KubeObject>(
+  client: KubeClient,
+  type: ResourceType,
+  options: ListOptions & { readonly limit: number },
+): Promise<KubeList<T>> {
+  const items: T[] = [];
+  let next: string | undefined;
+  for (let pages = 0; pages < pagesMax; pages += 1) {
+    try {
+      const page = await client.list<T>(type, { ...options, ...(next === undefined ? {} : { continue: next }) });
+      items.push(...page.items);
+      next = page.continue;
+      if (next === undefined) return { items, resourceVersion: page.resourceVersion };
+    } catch (error) {
+      if (next === undefined || !isKubeError(error, "gone")) throw error;
+      const { limit: _limit, ...inOnePiece } = options;
+      return await client.list<T>(type, inOnePiece);
+    }
+  }
+  throw new KubeError("invalid", `list ${type.plural}: more than ${pagesMax} pages`);
 }

@@ -6,7 +6,7 @@ import { validationBy, disabledBy, rolloutOf, type Pods, type Rollout, type Roll
 import type { CompileOutcome } from "../publish/desired-state.ts";
 import type { Publication } from "../publish/publications.ts";
 import type { Need } from "../observe/rollout.ts";
-import { columnsOf } from "./status-columns.ts";
+import { columnsOf } from "./status-decision.ts";
 import { isPaused, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 
 /** The known state of one object, from which its status is decided. */

@@ -1,6 +1,8 @@
+import type { MetricCatalogSpec } from "../../crds/types/metric-catalog.ts";
+import type { QueryClassQuotaSpec } from "../../crds/types/query-class-quota.ts";
+import type { WebhookPartnerSpec } from "../../crds/types/webhook-partner.ts";
 import { type ConditionDraft, decideConditions, type Facts, ownConditions, withTimes } from "../conditions.ts";
-import type { Condition, ResourceStatus } from "../resource-types.ts";
-import { showsColumns } from "./status-columns.ts";
+import type { Condition, ResourceObject, ResourceStatus, StatusColumns } from "../resource-types.ts";
 
 /** The decision on a status. */
 type StatusDecision =
@@ -27,6 +29,9 @@ export interface StatusTimes {
 }
 
 export const statusTimesDefault: StatusTimes = { graceMs: 5_000, messageMs: 10_000 };
+
+/** Scheme, then the host and its port, without a user. */
+const hostIn = /^[a-z]+:\/\/(?<host>[^/?#@]+)/iu;
 
 /**
  * Decides whether a status is written, and its content. An ordinary edit has one write, once every pod applied it. A
@@ -95,4 +100,26 @@ function compare(
 
 function stateOf({ type, status, reason, observedGeneration }: ConditionDraft): string {
   return JSON.stringify([type, status, reason, observedGeneration]);
+}
+
+/** Values of the columns, from the present spec. */
+export function columnsOf({ kind, spec }: Pick<ResourceObject, "kind" | "spec">): StatusColumns {
+  switch (kind) {
+    case "WebhookPartner": {
+      const host = hostIn.exec((spec as WebhookPartnerSpec).endpoint.url)?.groups?.["host"];
+      return host === undefined ? {} : { endpointHost: host };
+    }
+    case "MetricCatalog": {
+      const { metrics, stores } = spec as MetricCatalogSpec;
+      return { metrics: metrics.length, stores: stores.length };
+    }
+    case "QueryClassQuota":
+      return { clients: (spec as QueryClassQuotaSpec).clients.length };
+  }
+}
+
+/** Returns true for a status with exactly these columns. */
+export function showsColumns(status: ResourceStatus | undefined, columns: StatusColumns): boolean {
+  const names = ["installation", "endpointHost", "metrics", "stores", "clients"] as const;
+  return names.every((name) => status?.[name] === columns[name]);
 }

@@ -1,7 +1,7 @@
 import { fieldManagers } from "../../kube/client/apply.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Clock } from "../../limits/clock.ts";
-import { isLater } from "../../kube/client/resource-version.ts";
+import { isLater } from "../../kube/client/resource.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import { type Condition, resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 

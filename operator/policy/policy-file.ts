@@ -1,8 +1,11 @@
 // The installation policy from a file. Its rules are in `crds/policy.ts`.
+
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { InstallationPolicy } from "../../crds/policy.ts";
+import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
 import type { Clock } from "../../limits/clock.ts";
+import { Informer, type InformerOptions } from "../../kube/informer/informer.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import { parsePolicy, PolicyError } from "./parse-policy.ts";
 
@@ -18,6 +21,22 @@ interface PolicyFileOptions {
 const bytesMax = 1024 * 1024;
 /** Poll period. A mounted ConfigMap changes by swapping a link above it, which no watch of the file reports. */
 const pollMs = 1_000;
+
+/** Source: Kubernetes API reference, ConfigMap v1 core. */
+const configMapType: ResourceType = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
+
+interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+interface PolicyConfigMapOptions extends Omit<InformerOptions<ConfigMap>, "type" | "fieldSelector" | "name"> {
+  readonly namespace: string;
+  readonly configMap: string;
+  /** Called with each text of the policy; empty without the entry. A deleted ConfigMap changes nothing. */
+  readonly onText: (text: string) => void;
+}
+
+const entry = "policy.yaml";
 
 /**
  * The policy of a file, read again when the file changes, or of newer texts that somebody else reads. An invalid change
@@ -113,4 +132,18 @@ async function readText(path: string): Promise<string> {
     if (error instanceof PolicyError) throw error;
     throw new PolicyError(error instanceof Error ? error.message : String(error), { cause: error });
   }
+}
+
+/** Creates the watch of the ConfigMap that holds the policy. */
+export function createPolicyWatch({ configMap, onText, ...options }: PolicyConfigMapOptions): Informer<ConfigMap> {
+  const informer = new Informer<ConfigMap>({
+    ...options,
+    type: configMapType,
+    name: "policy",
+    fieldSelector: `metadata.name=${configMap}`,
+  });
+  informer.onChange(({ kind, object }) => {
+    if (kind !== "deleted") onText(object.data?.[entry] ?? "");
+  });
+  return informer;
 }

@@ -3,7 +3,7 @@ import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
 import { type EncodedShard, splitIntoShards, type ShardSplitter } from "../../crds/shards/split-shards.ts";
 import { resourceKey, shardOfMaterial, shardOfResource, type ShardCounts } from "../../crds/shards/shards.ts";
-import { emptyConfig } from "./empty-config.ts";
+import { emptyConfig } from "./plan.ts";
 
 interface FitOptions {
   readonly counts: ShardCounts;

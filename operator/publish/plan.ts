@@ -1,14 +1,15 @@
+import { classDefaults } from "../../crds/compile/class-defaults.ts";
+import type { RuntimeConfig } from "../../crds/config.ts";
+import { materialIdsOf } from "../../crds/material.ts";
+import { isReadable } from "../../crds/shards/join-shards.ts";
 import {
-  shardOfMaterial,
   type ConfigShard,
   type KeyShard,
   type Shard,
   type ShardCounts,
+  shardOfMaterial,
 } from "../../crds/shards/shards.ts";
 import { type EncodedShard, splitIntoShards } from "../../crds/shards/split-shards.ts";
-import { isReadable } from "../../crds/shards/join-shards.ts";
-import { materialIdsOf } from "../../crds/material.ts";
-import { emptyConfig } from "./empty-config.ts";
 
 /** The state of a published shard that decides about a write. */
 export interface PublishedState {
@@ -28,6 +29,16 @@ export type PublishPlan = readonly [
   resources: readonly EncodedShard[],
   removals: readonly EncodedShard[],
 ];
+
+/** A configuration without any resource. */
+export const emptyConfig: RuntimeConfig = {
+  schema: 1,
+  partners: [],
+  catalogs: [],
+  quotas: [],
+  classDefaults,
+  material: {},
+};
 
 /**
  * Plans the writes that turn the published shards into the desired ones. At no time is a resource published without its

@@ -14,10 +14,9 @@ import {
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
 import type { Change } from "../../kube/informer/object-store.ts";
-import { isLater } from "../../kube/client/resource-version.ts";
+import { isLater, secretType } from "../../kube/client/resource.ts";
 import { type SecretObject } from "../resource-types.ts";
-import { secretType } from "../../kube/client/resource.ts";
-import type { NamedSet } from "../inventory/named-set.ts";
+import type { NamedSet } from "../inventory/watched-set.ts";
 import type { PublishedState } from "./plan.ts";
 
 /** One shard as its Secret holds it. */

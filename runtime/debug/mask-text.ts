@@ -1,4 +1,5 @@
 // The bundle for the report of a problem: its sources, masking and archive. The command is in `cli/`.
+
 import { hasCardNumber } from "../webhooks/events/card-numbers.ts";
 
 /** Names whose values are secret, with quotes that are escaped in JSON inside a text. */
@@ -35,6 +36,17 @@ const longText = /[\w+/=-]{20,}/gu;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
 const words = /^[-_/]*(?:[a-z]{1,20}\d{0,3}|\d{1,6})(?:[-_/]+(?:[a-z]{1,20}\d{0,3}|\d{1,6}))+$/iu;
 const digits = /\d(?:[ -]?\d){12,18}/gu;
+
+/** Fields of log lines that a report may hold. The values of all others are left out. */
+const keptFields: ReadonlySet<string> = new Set(
+  (
+    "level time pid msg server correlationId method route status durationMs code outcome partner type " +
+    "tenant eventId attempt generation nextAttemptAt detail reason problem err kind namespace name " +
+    "message field fault shard revision sha256 configHash errors problems kept partners catalogs quotas " +
+    "store region metric stream consumer topic part seq signal drainMs heapBytesMax cacheBytesMax issuers " +
+    "events bytes count percent"
+  ).split(" "),
+);
 
 /** The text without secrets, card numbers and addresses of people and machines. */
 export function maskText(text: string): string {
@@ -82,4 +94,37 @@ function maskFields(value: object, depth: number): object {
       privateFields.test(name) ? "[left out]" : maskValue(inner, name, depth),
     ]),
   );
+}
+
+/** Masks log lines of the product. A line of another form is left out, since nothing is known about it. */
+export function maskLogLines(text: string): string {
+  const lines = text.split("\n").filter((line) => line !== "");
+  return `${lines.map(maskLine).join("\n")}\n`;
+}
+
+function maskLine(line: string): string {
+  try {
+    // `kubectl logs --prefix` writes the pod before each line.
+    const fields = JSON.parse(line.slice(Math.max(0, line.indexOf("{")))) as Readonly<Record<string, unknown>>;
+    const kept = Object.entries(fields).filter(([name]) => keptFields.has(name));
+    const hidden = Object.keys(fields).length - kept.length;
+    const own = maskValue(Object.fromEntries(kept)) as object;
+    return JSON.stringify(hidden === 0 ? own : { ...own, hidden });
+  } catch {
+    return JSON.stringify({ hidden: "a line that is not JSON" });
+  }
+}
+
+const sample = /^(?<name>[a-zA-Z_:][\w:]*)(?<labels>\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})? (?<value>[^ ]+)/u;
+const label = /(?<name>[a-zA-Z_]\w*)="(?<value>(?:[^"\\]|\\.)*)"/gu;
+
+/** Masks the values of labels. Names and numbers are those of the product. */
+export function maskMetrics(text: string): string {
+  const lines = text.split("\n").map((line) => {
+    if (line.startsWith("#")) return line;
+    const { name = "", labels = "", value = "" } = sample.exec(line)?.groups ?? {};
+    const masked = labels.replaceAll(label, (_, key: string, own: string) => `${key}="${maskText(own)}"`);
+    return name === "" ? "" : `${name}${masked} ${value}`;
+  });
+  return lines.join("\n");
 }

@@ -4,9 +4,8 @@ import { overlappingConnector } from "../../network/undici-connector.ts";
 import { connectNats } from "../nats/connection/connect.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { readStreamStates } from "../nats/streams/stream-states.ts";
-import { partBytesMax, type Part } from "./collect.ts";
-import { maskLogLines, maskMetrics } from "./mask-lines.ts";
-import { maskValue } from "./mask-text.ts";
+import { type Part, partBytesMax } from "./collect.ts";
+import { maskLogLines, maskMetrics, maskValue } from "./mask-text.ts";
 
 const logBytesMax = 1024 * 1024;
 const connectMsMax = 5_000;

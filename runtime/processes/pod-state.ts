@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 import type { ConfigReport, ConfigView } from "../http/server/configz.ts";
-import { ConfigPolls } from "../program/config-polls.ts";
+import { ConfigPolls } from "../program/config-report.ts";
 import { registerHealthMetrics } from "../program/health-metrics.ts";
 import { JoinedMetrics } from "./join-metrics.ts";
 import { joinReports } from "./join-reports.ts";

@@ -1,20 +1,34 @@
 // Start, status and stop of one process. The entry points are `main.ts` and `standalone.ts`.
+
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { collectDefaultMetrics } from "prom-client";
+import { collectDefaultMetrics, type Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigSource, ConfigState } from "../config/config-source.ts";
+import { parseSettings } from "../config/settings/parse-settings.ts";
+import { defaultSettings } from "../config/settings/settings-schema.ts";
+import type { Settings } from "../config/settings/settings.ts";
 import { createRequestMetrics } from "../http/server/request-metrics.ts";
+import { OtlpExporter } from "../tracing/otlp-exporter.ts";
+import { createRegistry } from "../tracing/traced-histogram.ts";
+import { createTracer, type Tracer } from "../tracing/tracer.ts";
+import { version } from "../version.ts";
 import { ConfigReporter } from "./config-report.ts";
 import { Expirations } from "./expirations.ts";
 import { followConfig } from "./follow-config.ts";
-import { logsForPod, type Prepared, type ProgramContext, type ProgramPlan } from "./program-plan.ts";
+import {
+  logsForPod,
+  type Prepared,
+  type ProgramContext,
+  type ProgramOptions,
+  type ProgramPlan,
+} from "./program-plan.ts";
 import { serveAdmin, servePublic } from "./serve-apis.ts";
-import { readSettingsFile } from "./settings-file.ts";
-import { startOrClose, type Shutdown } from "./shutdown.ts";
-import { startEngines, type Engines } from "./start-engines.ts";
+import { type Shutdown, startOrClose } from "./shutdown.ts";
+import { type Engines, startEngines } from "./start-engines.ts";
+import { startStep } from "./start-error.ts";
 import { startingStatus } from "./status.ts";
-import { createRegistry } from "../tracing/traced-histogram.ts";
-import { openTracer } from "./open-tracer.ts";
 
 /** The product, ready. */
 export interface Program {
@@ -134,4 +148,45 @@ function applyAll(
     }
   }
   if (faults.length > 0) throw faults[0];
+}
+
+/** Starts the export of spans. It stops after all parts that make spans. Undefined when tracing is off. */
+function openTracer(
+  { tracing, log }: Pick<ProgramOptions, "tracing" | "log">,
+  instance: string,
+  registry: Registry,
+  shutdown: Shutdown,
+): Tracer | undefined {
+  if (tracing === undefined) return undefined;
+  const { endpoint, ratio, service } = tracing;
+  const exporter = new OtlpExporter({ endpoint, source: { service, instance, version }, registry, log });
+  shutdown.add("span exporter", (remainingMs) => exporter.stop(remainingMs));
+  return createTracer(ratio, (span) => exporter.add(span));
+}
+
+/**
+ * Settings of a file; the defaults without one. Files that it names are relative to it. @throws StartError `settings`
+ */
+export async function readSettingsFile(file: string | undefined): Promise<Settings> {
+  if (file === undefined) return defaultSettings;
+  return startStep("settings", `the settings ${file} cannot be used`, async () => {
+    const settings = parseSettings(await readFile(file, "utf8"), file);
+    const { issuers, tls } = settings;
+    const place = <T extends object>(part: T, names: readonly (keyof T & string)[]): T =>
+      placed(part, names, dirname(file));
+    return {
+      ...settings,
+      issuers: issuers.map((issuer) => place(issuer, ["jwksFile", "jwksCaFile", "jwksTokenFile"])),
+      ...(tls === undefined ? {} : { tls: place(tls, ["certFile", "keyFile", "clientCaFile"]) }),
+    };
+  });
+}
+
+/** The same with the files of these names relative to the folder. */
+function placed<T extends object>(part: T, names: readonly (keyof T & string)[], folder: string): T {
+  const files = names.flatMap((name) => {
+    const path = part[name];
+    return typeof path === "string" ? [[name, resolve(folder, path)] as const] : [];
+  });
+  return { ...part, ...Object.fromEntries(files) };
 }

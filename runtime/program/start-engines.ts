@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ConfigState } from "../config/config-source.ts";
+import { Gauge, type Registry } from "prom-client";
 import { untilAborted } from "../../limits/single-flight.ts";
+import type { ConfigState } from "../config/config-source.ts";
 import { createMetricsApi } from "../metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { connectNats, type NatsConnectionHandle } from "../nats/connection/connect.ts";
@@ -10,11 +11,10 @@ import { createPodMessages } from "../nats/messages/pod-messages.ts";
 import { StreamsLost } from "../nats/streams/stream-identities.ts";
 import { JetStreamUnavailable } from "../nats/streams/topology.ts";
 import { nearestPods } from "../pods/nearest-pods.ts";
-import { version } from "../version.ts";
 import { createPreviews, type Previews } from "../preview/previews.ts";
+import { version } from "../version.ts";
 import { createWebhookEngine, type WebhookEngine } from "../webhooks/engine.ts";
 import { podKey } from "../webhooks/workers/lane-ownership.ts";
-import { registerNatsMetrics } from "./nats-metrics.ts";
 import type { ProgramContext } from "./program-plan.ts";
 import { startStep } from "./start-error.ts";
 
@@ -135,4 +135,20 @@ async function untilDone<T>(
     }
     await sleep(natsPauseMs, undefined, { signal: stopping });
   }
+}
+
+/** Shows whether a rotation of the credentials of NATS has reached this process. */
+export function registerNatsMetrics(
+  registry: Registry,
+  nats: Pick<NatsConnectionHandle, "hasPendingCredentials">,
+): void {
+  void new Gauge({
+    registers: [registry],
+    name: "heliograph_nats_credentials_pending",
+    help: "1 while the files have credentials of NATS that are not in use.",
+    aggregator: "max",
+    collect() {
+      this.set(nats.hasPendingCredentials() ? 1 : 0);
+    },
+  });
 }

@@ -1,12 +1,12 @@
-import type { ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
 import { digestOf } from "../../crds/compile/canonical-json.ts";
-import { ContentHash } from "./content-hash.ts";
+import type { RuntimeConfig } from "../../crds/config.ts";
+import type { ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
 import type { ConfigState } from "../config/config-source.ts";
 import type { PartHealth } from "../http/server/admin-server.ts";
 import type { ConfigReport } from "../http/server/configz.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
-import type { DisabledMark } from "../webhooks/partners/disabled-partners.ts";
 import type { WebhookEngine } from "../webhooks/engine.ts";
+import type { DisabledMark } from "../webhooks/partners/disabled-partners.ts";
 import type { FailureOutcome } from "../webhooks/settlement/outcome.ts";
 
 /** A configuration of any source; a folder adds its problems. */
@@ -36,6 +36,8 @@ export interface ProgramStatus {
   disabled: readonly DisabledMark[];
   draining: boolean;
 }
+
+type Resource = RuntimeConfig["partners" | "catalogs" | "quotas"][number];
 
 /** The status of a program that is about to start. */
 export function startingStatus(pod: string): ProgramStatus {
@@ -164,4 +166,33 @@ function validationResult(failure: FailureOutcome | undefined): Pick<ConfigzMark
   return reason === "consent"
     ? { reason: "ConsentRefused", message: `Nothing is sent: ${detail}.` }
     : { reason: "ConsentUnanswered", message: `Nothing is sent: ${reason}, ${detail}.` };
+}
+
+/**
+ * Hashes of configurations without generations: an edit that is undone restores the hash. A resource that an edit does
+ * not change stays the same object, and is not hashed again.
+ */
+export class ContentHash {
+  readonly #configs = new WeakMap<RuntimeConfig, string>();
+  readonly #resources = new WeakMap<Resource, string>();
+
+  /** sha256 in lowercase hex. The bytes of Secrets are in it by their digests. */
+  of(config: RuntimeConfig): string {
+    const known = this.#configs.get(config);
+    if (known !== undefined) return known;
+    const { partners, catalogs, quotas, material, notApplied: _notApplied, ...rest } = config;
+    const resources = [partners, catalogs, quotas].map((list) => list.map((resource) => this.#ofResource(resource)));
+    const hash = digestOf({ ...rest, resources, material: Object.keys(material).toSorted() });
+    this.#configs.set(config, hash);
+    return hash;
+  }
+
+  #ofResource(resource: Resource): string {
+    const known = this.#resources.get(resource);
+    if (known !== undefined) return known;
+    const { generation: _generation, ...content } = resource;
+    const digest = digestOf(content);
+    this.#resources.set(resource, digest);
+    return digest;
+  }
 }

@@ -10,8 +10,7 @@ const table = `
   limits/
   crds/signing-key.ts
   crds/config.ts < crds/signing-key.ts
-  crds/special-networks.ts
-  crds/networks.ts < crds/special-networks.ts
+  crds/networks.ts
   crds/material.ts < crds/config.ts
   crds/part.ts < crds/config.ts crds/material.ts
   crds/policy.ts

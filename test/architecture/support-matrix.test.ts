@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { serverVersionMin } from "../../runtime/nats/connection/server-version.ts";
+import { serverVersionMin } from "../../runtime/nats/connection/server-limits.ts";
 import { kubernetesVersions } from "../chart/schemas.ts";
 import { moduleVersion } from "../tools/go-build.ts";
 import { tools } from "../tools/tool-table.ts";

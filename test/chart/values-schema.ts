@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { tlsVersions, tokenBindings } from "../../runtime/config/settings/settings.ts";
 import { settingsSchema } from "../../runtime/config/settings/settings-schema.ts";
 import { processesMax } from "../../runtime/processes/process-count.ts";
-import { policySchema } from "../../operator/policy/policy-schema.ts";
+import { policySchema } from "../../operator/policy/parse-policy.ts";
 
 /** The chart in the checkout. */
 export const chartFolder = join(dirname(dirname(import.meta.dirname)), "charts", "heliograph");

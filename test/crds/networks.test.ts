@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { BlockList, isIPv6 } from "node:net";
 import { describe, expect, test } from "vitest";
-import { contains, isIPv6Address, isMetadata, parseCidr, type Cidr } from "../../crds/networks.ts";
+import { type Cidr, contains, isIPv6Address, isMetadata, parseCidr } from "../../crds/networks.ts";
 
 function cidr(text: string): Cidr {
   const parsed = parseCidr(text);

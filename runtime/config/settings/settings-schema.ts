@@ -3,10 +3,10 @@ import {
   certificateForms,
   eventIdForms,
   partnersClaims,
+  type Settings,
   tlsVersions,
   tokenBindings,
   tokenTypes,
-  type Settings,
 } from "./settings.ts";
 
 /** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */

@@ -1,4 +1,7 @@
 // Schema, defaults and parser of the installation's settings. It holds no resources.
+
+import type { RuntimeConfig } from "../../../crds/config.ts";
+
 /**
  * Installation settings: one schema-checked file, the same in a cluster (a ConfigMap) and without one. Resources
  * describe partners and metrics; settings describe this installation.
@@ -217,4 +220,21 @@ export interface StreamSettings {
 export interface RetentionSettings {
   readonly maxAgeSeconds: number;
   readonly maxBytes: number;
+}
+
+/**
+ * Warnings for each stream with too short a retention. An event and its attempts must outlive the longest delivery and
+ * its dead letter, or a redrive would not find them.
+ */
+export function retentionFaults(streams: StreamSettings, { partners }: RuntimeConfig): readonly string[] {
+  const oldest = partners.toSorted((one, other) => other.retry.maxAgeSeconds - one.retry.maxAgeSeconds)[0];
+  if (oldest === undefined) return [];
+  const neededSeconds = oldest.retry.maxAgeSeconds + streams.deadLetters.maxAgeSeconds;
+  return (["events", "attempts"] as const)
+    .filter((stream) => streams[stream].maxAgeSeconds < neededSeconds)
+    .map(
+      (stream) =>
+        `streams.${stream}.maxAgeSeconds is ${streams[stream].maxAgeSeconds}, but deliveries to partner ` +
+        `${oldest.namespace}/${oldest.name} and their dead letters may live ${neededSeconds} s`,
+    );
 }

@@ -19,8 +19,7 @@ import { connectNats } from "../connection/connect.ts";
 import type { NatsAccess } from "../connection/nats-access.ts";
 import { createStoreFiles, missingText, type StoreFiles } from "../store/store-files.ts";
 import { lockFolder, type FolderLock } from "./folder-lock.ts";
-import type { SearchEnvironment } from "./find-programs.ts";
-import { findNatsServer } from "./nats-server-binary.ts";
+import { findNatsServer, type SearchEnvironment } from "./find-programs.ts";
 import { commandLineOf, endProcess, isRunning } from "./running-process.ts";
 
 /** Options of a nats-server as a child process. */

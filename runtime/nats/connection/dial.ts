@@ -1,10 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { AuthorizationError, connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
+import {
+  AuthorizationError,
+  connect,
+  type NatsConnection,
+  type NodeConnectionOptions,
+  type ReconnectToServerHandler,
+} from "@nats-io/transport-node";
+import {
+  authenticatorOf,
+  createCredentialChoice,
+  type CredentialChoice,
+  type Credentials,
+  readCredentials,
+} from "./credentials.ts";
 import type { NatsAccess } from "./nats-access.ts";
-import { reasonOf } from "./connection-log.ts";
-import { createCredentialChoice, type CredentialChoice } from "./credential-choice.ts";
-import { authenticatorOf, readCredentials, type Credentials } from "./credentials.ts";
-import { createNextServer } from "./next-server.ts";
 
 /** A first connection with the credentials that made it. */
 interface FirstConnection {
@@ -22,6 +31,22 @@ const reconnectJitterMs = 100;
  * reply and one more interval, while the other servers elect leaders.
  */
 const pingIntervalMs = 1_500;
+
+/** Pause between two connection attempts to the same server, in milliseconds. */
+interface Pauses {
+  readonly pauseMs: number;
+  /** Bound on the random addition to it. */
+  readonly jitterMs: number;
+}
+
+/** Log of connections to NATS. A `pino` logger, or nothing. */
+export interface ConnectionLog {
+  info(fields: object, text: string): void;
+  warn(fields: object, text: string): void;
+}
+
+/** Log of commands, which report a failed connection themselves. */
+export const noConnectionLog: ConnectionLog = { info: () => undefined, warn: () => undefined };
 
 /** @throws Error that names the servers when none responds in time or the credentials are refused */
 export async function firstConnection(access: NatsAccess): Promise<FirstConnection> {
@@ -85,4 +110,44 @@ function commonOptions(access: NatsAccess): NodeConnectionOptions {
     ...(access.tls === undefined ? {} : { tls: access.tls }),
     ignoreClusterUpdates: access.followsCluster === false,
   };
+}
+
+/**
+ * Chooses the server of each connection attempt: the one whose last attempt is the longest ago, so a lost server is
+ * tried last. Attempts are timed by the monotonic clock, because the client's own choice waits until the wall clock
+ * passes the time of the last attempt, which takes an hour when the clock was set back by an hour.
+ *
+ * @param nowMs a monotonic clock, milliseconds. @default performance.now
+ * @param random [0, 1). @default Math.random
+ */
+export function createNextServer(
+  { pauseMs, jitterMs }: Pauses,
+  nowMs: () => number = () => performance.now(),
+  random: () => number = Math.random,
+): ReconnectToServerHandler {
+  let triedMs: ReadonlyMap<string, number> = new Map();
+  return (pool) => {
+    const lastOf = (address: string): number => triedMs.get(address) ?? Number.NEGATIVE_INFINITY;
+    const ordered = pool.toSorted((one, other) => {
+      const [a, b] = [lastOf(addressOf(one)), lastOf(addressOf(other))];
+      return a === b ? 0 : a - b;
+    });
+    const [server] = ordered;
+    if (server === undefined) return null;
+    const address = addressOf(server);
+    const delay = Math.max(0, lastOf(address) + pauseMs + random() * jitterMs - nowMs());
+    // Servers that the cluster no longer announces are forgotten.
+    const known = new Set(pool.map(addressOf));
+    triedMs = new Map([...triedMs].filter(([one]) => known.has(one))).set(address, nowMs() + delay);
+    return { server, delay };
+  };
+}
+
+function addressOf({ hostname, port }: { readonly hostname: string; readonly port: number }): string {
+  return `${hostname}:${port}`;
+}
+
+/** The message of an error, for a field `reason`. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,6 @@
 import type { NatsAccess } from "./nats-access.ts";
-import { reasonOf, type ConnectionLog } from "./connection-log.ts";
-import type { CredentialChoice } from "./credential-choice.ts";
-import { userOf } from "./credentials.ts";
-import { newestCredentials, serversOf, tryCredentials } from "./dial.ts";
+import { type ConnectionLog, newestCredentials, reasonOf, serversOf, tryCredentials } from "./dial.ts";
+import { type CredentialChoice, userOf } from "./credentials.ts";
 
 /** A connection whose credentials are followed. */
 interface Followed {

@@ -12,6 +12,9 @@ const streamsMin = 15;
 /** Those of the router and of the index of events, and two for the first partner. */
 const consumersMin = 6;
 
+/** The oldest nats-server that fires scheduled messages as deliveries need it. */
+export const serverVersionMin = "2.14";
+
 /** The limits of the server or of the account that are too low, in one sentence; undefined when none is. */
 export function limitsFault({ maxPayloadBytes, streams, consumers }: ServerLimits): string | undefined {
   if (maxPayloadBytes !== undefined && maxPayloadBytes < payloadBytesMin) {
@@ -23,4 +26,11 @@ export function limitsFault({ maxPayloadBytes, streams, consumers }: ServerLimit
   return consumers >= 0 && consumers < consumersMin
     ? `the NATS account allows ${consumers} consumers; allow ${consumersMin}, and two more for each further partner`
     : undefined;
+}
+
+/** True for a version like `2.15.2` that is at least {@link serverVersionMin}. */
+export function isVersionEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [majorMin = 0, minorMin = 0] = serverVersionMin.split(".").map(Number);
+  return major > majorMin || (major === majorMin && minor >= minorMin);
 }

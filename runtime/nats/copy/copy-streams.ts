@@ -5,9 +5,10 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { Unanswered } from "../connection/requests.ts";
 import { copyMark, identityEntry } from "../layout.ts";
 import { differenceOf, type StreamCount, suspects } from "./compare-streams.ts";
-import { BackupEnded, copyStream } from "./copy-stream.ts";
 import {
+  BackupEnded,
   callJetStream,
+  copyStream,
   countMatching,
   durableConsumers,
   JetStreamRefusal,

@@ -1,6 +1,5 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
-import { serveSubject, type SubjectMessage } from "./serve-subject.ts";
 
 /** Short messages from one pod to another. No stream stores them. */
 export interface PodMessages {
@@ -21,6 +20,18 @@ export interface PodMessages {
 
 /** Default timeout: well above a round trip, well below the timeout of a client. */
 const requestTimeoutMs = 250;
+
+/** One message, with or without a request for an answer. */
+export interface SubjectMessage {
+  /** Last token of the subject. */
+  readonly token: string;
+  readonly data: Uint8Array;
+  /** True when the sender waits for a response. */
+  readonly isRequest: boolean;
+  /** The header of this name; undefined without one. */
+  readonly traceparent: string | undefined;
+  answer(body: object): void;
+}
 
 /**
  * Creates the messages to and from this pod.
@@ -63,4 +74,36 @@ function parsed(data: Uint8Array): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Subscribes to `<subject>.<token>`. Each message goes to one process of the queue group.
+ *
+ * @returns a function that ends the subscription; it resolves after the last message
+ */
+export function serveSubject(
+  { connection }: NatsConnectionHandle,
+  subject: string,
+  queue: string,
+  onMessage: (message: SubjectMessage) => void,
+): () => Promise<void> {
+  const subscription = connection.subscribe(`${subject}.*`, {
+    queue,
+    callback: (error, message) => {
+      if (error === null) {
+        onMessage({
+          token: message.subject.slice(subject.length + 1),
+          data: message.data,
+          isRequest: message.reply !== undefined && message.reply !== "",
+          traceparent: message.headers?.get("traceparent") || undefined,
+          answer: (body) => void message.respond(JSON.stringify(body)),
+        });
+      }
+    },
+  });
+  return async () => {
+    if (!connection.isClosed()) {
+      await subscription.drain().catch(() => undefined);
+    }
+  };
 }

@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { readDocument } from "./monitor-client.ts";
+import { readDocument } from "./liveness.ts";
 
 /** The server whose files are followed. */
 interface FollowedServer {

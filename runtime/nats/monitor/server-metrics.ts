@@ -1,5 +1,4 @@
-import { listAt, type Path, textAt, valueAt } from "../store/document.ts";
-import { exposition, type Family, type Sample } from "./exposition.ts";
+import { listAt, type Path, textAt, valueAt } from "../store/store-files.ts";
 
 /** Everything that one scrape reads. Absent parts have no series. */
 export interface ServerReading {
@@ -49,6 +48,23 @@ const streamRows: readonly Row[] = [
   ["stream_limit_bytes", "gauge", "Bound on the bytes of a stream (max_bytes)", ["config", "max_bytes"]],
   ["stream_consumers", "gauge", "Consumers of a stream", ["state", "consumer_count"]],
 ];
+
+/** One value of a metric. */
+interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** A metric with its samples. One without samples is not written. */
+interface Family {
+  readonly name: string;
+  readonly kind: "gauge" | "counter";
+  readonly help: string;
+  readonly samples: readonly Sample[];
+}
+
+/** Content type of {@link exposition}. */
+export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Metrics of one nats-server in Prometheus's text format. */
 export function serverMetrics(reading: ServerReading): string {
@@ -150,4 +166,29 @@ function numberAt(document: unknown, path: Path): number | undefined {
   if (typeof value === "number") return value;
   const timeMs = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return Number.isNaN(timeMs) ? undefined : timeMs / 1_000;
+}
+
+/** Families in Prometheus's text format. This program holds no metrics library, which would double its memory. */
+export function exposition(families: readonly Family[]): string {
+  return families
+    .filter(({ samples }) => samples.length > 0)
+    .map(familyText)
+    .join("");
+}
+
+function familyText({ name, kind, help, samples }: Family): string {
+  const lines = samples.map(({ labels, value }) => `${name}${labelText(labels)} ${value}`);
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`, ...lines, ""].join("\n");
+}
+
+function labelText(labels: Sample["labels"]): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+function escaped(value: string): string {
+  return value
+    .replaceAll("\\", String.raw`\\`)
+    .replaceAll('"', String.raw`\"`)
+    .replaceAll("\n", String.raw`\n`);
 }

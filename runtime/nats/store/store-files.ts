@@ -1,7 +1,7 @@
 // The files of a server's streams on its volume. It reads no file and changes none; it connects to no server.
+
 import { access } from "node:fs/promises";
 import { join } from "node:path";
-import { listAt, textAt, valueAt } from "./document.ts";
 
 /** Watches the files of a server's streams, which somebody may delete while the server has them open. */
 export interface StoreFiles {
@@ -26,6 +26,9 @@ const storeFolder = "jetstream";
 const streamFiles = ["meta.inf", "msgs"] as const;
 const goneCodes: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR"]);
 const namesMax = 3;
+
+/** Names of members, from the outside in. */
+export type Path = readonly string[];
 
 /** Creates the watch of a server whose files are there so far. */
 export function createStoreFiles({ read, dataFolder, onChange }: StoreFilesDeps): StoreFiles {
@@ -90,4 +93,24 @@ async function isGone(file: string): Promise<boolean> {
     if (goneCodes.has(code)) return true;
     throw error;
   }
+}
+
+/** A member of a document of the monitoring port; undefined when it has none. */
+export function valueAt(document: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined),
+    document,
+  );
+}
+
+/** A list; empty for anything else. */
+export function listAt(document: unknown, path: Path): readonly unknown[] {
+  const value = valueAt(document, path);
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
+
+/** A text; empty for anything else. */
+export function textAt(document: unknown, path: Path): string {
+  const value = valueAt(document, path);
+  return typeof value === "string" ? value : "";
 }

@@ -2,7 +2,7 @@ import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { copyMark, identityEntry, type Layout } from "../layout.ts";
 import { Unanswered } from "../connection/requests.ts";
-import { serveSubject } from "../messages/serve-subject.ts";
+import { serveSubject } from "../messages/pod-messages.ts";
 
 /** Time of creation by stream name, or the identity of a copy. A replaced stream of the same name has another one. */
 export type StreamIdentities = ReadonlyMap<string, string>;

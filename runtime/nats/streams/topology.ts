@@ -7,7 +7,7 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { createLayout, layoutVersion, type Layout } from "../layout.ts";
 import { Unanswered } from "../connection/requests.ts";
 import { hasNoResponders, isUnavailable, untilAvailable, untilReceived } from "../connection/retry-until-answered.ts";
-import { limitsFault } from "../connection/server-limits.ts";
+import { isVersionEnough, limitsFault, serverVersionMin } from "../connection/server-limits.ts";
 import {
   lossOf,
   readIdentities,
@@ -17,7 +17,6 @@ import {
   StreamsLost,
   unknownOf,
 } from "./stream-identities.ts";
-import { isVersionEnough, serverVersionMin } from "../connection/server-version.ts";
 
 /** Limit of consumers. An acknowledgement scans all consumers of a work queue, so partners share lanes long before. */
 const maxConsumersPerStream = 20_000;

@@ -1,6 +1,6 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
-import { serveSubject, type SubjectMessage } from "../../nats/messages/serve-subject.ts";
+import { serveSubject, type SubjectMessage } from "../../nats/messages/pod-messages.ts";
 import type { Layout } from "../../nats/layout.ts";
 import type { Log } from "../log.ts";
 import type { Ingest, IngestResponse } from "./ingest.ts";

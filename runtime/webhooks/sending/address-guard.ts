@@ -1,6 +1,6 @@
 import type { NetworksConfig } from "../../../crds/config.ts";
 import { isIPv4, isIPv6 } from "node:net";
-import { metadataRows, specialRows, type SpecialRow } from "../../../crds/special-networks.ts";
+import { metadataRows, type SpecialRow, specialRows } from "../../../crds/networks.ts";
 
 /** The networks in which one partner may be reached. */
 export interface Guard {

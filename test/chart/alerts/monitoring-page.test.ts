@@ -6,7 +6,7 @@ import { createRequestMetrics } from "../../../runtime/http/server/request-metri
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
-import { registerNatsMetrics } from "../../../runtime/program/nats-metrics.ts";
+import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { dashboardPlans } from "../dashboards/plans.ts";

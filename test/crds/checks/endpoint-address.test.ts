@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressWarnings } from "../../../crds/checks/endpoint-address.ts";
+import { addressWarnings } from "../../../crds/checks/endpoint-references.ts";
 import { compiled, first, resourceOf } from "../compile/resources.ts";
 
 const allowed = (...allowCidrs: readonly string[]) => ({ allowCidrs, allowPlaintext: true });

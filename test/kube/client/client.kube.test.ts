@@ -3,7 +3,7 @@ import { EventRecorder } from "../../../kube/events/events.ts";
 import { type KubeEvent, eventType } from "../../../kube/events/event-series.ts";
 import type { KubeError } from "../../../kube/client/kube-error.ts";
 import type { KubeObject } from "../../../kube/client/resource.ts";
-import { listAll } from "../../../kube/reflector/list-all.ts";
+import { listAll } from "../../../kube/reflector/reflector.ts";
 import { waitFor } from "../../support/wait.ts";
 import {
   type ConfigMap,

@@ -5,7 +5,7 @@ import { Registry } from "prom-client";
 import { afterEach, describe, expect, test } from "vitest";
 import { type KubeClient, createKubeClient } from "../../../kube/client/client.ts";
 import type { ClusterAccess } from "../../../kube/client/credentials.ts";
-import { connectionsMax } from "../../../kube/client/connection-pools.ts";
+import { connectionsMax } from "../../../kube/client/transport.ts";
 import { kubeConfigAccess } from "../../../kube/client/kube-config.ts";
 import type { KubeError } from "../../../kube/client/kube-error.ts";
 import { leaseType } from "../../../kube/lease/lease-record.ts";

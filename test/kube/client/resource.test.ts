@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type ResourceType, collectionPath, keyOf, objectPath, refOf } from "../../../kube/client/resource.ts";
-import { isLater } from "../../../kube/client/resource-version.ts";
+import { collectionPath, isLater, keyOf, objectPath, refOf, type ResourceType } from "../../../kube/client/resource.ts";
 
 const secrets: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
 const partners: ResourceType = {

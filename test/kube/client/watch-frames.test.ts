@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FrameSplitter, parseFrame } from "../../../kube/client/watch-frames.ts";
+import { FrameSplitter, parseFrame } from "../../../kube/client/watch.ts";
 
 /** Cuts the bytes at the given places. */
 function cut(bytes: Uint8Array, places: readonly number[]): readonly Uint8Array[] {

@@ -7,8 +7,8 @@ import type { KubeClient, WatchOptions } from "../../../kube/client/client.ts";
 import { Informer } from "../../../kube/informer/informer.ts";
 import { KubeError } from "../../../kube/client/kube-error.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
-import { type KubeObject, keyOf } from "../../../kube/client/resource.ts";
-import type { WatchEvent } from "../../../kube/client/watch-frames.ts";
+import { keyOf, type KubeObject } from "../../../kube/client/resource.ts";
+import type { WatchEvent } from "../../../kube/client/watch.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 
 /** What befalls the next event on its way. `skip` loses it for good. */

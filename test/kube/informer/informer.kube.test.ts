@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Informer, type InformerOptions } from "../../../kube/informer/informer.ts";
-import { type KubeObject, keyOf } from "../../../kube/client/resource.ts";
+import { keyOf, type KubeObject } from "../../../kube/client/resource.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type ConfigMap, type RealApi, configMaps, log, secrets, startRealApi } from "../real-api.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { columnsOf, showsColumns } from "../../../operator/controllers/status-columns.ts";
+import { columnsOf, showsColumns } from "../../../operator/controllers/status-decision.ts";
 import type { ResourceObject } from "../../../operator/resource-types.ts";
 
 const partner = (url: string) => ({ kind: "WebhookPartner", spec: { endpoint: { url } } }) as ResourceObject;

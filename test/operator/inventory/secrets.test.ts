@@ -4,7 +4,7 @@ import { SecretInventory } from "../../../operator/inventory/secrets.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { Outage } from "../../../kube/outage.ts";
 import { KubeError } from "../../../kube/client/kube-error.ts";
-import { type KubeObject, keyOf } from "../../../kube/client/resource.ts";
+import { keyOf, type KubeObject } from "../../../kube/client/resource.ts";
 import type { SecretObject } from "../../../operator/resource-types.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 import { ScriptedSet } from "./scripted-set.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigzReport } from "../../../crds/configz.ts";
 import { markKey } from "../../../operator/observe/rollout.ts";
-import { parseReport } from "../../../operator/observe/parse-report.ts";
+import { parseReport } from "../../../operator/observe/pod-poller.ts";
 
 const error = {
   kind: "WebhookPartner",

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { maskLogLines, maskMetrics } from "../../../runtime/debug/mask-lines.ts";
-import { maskText, maskValue } from "../../../runtime/debug/mask-text.ts";
+import { maskLogLines, maskMetrics, maskText, maskValue } from "../../../runtime/debug/mask-text.ts";
 
 describe("a text", () => {
   test.each([

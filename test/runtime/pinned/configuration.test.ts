@@ -21,7 +21,7 @@ import {
   shardSecretName,
   shardSecretType,
 } from "../../../crds/shards/shards.ts";
-import { ContentHash } from "../../../runtime/program/content-hash.ts";
+import { ContentHash } from "../../../runtime/program/status.ts";
 import { createPeerClient } from "../../../runtime/metrics/federation/peer-client.ts";
 import { createStoreSet } from "../../../runtime/stores/store-set.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";

@@ -14,7 +14,7 @@ import { createRequestMetrics } from "../../../runtime/http/server/request-metri
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
 import { OtlpExporter } from "../../../runtime/tracing/otlp-exporter.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";
-import { registerNatsMetrics } from "../../../runtime/program/nats-metrics.ts";
+import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";

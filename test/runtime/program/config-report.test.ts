@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ConfigReporter } from "../../../runtime/program/config-report.ts";
-import { healthOf, reportOf, startingStatus, type ProgramStatus } from "../../../runtime/program/status.ts";
+import { healthOf, type ProgramStatus, reportOf, startingStatus } from "../../../runtime/program/status.ts";
 import type { DisabledMark } from "../../../runtime/webhooks/partners/disabled-partners.ts";
 import { waitFor } from "../../support/wait.ts";
 import { configOf, fewShards, shardSecrets } from "../config/shard-secrets.ts";

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { lockDataFolder } from "../../../runtime/program/data-lock.ts";
+import { lockDataFolder } from "../../../runtime/program/data-folder.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 
-const lockModule = new URL("../../../runtime/program/data-lock.ts", import.meta.url).href;
+const lockModule = new URL("../../../runtime/program/data-folder.ts", import.meta.url).href;
 let folder: TemporaryFolder;
 
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
-import { readSettingsFile } from "../../../runtime/program/settings-file.ts";
+import { readSettingsFile } from "../../../runtime/program/program.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 
 let folder: TemporaryFolder;

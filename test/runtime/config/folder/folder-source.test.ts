@@ -5,7 +5,7 @@ import { FolderRecordFile } from "../../../../runtime/config/folder/folder-recor
 import { FolderSource, readFolder } from "../../../../runtime/config/folder/folder-source.ts";
 import type { FolderState } from "../../../../runtime/config/folder/folder-state.ts";
 import { uidOf } from "../../../../crds/compile/origin.ts";
-import { emptyConfig } from "../../../../operator/publish/empty-config.ts";
+import { emptyConfig } from "../../../../operator/publish/plan.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import { ConfiguredPartners } from "../../../../runtime/webhooks/partners/configured-partners.ts";
 import { defaultLaneRules } from "../../../../runtime/webhooks/partners/partner.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changesBetween } from "../../../../runtime/config/folder/object-changes.ts";
+import { changesBetween } from "../../../../runtime/program/config-log.ts";
 import { stateOf } from "../folder-states.ts";
 
 const object = (name: string) => `WebhookPartner/default/${name}`;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { retentionFaults } from "../../../../runtime/config/settings/retention.ts";
+import { retentionFaults } from "../../../../runtime/config/settings/settings.ts";
 import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
 import { stateOf } from "../folder-states.ts";
 

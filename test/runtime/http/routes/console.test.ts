@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ConsoleSettings } from "../../../../runtime/config/settings/settings.ts";
 import { consoleRoutes, type ConsoleFiles } from "../../../../runtime/http/routes/console.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
-import { readConsoleFiles } from "../../../../runtime/program/open-console.ts";
+import { readConsoleFiles } from "../../../../runtime/program/serve-apis.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 
 const page = "<!doctype html><title>console</title>";

@@ -1,7 +1,7 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findNatsServer } from "../../../../runtime/nats/child/nats-server-binary.ts";
+import { findNatsServer } from "../../../../runtime/nats/child/find-programs.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 
 let folder: TemporaryFolder;

@@ -2,8 +2,12 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { nkeys } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createCredentialChoice } from "../../../../runtime/nats/connection/credential-choice.ts";
-import { authenticatorOf, readCredentials, userOf } from "../../../../runtime/nats/connection/credentials.ts";
+import {
+  authenticatorOf,
+  createCredentialChoice,
+  readCredentials,
+  userOf,
+} from "../../../../runtime/nats/connection/credentials.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 
 let root: TemporaryFolder;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createNextServer } from "../../../../runtime/nats/connection/next-server.ts";
+import { createNextServer } from "../../../../runtime/nats/connection/dial.ts";
 
 type Pool = Parameters<ReturnType<typeof createNextServer>>[0];
 

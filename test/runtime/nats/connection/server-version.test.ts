@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isVersionEnough } from "../../../../runtime/nats/connection/server-version.ts";
+import { isVersionEnough } from "../../../../runtime/nats/connection/server-limits.ts";
 
 test.each([
   ["2.14.0", true],

@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
-import { serveSubject } from "../../../../runtime/nats/messages/serve-subject.ts";
+import { createPodMessages, serveSubject } from "../../../../runtime/nats/messages/pod-messages.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
-import { createPodMessages } from "../../../../runtime/nats/messages/pod-messages.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";

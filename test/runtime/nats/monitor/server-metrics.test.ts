@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { exposition } from "../../../../runtime/nats/monitor/exposition.ts";
-import { serverMetrics } from "../../../../runtime/nats/monitor/server-metrics.ts";
+import { exposition, serverMetrics } from "../../../../runtime/nats/monitor/server-metrics.ts";
 
 const own = { isReloadPending: false, reloadSignals: 0 };
 
