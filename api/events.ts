@@ -1,5 +1,5 @@
 import { Problem, Time } from "./documents.ts";
-import { anyObject, count, either, flag, list, nullable, object, ref, text } from "./schema.ts";
+import { anyObject, count, either, flag, list, nullable, object, ref, text, type Static } from "./schema.ts";
 
 /** First part of the types of operational events, which producers must not use. */
 export const ownDomain = "heliograph";
@@ -82,5 +82,6 @@ export const EventIdUse = object({
     "Recent events that were rejected because another tenant uses the id",
   ),
 });
+export type EventIdUse = Static<typeof EventIdUse>;
 
 export const CursorMeta = object({ cursor: nullable(text(), "For the next page; null at the end") });

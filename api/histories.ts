@@ -17,8 +17,15 @@ import {
   type Static,
 } from "./schema.ts";
 
+/**
+ * The state of a delivery. `held`: waits until its partner may be sent to. `rejected` and `dead`: stored as a dead
+ * letter; only `dead` counts as exhausted. `not_routed`: not created, because the permission to get the event was
+ * withdrawn.
+ */
 export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
 export const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
+/** Why a delivery waits. `retry`: for its next attempt. `turn`: for a place, or it is in work. */
 export const waitKinds = [
   "held",
   "paused",
@@ -29,6 +36,13 @@ export const waitKinds = [
   "retry",
   "turn",
 ] as const;
+/**
+ * - `url_hidden`: the path, and the host if it is signed, are replaced. They are for tokens of the partner and for
+ *   `admin:debug`.
+ * - `too_long`: it has more than 16 KiB.
+ * - `older_attempt`: it belongs to an attempt before the newest 64.
+ * - `unknown_scheme`: a later version made the attempt.
+ */
 export const canonicalReasons = ["url_hidden", "too_long", "older_attempt", "unknown_scheme"] as const;
 
 const milliseconds = number(undefined, { minimum: 0 });
@@ -42,6 +56,7 @@ export const RoutedBy = object(
   },
   { generation: count("`metadata.generation` of the partner in that configuration") },
 );
+export type RoutedBy = Static<typeof RoutedBy>;
 
 export const DeliveryWait = object(
   {
@@ -52,6 +67,7 @@ export const DeliveryWait = object(
   },
   { since_at_latest: flag("Present if it began before since, when an earlier version noted no time") },
 );
+export type DeliveryWait = Static<typeof DeliveryWait>;
 
 export const AttemptSignature = object({
   scheme: words(signingSchemes, "Signing scheme"),
@@ -121,6 +137,9 @@ export const AttemptHistory = object(
   },
 );
 export type AttemptHistory = Static<typeof AttemptHistory>;
+export type PhasesMs = AttemptHistory["phases_ms"];
+export type RecordedResponse = NonNullable<AttemptHistory["response"]>;
+export type AttemptSettlement = AttemptHistory["settlement"];
 
 export const DeliveryHistory = object({
   partner: text("Partner, as `namespace/name`"),

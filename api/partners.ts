@@ -15,7 +15,15 @@ import {
   type Static,
 } from "./schema.ts";
 
+/**
+ * `held`: nothing is sent until the configuration is resolved. `disabled`: the endpoint responded with 410. `rejected`:
+ * its definition is not applied, and there is no earlier version, so no event is routed to it.
+ */
 export const partnerStates = ["active", "paused", "held", "disabled", "rejected"] as const;
+/**
+ * `half_open`: the next attempt probes the partner, or a probe is under way. `rate_limited`: a `Retry-After` of the
+ * partner has not passed.
+ */
 export const breakerNames = ["closed", "open", "half_open", "rate_limited"] as const;
 
 const milliseconds = number(undefined, { minimum: 0 });
@@ -68,6 +76,7 @@ export const PartnerLive = object({
   in_flight: nullable(count(), "Deliveries that the owning pod has pulled and not settled; null if unknown"),
   oldest_due_at: nullable(ref(Time), "Time at which the oldest waiting delivery was due; null without one"),
 });
+export type PartnerLive = Static<typeof PartnerLive>;
 
 export const PartnerDetail = object({
   ...summary,
@@ -155,3 +164,4 @@ export const Ping = object({
   tenant: text("Tenant of the test event"),
   partner: text("Partner, as `namespace/name`"),
 });
+export type Ping = Static<typeof Ping>;

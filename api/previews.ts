@@ -83,12 +83,14 @@ export const PreviewedAttempts = object({
     "Partners whose attempts the edit may change",
   ),
 });
+export type PreviewedAttempts = Static<typeof PreviewedAttempts>;
 
 export const JudgedQuery = object({
   class: nullable(text(), "Class of the caller; null when the query is refused"),
   cost: nullable(count(), "Expected cost units; null when the query is refused before its plan"),
   code: nullable(text(), "Error code of the refusal; null when the query is allowed"),
 });
+export type JudgedQuery = Static<typeof JudgedQuery>;
 
 export const PreviewedShape = object({
   effect: words(queryEffects, "Effect of the edit"),
@@ -103,6 +105,7 @@ export const PreviewedShape = object({
   before: ref(JudgedQuery, "Without the edit"),
   after: ref(JudgedQuery, "With the edit"),
 });
+export type PreviewedShape = Static<typeof PreviewedShape>;
 
 export const PreviewedQueries = object({
   since: ref(Time, "Time since which every counted pod has kept its record"),
@@ -152,6 +155,7 @@ export const PreviewedSimulation = object({
   ),
 });
 export type PreviewedSimulation = Static<typeof PreviewedSimulation>;
+export type SimulatedPartner = PreviewedSimulation["partners"][number];
 
 export const PreviewedEvents = object({
   from: ref(Time, "Start of the time range"),

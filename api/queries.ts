@@ -31,9 +31,11 @@ export const labelNames = [
   "component",
 ] as const;
 export const aggregations = ["avg", "sum", "min", "max", "p50", "p95", "p99"] as const;
+/** Source: seed "Operational Metrics API" §4.1. */
 export const downsamples = ["1m", "5m", "1h"] as const;
+export type Downsample = (typeof downsamples)[number];
 export const classes = ["A", "B", "C"] as const;
-/** Most series of one page. */
+/** Most series of one page. Source: seed "Operational Metrics API" §8. */
 export const seriesMax = 50;
 export const metricsMax = 50;
 /** Most values of one filter. */

@@ -195,3 +195,4 @@ export const Ack = object({
     "What the partner's status endpoint returned; null if it was not requested",
   ),
 });
+export type Ack = Static<typeof Ack>;

@@ -1,14 +1,14 @@
-import type { JudgedQuery, QueryEffect, ShapeEffect } from "../../runtime/metrics/query-effect.ts";
+import type { JudgedQuery, Preview, PreviewedEvents, PreviewedQueries, PreviewedShape } from "../../api/previews.ts";
 import { formatDuration } from "../../runtime/metrics/request/duration.ts";
 import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
-import type { EventEffect, MatchEffect, PreviewResponse, ResourceEffect } from "../../runtime/preview/preview-job.ts";
+import type { MatchEffect, ResourceEffect } from "../../runtime/preview/preview-job.ts";
 import type { FieldChange, HiddenValue } from "../../runtime/preview/resource-changes.ts";
 import { plain } from "../command-line/terminal.ts";
 import { simulationLines, simulationNotes } from "./simulation-text.ts";
 import { escaped, markdownRow as row, tableOf, type TextForm } from "./text-table.ts";
 
 /** What `diff` found, on a server or between two folders. */
-type Found = OfflinePreview | PreviewResponse;
+type Found = OfflinePreview | Preview;
 
 type Partner = MatchEffect["partners"][number];
 
@@ -23,7 +23,7 @@ type Table = (
 
 const queryTitles = ["Effect", "Query", "Client", "Count", "Before", "After"];
 const queryAlign = ["---", "---", "---", "---:", "---", "---"];
-const effectWords: Readonly<Record<ShapeEffect["effect"], string>> = {
+const effectWords: Readonly<Record<PreviewedShape["effect"], string>> = {
   refused: "refused",
   allowed: "allowed",
   dearer: "costs more",
@@ -49,7 +49,7 @@ export function diffText(found: Found, form: TextForm): string {
 }
 
 /** Two folders have no queries, and neither have previews of older servers. */
-function queriesOf(found: Found): PreviewResponse["queries"] {
+function queriesOf(found: Found): Preview["queries"] {
   return "queries" in found ? found.queries : null;
 }
 
@@ -68,7 +68,7 @@ export function diffNotes(found: Found): readonly string[] {
   ];
 }
 
-function coverage(effect: EventEffect): readonly string[] {
+function coverage(effect: PreviewedEvents): readonly string[] {
   const { oldest_event: oldest, complete, attempts } = effect;
   const { oldest_attempt: oldestAttempt, skipped } = attempts;
   const since = (time: string | null): string => (time === null ? "none is stored" : `stored since ${time}`);
@@ -122,7 +122,7 @@ function eventLines(events: MatchEffect, form: TextForm): readonly string[] {
       ? ["No partner gains or loses an event."]
       : ["", ...tableOf(form, { titles: routeTitles, align: routeAlign }, partners.map(cellsOf))];
   if (!("attempts" in events)) return [sum, ...routed];
-  const effect = events as EventEffect;
+  const effect = events as PreviewedEvents;
   return [sum, ...routed, ...attemptLines(effect, form), ...simulationLines(effect, form)];
 }
 
@@ -130,7 +130,7 @@ const attemptTitles = ["Partner", "As recorded", "At other times", "Gone", "Trie
 const attemptAlign = ["---", "---:", "---:", "---:", "---:", "---:"];
 
 /** Attempts up to the first instant that the edit moves. */
-function attemptLines({ attempts }: EventEffect, form: TextForm): readonly string[] {
+function attemptLines({ attempts }: PreviewedEvents, form: TextForm): readonly string[] {
   const { events, skipped, partners } = attempts;
   if (partners.length === 0) return [];
   const rows = partners.map(({ partner, exact, moved, gone, would_retry: again, would_end: ended }) => {
@@ -153,7 +153,7 @@ function code(text: string): string {
 }
 
 /** The effect on recorded queries: a sentence, and a table of the shapes with an effect. */
-function queryLines(queries: QueryEffect, table: Table): readonly string[] {
+function queryLines(queries: PreviewedQueries, table: Table): readonly string[] {
   const { judged, refused, allowed, dearer, cheaper, shapes } = queries;
   if (judged === 0) return [];
   const sum =
@@ -167,13 +167,13 @@ function queryLines(queries: QueryEffect, table: Table): readonly string[] {
 }
 
 /** What of the queries was compared. */
-function queryCoverage({ since, pods, seen, judged }: QueryEffect): string {
+function queryCoverage({ since, pods, seen, judged }: PreviewedQueries): string {
   const count = seen === null ? `${judged} within the rights of the token` : `${judged} of ${seen}`;
   const asked = `${pods.answered} of ${pods.live} processes`;
   return `Queries: ${count} compared, recorded since ${since} by ${asked}; equal requests count once.`;
 }
 
-type Shape = Omit<ShapeEffect, "effect" | "client" | "count" | "before" | "after">;
+type Shape = Omit<PreviewedShape, "effect" | "client" | "count" | "before" | "after">;
 
 function queryText({ metrics, aggregation, group_by: groups, filters, window_seconds: window, step }: Shape): string {
   return [

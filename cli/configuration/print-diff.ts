@@ -1,9 +1,9 @@
+import type { Preview } from "../../api/previews.ts";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type OfflinePreview, previewOffline } from "../../runtime/preview/offline-preview.ts";
-import type { PreviewResponse } from "../../runtime/preview/preview-job.ts";
 import type { RecordedEvent } from "../../runtime/preview/match-changes.ts";
 import type { ApiConnection, Connect } from "../api/connection.ts";
 import { sendForJson } from "../api/request.ts";
@@ -88,7 +88,7 @@ function eventOf(text: string): RecordedEvent {
 
 type OnServer = Extract<DiffArguments, { connect: Connect }>;
 
-async function onServer({ connect, after, prune, sinceSeconds }: OnServer): Promise<Compared<PreviewResponse>> {
+async function onServer({ connect, after, prune, sinceSeconds }: OnServer): Promise<Compared<Preview>> {
   const read = await readValidResources(after);
   // An invalid object would show as removed.
   if (prune && read.problems.length > 0) throw withProblems(after);
@@ -96,12 +96,12 @@ async function onServer({ connect, after, prune, sinceSeconds }: OnServer): Prom
   const from = sinceSeconds === undefined ? {} : { from: new Date(Date.now() - sinceSeconds * 1_000).toISOString() };
   return withApi(connect, async (connection) => {
     const body = { resources, prune, ...from };
-    const started = await sendForJson<PreviewResponse>(connection, { method: "POST", path: "/v1/preview", body });
+    const started = await sendForJson<Preview>(connection, { method: "POST", path: "/v1/preview", body });
     return { found: await untilOver(connection, started), notes: problemNotes(after, read) };
   });
 }
 
-async function untilOver(connection: ApiConnection, started: PreviewResponse): Promise<PreviewResponse> {
+async function untilOver(connection: ApiConnection, started: Preview): Promise<Preview> {
   const progress = createProgress();
   const endMs = performance.now() + patienceMs;
   let preview = started;
@@ -109,7 +109,7 @@ async function untilOver(connection: ApiConnection, started: PreviewResponse): P
     if (performance.now() > endMs) throw new CommandError("unreachable", "the preview does not end; try again later");
     progress.show(`${preview.events?.read ?? 0} events compared`);
     await sleep(pollMs);
-    preview = await sendForJson<PreviewResponse>(connection, { path: `/v1/preview/${started.preview_id}` });
+    preview = await sendForJson<Preview>(connection, { path: `/v1/preview/${started.preview_id}` });
   }
   progress.clear();
   if (preview.status === "completed") return preview;

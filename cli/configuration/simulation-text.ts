@@ -1,7 +1,7 @@
-import type { EventEffect } from "../../runtime/preview/preview-job.ts";
+import type { PreviewedEvents } from "../../api/previews.ts";
 import { tableOf, type TextForm } from "./text-table.ts";
 
-type Simulation = NonNullable<EventEffect["simulated"]>;
+type Simulation = NonNullable<PreviewedEvents["simulated"]>;
 type Partner = Simulation["partners"][number];
 
 const titles = ["Simulated", "Dead letters", "Would live", "Would die", "Pending", "Backlog", "In flight", "P95"];
@@ -9,7 +9,7 @@ const align = ["---", ...titles.slice(1).map(() => "---:")];
 const secondMs = 1_000;
 
 /** A server of an earlier version simulates nothing. */
-type Simulated = Partial<Pick<EventEffect, "simulated">>;
+type Simulated = Partial<Pick<PreviewedEvents, "simulated">>;
 
 /** An estimate of what follows the first difference, apart from what is exact. */
 export function simulationLines({ simulated }: Simulated, form: TextForm): readonly string[] {

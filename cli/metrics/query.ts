@@ -1,3 +1,4 @@
+import type { PlanAnswer } from "../../api/quotas.ts";
 import { type ApiConnection, type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
 import { type Column, createOutput } from "../api/output.ts";
 import { type ApiRequest, send, sendForJson } from "../api/request.ts";
@@ -64,25 +65,6 @@ interface QueryBody {
 }
 
 const widthDefault = 80;
-
-/** The plan of a query as the API reports it. */
-interface PlanView {
-  readonly allowed: boolean;
-  readonly class: string | null;
-  readonly cost: number | null;
-  readonly step_seconds: number | null;
-  readonly points: number | null;
-  readonly series_max: number | null;
-  readonly regions: readonly { readonly region: string; readonly stores: number }[];
-  readonly cache: { readonly expected: string | null } | null;
-  readonly budget: { readonly remaining: number; readonly limit: number };
-  readonly expression: string | null;
-  readonly refusal: {
-    readonly code: string;
-    readonly detail: string;
-    readonly suggestion: { readonly step?: string; readonly query?: string } | null;
-  } | null;
-}
 
 interface PlanArguments {
   readonly connect: Connect;
@@ -163,13 +145,13 @@ async function printPlan({ connect, query, isJson }: PlanArguments): Promise<Exi
   return withApi(connect, async (connection): Promise<ExitName> => {
     const { body } = await send(connection, { path: "/v1/metrics/plan", query });
     const text = body.toString().trimEnd();
-    process.stdout.write(`${isJson ? text : planText(JSON.parse(text) as PlanView)}\n`);
+    process.stdout.write(`${isJson ? text : planText(JSON.parse(text) as PlanAnswer)}\n`);
     return "done";
   });
 }
 
 /** One line for each known member. */
-function planText(plan: PlanView): string {
+function planText(plan: PlanAnswer): string {
   const lines = [["allowed", plan.allowed ? "yes" : "no"] as const, ...refusalLines(plan), ...planLines(plan)];
   return lines
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}${plain(value)}`]))
@@ -178,7 +160,7 @@ function planText(plan: PlanView): string {
 
 type Line = readonly [name: string, value: string | undefined];
 
-function refusalLines({ refusal }: PlanView): readonly Line[] {
+function refusalLines({ refusal }: PlanAnswer): readonly Line[] {
   if (refusal === null) return [];
   const { code, detail, suggestion } = refusal;
   return [
@@ -187,7 +169,7 @@ function refusalLines({ refusal }: PlanView): readonly Line[] {
   ];
 }
 
-function planLines({ cost, budget, cache, regions, expression, ...plan }: PlanView): readonly Line[] {
+function planLines({ cost, budget, cache, regions, expression, ...plan }: PlanAnswer): readonly Line[] {
   if (cost === null) return [];
   return [
     ["class", plan.class ?? undefined],

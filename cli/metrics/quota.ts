@@ -1,3 +1,4 @@
+import type { Quota } from "../../api/quotas.ts";
 import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
 import { type Column, createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
 import { sendForJson } from "../api/request.ts";
@@ -20,29 +21,19 @@ interface QuotaArguments {
   readonly output: OutputFormat;
 }
 
-/** The quotas of one class as the API reports them. */
-interface QuotaView {
-  readonly class: string;
-  readonly client: string;
-  readonly requests: { readonly limit_per_second: number; readonly burst: number; readonly remaining: number };
-  readonly cost: { readonly limit_per_minute: number; readonly burst: number; readonly remaining: number };
-  readonly concurrent: { readonly limit: number; readonly used: number };
-  readonly known_by: string;
-}
-
 /** Prints the quotas. It charges nothing. @throws CommandError */
 async function printQuotas({ connect, output }: QuotaArguments, environment: Environment): Promise<ExitName> {
   return withApi(connect, async (connection): Promise<ExitName> => {
     const pages = async function* () {
       const request = { path: "/v1/metrics/quota" };
-      yield (await sendForJson<{ readonly data: readonly QuotaView[] }>(connection, request)).data;
+      yield (await sendForJson<{ readonly data: readonly Quota[] }>(connection, request)).data;
     };
     await createOutput(output, environment).list(columns, pages());
     return "done";
   });
 }
 
-const columns: readonly Column<QuotaView>[] = [
+const columns: readonly Column<Quota>[] = [
   { title: "CLASS", cell: (quota) => quota.class },
   { title: "CLIENT", cell: ({ client }) => client },
   { title: "REQUESTS LEFT", cell: ({ requests }) => `${requests.remaining} of ${requests.burst}` },

@@ -1,3 +1,4 @@
+import type { SloHistoryAnswer } from "../../api/objectives.ts";
 import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
 import { type Column, createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
 import { send } from "../api/request.ts";
@@ -52,18 +53,6 @@ interface HistoryPoint {
   readonly remaining: number | null;
 }
 
-/** The response to `GET /v1/metrics/slo/history`. */
-interface SloHistory {
-  readonly data: readonly HistoryPoint[];
-  readonly meta: {
-    readonly name: string;
-    readonly tenant: string;
-    readonly objective: number;
-    readonly regions: readonly { readonly region: string; readonly state: string }[];
-    readonly partial: boolean;
-  };
-}
-
 const widthDefault = 80;
 
 /** @throws UsageError */
@@ -97,7 +86,7 @@ async function printSloHistory(args: SloArguments, environment: Environment): Pr
   const { connect, query, output } = args;
   return withApi(connect, async (connection): Promise<ExitName> => {
     const { body } = await send(connection, { path: "/v1/metrics/slo/history", query });
-    const history = JSON.parse(body.toString()) as SloHistory;
+    const history = JSON.parse(body.toString()) as SloHistoryAnswer;
     const { data, meta } = history;
     if (output === "chart") process.stdout.write(chartText(history));
     else {
@@ -111,7 +100,7 @@ async function printSloHistory(args: SloArguments, environment: Environment): Pr
   });
 }
 
-function columnsOf(history: SloHistory): readonly Column<HistoryPoint>[] {
+function columnsOf(history: SloHistoryAnswer): readonly Column<HistoryPoint>[] {
   return [
     { title: "AT", cell: ({ at }) => at },
     { title: "ACTUAL", cell: ({ sli }) => percent(sli ?? undefined) },
@@ -120,11 +109,11 @@ function columnsOf(history: SloHistory): readonly Column<HistoryPoint>[] {
 }
 
 /** Share of the error budget that was left, negative when overspent. */
-function leftOf({ remaining }: HistoryPoint, { meta: { objective } }: SloHistory): number | undefined {
+function leftOf({ remaining }: HistoryPoint, { meta: { objective } }: SloHistoryAnswer): number | undefined {
   return remaining === null || objective >= 1 ? undefined : remaining / (1 - objective);
 }
 
-function chartText(history: SloHistory): string {
+function chartText(history: SloHistoryAnswer): string {
   const { data, meta } = history;
   const points = data.flatMap((point): readonly (readonly [string, number])[] => {
     const left = leftOf(point, history);

@@ -1,3 +1,4 @@
+import type { Ack, DeadLetter, DeadLetterCount, DeadLetterCounts } from "../../api/replays.ts";
 import { type Column, createOutput } from "../api/output.ts";
 import { type ApiRequest, pagesOf, send, sendForJson } from "../api/request.ts";
 import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-api.ts";
@@ -18,11 +19,6 @@ interface CountArguments extends ApiArguments {
   readonly partner: string | undefined;
 }
 
-/** The response to `GET /webhooks/dead-letters/counts`. */
-interface DeadLetterCounts {
-  readonly data: readonly DeadLetterCount[];
-  readonly meta: { readonly complete: boolean };
-}
 const reasonFlag: Flag = {
   name: "reason",
   value: "REASON",
@@ -51,12 +47,6 @@ interface AckArguments extends ApiArguments {
   readonly body: Readonly<Record<string, string>>;
 }
 
-interface Ack {
-  readonly event_id: string;
-  readonly partner: string;
-  readonly recipient: { readonly status: number | null; readonly error: string | null } | null;
-}
-
 /** `heliograph dlq list` */
 export const listDeadLettersCommand: Command<ListArguments> = {
   summary:
@@ -83,19 +73,6 @@ export const listDeadLettersCommand: Command<ListArguments> = {
     }),
 };
 
-/** An item of `GET /webhooks/dead-letters`. */
-interface DeadLetter {
-  readonly event_id: string;
-  readonly tenant: string;
-  readonly type: string;
-  readonly partner: string;
-  readonly state: string;
-  readonly reason: string;
-  readonly attempts: number;
-  readonly ended_at: string;
-  readonly replay_id: string | null;
-}
-
 const deadLetterCountColumns: readonly Column<DeadLetterCount>[] = [
   { title: "PARTNER", cell: ({ partner }) => partner },
   { title: "REASON", cell: ({ reason }) => reason },
@@ -103,15 +80,6 @@ const deadLetterCountColumns: readonly Column<DeadLetterCount>[] = [
   { title: "OLDEST", cell: ({ oldest_at: at }) => at },
   { title: "NEWEST", cell: ({ newest_at: at }) => at },
 ];
-
-/** An item of `GET /webhooks/dead-letters/counts`. */
-interface DeadLetterCount {
-  readonly partner: string;
-  readonly reason: string;
-  readonly count: number;
-  readonly oldest_at: string;
-  readonly newest_at: string;
-}
 
 /** `heliograph dlq counts` */
 export const countDeadLettersCommand: Command<CountArguments> = {

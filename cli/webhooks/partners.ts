@@ -1,3 +1,4 @@
+import type { PartnerSummary, Ping } from "../../api/partners.ts";
 import { UsageError } from "../command-line/flags.ts";
 import { plain, say, type Tone } from "../command-line/terminal.ts";
 import type { Command } from "../command-line/command.ts";
@@ -5,18 +6,6 @@ import { createOutput, type Column } from "../api/output.ts";
 import { pagesOf, send } from "../api/request.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
 import { timeoutFlag, waitAndPrint, waitMsOf } from "./send.ts";
-
-/** An item of `GET /webhooks/partners`. */
-interface Partner {
-  readonly partner: string;
-  readonly state: string;
-  readonly reason: string | null;
-  readonly missing?: string | null;
-  /** Servers of earlier versions do not say it. */
-  readonly rejected?: { readonly reason: string; readonly message: string | null } | null;
-  readonly subscriptions: readonly { readonly types: readonly string[]; readonly tenants: readonly string[] }[];
-  readonly keys: readonly { readonly id: string; readonly not_after: string | null }[];
-}
 
 const tones: Readonly<Record<string, Tone>> = {
   active: "good",
@@ -27,7 +16,7 @@ const tones: Readonly<Record<string, Tone>> = {
 };
 const listed = (texts: readonly string[]): string => [...new Set(texts)].join(",");
 
-const columns: readonly Column<Partner>[] = [
+const columns: readonly Column<PartnerSummary>[] = [
   { title: "PARTNER", cell: ({ partner }) => partner },
   { title: "STATE", cell: ({ state }) => state, tone: ({ state }) => tones[state] },
   { title: "REASON", cell: reasonText },
@@ -45,7 +34,7 @@ export const partnersCommand: Command<ApiArguments> = {
   run: ({ connect, format }, { environment }) =>
     withApi(connect, async (connection) => {
       const asked = { path: "/webhooks/partners", query: {} };
-      const pages = pagesOf<Partner>(connection, asked, { limit: Number.POSITIVE_INFINITY });
+      const pages = pagesOf<PartnerSummary>(connection, asked, { limit: Number.POSITIVE_INFINITY });
       const count = await createOutput(format, environment).list(columns, pages);
       if (count === 0) say("The token sees no partner.");
       return "done";
@@ -58,13 +47,6 @@ interface PingArguments extends ApiArguments {
   readonly body: Readonly<Record<string, string>>;
   /** Undefined: not at all. */
   readonly waitMs?: number;
-}
-
-/** The answer to `POST /webhooks/partners/:namespace/:name/ping`. */
-interface Ping {
-  readonly event_id: string;
-  readonly tenant: string;
-  readonly partner: string;
 }
 
 /** `heliograph partners ping` */
@@ -110,13 +92,16 @@ function pingPath(partner: string): string {
   return `/webhooks/partners/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/ping`;
 }
 
+/** Servers of earlier versions do not report what is missing or why the definition is rejected. */
+type Reasons = Pick<PartnerSummary, "reason"> & Partial<Pick<PartnerSummary, "missing" | "rejected">>;
+
 /** Why it is held, what it lacks, and why its present definition is not applied. */
-function reasonText({ reason, missing = null, rejected = null }: Partner): string | null {
+function reasonText({ reason, missing = null, rejected = null }: Reasons): string | null {
   const held = reason === null ? [] : [missing === null ? reason : `${reason}: ${missing}`];
   const edit = rejected === null ? [] : [`edit rejected: ${rejected.reason}`];
   return [...held, ...edit].join(", ") || null;
 }
 
-function keyText({ id, not_after: end }: Partner["keys"][number]): string {
+function keyText({ id, not_after: end }: PartnerSummary["keys"][number]): string {
   return end === null ? id : `${id} until ${end}`;
 }

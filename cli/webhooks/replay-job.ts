@@ -1,3 +1,4 @@
+import type { DryRun, Replay } from "../../api/replays.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { confirm, createProgress, isInteractive, plain, progressBar, say } from "../command-line/terminal.ts";
@@ -36,26 +37,7 @@ export const startFlags = [
   followFlag,
 ] as const satisfies readonly Flag[];
 
-interface Counts {
-  readonly matched: number;
-  readonly in_progress: number;
-  readonly too_old: number;
-  readonly missing: number;
-}
-
-interface DryRun extends Counts {
-  /** False when the server counted for its longest time and has not seen all. */
-  readonly complete: boolean;
-}
-
-interface Replay extends Counts {
-  readonly replay_id: string;
-  readonly status: "queued" | "running" | "completed" | "cancelled" | "failed";
-  readonly published: number;
-  readonly delivered: number;
-  readonly failed: number;
-  readonly detail: string | null;
-}
+type Counts = Pick<DryRun, "matched" | "in_progress" | "too_old" | "missing">;
 
 const rateMax = 10_000;
 const pollMs = 500;

@@ -1,3 +1,4 @@
+import type { ReplaySummary } from "../../api/replays.ts";
 import { type Column, createOutput } from "../api/output.ts";
 import { pagesOf, send } from "../api/request.ts";
 import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-api.ts";
@@ -21,26 +22,6 @@ interface ReplayArguments extends StartArguments {
 }
 
 const operands = [{ name: "REPLAY" }] as const;
-
-/** An item of `GET /webhooks/replay`. */
-interface ReplaySummary {
-  readonly replay_id: string;
-  readonly kind: string;
-  readonly status: string;
-  readonly created_at: string;
-  readonly requested_by: string | null;
-  readonly filter: {
-    readonly partners: readonly string[];
-    readonly types: readonly string[];
-    readonly only_failed: boolean;
-  };
-  readonly window: { readonly from: string | null; readonly to: string } | null;
-  readonly event_ids: number | null;
-  readonly published: number;
-  readonly delivered: number;
-  readonly failed: number;
-  readonly detail: string | null;
-}
 
 /** `heliograph replay` */
 export const replayCommand: Command<ReplayArguments> = {

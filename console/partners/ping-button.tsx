@@ -1,4 +1,4 @@
-import type { PartnerDetail } from "../../api/partners.ts";
+import type { PartnerDetail, Ping } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
@@ -7,12 +7,6 @@ import { useAnnounce } from "../parts/announcer.tsx";
 import { ProblemNotice } from "../parts/problem-notice.tsx";
 import { pathTo } from "../router/place.ts";
 import { EventLink } from "../webhooks/links.tsx";
-
-interface Ping {
-  readonly event_id: string;
-  readonly tenant: string;
-  readonly partner: string;
-}
 
 /** Tenants that a ping can go out for; empty when the server chooses. */
 export function tenantsToPing(

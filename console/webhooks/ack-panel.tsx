@@ -1,17 +1,10 @@
-import type { DeadLetter } from "../../api/replays.ts";
+import type { Ack, DeadLetter } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../parts/announcer.tsx";
 import { ProblemNotice } from "../parts/problem-notice.tsx";
 import { EventLink } from "./links.tsx";
-
-interface Ack {
-  readonly event_id: string;
-  readonly partner: string;
-  /** The partner's answer to the note; null when it has no address for that. */
-  readonly recipient: { readonly status: number | null; readonly error: string | null } | null;
-}
 
 interface AckPanelProps {
   readonly letter: DeadLetter;

@@ -1,11 +1,17 @@
 // The interface of the metrics API, with its requests and responses. It has no code.
+import type { PreviewedQueries } from "../../api/previews.ts";
 import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { StartedSpan } from "../tracing/tracer.ts";
 import type { Caller } from "./authorization/caller.ts";
 import type { Leaf, LeavesRequest, LeavesResult } from "./leaves/leaf.ts";
-import type { QueryEffect, QueryReader } from "./query-effect.ts";
 import type { Filters, Parameters } from "./request/parameters.ts";
+
+/** The rights of the caller of a preview. `*`: all. */
+export interface QueryReader {
+  readonly tenants: readonly string[];
+  readonly metrics: readonly string[];
+}
 
 /** The context of one request. */
 export interface RequestContext {
@@ -198,7 +204,7 @@ export interface MetricsApi {
   /** `GET /v1/metrics/health` */
   health(): MetricsResponse;
   /** The effect of another configuration on recorded queries of all pods. */
-  judgeEdit(before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader): Promise<QueryEffect>;
+  judgeEdit(before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader): Promise<PreviewedQueries>;
   /** Applies another configuration to all later requests. */
   apply(config: RuntimeConfig): void;
   /** Closes the connections to the stores. Requests in progress fail. */

@@ -1,11 +1,16 @@
+import type {
+  Preview,
+  PreviewedAttempts,
+  PreviewedEvents,
+  PreviewedQueries,
+  PreviewedSimulation,
+} from "../../api/previews.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
-import type { QueryEffect } from "../metrics/query-effect.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
 import type { RefusedResource } from "./edited-config.ts";
-import type { AttemptTally, PartnerAttempts } from "./attempt-changes.ts";
+import type { AttemptTally } from "./attempt-changes.ts";
 import type { MatchTally, PartnerTally } from "./match-changes.ts";
 import type { ResourceChanges } from "./resource-changes.ts";
-import type { SimulatedEffect } from "./simulated-effect.ts";
 
 /** The caller of a preview, with its access. */
 export interface PreviewCaller extends PartnerAccess {
@@ -43,7 +48,7 @@ export interface PreviewJob extends PreviewCaller {
   readonly prune: boolean;
   readonly effect: ResourceEffect;
   /** Absent for a caller who may see no queries. */
-  readonly queries?: QueryEffect;
+  readonly queries?: PreviewedQueries;
   /** Absent without a window: only resources are compared. Unix milliseconds by JetStream's clock. */
   readonly window?: PreviewWindow;
   /** Sequence of the next event; 0 before the first. */
@@ -51,7 +56,7 @@ export interface PreviewJob extends PreviewCaller {
   readonly tally: MatchTally;
   readonly attempts: AttemptTally;
   /** Absent before the end, and in previews of an earlier version. */
-  readonly simulated?: SimulatedEffect;
+  readonly simulated?: PreviewedSimulation;
   /** Time of the oldest stored event, Unix milliseconds; absent without events. */
   readonly oldestEventMs?: number;
   /** The same of the oldest stored attempt. */
@@ -62,51 +67,6 @@ export interface PreviewJob extends PreviewCaller {
   readonly restarts: number;
   /** Why the preview failed. */
   readonly detail?: string;
-}
-
-/** The progress and result of a preview, for callers. */
-export interface PreviewResponse {
-  readonly preview_id: string;
-  readonly status: PreviewJob["status"];
-  readonly created_at: string;
-  /** Digest of the configuration that the edit is compared with. */
-  readonly base: string;
-  readonly resources: ResourceEffect;
-  /** Null without a window. */
-  readonly events: EventEffect | null;
-  /** Null for a caller that is narrowed to partners. */
-  readonly queries: QueryEffect | null;
-  readonly detail: string | null;
-}
-
-/** The effect on events of a window. */
-export interface EventEffect extends MatchEffect {
-  readonly from: string;
-  readonly to: string;
-  /** Time of the oldest event that is still stored: nothing before it was compared. */
-  readonly oldest_event: string | null;
-  /** False when the limit of events ended the count before `to`. */
-  readonly complete: boolean;
-  /** Recorded attempts for these events. */
-  readonly attempts: AttemptEffect;
-  /** An estimate of what follows the first difference; null before the end. */
-  readonly simulated: SimulatedEffect | null;
-}
-
-interface AttemptEffect {
-  /** Time of the oldest stored attempt: those before it are gone, perhaps before their events. */
-  readonly oldest_attempt: string | null;
-  /** Events whose attempts were read. */
-  readonly events: number;
-  /** Further affected events, beyond the limit of a preview. */
-  readonly skipped: number;
-  readonly partners: readonly PartnerAttemptEffect[];
-}
-
-interface PartnerAttemptEffect extends Pick<PartnerAttempts, "exact" | "moved" | "gone"> {
-  readonly partner: string;
-  readonly would_retry: number;
-  readonly would_end: number;
 }
 
 /** The effect on some events. */
@@ -143,13 +103,13 @@ function mayReadMetrics({ queries, metrics = [] }: PreviewJob, caller: PreviewCa
 }
 
 /** The response for a caller. */
-export function previewResponse(job: PreviewJob): PreviewResponse {
+export function previewResponse(job: PreviewJob): Preview {
   const { id, status, createdAt, base, effect, queries = null, detail = null } = job;
   const events = eventEffect(job);
   return { preview_id: id, status, created_at: createdAt, base, resources: effect, events, queries, detail };
 }
 
-function eventEffect(job: PreviewJob): EventEffect | null {
+function eventEffect(job: PreviewJob): PreviewedEvents | null {
   const { window, tally, oldestEventMs } = job;
   if (window === undefined) return null;
   return {
@@ -163,7 +123,7 @@ function eventEffect(job: PreviewJob): EventEffect | null {
   };
 }
 
-function attemptEffect({ attempts: { events, skipped, partners }, oldestAttemptMs }: PreviewJob): AttemptEffect {
+function attemptEffect({ attempts: { events, skipped, partners }, oldestAttemptMs }: PreviewJob): PreviewedAttempts {
   const sorted = Object.entries(partners).toSorted(([one], [other]) => (one < other ? -1 : 1));
   return {
     oldest_attempt: oldestAttemptMs === undefined ? null : new Date(oldestAttemptMs).toISOString(),

@@ -1,11 +1,12 @@
+import { resourcesMax, manifestsLengthMax } from "../../api/previews.ts";
 import { setImmediate } from "node:timers/promises";
 import type { Resource } from "../../crds/resource.ts";
 import { validateResource } from "../../crds/validate.ts";
 import { Refusal, type FieldError } from "../errors/refusal.ts";
 import { parseJson } from "../json/json-body.ts";
-import { isTime } from "../webhooks/replay/request-forms.ts";
+import { isTime } from "../webhooks/replay/parse-body.ts";
 import { objectName, type Edit } from "./edited-config.ts";
-import { manifestProblem, manifestsLengthMax, readManifests } from "./read-manifests.ts";
+import { manifestProblem, readManifests } from "./read-manifests.ts";
 
 /** The valid body of `POST /v1/preview`. */
 export interface PreviewRequest extends Edit {
@@ -14,8 +15,6 @@ export interface PreviewRequest extends Edit {
   readonly toMs?: number;
 }
 
-/** Most resources of one edit. */
-export const resourcesMax = 2_048;
 const problemsMax = 20;
 /** Validations between two breaks for other requests, about five milliseconds of work. */
 const validationsAtOnce = 16;

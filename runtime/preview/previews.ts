@@ -1,3 +1,4 @@
+import type { Preview } from "../../api/previews.ts";
 import { randomUUID } from "node:crypto";
 import { runPeriodically } from "../../limits/periodic.ts";
 import { createSingleFlight } from "../../limits/single-flight.ts";
@@ -19,14 +20,7 @@ import { editedConfig } from "./edited-config.ts";
 import { noAttempts } from "./attempt-changes.ts";
 import { noMatches } from "./match-changes.ts";
 import { configIdentity, effectsOf } from "./preview-effect.ts";
-import {
-  isOver,
-  mayReadPreview,
-  previewResponse,
-  type PreviewCaller,
-  type PreviewJob,
-  type PreviewResponse,
-} from "./preview-job.ts";
+import { isOver, mayReadPreview, previewResponse, type PreviewCaller, type PreviewJob } from "./preview-job.ts";
 import { parsePreviewRequest, type PreviewRequest } from "./preview-request.ts";
 import { createPreviewStore, type OpenPreview, type PreviewStore } from "./preview-store.ts";
 import { runPreview, type RunDeps } from "./run-preview.ts";
@@ -34,9 +28,9 @@ import { runPreview, type RunDeps } from "./run-preview.ts";
 /** Previews of edits, for callers. */
 export interface Previews {
   /** Compares resources at once. With a window, stores a preview that counts events. @throws Refusal */
-  start(body: Uint8Array, caller: PreviewCaller): Promise<PreviewResponse>;
+  start(body: Uint8Array, caller: PreviewCaller): Promise<Preview>;
   /** @throws Refusal `preview_not_found` */
-  get(id: string, caller: PreviewCaller): Promise<PreviewResponse>;
+  get(id: string, caller: PreviewCaller): Promise<Preview>;
 }
 
 /** Dependencies of previews. */
@@ -96,7 +90,7 @@ async function start(
   store: PreviewStore,
   body: Uint8Array,
   caller: PreviewCaller,
-): Promise<PreviewResponse> {
+): Promise<Preview> {
   const request = await parsePreviewRequest(body);
   refuseOthers(request, caller);
   const job = await newJob(deps, request, caller);

@@ -16,8 +16,6 @@ interface Manifest {
   readonly lineOf: (field: string) => number;
 }
 
-/** Longest text of manifests, in characters. */
-export const manifestsLengthMax = 1_048_576;
 /** Longest single document, in characters. Parsing it takes about a quarter of a second, and others wait so long. */
 const documentLengthMax = 131_072;
 /** Begins a document, also inside of a block of text. Source: YAML 1.2.2 §9.1.2. */

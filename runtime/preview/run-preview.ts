@@ -12,7 +12,7 @@ import { editedConfig, type Edit } from "./edited-config.ts";
 import { createMatchChanges, noMatches, type MatchChanges } from "./match-changes.ts";
 import type { PreviewJob } from "./preview-job.ts";
 import { configIdentity, effectsOf, type EffectDeps } from "./preview-effect.ts";
-import { createSample, type Sample } from "./simulated-effect.ts";
+import { createSample, type Sample } from "./sample.ts";
 
 /** What a run needs. */
 export interface RunDeps extends EffectDeps {

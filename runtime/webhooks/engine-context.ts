@@ -19,7 +19,7 @@ import { createBacklogs, type Backlogs } from "./routing/backlog-limit.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
 import { createPartnerHolds } from "./delivery/partner-holds.ts";
 import type { RouterDeps } from "./routing/missing-steps.ts";
-import { createCachedBlock, createFindBlock } from "./history/delivery-wait.ts";
+import { createCachedBlock, createFindBlock } from "./history/find-block.ts";
 import { createEventIndex } from "./event-index/event-index.ts";
 import type { IndexedDeps } from "./history/indexed-list.ts";
 import { createPartnerFigures, type PartnerFigures } from "./live/live-state.ts";

@@ -157,9 +157,8 @@ const table = `
   runtime/metrics/leaves/leaf.ts < crds/ metrics/request/
   runtime/metrics/catalog/ < crds/ errors/ metrics/request/
   runtime/metrics/authorization/ < crds/ errors/ metrics/request/ metrics/catalog/
-  runtime/metrics/query-effect.ts
   runtime/metrics/metrics-api.ts <
-      crds/ tracing/ errors/ metrics/leaves/leaf.ts metrics/request/ metrics/authorization/ metrics/query-effect.ts
+      crds/ tracing/ errors/ metrics/leaves/leaf.ts metrics/request/ metrics/authorization/
   runtime/metrics/promql/ < crds/ errors/ stores/prometheus/
   runtime/metrics/planning/ <
       crds/ errors/ stores/prometheus/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/ metrics/authorization/
@@ -182,7 +181,7 @@ const table = `
       metrics/catalog/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/admission/ metrics/response/
   runtime/metrics/recorded/ <
-      crds/ pods/ errors/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/query-effect.ts
+      crds/ pods/ errors/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts
       metrics/planning/
   runtime/metrics/query-sources.ts <
       limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
@@ -239,7 +238,7 @@ const table = `
   runtime/preview/ <
       crds/ limits/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/log.ts webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
-      webhooks/history/ webhooks/replay/ metrics/query-effect.ts metrics/metrics-api.ts preview/simulation/
+      webhooks/history/ webhooks/replay/ metrics/metrics-api.ts preview/simulation/
   runtime/http/authentication/ < crds/ network/ limits/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ < metrics/request/
@@ -274,7 +273,7 @@ const table = `
       cli/command-line/
   cli/api/ < network/ kube/ version.ts program/ cli/command-line/
   cli/configuration/ <
-      crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/query-effect.ts metrics/rules/
+      crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/rules/
       preview/ program/ cli/command-line/ cli/api/
   cli/metrics/ < crds/ metrics/request/ cli/command-line/ cli/api/
   cli/webhooks/ < webhooks/events/ metrics/request/ cli/command-line/ cli/api/

@@ -1,3 +1,4 @@
+import { deliveryStates } from "../../../api/histories.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
 import {
@@ -9,7 +10,6 @@ import {
   refuseUnknown,
 } from "../../metrics/request/parameters.ts";
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
-import { deliveryStates } from "../../webhooks/history/delivery-histories.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 
 const pageDefault = 50;

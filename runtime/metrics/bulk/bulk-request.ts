@@ -1,10 +1,9 @@
+import { bulkQueriesMax } from "../../../api/bulk.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { parseJson } from "../../json/json-body.ts";
 import { type Parameters, shown } from "../request/parameters.ts";
 import { isLabelName } from "../request/unknown-names.ts";
 
-/** Source: seed "Operational Metrics API" §8. */
-export const bulkQueriesMax = 50;
 /** Most bytes of a bulk request. Every query may be as long as a URL may be. */
 export const bulkBytesMax = 512 * 1024;
 const idLengthMax = 64;

@@ -1,9 +1,10 @@
+import { filterValuesMax } from "../../../api/queries.ts";
 import { questionVersion, type PartialPoints, type PartialTimes, type PartialAsk } from "../../../api/peers.ts";
 import { aggregations, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { parseJson } from "../../json/json-body.ts";
-import { filterValues, filterValuesMax, readLabel, shown, textLengthMax } from "../request/parameters.ts";
+import { filterValues, readLabel, shown, textLengthMax } from "../request/parameters.ts";
 
 /** Largest body of a question, in bytes: names and filters of one metric. */
 export const questionBytesMax = 64 * 1024;

@@ -1,5 +1,6 @@
 // Turns leaves into closed queries, by the same rules as native queries, and applies the rules over all leaves
 // together: one tenant, one query class, and the compliance scope of all regions.
+import { seriesMax } from "../../../api/queries.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { accessOf, classOf, type Access, type QueryClassGrant } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
@@ -8,7 +9,7 @@ import { refuseSunset } from "../catalog/deprecation.ts";
 import type { MetricEntry } from "../catalog/catalog-index.ts";
 import { leavesMax, type Leaf, type LeavesRequest } from "../leaves/leaf.ts";
 import { leafWindowAt, resolveLeafWindow, type LeafWindow } from "../request/leaf-window.ts";
-import { filterValues, readLabel, seriesMax, shown, type Filters } from "../request/parameters.ts";
+import { filterValues, readLabel, shown, type Filters } from "../request/parameters.ts";
 import { queriedLeaf } from "./queried-leaf.ts";
 import { entryOf, ownQuery, smallestStep, type Query, type QueryContext } from "./query.ts";
 import { requireLabels } from "./require-labels.ts";

@@ -1,3 +1,4 @@
+import { seriesMax } from "../../../api/queries.ts";
 import { schemaVersionOf } from "./schema-version.ts";
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
@@ -11,7 +12,7 @@ import type { Measured } from "./measure-name.ts";
 import type { Recipe } from "../promql/kinds/recipe.ts";
 import { requireLabels } from "./require-labels.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
-import { type Filters, type Parameters, seriesMax, shown } from "../request/parameters.ts";
+import { type Filters, type Parameters, shown } from "../request/parameters.ts";
 import { readInstant, readQuery, withFieldsOf, type Selection } from "../request/read-query.ts";
 import { grant, requireMatches, requireReadScope, type Grant, type GrantedMetric } from "../authorization/policy.ts";
 import { timeAt, windowAt as timesAt } from "../request/requested-time.ts";

@@ -1,4 +1,6 @@
 // The effect of an edit on recorded queries, by the rules that queries are refused and priced by.
+import type { QueryReader } from "../metrics-api.ts";
+import type { JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
 import { setImmediate } from "node:timers/promises";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
@@ -7,14 +9,13 @@ import { indexCatalogs } from "../catalog/catalog-index.ts";
 import { refuseSunset } from "../catalog/deprecation.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { makeInstant, makeQuery, type QueryContext } from "../planning/query.ts";
-import type { QueryEffect, QueryReader, JudgedQuery, ShapeEffect } from "../query-effect.ts";
 import { formatTime } from "../request/time.ts";
 import type { CollectedQueries } from "./collect-shapes.ts";
 import type { RecordedQueries } from "./query-record.ts";
 import { queryLike, type QueryShape } from "./query-shape.ts";
 
 /** Judges the recorded queries under two configurations, within the rights of a caller. */
-export type JudgeEdit = (before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader) => Promise<QueryEffect>;
+export type JudgeEdit = (before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader) => Promise<PreviewedQueries>;
 
 interface JudgeSources {
   readonly collect: () => Promise<CollectedQueries>;
@@ -40,7 +41,7 @@ export function createEditJudge({ collect, price, now }: JudgeSources): JudgeEdi
     const nowMs = now();
     const contexts = [contextOf(before), contextOf(after)] as const;
     const tally = { judged: 0, refused: 0, allowed: 0, dearer: 0, cheaper: 0 };
-    const shapes: ShapeEffect[] = [];
+    const shapes: PreviewedShape[] = [];
     for (const [index, { shape, count }] of merged(answers, reader).entries()) {
       if (index % judgedAtOnce === 0) await setImmediate();
       tally.judged += count;
@@ -98,7 +99,7 @@ function judge(shape: QueryShape, context: QueryContext, price: JudgeSources["pr
   }
 }
 
-function effectOf(before: JudgedQuery, after: JudgedQuery): ShapeEffect["effect"] | undefined {
+function effectOf(before: JudgedQuery, after: JudgedQuery): PreviewedShape["effect"] | undefined {
   if (before.code !== null) return after.code === null ? "allowed" : undefined;
   if (after.code !== null) return "refused";
   const [one, other] = [before.cost ?? 0, after.cost ?? 0];

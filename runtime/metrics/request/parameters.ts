@@ -1,5 +1,6 @@
 // Values of the parameters of a metrics request: how they are parsed, which are refused. The catalog and the caller's
 // rights are checked elsewhere.
+import { filterValuesMax } from "../../../api/queries.ts";
 import { labelNames, type LabelName } from "../../../crds/config.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { refuseField } from "../../errors/refusal.ts";
@@ -10,22 +11,13 @@ import { adviceOnLabel, adviceOnParameter, bracketForm, type FilterForm, type Kn
 /** Decoded query parameters: every name with its values in the order of the URL. */
 export type Parameters = ReadonlyMap<string, readonly string[]>;
 
-/** Source: seed "Operational Metrics API" §8. */
-export const seriesMax = 50;
-export const metricsMax = 50;
 /** Most metrics of one look-up of labels. */
 export const lookUpMetricsMax = 10;
 /** Longest name and longest value of a parameter, in characters. */
 export const textLengthMax = 200;
-/** Most values of one filter. */
-export const filterValuesMax = 50;
 /** Most characters of all values of all filters. */
 export const filterTextMax = 8_000;
 const shownLengthMax = 80;
-
-/** Source: seed "Operational Metrics API" §4.1. */
-export const downsamples = ["1m", "5m", "1h"] as const;
-export type Downsample = (typeof downsamples)[number];
 
 /**
  * The values that each label may have: sorted, without duplicates, at least one. The tenant has one.

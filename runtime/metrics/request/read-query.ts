@@ -1,12 +1,10 @@
 // The parameters of queries and instants as one closed form. The values of single parameters are in `parameters.ts`.
+import { downsamples, filterValuesMax, metricsMax, seriesMax, type Downsample } from "../../../api/queries.ts";
 import { aggregations, labelNames, type Aggregation, type LabelName } from "../../../crds/config.ts";
 import { Refusal, refuseField, renameFields } from "../../errors/refusal.ts";
 import { parseDuration } from "./duration.ts";
 import {
-  downsamples,
   filterValues,
-  filterValuesMax,
-  metricsMax,
   readCount,
   readLabel,
   readMany,
@@ -14,9 +12,7 @@ import {
   readWord,
   refuseUnknown,
   requireLength,
-  seriesMax,
   shown,
-  type Downsample,
   type Filters,
   type Parameters,
 } from "./parameters.ts";

@@ -1,8 +1,8 @@
+import { downsamples, type Downsample } from "../../../api/queries.ts";
 import type { ClassLimits } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { formatAlike, formatDuration, formatWithLimit, parseDuration } from "./duration.ts";
 import { formatTime } from "./time.ts";
-import { downsamples, type Downsample } from "./parameters.ts";
 import type { RequestedWindow } from "./requested-time.ts";
 
 const daySeconds = 86_400;

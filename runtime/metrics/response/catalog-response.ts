@@ -1,3 +1,4 @@
+import { metricsMax } from "../../../api/queries.ts";
 import { contentId } from "./content-id.ts";
 import { labelNames, type MetricConfig } from "../../../crds/config.ts";
 import { accessOf } from "../authorization/access.ts";
@@ -7,15 +8,7 @@ import type { MetricEntry } from "../catalog/catalog-index.ts";
 import { isPastSunset } from "../catalog/deprecation.ts";
 import { formatDuration } from "../request/duration.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
-import {
-  type Parameters,
-  metricsMax,
-  readLabel,
-  readMany,
-  readOne,
-  readWord,
-  refuseUnknown,
-} from "../request/parameters.ts";
+import { type Parameters, readLabel, readMany, readOne, readWord, refuseUnknown } from "../request/parameters.ts";
 import { mayRead, namedTenant, requireReadScope } from "../authorization/policy.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { schemaVersionOf } from "../planning/schema-version.ts";

@@ -1,20 +1,21 @@
+import type {
+  DeliveryState,
+  AttemptSettlement,
+  AttemptSignature,
+  DeliveryWait,
+  PhasesMs,
+  RecordedResponse,
+  RoutedBy,
+} from "../../../api/histories.ts";
 import type { HeldReason } from "../../../crds/config.ts";
 import type { AttemptRecord, RecordedOutcome } from "../records/attempt-records.ts";
 import { isLater } from "../records/delivery-record.ts";
-import { isHandled, type HandledNote, parseRoutedBy, type RoutedBy } from "../records/event-notes.ts";
+import { isHandled, type HandledNote, parseRoutedBy } from "../records/event-notes.ts";
 import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
-import { waitOf, type DeliveryWait } from "./delivery-wait.ts";
-import { noSignatures, type SignatureHistory, type SignatureOf } from "./signature-history.ts";
-
-/**
- * The state of a delivery. `held`: waits until its partner may be sent to. `rejected` and `dead`: stored as a dead
- * letter; only `dead` counts as exhausted. `not_routed`: not created, because the permission to get the event was
- * withdrawn.
- */
-export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
-export type DeliveryState = (typeof deliveryStates)[number];
+import { waitOf } from "./find-block.ts";
+import { noSignatures, type SignatureOf } from "./signatures.ts";
 
 export interface DeliveryHistory {
   /** `namespace/name`. */
@@ -44,41 +45,20 @@ interface AttemptHistory {
   readonly status: number | null;
   readonly duration_ms: number;
   /** Milliseconds by phase; null for a phase that did not happen, as on a reused connection. */
-  readonly phases_ms: PhasesHistory;
+  readonly phases_ms: PhasesMs;
   /** Reason of the failure; null with a response. */
   readonly error: { readonly reason: FailureReason; readonly detail: string } | null;
   /** The start of the response; null without one. */
-  readonly response: ResponseHistory | null;
+  readonly response: RecordedResponse | null;
   /** The replay of the attempt; null for none. */
   readonly replay_id: string | null;
-  readonly settlement: SettlementHistory;
+  readonly settlement: AttemptSettlement;
   /** What the recipient verifies; null when nothing was signed, or in records of earlier versions. */
-  readonly signed: SignatureHistory | null;
+  readonly signed: AttemptSignature | null;
   /** The pod that made the attempt; for administrators only. */
   readonly pod?: string;
   /** Faults that did not decide the outcome, each with the name of its header; absent without one. */
   readonly warnings?: readonly string[];
-}
-
-/** How an attempt settled its delivery. */
-interface SettlementHistory {
-  readonly kind: Settlement["kind"];
-  /** Time from which the next attempt is due; for `retry` only. ISO 8601 UTC. */
-  readonly at?: string;
-}
-
-interface PhasesHistory {
-  readonly dns: number | null;
-  readonly connect: number | null;
-  readonly tls: number | null;
-  /** From the last byte of the request to the head of the response. */
-  readonly first_byte: number | null;
-}
-
-interface ResponseHistory {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly body_truncated: boolean;
 }
 
 /**
@@ -230,12 +210,12 @@ function attemptHistory(record: AttemptRecord, signatureOf: SignatureOf): Attemp
   return { ...made, status: outcome.status, error: null, response: responseHistory(outcome) };
 }
 
-function settlementHistory(settlement: Settlement): SettlementHistory {
+function settlementHistory(settlement: Settlement): AttemptSettlement {
   const { kind } = settlement;
   return settlement.kind === "retry" ? { kind, at: new Date(settlement.atMs).toISOString() } : { kind };
 }
 
-function phasesHistory({ dnsMs, connectMs, tlsMs, firstByteMs }: AttemptTimings): PhasesHistory {
+function phasesHistory({ dnsMs, connectMs, tlsMs, firstByteMs }: AttemptTimings): PhasesMs {
   return { dns: tenths(dnsMs), connect: tenths(connectMs), tls: tenths(tlsMs), first_byte: tenths(firstByteMs) };
 }
 
@@ -243,7 +223,7 @@ function tenths(ms: number | undefined): number | null {
   return ms === undefined ? null : Math.round(ms * 10) / 10;
 }
 
-function responseHistory(outcome: Extract<RecordedOutcome, { kind: "response" }>): ResponseHistory {
+function responseHistory(outcome: Extract<RecordedOutcome, { kind: "response" }>): RecordedResponse {
   const { headers, body, bodyTruncated } = outcome;
   return { headers, body, body_truncated: bodyTruncated };
 }

@@ -1,12 +1,12 @@
+import type { EventSummary, DeliveryState } from "../../../api/histories.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { visibleSeq, type HistoryDeps, standingsOf, waitingPartners } from "./history.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { tenantToScan, includesTenant } from "../events/tenants.ts";
 import { compilePattern } from "../events/subscriptions.ts";
-import type { DeliveryState, Waiting } from "./delivery-histories.ts";
+import type { Waiting } from "./delivery-histories.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 import { eventHash } from "../ids.ts";
-import type { DeliveryWait } from "./delivery-wait.ts";
 
 export interface EventPage {
   readonly items: readonly EventSummary[];
@@ -66,29 +66,6 @@ export interface EventQuery extends PartnerAccess {
 export interface StatusRange {
   readonly min: number;
   readonly max: number;
-}
-
-/** One event with the states of its deliveries. */
-export interface EventSummary {
-  readonly event_id: string;
-  readonly type: string;
-  readonly tenant: string;
-  /** ISO 8601 UTC. */
-  readonly accepted_at: string;
-  /** As in the history of the event. */
-  readonly routed_at: string | null;
-  readonly deliveries: readonly DeliverySummary[];
-}
-
-interface DeliverySummary {
-  readonly partner: string;
-  readonly state: DeliveryState;
-  readonly reason: string | null;
-  /** HTTP status of the last attempt; null without an attempt or without a response. */
-  readonly status: number | null;
-  readonly attempts: number;
-  /** Why it waits; null when it does not. It may be a second old. */
-  readonly waiting: DeliveryWait | null;
 }
 
 /** Everything that is stored about the deliveries of an event. */

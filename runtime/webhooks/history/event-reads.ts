@@ -1,3 +1,4 @@
+import type { EventIdUse } from "../../../api/events.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { boundsOf, scanEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
@@ -33,15 +34,6 @@ export interface EventReads {
   endWaits(): void;
   /** The tenants, among these, that have an event id or were refused it; undefined for none. */
   eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
-}
-
-/** The response to `GET /webhooks/event-ids/:id`: the tenants that have an id, and those that were refused it. */
-interface EventIdUse {
-  readonly event_id: string;
-  /** More than one only for events stored before ids were unique in the installation. */
-  readonly events: readonly { readonly tenant: string; readonly type: string; readonly accepted_at: string }[];
-  /** The first refusal of each tenant. */
-  readonly refused: readonly { readonly tenant: string; readonly held_by: string; readonly at: string }[];
 }
 
 interface EventIdUseDeps {

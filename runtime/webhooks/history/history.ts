@@ -1,21 +1,22 @@
 // History: the read side of events, deliveries and attempts for callers. It writes nothing.
 
+import type { RoutedBy } from "../../../api/histories.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { parseAttempts } from "../records/attempt-records.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
-import { parseHandled, parseRoutedBy, type RoutedBy, parseRoutingNote } from "../records/event-notes.ts";
+import { parseHandled, parseRoutedBy, parseRoutingNote } from "../records/event-notes.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { viewOf, type HistoryView } from "./history-view.ts";
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
-import { signaturesOf } from "./signature-history.ts";
+import { signaturesOf } from "./signatures.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
-import type { FindBlock } from "./delivery-wait.ts";
+import type { FindBlock } from "./find-block.ts";
 import { deliveryHistories, type DeliveryHistory, type Waiting, type WaitingDelivery } from "./delivery-histories.ts";
 
 /** The response to `GET /webhooks/events/:id`: the original event and its deliveries by partner. */

@@ -1,3 +1,5 @@
+import { type DeliveryState } from "../../../api/histories.ts";
+import type { EventSummary } from "../../../api/histories.ts";
 import type { HeldReason } from "../../../crds/config.ts";
 import { createTimeSlices } from "../../../limits/time-slices.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
@@ -7,7 +9,7 @@ import { findCandidates, type DeliverySearch, type EventSearch } from "../event-
 import { compilePattern } from "../events/subscriptions.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { readEvent } from "../records/event-record.ts";
-import { unconfiguredReasons, type DeliveryState } from "./delivery-histories.ts";
+import { unconfiguredReasons } from "./delivery-histories.ts";
 import {
   type EventPage,
   type SeqBounds,
@@ -20,7 +22,6 @@ import {
   readDeliveries,
   summaryOf,
   type EventReading,
-  type EventSummary,
 } from "./event-list.ts";
 import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
 import type { HistoryDeps } from "./history.ts";

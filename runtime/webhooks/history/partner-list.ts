@@ -1,41 +1,10 @@
+import type { PartnerSummary } from "../../../api/partners.ts";
 import type { NotAppliedPartner } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
 import type { DisabledPartners } from "../partners/disabled-partners.ts";
 import type { Partner } from "../partners/partner.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
-
-/**
- * `held`: nothing is sent until the configuration is resolved. `disabled`: the endpoint answered 410. `rejected`: its
- * definition is not applied, and there is no earlier version, so no event is routed to it.
- */
-export const partnerStates = ["active", "paused", "held", "disabled", "rejected"] as const;
-type PartnerState = (typeof partnerStates)[number];
-
-/** A configured partner, without its endpoint. */
-export interface PartnerSummary {
-  /** `namespace/name`. */
-  readonly partner: string;
-  readonly state: PartnerState;
-  /** Why it is held; null otherwise. */
-  readonly reason: string | null;
-  /** What is missing while it is `unresolved`, such as `SecretNotFound: namespace/name`; null otherwise. */
-  readonly missing: string | null;
-  /** Why its present definition is not applied; null when it is. */
-  readonly rejected: {
-    /** `Invalid`, `SharedSigningKey`, …: the reason of the condition in a cluster; or `Unreadable`. */
-    readonly reason: string;
-    /** It may name other partners: null for callers that may not see all of them. */
-    readonly message: string | null;
-  } | null;
-  readonly subscriptions: readonly {
-    readonly name: string;
-    readonly types: readonly string[];
-    readonly tenants: readonly string[];
-  }[];
-  /** Signing keys; the first signs. */
-  readonly keys: readonly { readonly id: string; readonly not_after: string | null }[];
-}
 
 export interface PartnerPage {
   readonly items: readonly PartnerSummary[];
@@ -168,7 +137,10 @@ function summaryOf(partner: Partner, caller: PartnerCaller, { digests, notApplie
   };
 }
 
-function stateOf({ uid, specDigest, held, state }: Partner["config"], digests: ReadonlySet<string>): PartnerState {
+function stateOf(
+  { uid, specDigest, held, state }: Partner["config"],
+  digests: ReadonlySet<string>,
+): PartnerSummary["state"] {
   if (held !== undefined) return "held";
   if (digests.has(`${uid} ${specDigest}`)) return "disabled";
   return state === "Paused" ? "paused" : "active";

@@ -1,3 +1,4 @@
+import type { PartnerStatsPoint } from "../../../api/partners.ts";
 import { createTimeSlices } from "../../../limits/time-slices.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { type RowKind, rowKinds } from "../event-index/index-message.ts";
@@ -16,21 +17,6 @@ export interface PartnerStatsQuery {
   /** Unix milliseconds. */
   readonly toMs: number;
   readonly stepMs: number;
-}
-
-/** The attempts that began in one step. */
-interface PartnerStatsPoint {
-  /** Start of the step, ISO 8601 UTC. */
-  readonly at: string;
-  readonly delivered: number;
-  readonly rejected: number;
-  readonly dead: number;
-  /** Attempts after which another one follows. */
-  readonly retried: number;
-  /** Attempts by the class of their answer. */
-  readonly answers: Readonly<Record<(typeof answerClasses)[number], number>>;
-  readonly p50_ms: number | null;
-  readonly p95_ms: number | null;
 }
 
 export interface PartnerStats {

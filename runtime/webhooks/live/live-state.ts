@@ -1,16 +1,9 @@
 // Live state: what the pod that owns the lane of a partner knows about it now. Other pods ask it.
+import type { PartnerLive } from "../../../api/partners.ts";
 import { causeOf, openCauses, type BreakerState, type OpenCause } from "../settlement/circuit-breaker.ts";
 
 /** Names that pods send each other; earlier versions know no others. */
 const sentNames = ["closed", "open", "half_open"] as const;
-/**
- * `half_open`: the next attempt probes the partner, or a probe is under way. `rate_limited`: a `Retry-After` of the
- * partner has not passed.
- */
-export const breakerNames = [...sentNames, "rate_limited"] as const;
-
-type BreakerName = (typeof breakerNames)[number];
-
 /** What the owner of a partner answers. Its members are sent between pods; times are Unix milliseconds. */
 export interface LiveState {
   readonly breaker: (typeof sentNames)[number];
@@ -26,22 +19,6 @@ export interface LiveState {
   readonly oldestDueAtMs: number | null;
   /** Time of the answer by JetStream's clock. */
   readonly asOfMs: number;
-}
-
-/** `live` of `GET /webhooks/partners/:namespace/:name`. */
-export interface LiveView {
-  /** False when the owner did not answer: the figures are the last known ones. */
-  readonly known: boolean;
-  /** True when the partner also gets events of tenants that the caller may not see: no figure is shown. */
-  readonly hidden: boolean;
-  /** Time of the figures, ISO 8601 UTC; null when no answer was ever seen. */
-  readonly as_of: string | null;
-  readonly age_seconds: number | null;
-  readonly breaker: BreakerName | null;
-  readonly breaker_until: string | null;
-  readonly backlog: number | null;
-  readonly in_flight: number | null;
-  readonly oldest_due_at: string | null;
 }
 
 /** Figures of one partner by the last counts of this pod. */
@@ -111,7 +88,7 @@ const isTime = (value: unknown): value is number =>
 const secondMs = 1_000;
 
 /** The view of a state. @param state the last known one; undefined for none  @param isKnown it was answered just now */
-export function liveViewOf(state: LiveState | undefined, isKnown: boolean, nowMs: number): LiveView {
+export function liveViewOf(state: LiveState | undefined, isKnown: boolean, nowMs: number): PartnerLive {
   if (state === undefined) return neverKnown;
   return {
     known: isKnown,
@@ -126,7 +103,7 @@ export function liveViewOf(state: LiveState | undefined, isKnown: boolean, nowMs
   };
 }
 
-const neverKnown: LiveView = {
+const neverKnown: PartnerLive = {
   known: false,
   hidden: false,
   as_of: null,
@@ -139,7 +116,7 @@ const neverKnown: LiveView = {
 };
 
 /** The view of a caller that may not see all tenants of the partner. */
-export const hiddenView: LiveView = { ...neverKnown, hidden: true };
+export const hiddenView: PartnerLive = { ...neverKnown, hidden: true };
 
 function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();

@@ -1,30 +1,13 @@
+import type { PartnerDetail, PartnerLive } from "../../../api/partners.ts";
 import { includesTenant } from "../events/tenants.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
-import type { PartnerList, PartnerSummary } from "../history/partner-list.ts";
+import type { PartnerList } from "../history/partner-list.ts";
 import type { Partner } from "../partners/partner.ts";
-import { hiddenView, type LiveView, liveViewOf, parseLiveState, type LiveState } from "./live-state.ts";
+import { hiddenView, liveViewOf, parseLiveState, type LiveState } from "./live-state.ts";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
 import type { PodMessages } from "../../nats/messages/pod-messages.ts";
 import { ownerOf } from "../../pods/pods.ts";
-
-/** A partner with its settings and live state: the body of `GET /webhooks/partners/:namespace/:name`. */
-interface PartnerDetail extends PartnerSummary {
-  readonly signing: { readonly scheme: string };
-  readonly retry: {
-    readonly schedule_seconds: readonly number[];
-    readonly max_age_seconds: number;
-    readonly jitter_percent: number;
-  };
-  readonly delivery: {
-    readonly max_in_flight: number;
-    /** Null without a limit. */
-    readonly rate_per_second: number | null;
-    /** Deliveries; null without a limit. */
-    readonly max_backlog: number | null;
-  };
-  readonly live: LiveView;
-}
 
 /** One partner, for callers. */
 export interface PartnerDetails {
@@ -38,7 +21,7 @@ export interface PartnerDetails {
 /** The live states of partners, from the pods that own their lanes. */
 interface LiveStates {
   /** Resolves within a second, with the last known state when the owner does not answer. Never rejects. */
-  of(partner: Pick<Partner, "key" | "lane">): Promise<LiveView>;
+  of(partner: Pick<Partner, "key" | "lane">): Promise<PartnerLive>;
 }
 
 interface LiveStatesDeps {

@@ -1,4 +1,5 @@
 // Ping: a test event for one partner that a caller requests. The usual path delivers it.
+import type { PartnerSummary, Ping } from "../../../api/partners.ts";
 import { backgroundClock } from "../../../limits/clock.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
@@ -8,21 +9,12 @@ import type { Router } from "../routing/router.ts";
 import { noTenant, type Envelope } from "../events/envelope.ts";
 import { ownIdPrefix, pingType } from "../events/reserved-types.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
-import type { PartnerList, PartnerSummary } from "../history/partner-list.ts";
+import type { PartnerList } from "../history/partner-list.ts";
 import { eventHash } from "../ids.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
-import { parseBody } from "../replay/request-forms.ts";
+import { parseBody } from "../replay/parse-body.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
-
-/** The ping that was stored. */
-export interface PingAccepted {
-  readonly event_id: string;
-  /** `-`: none. */
-  readonly tenant: string;
-  /** `namespace/name`. */
-  readonly partner: string;
-}
 
 /** A caller that requests a ping. */
 interface PingCaller extends PartnerAccess {
@@ -39,7 +31,7 @@ export interface Pings {
    * @throws Refusal `invalid_json`, `invalid_request`, `partner_not_found`, `partner_not_active`, `rate_exceeded`,
    *   `events_unavailable`
    */
-  ping(label: string, body: Uint8Array, caller: PingCaller): Promise<PingAccepted>;
+  ping(label: string, body: Uint8Array, caller: PingCaller): Promise<Ping>;
 }
 
 interface PingDeps {

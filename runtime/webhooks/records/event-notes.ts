@@ -1,3 +1,4 @@
+import type { RoutedBy } from "../../../api/histories.ts";
 import type { PartnerConfig } from "../../../crds/config.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
@@ -13,14 +14,6 @@ export interface RoutingNote {
   readonly refused: readonly Pick<PartnerConfig, "uid" | "namespace" | "name">[];
   /** As in a delivery, without a generation; absent in notes of earlier versions. */
   readonly routedBy?: string;
-}
-
-/** The configuration by which a pod routed an event. Later versions may add members, such as an event catalog. */
-export interface RoutedBy {
-  /** First digits of the configuration's hash, as `/configz` and the log line `configuration` report it. */
-  readonly configuration: string;
-  /** `metadata.generation` of the partner in that configuration; absent when no partner gets the event. */
-  readonly generation?: number;
 }
 
 /** 64 bits, because a header of every stored delivery carries them. */

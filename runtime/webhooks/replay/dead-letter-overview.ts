@@ -1,3 +1,4 @@
+import type { DeadLetterCount } from "../../../api/replays.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import { includesTenant } from "../events/tenants.ts";
@@ -5,14 +6,7 @@ import { mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
 import { deadLetterKeys, type DeadLetter } from "../records/dead-letter-record.ts";
 import type { DeadLetterIndex } from "./dead-letter-index.ts";
-import {
-  countRows,
-  createRowFilter,
-  labelOf,
-  type DeadLetterCount,
-  type DeadLetterRow,
-  type DeadLetterScope,
-} from "./dead-letter-rows.ts";
+import { countRows, createRowFilter, labelOf, type DeadLetterRow, type DeadLetterScope } from "./dead-letter-rows.ts";
 import { parseDeadLetter } from "./read-chunk.ts";
 import type { ReplayCaller } from "./replay-job.ts";
 

@@ -1,3 +1,4 @@
+import type { DeadLetterCount } from "../../../api/replays.ts";
 import type { DeadLetterAbout, DeadLetterHead } from "../records/dead-letter-record.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
@@ -30,16 +31,6 @@ export interface DeadLetterScope {
   readonly keys?: ReadonlySet<string>;
   /** @default every reason */
   readonly reason?: string;
-}
-
-/** The dead letters of one partner with one reason. */
-export interface DeadLetterCount {
-  readonly partner: string;
-  readonly reason: string;
-  readonly count: number;
-  /** ISO 8601 UTC. */
-  readonly oldest_at: string;
-  readonly newest_at: string;
 }
 
 /** Reason of the dead letter of a message that is no delivery. No list shows it. */

@@ -1,3 +1,4 @@
+import type { Ack } from "../../../api/replays.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { createDeadLetterIndex } from "./dead-letter-index.ts";
@@ -26,7 +27,7 @@ import { parseDeadLetter } from "./read-chunk.ts";
 import { parseAckRequest, type AckRequest } from "./replay-request.ts";
 import type { ReplayCaller } from "./replay-job.ts";
 import { partnerNamed } from "./replays.ts";
-import { notifyRecipient, type NotifyDeps, type NotifyResult } from "./notify-recipient.ts";
+import { notifyRecipient, type NotifyDeps } from "./notify-recipient.ts";
 
 /** Parameters of a list of dead letters. */
 export interface DeadLetterQuery {
@@ -39,15 +40,6 @@ export interface DeadLetterQuery {
   /** Sequence of the last dead letter of the previous page; 0 for the first page. */
   readonly afterSeq: number;
   readonly limit: number;
-}
-
-interface AckResponse {
-  readonly event_id: string;
-  readonly partner: string;
-  readonly state: "delivered";
-  readonly handled: "manual";
-  /** Response of the recipient to the notification; null when the partner has no URL for it. */
-  readonly recipient: NotifyResult | null;
 }
 
 /** Dead letters, for callers. */
@@ -66,7 +58,7 @@ export interface DeadLettersApi {
    *
    * @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
    */
-  ack(body: Uint8Array, caller: ReplayCaller): Promise<AckResponse>;
+  ack(body: Uint8Array, caller: ReplayCaller): Promise<Ack>;
 }
 
 export interface DeadLetterDeps extends NotifyDeps, Pick<DeliveryContext, "events" | "attempts" | "deadLetters"> {
@@ -141,7 +133,7 @@ async function keysOf(
   return isLeft ? [key] : deadLetterKeys(partnerNamed(partners(), label, caller));
 }
 
-async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<AckResponse> {
+async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<Ack> {
   const partner = partnerNamed(deps.partners(), request.partner, caller);
   const tenants = await tenantsOf(deps, request, caller);
   const found = await Promise.all(tenants.map((tenant) => deadLettersOf(deps, partner, tenant, request.eventId)));

@@ -1,3 +1,4 @@
+import type { Replay, ReplaySummary } from "../../../api/replays.ts";
 import { mayReadReplay, noPartner, type ReplayCaller, type ReplayJob } from "./replay-job.ts";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { isNarrowed } from "../history/partner-access.ts";
@@ -17,46 +18,10 @@ export interface ReplayPlace {
   readonly id: string;
 }
 
-/** A replay with what was asked for. */
-export interface ReplaySummary extends ReplayResponse {
-  /** `redrive`: of the dead letters of one partner. */
-  readonly kind: "replay" | "redrive";
-  /** Client of the token that requested it; null when it is unknown. */
-  readonly requested_by: string | null;
-  /** An empty list selects all. */
-  readonly filter: {
-    /** `namespace/name`. */
-    readonly partners: readonly string[];
-    readonly types: readonly string[];
-    readonly only_failed: boolean;
-  };
-  /** ISO 8601 UTC; `from` is null when the replay begins at an event or at the oldest one. Null without a window. */
-  readonly window: { readonly from: string | null; readonly to: string } | null;
-  /** The number of requested event ids; null without ids. */
-  readonly event_ids: number | null;
-}
-
 export interface ReplayPage {
   readonly items: readonly ReplaySummary[];
   /** The place after which the next page begins; undefined at the end. */
   readonly next?: ReplayPlace;
-}
-
-/** The progress of a replay. */
-export interface ReplayResponse extends MarkCounts {
-  readonly replay_id: string;
-  readonly status: ReplayJob["status"];
-  readonly created_at: string;
-  /** Deliveries that the request selects; grows during the replay. */
-  readonly matched: number;
-  /** Of these, skipped because they are in progress. */
-  readonly in_progress: number;
-  /** Of these, skipped because they are too old without `force`. */
-  readonly too_old: number;
-  /** Requested event ids that are not stored. */
-  readonly missing: number;
-  /** Why the replay failed or waits; null otherwise. */
-  readonly detail: string | null;
 }
 
 interface MarkCounts {
@@ -97,7 +62,7 @@ export function replaysOfPage(
 export function requestOf(
   { source, filter, requestedBy, redriven }: ReplayJob,
   labels: ReadonlyMap<string, string>,
-): Omit<ReplaySummary, keyof ReplayResponse> {
+): Omit<ReplaySummary, keyof Replay> {
   const own = redriven ?? (source.kind === "dead_letters" ? labels.get(source.partner) : undefined);
   const named = own === undefined ? filter.partners : [own];
   return {
@@ -147,11 +112,7 @@ export function createCountMarks({ replays }: Pick<ReplayDeps, "replays">): Coun
 }
 
 /** The response about a replay, for a caller that may read it. */
-export async function responseOf(
-  countMarks: CountMarks,
-  job: ReplayJob,
-  caller: ReplayCaller,
-): Promise<ReplayResponse> {
+export async function responseOf(countMarks: CountMarks, job: ReplayJob, caller: ReplayCaller): Promise<Replay> {
   const { id, status, createdAt, tally, detail } = job;
   const { matched, inProgress, tooOld, missing } = tally;
   const read = { matched, in_progress: inProgress, too_old: tooOld, missing };

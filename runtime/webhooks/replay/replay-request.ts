@@ -1,5 +1,5 @@
 import type { FieldError } from "../../errors/refusal.ts";
-import { isTime, parseBody, type Body } from "./request-forms.ts";
+import { isTime, parseBody, type Body } from "./parse-body.ts";
 
 /** The valid body of `POST /webhooks/replay`. */
 export interface ReplayRequest {

@@ -1,3 +1,4 @@
+import type { Replay, ReplaySummary } from "../../../api/replays.ts";
 import { randomUUID } from "node:crypto";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { visibleSeq, type HistoryDeps } from "../history/history.ts";
@@ -8,11 +9,9 @@ import {
   requestOf,
   type ReplayPage,
   type ReplayQuery,
-  type ReplaySummary,
   createCountMarks,
   responseOf,
   type CountMarks,
-  type ReplayResponse,
 } from "./list-replays.ts";
 import { readChunk } from "./read-chunk.ts";
 import {
@@ -31,7 +30,7 @@ import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./r
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
 
 /** The numbers of a replay that is not run. */
-export interface DryRunResponse extends Pick<ReplayResponse, "matched" | "in_progress" | "too_old" | "missing"> {
+export interface DryRunResponse extends Pick<Replay, "matched" | "in_progress" | "too_old" | "missing"> {
   readonly dry_run: true;
   /** True when all events were read; false when the time limit ended the count. */
   readonly complete: boolean;
@@ -40,15 +39,15 @@ export interface DryRunResponse extends Pick<ReplayResponse, "matched" | "in_pro
 /** Replays and redrives, for callers. */
 export interface Replays {
   /** Stores a replay, or counts its deliveries for a dry run. @throws Refusal */
-  replay(body: Uint8Array, caller: ReplayCaller): Promise<ReplayResponse | DryRunResponse>;
+  replay(body: Uint8Array, caller: ReplayCaller): Promise<Replay | DryRunResponse>;
   /** The same for dead letters of one partner. @throws Refusal */
-  redrive(body: Uint8Array, caller: ReplayCaller): Promise<ReplayResponse | DryRunResponse>;
+  redrive(body: Uint8Array, caller: ReplayCaller): Promise<Replay | DryRunResponse>;
   /** The stored replays that the caller may read, the newest first. @throws Refusal `events_unavailable` */
   list(query: ReplayQuery, caller: ReplayCaller): Promise<ReplayPage>;
   /** @throws Refusal `replay_not_found` */
-  get(id: string, caller: ReplayCaller): Promise<ReplayResponse>;
+  get(id: string, caller: ReplayCaller): Promise<Replay>;
   /** Ends a replay. Deliveries that it has published continue. @throws Refusal `replay_not_found` */
-  cancel(id: string, caller: ReplayCaller): Promise<ReplayResponse>;
+  cancel(id: string, caller: ReplayCaller): Promise<Replay>;
 }
 
 /** Open replays of the whole installation. */
@@ -66,11 +65,7 @@ export type ReplaysDeps = ReplayDeps & HistoryDeps;
 
 export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
   const countMarks = createCountMarks(deps);
-  const take = async (
-    spec: ReplaySpec,
-    isDryRun: boolean,
-    caller: ReplayCaller,
-  ): Promise<ReplayResponse | DryRunResponse> => {
+  const take = async (spec: ReplaySpec, isDryRun: boolean, caller: ReplayCaller): Promise<Replay | DryRunResponse> => {
     const job = newJob(spec, deps.now());
     if (isDryRun) {
       return count(deps, job);

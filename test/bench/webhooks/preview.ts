@@ -1,6 +1,6 @@
+import type { Preview } from "../../../api/previews.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { request } from "undici";
-import type { PreviewResponse } from "../../../runtime/preview/preview-job.ts";
 import { waitFor } from "../../support/wait.ts";
 import { rounds, withUsage, type Bench } from "../harness/bench.ts";
 import type { Measured } from "../harness/figures.ts";
@@ -73,12 +73,12 @@ async function one({ site, subject }: Running, count: number, idlePercent: numbe
 }
 
 /** Asks for a preview of an edit over all recorded events, and waits for its end. */
-async function previewed({ site, subject }: Pick<Running, "site" | "subject">, bench: Bench): Promise<PreviewResponse> {
+async function previewed({ site, subject }: Pick<Running, "site" | "subject">, bench: Bench): Promise<Preview> {
   const token = await site.token("bench");
   const [partner] = webhookPartner(1, editedPlace);
   const body = JSON.stringify({ resources: [partner], from: "2020-01-01T00:00:00Z" });
   const { preview_id: id } = await ask(subject.urls[0] ?? "", token, body);
-  const look = async (): Promise<PreviewResponse | undefined> => {
+  const look = async (): Promise<Preview | undefined> => {
     const now = await ask(`${subject.urls[0]}`, token, undefined, `/${id}`);
     return now.status === "completed" ? now : undefined;
   };
@@ -106,10 +106,10 @@ async function busyTurn(running: Running, round: number, bench: Bench): Promise<
   return { alone: await alone(), beside: first };
 }
 
-async function ask(url: string, token: string, body?: string, path = ""): Promise<PreviewResponse> {
+async function ask(url: string, token: string, body?: string, path = ""): Promise<Preview> {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const sent = body === undefined ? ({ method: "GET" } as const) : ({ method: "POST", body } as const);
   const response = await request(`${url}/v1/preview${path}`, { ...sent, headers });
   if (response.statusCode >= 300) throw new Error(`the preview was refused: ${await response.body.text()}`);
-  return (await response.body.json()) as PreviewResponse;
+  return (await response.body.json()) as Preview;
 }

@@ -1,7 +1,7 @@
+import type { Preview } from "../../../api/previews.ts";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import type { PreviewResponse } from "../../../runtime/preview/preview-job.ts";
 import { plainObject, type Changes } from "../../crds/valid-objects.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -36,7 +36,7 @@ test("diff says which recorded query an edit refuses, and the applied edit refus
   const environment = { HELIOGRAPH_TOKEN: admin, HELIOGRAPH_URL: line.url };
   const { code, stdout } = await runProgram(["diff", edited, "-o", "json"], { environment });
   expect(code).toBe(1);
-  const { queries } = JSON.parse(stdout) as PreviewResponse;
+  const { queries } = JSON.parse(stdout) as Preview;
   expect(queries).toMatchObject({ pods: { live: 1, answered: 1 }, seen: 2, judged: 2, refused: 1, allowed: 0 });
   expect(queries?.shapes).toMatchObject([
     { effect: "refused", filters: ["service"], after: { code: "invalid_group_by" } },

@@ -1,9 +1,8 @@
+import type { Preview, PreviewedQueries } from "../../../api/previews.ts";
 import { expect, test } from "vitest";
 import { diffNotes, diffText } from "../../../cli/configuration/diff-text.ts";
-import type { QueryEffect } from "../../../runtime/metrics/query-effect.ts";
-import type { PreviewResponse } from "../../../runtime/preview/preview-job.ts";
 
-const queries: QueryEffect = {
+const queries: PreviewedQueries = {
   since: "2026-01-31T12:00:00.000Z",
   pods: { live: 2, answered: 1 },
   seen: 9,
@@ -28,7 +27,7 @@ const queries: QueryEffect = {
     },
   ],
 };
-const found: PreviewResponse = {
+const found: Preview = {
   preview_id: "1",
   status: "completed",
   created_at: "2026-01-31T12:00:00.000Z",

@@ -1,7 +1,7 @@
+import type { Preview } from "../../../api/previews.ts";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import type { PreviewResponse } from "../../../runtime/preview/preview-job.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { startWebhookPartner } from "../../support/webhook-partner.ts";
 import { eventText, makeInstallation, partnerText } from "../installation.ts";
@@ -34,7 +34,7 @@ test("diff says what an edit does to a running product, by events that it stored
   expect(text.code).toBe(1);
   expect(text.stdout).toContain("3 recorded events: 3 → 2 deliveries, 0 → 1 events without a partner.");
   expect(text.stdout).toContain("-evt-1");
-  const json = JSON.parse((await diff("./edited", "-o", "json")).stdout) as PreviewResponse;
+  const json = JSON.parse((await diff("./edited", "-o", "json")).stdout) as Preview;
   expect(json).toMatchObject({ status: "completed", events: null });
   expect(json.resources.changed.map(({ object }) => object)).toEqual(["WebhookPartner/default/acme"]);
 

@@ -1,5 +1,5 @@
+import type { PreviewedQueries } from "../../../api/previews.ts";
 import { expect, test } from "vitest";
-import type { QueryEffect } from "../../../runtime/metrics/query-effect.ts";
 import { noAttempts } from "../../../runtime/preview/attempt-changes.ts";
 import { editedConfig } from "../../../runtime/preview/edited-config.ts";
 import { noMatches } from "../../../runtime/preview/match-changes.ts";
@@ -10,7 +10,7 @@ import { configOf } from "../webhooks/engine-fixture.ts";
 const base = configOf();
 const edited = editedConfig(base, { resources: [], prune: false });
 const everyone: PreviewCaller = { client: "platform", tenants: ["*"], metrics: ["*"] };
-const queries: QueryEffect = {
+const queries: PreviewedQueries = {
   since: "2026-01-01T00:00:00.000Z",
   pods: { live: 1, answered: 1 },
   seen: 1,
@@ -39,7 +39,7 @@ const job = (caller: PreviewCaller): PreviewJob => ({
 
 test("a preview judges queries with the rights of its caller", async () => {
   const asked: object[] = [];
-  const judgeEdit = async (_before: object, _after: object, reader: object): Promise<QueryEffect> => {
+  const judgeEdit = async (_before: object, _after: object, reader: object): Promise<PreviewedQueries> => {
     asked.push(reader);
     return queries;
   };

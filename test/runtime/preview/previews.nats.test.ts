@@ -1,10 +1,11 @@
+import type { Preview } from "../../../api/previews.ts";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import { validateResource } from "../../../crds/validate.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { editedConfig } from "../../../runtime/preview/edited-config.ts";
-import type { PreviewCaller, PreviewResponse } from "../../../runtime/preview/preview-job.ts";
+import type { PreviewCaller } from "../../../runtime/preview/preview-job.ts";
 import { stepEventsMax } from "../../../runtime/preview/run-preview.ts";
 import { createPreviews, type PreviewDeps, type Previews } from "../../../runtime/preview/previews.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
@@ -107,12 +108,12 @@ function resourceOf(name: string, wanted: Wanted, spec: object = {}): Resource {
 const bodyOf = (body: object): Buffer => Buffer.from(JSON.stringify(body));
 const sinceEver = "2020-01-01T00:00:00Z";
 
-async function preview(it: Case, body: object, caller = everyone): Promise<PreviewResponse> {
+async function preview(it: Case, body: object, caller = everyone): Promise<Preview> {
   const { preview_id: id } = await it.previews.start(bodyOf({ from: sinceEver, ...body }), caller);
   return untilOver(it.previews, id, caller);
 }
 
-function untilOver(previews: Previews, id: string, caller = everyone): Promise<PreviewResponse> {
+function untilOver(previews: Previews, id: string, caller = everyone): Promise<Preview> {
   const look = async () => {
     const answer = await previews.get(id, caller);
     return answer.status === "completed" || answer.status === "failed" ? answer : undefined;

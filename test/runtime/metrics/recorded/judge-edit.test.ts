@@ -1,10 +1,10 @@
+import type { PreviewedQueries } from "../../../../api/previews.ts";
 import { describe, expect, test } from "vitest";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { createAdmission } from "../../../../runtime/metrics/admission/admission.ts";
 import { refuseSunset } from "../../../../runtime/metrics/catalog/deprecation.ts";
 import { makePlan } from "../../../../runtime/metrics/planning/plan.ts";
 import { makeQuery } from "../../../../runtime/metrics/planning/query.ts";
-import type { QueryEffect } from "../../../../runtime/metrics/query-effect.ts";
 import { createCollection } from "../../../../runtime/metrics/recorded/collect-shapes.ts";
 import { createEditJudge, shownMax } from "../../../../runtime/metrics/recorded/judge-edit.ts";
 import { createQueryRecord } from "../../../../runtime/metrics/recorded/query-record.ts";
@@ -29,7 +29,7 @@ const lag: Pairs = [
   ["step", "1m"],
 ];
 
-async function effectOf(pairs: Pairs, before: RuntimeConfig, after: RuntimeConfig): Promise<QueryEffect> {
+async function effectOf(pairs: Pairs, before: RuntimeConfig, after: RuntimeConfig): Promise<PreviewedQueries> {
   const { record, judge } = podOf();
   ask(record, { pairs, config: before });
   return judge(before, after, everything);

@@ -1,7 +1,7 @@
 import { array, assert, boolean, constant, integer, property, record, tuple } from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RetryConfig } from "../../../../crds/config.ts";
-import { figuresOf, recordedCourse } from "../../../../runtime/preview/simulation/course-figures.ts";
+import { figuresOf, recordedCourse } from "../../../../runtime/preview/simulation/figures.ts";
 import type { MadeAttempt, RecordedDelivery } from "../../../../runtime/preview/simulation/course.ts";
 import {
   simulate as simulateInSteps,

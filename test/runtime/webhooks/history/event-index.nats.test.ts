@@ -1,7 +1,7 @@
+import { deliveryStates } from "../../../../api/histories.ts";
 import * as fc from "fast-check";
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
-import { deliveryStates } from "../../../../runtime/webhooks/history/delivery-histories.ts";
 import type { EventReads } from "../../../../runtime/webhooks/history/event-reads.ts";
 import { scanEvents, type EventQuery } from "../../../../runtime/webhooks/history/event-list.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";

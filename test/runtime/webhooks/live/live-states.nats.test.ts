@@ -1,10 +1,10 @@
+import type { PartnerLive } from "../../../../api/partners.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import { createPodMessages } from "../../../../runtime/nats/messages/pod-messages.ts";
 import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
-import type { LiveView } from "../../../../runtime/webhooks/live/live-state.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { partnerServer, type Cleanup } from "../engine-cases.ts";
@@ -46,8 +46,8 @@ async function twoPods(context: Cleanup, prefix: string) {
     await nats.drain();
   });
   await waitFor(() => engine.pods.live().length === 2, { timeoutMs, what: "two pods" });
-  const live = async (): Promise<LiveView> => (await engine.partnerDetails.read(label, everyone)).live;
-  const until = (what: string, holds: (view: LiveView) => boolean): Promise<LiveView> =>
+  const live = async (): Promise<PartnerLive> => (await engine.partnerDetails.read(label, everyone)).live;
+  const until = (what: string, holds: (view: PartnerLive) => boolean): Promise<PartnerLive> =>
     waitFor(
       async () => {
         const view = await live();

@@ -1,3 +1,4 @@
+import type { Ping } from "../../../../api/partners.ts";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,7 +9,6 @@ import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts
 import { createEventsStream } from "../../../../runtime/nats/streams/events-stream.ts";
 import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { eventHash, partnerKey } from "../../../../runtime/webhooks/ids.ts";
-import type { PingAccepted } from "../../../../runtime/webhooks/ping/ping.ts";
 import { eventHeaders } from "../../../../runtime/webhooks/records/event-record.ts";
 import { verifyHmacV1 } from "../../../../runtime/webhooks/signing/hmac-v1.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
@@ -37,7 +37,7 @@ const oneEvent = {
 };
 
 /** The end of the only delivery of a ping. */
-async function untilEnded({ engine }: Pick<EngineCase, "engine">, { event_id: id }: PingAccepted) {
+async function untilEnded({ engine }: Pick<EngineCase, "engine">, { event_id: id }: Ping) {
   const look = async () => {
     const [delivery] = (await engine.history.event(id, ["*"]))?.deliveries ?? [];
     return delivery !== undefined && !["in_delivery", "held"].includes(delivery.state) ? delivery : undefined;

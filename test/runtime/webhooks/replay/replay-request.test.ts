@@ -1,3 +1,4 @@
+import { eventIdsMax } from "../../../../api/replays.ts";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import {
@@ -5,7 +6,6 @@ import {
   parseRedriveRequest,
   parseReplayRequest,
 } from "../../../../runtime/webhooks/replay/replay-request.ts";
-import { eventIdsMax } from "../../../../runtime/webhooks/replay/request-forms.ts";
 
 const bytes = (body: unknown): Uint8Array => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 

@@ -1,7 +1,7 @@
+import type { Replay } from "../../../../api/replays.ts";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letter-overview.ts";
-import type { ReplayResponse } from "../../../../runtime/webhooks/replay/list-replays.ts";
 import type { DryRunResponse } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
@@ -70,17 +70,15 @@ async function untilLetters({ engine }: TestEngine, count: number, attempts = 1)
   await waitFor(look, { timeoutMs, what: `${count} dead letters after ${attempts} attempts` });
 }
 
-function replayed(answer: ReplayResponse | DryRunResponse): ReplayResponse {
+function replayed(answer: Replay | DryRunResponse): Replay {
   if ("dry_run" in answer) throw new Error("a dry run");
   return answer;
 }
 
-function untilReplay({ engine }: TestEngine, id: string, wanted: Partial<ReplayResponse>): Promise<ReplayResponse> {
+function untilReplay({ engine }: TestEngine, id: string, wanted: Partial<Replay>): Promise<Replay> {
   const look = async () => {
     const answer = await engine.replays.get(id, everyone);
-    return Object.entries(wanted).every(([name, value]) => answer[name as keyof ReplayResponse] === value)
-      ? answer
-      : undefined;
+    return Object.entries(wanted).every(([name, value]) => answer[name as keyof Replay] === value) ? answer : undefined;
   };
   return waitFor(look, { timeoutMs, what: `the replay ${JSON.stringify(wanted)}` });
 }

@@ -1,8 +1,8 @@
+import type { Replay } from "../../../../api/replays.ts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
-import type { ReplayResponse } from "../../../../runtime/webhooks/replay/list-replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { partnerServer } from "../engine-cases.ts";
@@ -49,14 +49,14 @@ test("a replay whose runner is killed continues in another pod from the last sto
 
   const body = JSON.stringify({ event_ids: ids, rate_per_second: 250 });
   const taken = await asker.engine.replays.replay(Buffer.from(body), everyone);
-  const { replay_id: id } = taken as ReplayResponse;
+  const { replay_id: id } = taken as Replay;
   const replayed = (): number => partner.received.filter(({ headers }) => headers["x-webhook-replay"] === id).length;
   await waitFor(() => replayed() >= eventCount / 4, { timeoutMs, what: "a quarter of the replay" });
   await killWorker(runner);
   expect(replayed()).toBeLessThan(eventCount);
 
-  const look = (): Promise<ReplayResponse> => asker.engine.replays.get(id, everyone);
-  const isOver = ({ status, delivered }: ReplayResponse): boolean => status === "completed" && delivered === eventCount;
+  const look = (): Promise<Replay> => asker.engine.replays.get(id, everyone);
+  const isOver = ({ status, delivered }: Replay): boolean => status === "completed" && delivered === eventCount;
   await waitFor(async () => isOver(await look()), { timeoutMs, what: "the end of the replay" });
   expect(await look()).toMatchObject({
     matched: eventCount,

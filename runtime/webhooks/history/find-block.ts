@@ -1,34 +1,8 @@
+import type { DeliveryWait } from "../../../api/histories.ts";
 import type { DisabledPartners } from "../partners/disabled-partners.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import type { OpenBreaker } from "../settlement/circuit-breaker.ts";
 import type { Settlement } from "../settlement/settle.ts";
-
-/** Why a delivery waits. `retry`: for its next attempt. `turn`: for a place, or it is in work. */
-export const waitKinds = [
-  "held",
-  "paused",
-  "disabled",
-  "keyless",
-  "circuit_open",
-  "rate_limited",
-  "retry",
-  "turn",
-] as const;
-
-export interface DeliveryWait {
-  readonly kind: (typeof waitKinds)[number];
-  /** What is missing, or the code of the last failure; null when the kind says everything. */
-  readonly reason: string | null;
-  /**
-   * ISO 8601 UTC; null when the time is unknown. For `paused` and `held`, when the source of the configuration first
-   * saw it. For `keyless`, when the last key ended.
-   */
-  readonly since: string | null;
-  /** Present when it began before {@link since}, because times were not noted then. */
-  readonly since_at_latest?: true;
-  /** Time until which it lasts at least, ISO 8601 UTC; null when that is unknown. */
-  readonly until: string | null;
-}
 
 /** Finds what keeps all deliveries of a partner waiting; undefined for nothing. @throws Unanswered */
 export type FindBlock = (partner: Partner) => Promise<DeliveryWait | undefined>;

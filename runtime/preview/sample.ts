@@ -1,36 +1,11 @@
+import type { PreviewedSimulation, SimulatedPartner } from "../../api/previews.ts";
 import type { PartnerConfig } from "../../crds/config.ts";
 import type { AttemptRecord } from "../webhooks/records/attempt-records.ts";
 import type { Outcome } from "../webhooks/settlement/outcome.ts";
 import type { JudgedDelivery } from "./attempt-changes.ts";
-import { figuresOf, isDead, recordedCourse, type CourseFigures } from "./simulation/course-figures.ts";
+import { figuresOf, isDead, recordedCourse } from "./simulation/figures.ts";
 import type { Course, RecordedDelivery } from "./simulation/course.ts";
 import { simulate, type Simulation } from "./simulation/simulate.ts";
-
-/** What an edit probably does to deliveries: a model, never exact. A stored form, with the names of the API. */
-export interface SimulatedEffect {
-  /** True when every affected delivery that was read is part of it. */
-  readonly complete: boolean;
-  /** Deliveries that are no part of it: the first attempts are gone, or a limit is reached. */
-  readonly left_out: number;
-  /** Partners whose edit changes more than retries and limits, so that earlier answers tell nothing. */
-  readonly not_simulated: readonly string[];
-  readonly partners: readonly SimulatedPartner[];
-}
-
-interface SimulatedPartner {
-  readonly partner: string;
-  readonly deliveries: number;
-  /** Attempts whose outcome is estimated. */
-  readonly estimated: number;
-  /** The longest time between such an attempt and the recorded one with its outcome. */
-  readonly farthest_ms: number;
-  /** Recorded dead letters that would be delivered. */
-  readonly would_live: number;
-  /** Other deliveries that would become dead letters. */
-  readonly would_die: number;
-  readonly recorded: CourseFigures;
-  readonly simulated: CourseFigures;
-}
 
 /** Keeps judged deliveries until the end of a preview. */
 export interface Sample {
@@ -40,7 +15,7 @@ export interface Sample {
    * @param nowMs no attempt is simulated after it, or after the last recorded one; Unix milliseconds
    * @param rest a pause between steps
    */
-  effect(nowMs: number, rest: () => Promise<void>): Promise<SimulatedEffect>;
+  effect(nowMs: number, rest: () => Promise<void>): Promise<PreviewedSimulation>;
 }
 
 /** Recorded attempts that one preview keeps, and attempts that it simulates. They bound memory and time. */
@@ -88,7 +63,7 @@ interface Rest {
   readonly rest: () => Promise<void>;
 }
 
-async function effectOf(kept: ReadonlyMap<string, Kept>, all: Rest): Promise<SimulatedEffect> {
+async function effectOf(kept: ReadonlyMap<string, Kept>, all: Rest): Promise<PreviewedSimulation> {
   const { others, leftOut, nowMs } = all;
   const partners: SimulatedPartner[] = [];
   let [left, isComplete] = [simulatedMax, leftOut === 0];

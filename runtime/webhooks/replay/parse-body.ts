@@ -1,75 +1,25 @@
+import { writtenTime } from "../../../api/documents.ts";
+import { PingRequest } from "../../../api/partners.ts";
+import {
+  AckRequest,
+  eventIdsMax,
+  filterMax,
+  noteCharactersMax,
+  ratePerSecondMax,
+  RedriveRequest,
+  replayForm,
+} from "../../../api/replays.ts";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import { isCalendarTime } from "../events/envelope.ts";
 
-export const eventIdsMax = 1_000;
-const ratePerSecondMax = 10_000;
-const filterMax = 64;
-const noteCharactersMax = 1_024;
-
-const text = (pattern: string) => ({ type: "string", pattern });
-const flag = { type: "boolean" };
-const time = {
-  type: "string",
-  format: "date-time",
-  pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$`,
-};
-const id = text(String.raw`^[\x21-\x7e]{1,128}$`);
-const partner = text("^[a-z0-9][a-z0-9.-]{0,252}[/][a-z0-9][a-z0-9.-]{0,252}$");
-const eventIds = { type: "array", items: id, minItems: 1, maxItems: eventIdsMax };
-const types = {
-  type: "array",
-  items: text("^[A-Za-z0-9_*-]+(?:[.][A-Za-z0-9_*-]+)*$"),
-  maxItems: filterMax,
-};
-const rate = {
-  type: "integer",
-  minimum: 1,
-  maximum: ratePerSecondMax,
-  description: "deliveries published per second at most. Defaults to 100. New events of a partner go first",
-};
-const pace = { dry_run: flag, rate_per_second: rate };
-
-type Properties = Readonly<Record<string, object>>;
-
-function form(required: Properties, optional: Properties) {
-  return {
-    type: "object",
-    properties: { ...required, ...optional },
-    required: Object.keys(required),
-    additionalProperties: false,
-  };
-}
-
-const timeForm = new RegExp(time.pattern, "u");
+const timeForm = new RegExp(writtenTime.pattern, "u");
 
 /** True when the value is a time in the format of bodies, and a real date. */
 export const isTime = (value: unknown): value is string => isCalendarTime(value, timeForm);
 
-/** Schemas of the bodies. The served API document contains them, and {@link parseBody} checks bodies against them. */
-export const requestForms = {
-  replay: form(
-    {},
-    {
-      event_ids: eventIds,
-      from: time,
-      to: time,
-      after_id: id,
-      before_id: id,
-      partners: { type: "array", items: partner, maxItems: filterMax },
-      types,
-      only_failed: flag,
-      force: flag,
-      ...pace,
-    },
-  ),
-  redrive: form({ partner }, { reason: text("^[a-z0-9_]{1,64}$"), event_ids: eventIds, types, ...pace }),
-  ack: form(
-    { event_id: id, partner },
-    { note: { type: "string", maxLength: noteCharactersMax }, tenant: text("^[A-Za-z0-9_-]{1,64}$") },
-  ),
-  ping: form({}, { tenant: text("^(?:-|[A-Za-z0-9_][A-Za-z0-9_-]{0,63})$") }),
-};
+/** Schemas of the bodies, which {@link parseBody} checks. */
+const requestForms = { replay: replayForm, redrive: RedriveRequest, ack: AckRequest, ping: PingRequest };
 
 const ids = "1 to 128 visible ASCII characters without spaces";
 const yesOrNo = "true or false";

@@ -1,37 +1,12 @@
+import type { AttemptSignature } from "../../../api/histories.ts";
 import { spliceAttempt, signedTextOf } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import type { StoredEvent } from "../records/event-record.ts";
 import { isNarrowed } from "./partner-access.ts";
 import type { HistoryView } from "./history-view.ts";
 
-/** What the recipient of an attempt verifies. It contains no key. */
-export interface SignatureHistory {
-  readonly scheme: string;
-  /** Ids of the keys that signed, the newest first. */
-  readonly key_ids: readonly string[];
-  /**
-   * The text under the signature of the newest key. A URL that the caller may not see is replaced in it. Null when it
-   * is too long or cannot be built again.
-   */
-  readonly canonical: string | null;
-  /** Why {@link canonical} is not the text that was signed; null when it is. */
-  readonly canonical_reason: CanonicalReason | null;
-  /** The headers that the recipient needs, by names as sent. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/**
- * - `url_hidden`: the path, and the host if it is signed, are replaced. They are for tokens of the partner and for
- *   `admin:debug`.
- * - `too_long`: it has more than {@link canonicalBytesMax} bytes.
- * - `older_attempt`: it belongs to an attempt before the newest {@link rebuiltMax}.
- * - `unknown_scheme`: a later version made the attempt.
- */
-export const canonicalReasons = ["url_hidden", "too_long", "older_attempt", "unknown_scheme"] as const;
-type CanonicalReason = (typeof canonicalReasons)[number];
-
 /** Returns the signature of an attempt; null when nothing was signed or nothing is known of it. */
-export type SignatureOf = (record: AttemptRecord) => SignatureHistory | null;
+export type SignatureOf = (record: AttemptRecord) => AttemptSignature | null;
 
 /** Longest signed text that is shown, in bytes. */
 const canonicalBytesMax = 16_384;
@@ -59,7 +34,11 @@ export function signaturesOf(
     if (signed === undefined) return null;
     const { scheme, keys, url, headers } = signed;
     const known = { scheme, key_ids: keys };
-    const without = (reason: CanonicalReason) => ({ ...known, canonical: null, canonical_reason: reason });
+    const without = (reason: NonNullable<AttemptSignature["canonical_reason"]>) => ({
+      ...known,
+      canonical: null,
+      canonical_reason: reason,
+    });
     if (!rebuilt.has(record)) return { ...without("older_attempt"), headers };
     const body = spliceAttempt(event.body, number);
     const request = { eventId, number, at, body, ...(replayId === undefined ? {} : { replayId }) };

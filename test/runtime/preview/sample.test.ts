@@ -1,7 +1,8 @@
+import type { PreviewedSimulation } from "../../../api/previews.ts";
 import { expect, test } from "vitest";
 import type { PartnerConfig } from "../../../crds/config.ts";
 import { createAttemptChanges, noAttempts } from "../../../runtime/preview/attempt-changes.ts";
-import { createSample, type SimulatedEffect } from "../../../runtime/preview/simulated-effect.ts";
+import { createSample } from "../../../runtime/preview/sample.ts";
 import type { AttemptRecord } from "../../../runtime/webhooks/records/attempt-records.ts";
 import type { Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
 import { configOf, partnerConfig } from "../webhooks/engine-fixture.ts";
@@ -42,7 +43,7 @@ const delivered = recordsOf("b", [35, 200, { kind: "delivered" }]);
 function effectOf(
   edit: Partial<PartnerConfig>,
   ...deliveries: readonly (readonly AttemptRecord[])[]
-): Promise<SimulatedEffect> {
+): Promise<PreviewedSimulation> {
   const sample = createSample();
   const changes = createAttemptChanges(configOf(before), configOf({ ...before, ...edit }), (one) => sample.add(one));
   const tally = noAttempts();

@@ -1,18 +1,5 @@
+import type { PreviewedFigures } from "../../../api/previews.ts";
 import type { Course, RecordedDelivery } from "./course.ts";
-
-/** Figures of the deliveries to one partner, as recorded or as simulated. Their names are those of the API. */
-export interface CourseFigures {
-  readonly delivered: number;
-  readonly dead_letters: number;
-  /** Deliveries that are not over. */
-  readonly pending: number;
-  /** The most deliveries that were pending at once. */
-  readonly backlog: number;
-  /** The most attempts that were under way at once. */
-  readonly in_flight: number;
-  /** 95th percentile of the time from the event to its delivery; null without a delivery. */
-  readonly p95_ms: number | null;
-}
 
 /** A delivery as it was recorded. */
 export function recordedCourse({ acceptedAtMs, attempts, end }: RecordedDelivery): Course {
@@ -20,7 +7,7 @@ export function recordedCourse({ acceptedAtMs, attempts, end }: RecordedDelivery
 }
 
 /** Counts and measures deliveries of one partner. Pending ones wait until the end of all time. */
-export function figuresOf(courses: readonly Course[]): CourseFigures {
+export function figuresOf(courses: readonly Course[]): PreviewedFigures {
   const ended = courses.map((course) => ({ ...course, endMs: endMsOf(course) }));
   const delivered = ended.filter(({ end }) => end === "delivered");
   const pending = ended.filter(({ end }) => end === "retry");

@@ -5,7 +5,7 @@ import {
   createFindBlock,
   type FindBlock,
   waitOf,
-} from "../../../../runtime/webhooks/history/delivery-wait.ts";
+} from "../../../../runtime/webhooks/history/find-block.ts";
 import type { DisabledMark } from "../../../../runtime/webhooks/partners/disabled-partners.ts";
 import type { OpenBreaker } from "../../../../runtime/webhooks/settlement/circuit-breaker.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
