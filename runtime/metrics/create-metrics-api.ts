@@ -6,7 +6,7 @@ import { usualCaches, type CacheBytes } from "../../limits/memory-plan.ts";
 import { createTimeSlices } from "../../limits/time-slices.ts";
 import { singlePod, type Pods } from "../pods/pods.ts";
 import { createStoreSet, type Stores } from "../stores/store-set.ts";
-import { tracedReads } from "../stores/traced-reads.ts";
+import { tracedReads } from "../stores/read-middleware.ts";
 import type { Tracer } from "../tracing/tracer.ts";
 import { createAdmission, type Admission, type AdmitQuery, type AdmitQueryNow } from "./admission/admission.ts";
 import type { AdmittedLeaves, LeavesAdmission } from "./admission/admit-leaves.ts";

@@ -4,7 +4,7 @@ import type { CacheBytes } from "../../limits/memory-plan.ts";
 import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 import type { Settings } from "../config/settings/settings.ts";
 import type { TrustedIssuer } from "../http/authentication/authenticate.ts";
-import type { RequestOutcome } from "../http/server/request-metrics.ts";
+import type { RequestOutcome } from "../http/server/request-log.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import type { StreamRecord } from "../nats/streams/stream-identities.ts";
 import type { Tracer } from "../tracing/tracer.ts";

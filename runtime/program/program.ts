@@ -9,7 +9,7 @@ import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 import { parseSettings } from "../config/settings/parse-settings.ts";
 import { defaultSettings } from "../config/settings/settings-schema.ts";
 import type { Settings } from "../config/settings/settings.ts";
-import { createRequestMetrics } from "../http/server/request-metrics.ts";
+import { createRequestMetrics } from "../http/server/request-log.ts";
 import { OtlpExporter } from "../tracing/otlp-exporter.ts";
 import { createRegistry } from "../tracing/traced-histogram.ts";
 import { createTracer, type Tracer } from "../tracing/tracer.ts";

@@ -1,7 +1,10 @@
-import { createByteBudget } from "./limits/byte-budget.ts";
+import { traceparentOf } from "../tracing/trace-context.ts";
+import type { StartedSpan } from "../tracing/tracer.ts";
+import { createByteBudget } from "./limits/fan-out.ts";
 import type { PrometheusClient } from "./prometheus/prometheus-client.ts";
 import type { CallOrigin, StoreCall } from "./prometheus/store-http.ts";
-import { withClients, type Stores } from "./store-set.ts";
+import { StoreError } from "./store-error.ts";
+import { type Stores, withClients } from "./store-set.ts";
 
 /** One read of one store. */
 export interface StoreRead {
@@ -95,4 +98,25 @@ export function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMem
     return result;
   };
   return { share: (stores) => aroundReads(stores, around), counts: () => ({ wanted, sent: reads.size }) };
+}
+
+/** Puts a span below `parent` around every read, and names it to the store. @param parent undefined: no spans */
+export function tracedReads(stores: Stores, parent: StartedSpan | undefined): Stores {
+  return parent?.context.isSampled === true ? aroundReads(stores, spanAround(stores, parent)) : stores;
+}
+
+function spanAround(stores: Stores, parent: StartedSpan): AroundRead {
+  return async (read, send, own) => {
+    const span = parent.child("store", "client");
+    const { region } = stores.get(read.store).config;
+    const attributes = { "heliograph.store": read.store, "heliograph.region": region, "heliograph.api": read.api };
+    try {
+      const result = await send({ ...own, traceparent: traceparentOf(span.context) });
+      span.end(attributes);
+      return result;
+    } catch (error) {
+      span.end(attributes, error instanceof StoreError ? error.kind : "aborted");
+      throw error;
+    }
+  };
 }

@@ -1,12 +1,13 @@
 import { queryDeadlineMsDefault, type StoreConfig } from "../../crds/config.ts";
-import { createRetryBudget } from "./limits/retry-budget.ts";
-import { createStoreSilence, type StoreSilence } from "./limits/store-silence.ts";
-import { createStoreSlots } from "./limits/store-slots.ts";
+import { createRetryBudget, createStoreSilence, createStoreSlots, type StoreSilence } from "./limits/store-slots.ts";
 import { createPeerHttp, type MakePeerClient } from "./peer/peer-http.ts";
-import { probeStore, type StoreCapabilities } from "./prometheus/probe.ts";
-import { createPrometheusClient, type PrometheusClient } from "./prometheus/prometheus-client.ts";
-import { retried } from "./prometheus/retrying-request.ts";
-import { createStoreHttp, storeRequestsMax, type StoreCall } from "./prometheus/store-http.ts";
+import {
+  createPrometheusClient,
+  probeStore,
+  type PrometheusClient,
+  type StoreCapabilities,
+} from "./prometheus/prometheus-client.ts";
+import { createStoreHttp, retried, type StoreCall, storeRequestsMax } from "./prometheus/store-http.ts";
 import { StoreError } from "./store-error.ts";
 import { secretsOf, type Material } from "./store-secrets.ts";
 

@@ -1,10 +1,9 @@
 // Access to the stores of metrics: connections, credentials, health, and the protocols of Prometheus and of peers.
 // The planning of queries is elsewhere.
 import type { StoreConfig } from "../../crds/config.ts";
-import { createBreaker, type Settle } from "./limits/circuit-breaker.ts";
-import { createByteBudget } from "./limits/byte-budget.ts";
-import type { StoreCapabilities } from "./prometheus/probe.ts";
-import type { PrometheusClient } from "./prometheus/prometheus-client.ts";
+import { createBreaker, type Settle } from "./limits/store-slots.ts";
+import { createByteBudget } from "./limits/fan-out.ts";
+import type { PrometheusClient, StoreCapabilities } from "./prometheus/prometheus-client.ts";
 import { connectStore, type ConnectionOptions, type StoreConnection } from "./store-connection.ts";
 import { traitsOf } from "./prometheus/flavours.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";

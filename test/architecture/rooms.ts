@@ -94,8 +94,8 @@ const table = `
   runtime/stores/store.ts <
       crds/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store-connection.ts
   runtime/stores/store-set.ts < crds/ stores/store-secrets.ts stores/peer/ stores/store.ts
-  runtime/stores/read-middleware.ts < stores/limits/ stores/prometheus/ stores/store-set.ts
-  runtime/stores/traced-reads.ts < tracing/ stores/store-error.ts stores/store-set.ts stores/read-middleware.ts
+  runtime/stores/read-middleware.ts <
+      tracing/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store-set.ts
   runtime/webhooks/ids.ts
   runtime/webhooks/log.ts
   runtime/webhooks/events/ < crds/ errors/ json/ config/settings/
@@ -109,7 +109,7 @@ const table = `
   runtime/webhooks/authorization/ <
       crds/ limits/ json/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
   runtime/webhooks/records/ <
-      crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/signing/
+      api/ crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/signing/
       webhooks/settlement/ webhooks/partners/
   runtime/webhooks/telemetry/ < crds/ tracing/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <
@@ -128,16 +128,16 @@ const table = `
   runtime/webhooks/event-index/ <
       limits/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/events/ webhooks/records/
   runtime/webhooks/history/ <
-      crds/ limits/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/
+      api/ limits/ crds/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/event-index/
   runtime/webhooks/replay/ <
-      limits/ errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
-      webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
-      webhooks/delivery/ webhooks/history/
+      api/ limits/ errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
+      webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/
+      webhooks/records/ webhooks/delivery/ webhooks/history/
   runtime/webhooks/live/ <
-      limits/ pods/ nats/messages/ webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/history/
+      api/ limits/ pods/ nats/messages/ webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/history/
   runtime/webhooks/ping/ <
-      limits/ errors/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/partners/
+      api/ limits/ errors/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/partners/
       webhooks/records/ webhooks/routing/ webhooks/history/ webhooks/replay/
   runtime/webhooks/maintenance/ <
       limits/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
@@ -153,35 +153,34 @@ const table = `
       webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/workers/ webhooks/routing/
       webhooks/history/ webhooks/replay/ webhooks/live/ webhooks/ping/ webhooks/maintenance/
       webhooks/engine-context.ts
-  runtime/metrics/request/ < crds/ errors/
+  runtime/metrics/request/ < api/ crds/ errors/
   runtime/metrics/leaves/leaf.ts < crds/ metrics/request/
   runtime/metrics/catalog/ < crds/ errors/ metrics/request/
   runtime/metrics/authorization/ < crds/ errors/ metrics/request/ metrics/catalog/
   runtime/metrics/metrics-api.ts <
-      crds/ tracing/ errors/ metrics/leaves/leaf.ts metrics/request/ metrics/authorization/
-  runtime/metrics/promql/ < crds/ errors/ stores/prometheus/
+      api/ crds/ tracing/ errors/ metrics/request/ metrics/leaves/leaf.ts metrics/authorization/
+  runtime/metrics/promql/ < api/ crds/ errors/ stores/prometheus/
   runtime/metrics/planning/ <
-      crds/ errors/ stores/prometheus/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/ metrics/authorization/
-      metrics/promql/
+      api/ crds/ errors/ stores/prometheus/ metrics/request/ metrics/leaves/leaf.ts metrics/catalog/
+      metrics/authorization/ metrics/promql/
   runtime/metrics/aggregation/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
   runtime/metrics/cache/ <
       limits/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
       metrics/request/ metrics/metrics-api.ts metrics/planning/
   runtime/metrics/execution/ <
-      crds/ limits/ tracing/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
-      stores/store-set.ts stores/read-middleware.ts stores/traced-reads.ts metrics/request/ metrics/promql/
-      metrics/planning/
+      limits/ crds/ tracing/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
+      stores/store-set.ts stores/read-middleware.ts metrics/request/ metrics/promql/ metrics/planning/
       metrics/aggregation/ metrics/cache/
   runtime/metrics/admission/ <
       crds/ limits/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/execution/
   runtime/metrics/response/ <
-      crds/ limits/ errors/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
-      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/cache/
+      api/ limits/ crds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
+      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/cache/ metrics/execution/
   runtime/metrics/repeat-query.ts <
       metrics/catalog/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/admission/ metrics/response/
   runtime/metrics/recorded/ <
-      crds/ pods/ errors/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts
+      api/ crds/ pods/ errors/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts
       metrics/planning/
   runtime/metrics/query-sources.ts <
       limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
@@ -195,7 +194,7 @@ const table = `
       metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/admission/ metrics/response/
       metrics/query-sources.ts metrics/handle-query.ts
   runtime/metrics/bulk/ <
-      errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
+      api/ errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
       metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/admission/ metrics/response/
       metrics/query-sources.ts metrics/handle-query.ts
   runtime/metrics/leaf-queries/ <
@@ -206,24 +205,22 @@ const table = `
       crds/ errors/ stores/limits/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/
       metrics/authorization/ metrics/metrics-api.ts metrics/planning/
   runtime/metrics/slo/ <
-      crds/ limits/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
-      stores/traced-reads.ts
+      limits/ crds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
       metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
       metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/admission/ metrics/response/
   runtime/metrics/federation/ <
-      crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/ stores/store-set.ts
-      metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
-      metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/cache/ metrics/slo/
+      api/ crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/
+      stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts
+      metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/cache/ metrics/execution/ metrics/slo/
   runtime/metrics/telemetry/ <
       crds/ tracing/ errors/ stores/store.ts metrics/catalog/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
       metrics/execution/ metrics/cache/
   runtime/metrics/create-metrics-api.ts <
-      crds/ limits/ tracing/ pods/ stores/store-set.ts stores/traced-reads.ts metrics/catalog/ metrics/metrics-api.ts
-      metrics/authorization/ metrics/planning/
-      metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
-      metrics/query-sources.ts metrics/handle-query.ts metrics/price/ metrics/bulk/ metrics/slo/ metrics/federation/
-      metrics/telemetry/
-      metrics/recorded/ metrics/leaf-queries/ metrics/look-ups/ metrics/authorization/
+      limits/ crds/ tracing/ pods/ stores/store-set.ts stores/read-middleware.ts metrics/catalog/
+      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/execution/
+      metrics/admission/ metrics/response/ metrics/repeat-query.ts metrics/recorded/ metrics/query-sources.ts
+      metrics/handle-query.ts metrics/price/ metrics/bulk/ metrics/leaf-queries/ metrics/look-ups/ metrics/slo/
+      metrics/federation/ metrics/telemetry/
   runtime/prometheus/language/ < errors/
   runtime/metrics/rules/ <
       crds/ errors/ metrics/catalog/ metrics/authorization/ metrics/request/ metrics/slo/ prometheus/language/
@@ -234,24 +231,21 @@ const table = `
   runtime/prometheus/ <
       crds/ limits/ errors/ version.ts metrics/leaves/leaf.ts metrics/request/ metrics/authorization/
       metrics/metrics-api.ts prometheus/language/ prometheus/compile/ prometheus/evaluate/ prometheus/answer/
-  runtime/preview/simulation/ < crds/ webhooks/settlement/
+  runtime/preview/simulation/ < api/ crds/ webhooks/settlement/
   runtime/preview/ <
-      crds/ limits/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
-      webhooks/log.ts webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
+      api/ limits/ crds/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
+      webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
       webhooks/history/ webhooks/replay/ metrics/metrics-api.ts preview/simulation/
   runtime/http/authentication/ < crds/ network/ limits/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
-  runtime/http/openapi/ < metrics/request/
+  runtime/http/openapi/ < api/ metrics/request/
   runtime/http/server/ <
       crds/ limits/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
       http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
-      errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ webhooks/live/
-      webhooks/ping/
-      metrics/request/
-      metrics/authorization/ metrics/metrics-api.ts metrics/bulk/ metrics/federation/ prometheus/ preview/
-      http/representation/
-      http/openapi/ http/server/
+      api/ errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/
+      webhooks/live/ webhooks/ping/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/bulk/
+      metrics/federation/ prometheus/ preview/ http/representation/ http/openapi/ http/server/
   runtime/migration/ < kube/ config/kubernetes/ nats/layout.ts nats/connection/ nats/copy/ nats/streams/
   runtime/program/ <
       crds/ limits/ tracing/ pods/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts
@@ -273,10 +267,10 @@ const table = `
       cli/command-line/
   cli/api/ < network/ kube/ version.ts program/ cli/command-line/
   cli/configuration/ <
-      crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/rules/
-      preview/ program/ cli/command-line/ cli/api/
-  cli/metrics/ < crds/ metrics/request/ cli/command-line/ cli/api/
-  cli/webhooks/ < webhooks/events/ metrics/request/ cli/command-line/ cli/api/
+      api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/rules/ preview/ program/
+      cli/command-line/ cli/api/
+  cli/metrics/ < api/ crds/ metrics/request/ cli/command-line/ cli/api/
+  cli/webhooks/ < api/ webhooks/events/ metrics/request/ cli/command-line/ cli/api/
   cli/partner/ <
       crds/ version.ts webhooks/events/ webhooks/signing/ recipient/ webhooks/settlement/ webhooks/sending/
       cli/command-line/ cli/api/ cli/webhooks/

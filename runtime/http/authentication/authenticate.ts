@@ -5,13 +5,22 @@ import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { ClaimSettings, IssuerSettings, TokenBinding } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
-import { callerOf, withGrant, type Claims } from "./caller-claims.ts";
+import {
+  type Binding,
+  bindingOf,
+  callerOf,
+  certificateFault,
+  type Claims,
+  requireBound,
+  requireCertificate,
+  requireScheme,
+  requireType,
+  type Scheme,
+  withGrant,
+} from "./token-binding.ts";
 import type { Thumbprint } from "./client-certificate.ts";
-import { proofLifetimeMs, requireProof } from "./dpop-proof.ts";
+import { createSeenProofs, proofLifetimeMs, requireProof } from "./dpop-proof.ts";
 import type { KeySource } from "./key-source.ts";
-import { createSeenProofs } from "./seen-proofs.ts";
-import { bindingOf, certificateFault, requireBound, requireCertificate, type Binding } from "./token-binding.ts";
-import { requireType } from "./token-type.ts";
 
 const issuersShown = 4;
 const issuerCharactersShown = 256;
@@ -138,8 +147,6 @@ function isInForce({ untilMs, keysVersion, issuer }: Verified, nowMs: number): b
   return untilMs > nowMs && keysVersion !== undefined && keysVersion === issuer.keys.version();
 }
 
-type Scheme = "bearer" | "dpop";
-
 function credentialsOf(authorization: string | undefined): { readonly scheme: Scheme; readonly token: string } {
   const [, scheme, token] = /^(Bearer|DPoP) +([^ ]+) *$/iu.exec(authorization ?? "") ?? [];
   if (scheme === undefined || token === undefined) {
@@ -149,19 +156,6 @@ function credentialsOf(authorization: string | undefined): { readonly scheme: Sc
     throw new Refusal("token_invalid", `The token is longer than ${tokenLengthMax} characters.`);
   }
   return { scheme: scheme.toLowerCase() as Scheme, token };
-}
-
-/** A token that is bound to a key must come with a proof, never as a bearer token. Source: RFC 9449 §7.1, §7.2. */
-function requireScheme(scheme: Scheme, { key }: Binding): void {
-  if (key !== undefined && scheme === "bearer") {
-    throw new Refusal(
-      "proof_invalid",
-      "The token is bound to a key: send it as `Authorization: DPoP <token>` with a proof.",
-    );
-  }
-  if (key === undefined && scheme === "dpop") {
-    throw new Refusal("token_invalid", "The token is not bound to a key: send it as `Authorization: Bearer <token>`.");
-  }
 }
 
 interface Verification {

@@ -1,6 +1,6 @@
 import type { ConsoleSettings } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { chooseAmong } from "../representation/content-coding.ts";
+import { chooseAmong } from "../representation/representations.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 
 /** Codings of a file of the console, the smallest first. */

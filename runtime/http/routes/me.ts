@@ -2,7 +2,7 @@ import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { consoleAdminScope, type Caller } from "../../metrics/authorization/caller.ts";
 import { refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { Operation } from "../openapi/operation.ts";
-import { chooseMediaType } from "../representation/media-type.ts";
+import { chooseMediaType } from "../representation/representations.ts";
 import type { Route } from "../server/route.ts";
 
 /** `GET /v1/me` */

@@ -5,9 +5,15 @@ import { publicReadScope, readScope } from "../../metrics/authorization/caller.t
 import type { MetricsResponse, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
 import { readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
 import { expressionOf } from "../../prometheus/expression-of.ts";
-import { csvMediaType, csvOf, type CsvForm } from "../representation/csv.ts";
-import { ndjsonMediaType, ndjsonOf } from "../representation/ndjson.ts";
-import type { QueryBody } from "../representation/query-body.ts";
+import {
+  type CsvForm,
+  csvMediaType,
+  csvOf,
+  ndjsonMediaType,
+  ndjsonOf,
+  type QueryBody,
+  tableMeta,
+} from "../representation/tables.ts";
 import {
   bulkOperation,
   catalogOperation,
@@ -23,12 +29,14 @@ import {
   quotaOperation,
   sloHistoryOperation,
 } from "../openapi/price-operations.ts";
-import { chooseCoding } from "../representation/content-coding.ts";
-import { chooseMediaType } from "../representation/media-type.ts";
-import { nextPageLink } from "../representation/next-page.ts";
-import { type Representations, createRepresentations } from "../representation/representations.ts";
-import { tableMeta } from "../representation/table-meta.ts";
-import type { ApiResponse, ApiRequest, Route } from "../server/route.ts";
+import {
+  chooseCoding,
+  chooseMediaType,
+  createRepresentations,
+  type Representations,
+} from "../representation/representations.ts";
+import { nextPageLink } from "../representation/link-headers.ts";
+import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 import { bulkBody, bulkJson } from "./bulk-body.ts";
 import { labelValues } from "./label-values.ts";
 

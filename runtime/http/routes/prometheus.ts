@@ -2,8 +2,7 @@ import { refuseField } from "../../errors/refusal.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
 import type { FixedName, PrometheusAnswer, PrometheusApi, PrometheusRequest } from "../../prometheus/prometheus-api.ts";
 import { inForm, prometheusOperations } from "../openapi/prometheus-operations.ts";
-import { chooseCoding } from "../representation/content-coding.ts";
-import { createRepresentations, type Representations } from "../representation/representations.ts";
+import { chooseCoding, createRepresentations, type Representations } from "../representation/representations.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 
 /** Forms of Grafana hold one expression; a target holds 8 KiB. */

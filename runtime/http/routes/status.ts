@@ -2,9 +2,12 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
 import { refuseUnknown } from "../../metrics/request/parameters.ts";
 import { statusOperation } from "../openapi/metrics-operations.ts";
-import { chooseCoding } from "../representation/content-coding.ts";
-import { chooseMediaType } from "../representation/media-type.ts";
-import { createRepresentations, type Representations } from "../representation/representations.ts";
+import {
+  chooseCoding,
+  chooseMediaType,
+  createRepresentations,
+  type Representations,
+} from "../representation/representations.ts";
 import {
   sentencePage,
   statusPage,

@@ -13,17 +13,27 @@ import {
 } from "fastify";
 import type { Logger } from "pino";
 import { Refusal } from "../../errors/refusal.ts";
-import { createAudit, isAudited, type Audit } from "./audit.ts";
-import { correlationHeader, correlationId } from "./correlation.ts";
-import { hungUpStatus, noteEnd } from "./request-log.ts";
-import { httpLimits, type HttpLimits } from "./limits.ts";
-import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
-import { isPrometheusTarget, prometheusError } from "./prometheus-error.ts";
-import { prometheusTarget } from "./query-string.ts";
-import { refusalOfError } from "./refusal-of-error.ts";
-import type { RequestOutcome } from "./request-metrics.ts";
+import {
+  type Audit,
+  clientClosedStatus,
+  correlationHeader,
+  correlationIdOf,
+  createAudit,
+  isAudited,
+  logRequest,
+  type RequestOutcome,
+} from "./request-log.ts";
+import { httpLimits, type HttpLimits } from "./listen-server.ts";
+import {
+  isPrometheusTarget,
+  problemHeaders,
+  problemMediaType,
+  problemOf,
+  prometheusError,
+  refusalOfError,
+} from "./problem.ts";
+import { hasSeveralHosts, prometheusTarget } from "./query-string.ts";
 import type { ApiResponse } from "./route.ts";
-import { hasSeveralHosts } from "./several-hosts.ts";
 
 export interface ServerOptions {
   readonly log: Logger;
@@ -93,7 +103,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
     childLoggerFactory: (logger) => logger,
-    genReqId: (request) => correlationId(request.headers[correlationHeader]),
+    genReqId: (request) => correlationIdOf(request.headers[correlationHeader]),
     bodyLimit: 1,
     ...(areAnswersBounded ? {} : { handlerTimeout: limits.responseTimeoutMs }),
     forceCloseConnections: "idle",
@@ -171,14 +181,14 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
       status,
       durationMs: performance.now() - request.startedAtMs,
     };
-    noteEnd({ log, observe }, { ...outcome, correlationId: id, answerId, client, refusal });
+    logRequest({ log, observe }, { ...outcome, correlationId: id, answerId, client, refusal });
     auditRefusals(audit, request, outcome);
   };
   app.addHook("onResponse", (request, reply, done) => {
     settle(request, reply.statusCode);
     done();
   });
-  app.addHook("onRequestAbort", async (request) => settle(request, hungUpStatus));
+  app.addHook("onRequestAbort", async (request) => settle(request, clientClosedStatus));
 }
 
 function longTarget(url: string, limits: HttpLimits): Refusal | undefined {
@@ -250,7 +260,7 @@ function answerBrokenRequest(error: Error, socket: Socket): void {
     return;
   }
   const refusal = refusalOfError(Object.assign(error, { statusCode: 400 }));
-  const id = correlationId(undefined);
+  const id = correlationIdOf(undefined);
   const body = JSON.stringify(problemOf(refusal, id));
   const headers = {
     ...securityHeaders,

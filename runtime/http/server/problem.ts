@@ -1,6 +1,7 @@
-import { errorTable, type ErrorCode } from "../../errors/table.ts";
+import { inPromql } from "../../errors/promql-words.ts";
+import { type FieldError, Refusal, type Suggestion } from "../../errors/refusal.ts";
+import { type ErrorCode, errorTable } from "../../errors/table.ts";
 import { proofAlgorithms } from "../authentication/dpop-proof.ts";
-import type { FieldError, Refusal, Suggestion } from "../../errors/refusal.ts";
 
 /** Media type of every error. Source: RFC 9457 §3. */
 export const problemMediaType = "application/problem+json";
@@ -68,3 +69,96 @@ function challengeOf({ code, message }: Refusal, scopes: readonly string[]): str
 function quotable(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]|["\\]/gu, "'");
 }
+
+type Rendering = readonly [code: ErrorCode, detail: string];
+
+/** Errors that Fastify and Node raise by themselves, in the words of the error table. */
+const renderings: Readonly<Record<string, Rendering>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ["body_too_large", "The body is larger than this endpoint accepts."],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ["unsupported_media_type", "Send the body as application/json."],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid_request", "The length of the body differs from Content-Length."],
+  FST_ERR_BAD_URL: ["invalid_request", "The request target is not a valid URL."],
+  FST_ERR_MAX_PARAM_LENGTH: ["uri_too_long", "A segment of the path is too long."],
+  FST_ERR_HANDLER_TIMEOUT: ["answer_timeout", "The response took too long. The outcome is unknown."],
+  HPE_HEADER_OVERFLOW: ["headers_too_large", "The request line and headers are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "The request did not arrive in time."],
+};
+
+/** The refusal of any error of a request. A refusal that is not the caller's fault has no details. */
+export function refusalOfError(error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  const { code, statusCode } = (error ?? {}) as { readonly code?: unknown; readonly statusCode?: unknown };
+  const rendering = typeof code === "string" ? renderings[code] : undefined;
+  if (rendering !== undefined) return new Refusal(rendering[0], rendering[1], { cause: error });
+  if (isClientFault(code, statusCode)) {
+    return new Refusal("invalid_request", "The request is not valid HTTP.", { cause: error });
+  }
+  return new Refusal("internal", "Internal error. The server log has the cause under this correlation id.", {
+    cause: error,
+  });
+}
+
+function isClientFault(code: unknown, statusCode: unknown): boolean {
+  const isParseError = typeof code === "string" && code.startsWith("HPE_");
+  return isParseError || (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500);
+}
+
+/** Paths whose errors have the form that Prometheus' HTTP API gives them. */
+const prometheusPath = /^\/prometheus(?:[/?#]|$)/u;
+
+/** Body of an error below `/prometheus`. Source: Prometheus, "HTTP API", format overview. */
+interface PrometheusError {
+  readonly status: "error";
+  readonly errorType: string;
+  readonly error: string;
+  /** The row of `docs/reference/errors.md`. */
+  readonly code: string;
+}
+
+/** True for a request target whose errors are {@link prometheusError}. */
+export function isPrometheusTarget(target: string): boolean {
+  return prometheusPath.test(target);
+}
+
+/**
+ * The error of a refusal with its status. Clients of Prometheus read the bodies of 400, 422 and 503 only. Statuses of
+ * HTTP and of its authentication stay as they are.
+ */
+export function prometheusError(refusal: Refusal): { readonly status: number; readonly body: PrometheusError } {
+  const status = refusal.code === "result_too_large" ? 422 : (statuses[refusal.status] ?? refusal.status);
+  const body = { status: "error", errorType: typeOf(status, refusal), error: textOf(refusal), code: refusal.code };
+  return { status, body: { ...body, status: "error" } };
+}
+
+/** The message with the suggested step: clients show no other member and no header. */
+function textOf({ message, suggestion }: Refusal): string {
+  const text = inPromql(message);
+  const step = suggestion?.step === undefined ? "" : `step=${suggestion.step}`;
+  return text.includes(step) ? text : `${text}; the suggestion is ${step}`;
+}
+
+/** Missing rights and removed metrics are errors of the execution, failed stores make the service unavailable. */
+const statuses: Readonly<Record<number, number>> = {
+  403: 422,
+  409: 422,
+  410: 422,
+  406: 400,
+  415: 400,
+  502: 503,
+  504: 503,
+};
+
+function typeOf(status: number, { code }: Refusal): string {
+  const named = types[status];
+  if (code === "answer_timeout" || code === "store_timeout") return "timeout";
+  return named ?? (errorTable[code].status >= 500 ? "internal" : "bad_data");
+}
+
+const types: Readonly<Record<number, string>> = {
+  401: "unauthorized",
+  404: "not_found",
+  422: "execution",
+  429: "too_many_requests",
+  500: "internal",
+  503: "unavailable",
+};

@@ -3,17 +3,20 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptio
 import { usualCaches } from "../../../limits/memory-plan.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
-import { abortOnClose } from "./abort-on-close.ts";
+import { abortOnClose, anonymous, type ApiRequest, type ApiResponse, type Route } from "./route.ts";
 import type { Authenticate, Possession } from "../authentication/authenticate.ts";
-import { createAddressReader, type ReadAddress } from "../authentication/client-address.ts";
-import { createCertificateReader, type ReadCertificate } from "../authentication/client-certificate.ts";
-import { correlationHeader, correlationId } from "./correlation.ts";
-import { httpLimits } from "./limits.ts";
+import {
+  createAddressReader,
+  createCertificateReader,
+  type ReadAddress,
+  type ReadCertificate,
+} from "../authentication/client-certificate.ts";
+import { correlationHeader, correlationIdOf } from "./request-log.ts";
+import { httpLimits } from "./listen-server.ts";
 import { formMediaType, formParameters, isForm, queryParameters } from "./query-string.ts";
 import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
-import { fitHeaders } from "../representation/fit-headers.ts";
+import { fitLinkHeaders } from "../representation/link-headers.ts";
 import { hasBytes } from "../representation/representations.ts";
-import { anonymous, type ApiResponse, type ApiRequest, type Route } from "./route.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
 
 interface PublicServerOptions extends ServerOptions {
@@ -97,7 +100,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
     method: route.method,
     url: route.path,
     handler: async (request, reply) => {
-      const ownId = request.caller === anonymous ? correlationId(undefined) : request.id;
+      const ownId = request.caller === anonymous ? correlationIdOf(undefined) : request.id;
       const work = (signal: AbortSignal): Promise<ApiResponse> =>
         route.answer(
           apiRequest(request, route, {
@@ -110,7 +113,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
         );
       const answer = await abortOnClose(reply, responseTimeoutMs, work);
       if (answer.refused !== undefined) request.refusedItems = answer.refused;
-      reply.code(answer.status).headers(fitHeaders(answer.headers ?? {}));
+      reply.code(answer.status).headers(fitLinkHeaders(answer.headers ?? {}));
       if (isForAll(reply)) setOwnId(request, reply, ownId);
       keepRepeatable(repeatRequests, route, request, { answer, headers: reply.getHeaders() });
       return isKnown(request, reply) ? notModified(reply) : reply.send(answer.body);

@@ -16,7 +16,7 @@ export function queryParameters(target: string): Parameters {
  * Decoded parameters of a form: every name with its values in their order. Source: WHATWG, "URL", §5.1.
  * @throws Refusal as {@link queryParameters}
  */
-export function parametersOf(form: string): Parameters {
+function parametersOf(form: string): Parameters {
   const parameters = new Map<string, string[]>();
   const pairs = form.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax) {
@@ -87,4 +87,17 @@ export function prometheusTarget(target: string): string {
   if (!/^\/+prometheus(?:\/|$)/u.test(path) || !/\/\/|\/$/u.test(path)) return target;
   const segments = path.split("/").filter((segment) => segment !== "");
   return `/${segments.join("/")}${target.slice(end)}`;
+}
+
+/**
+ * True for a request with several `Host` headers. Node reads the first, and a proxy may have read another. Source: RFC
+ * 9112 §3.2.
+ */
+export function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  return hosts > 1;
 }

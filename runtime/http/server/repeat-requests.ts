@@ -5,11 +5,10 @@ import type { Caller } from "../../metrics/authorization/caller.ts";
 import type { Again } from "../../metrics/metrics-api.ts";
 import type { Authenticate } from "../authentication/authenticate.ts";
 import type { ReadCertificate } from "../authentication/client-certificate.ts";
-import { correlationHeader, correlationId } from "./correlation.ts";
-import { hungUpStatus, noteEnd, type EndNotes } from "./request-log.ts";
+import { clientClosedStatus, correlationHeader, correlationIdOf, type EndNotes, logRequest } from "./request-log.ts";
 import { hasBytes } from "../representation/representations.ts";
 import type { Shortcut } from "./http-server.ts";
-import { hasSeveralHosts } from "./several-hosts.ts";
+import { hasSeveralHosts } from "./query-string.ts";
 
 /** An answered request with the function that repeats its response. */
 interface Repeatable {
@@ -178,7 +177,7 @@ function send(request: IncomingMessage, response: ServerResponse, { entry, heade
   entry.common ??= commonOf(entry, headers);
   const isKnown = hasBytes(request, entry.headers["etag"] ?? "");
   const status = isKnown ? 304 : 200;
-  const id = correlationId(request.headers[correlationHeader]);
+  const id = correlationIdOf(request.headers[correlationHeader]);
   const lines = [...(isKnown ? entry.common.notModified : entry.common.whole), correlationHeader, id];
   for (const name in headers) lines.push(name.toLowerCase(), headers[name] ?? "");
   response.once("close", () => {
@@ -186,10 +185,16 @@ function send(request: IncomingMessage, response: ServerResponse, { entry, heade
     const outcome = {
       method: request.method ?? "",
       route,
-      status: response.writableFinished ? status : hungUpStatus,
+      status: response.writableFinished ? status : clientClosedStatus,
       durationMs: performance.now() - startMs,
     };
-    noteEnd(notes, { ...outcome, correlationId: id, answerId: undefined, client: caller.client, refusal: undefined });
+    logRequest(notes, {
+      ...outcome,
+      correlationId: id,
+      answerId: undefined,
+      client: caller.client,
+      refusal: undefined,
+    });
   });
   response.writeHead(status, lines);
   response.end(isKnown ? undefined : entry.bytes);

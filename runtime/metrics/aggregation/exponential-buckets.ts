@@ -1,4 +1,4 @@
-import type { StoreBucket, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
+import type { StoreBucket, StoreHistogram } from "../../stores/prometheus/matrix.ts";
 import { isZeroBucket, placeOf, schemaMax } from "./native-layout.ts";
 
 /** The buckets of one sign and one schema, by their index. The bounds of negative buckets are mirrored. */

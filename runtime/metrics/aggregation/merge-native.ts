@@ -1,4 +1,4 @@
-import type { StoreBucket, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
+import type { StoreBucket, StoreHistogram } from "../../stores/prometheus/matrix.ts";
 import { exponentialBuckets } from "./exponential-buckets.ts";
 import { noQuantile, type Quantile } from "./quantile.ts";
 

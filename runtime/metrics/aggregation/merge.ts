@@ -1,8 +1,7 @@
 // Merges the partials of stores exactly: sums, extremes, buckets and native histograms, then quantiles. It is pure
 // and reads no store.
 import { refuseField } from "../../errors/refusal.ts";
-import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
-import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { HistogramSeries, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe } from "../promql/kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";

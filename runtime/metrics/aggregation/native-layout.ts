@@ -1,4 +1,4 @@
-import type { HistogramSeries, StoreBucket } from "../../stores/prometheus/histogram-matrix.ts";
+import type { HistogramSeries, StoreBucket } from "../../stores/prometheus/matrix.ts";
 
 /**
  * Schemas of exponential buckets: bounds grow by 2^(2^−schema). Source: Prometheus, native histograms specification.

@@ -2,8 +2,7 @@
 import type { Logger } from "pino";
 import { Refusal } from "../../errors/refusal.ts";
 import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
-import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
-import { startReadDeadline, type ReadDeadline } from "../../stores/limits/read-deadline.ts";
+import { queryBytesMax, type ReadDeadline, startReadDeadline } from "../../stores/limits/fan-out.ts";
 import { classOf } from "../authorization/access.ts";
 import type { AdmitQuery, Admission } from "../admission/admission.ts";
 import { handleQuery } from "../handle-query.ts";

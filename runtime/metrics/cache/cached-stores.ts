@@ -1,7 +1,6 @@
 // The caches of points and responses: extents in memory and of other pods, rollup, and background refresh. PromQL
 // is elsewhere.
-import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
-import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { HistogramSeries, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
 import { withClients, type Stores } from "../../stores/store-set.ts";
 import type { Store } from "../../stores/store.ts";

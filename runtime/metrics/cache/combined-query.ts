@@ -3,12 +3,12 @@ import {
   joinedLater,
   type Narrower,
   type PrometheusClient,
-  type RangeResult,
   type RangeAsk,
   type RangeGrid,
+  type RangeResult,
 } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import { gravest } from "../../stores/prometheus/warnings.ts";
+import { gravest } from "../../stores/prometheus/api-response.ts";
 
 /** A label that no store has; it holds the index of the query of a series. */
 const placeLabel = "";

@@ -1,5 +1,5 @@
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
-import type { RangeResult, RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
+import type { RangeGrid, RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { PointSource, SourcedRange } from "./cache-status.ts";
 import type { Lifetimes, OldestReads, Run } from "./extents.ts";

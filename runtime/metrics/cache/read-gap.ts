@@ -1,4 +1,4 @@
-import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../stores/limits/fan-out.ts";
 import { alignmentOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { cover, type CachedExtent, type Lifetimes } from "./extents.ts";

@@ -1,4 +1,4 @@
-import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../stores/limits/fan-out.ts";
 import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Store } from "../../stores/store.ts";

@@ -1,4 +1,4 @@
-import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../stores/limits/fan-out.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { joinedLater, type Piece, type RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import type { SplitResponse } from "../planning/split-interval.ts";

@@ -1,5 +1,4 @@
-import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
-import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { HistogramSeries, PointGrid, StoreHistogram, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { Run } from "./extents.ts";
 import { joinHistograms, joinSeries, type SplitResponse } from "../planning/split-interval.ts";
 

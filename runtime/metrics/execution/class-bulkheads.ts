@@ -1,5 +1,5 @@
 import type { QueryClass } from "../../../crds/config.ts";
-import { aroundReads, type AroundRead } from "../../stores/read-middleware.ts";
+import { type AroundRead, aroundReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store-set.ts";
 
 /**

@@ -1,5 +1,4 @@
-import type { RangeBoundary } from "../../stores/prometheus/probe.ts";
-import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
+import type { PrometheusClient, RangeBoundary } from "../../stores/prometheus/prometheus-client.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { PartSeries } from "../aggregation/merge.ts";

@@ -1,21 +1,19 @@
-import { runBounded } from "../../stores/limits/run-bounded.ts";
-import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
+import { type ByteBudget, runBounded } from "../../stores/limits/fan-out.ts";
 import { findNewest, readNewest, type PartRead } from "./read-newest.ts";
 import { alignmentOf, flavours } from "../../stores/prometheus/flavours.ts";
-import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
-import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type { StoreCapabilities } from "../../stores/prometheus/probe.ts";
+import type { HistogramSeries, PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type {
   Narrower,
-  RangeResult,
   RangeAsk,
   RangeGrid,
+  RangeResult,
+  StoreCapabilities,
   StoreExemplar,
 } from "../../stores/prometheus/prometheus-client.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { CallOrigin, StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Store } from "../../stores/store.ts";
-import { gravest, type WarningClass } from "../../stores/prometheus/warnings.ts";
+import { gravest, type WarningClass } from "../../stores/prometheus/api-response.ts";
 import { joinHistograms, joinSeries, joinSplits, type SplitResponse } from "../planning/split-interval.ts";
 import type { StoreNeeds } from "../promql/kinds/recipe.ts";
 import type { PartSeries } from "../aggregation/merge.ts";

@@ -1,6 +1,5 @@
-import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
+import { type ByteBudget, fanOut, type FanOutOptions, type Outcome } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store-set.ts";
-import { fanOut, type FanOutOptions, type Outcome } from "../../stores/limits/fan-out.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { readPart, type PartResult } from "./read-part.ts";
 

@@ -1,4 +1,4 @@
-import { aroundReads, type AroundRead, type StoreRead } from "../../stores/read-middleware.ts";
+import { type AroundRead, aroundReads, type StoreRead } from "../../stores/read-middleware.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { Stores } from "../../stores/store-set.ts";
 

@@ -2,7 +2,7 @@
 // responses are elsewhere.
 import { Refusal } from "../../errors/refusal.ts";
 import type { TimeSlices } from "../../../limits/time-slices.ts";
-import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";
 import { ageSeconds, stalestMs } from "./freshness.ts";

@@ -1,12 +1,11 @@
 import { exemplarsPart, newestPart, type PartialTimes, type PartialAsk } from "../../../api/peers.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
-import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { HistogramSeries, PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
 import { warningHeader } from "../../stores/peer/peer-http.ts";
 import { alignmentOf, traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { Stores } from "../../stores/store-set.ts";
-import type { WarningClass } from "../../stores/prometheus/warnings.ts";
+import type { WarningClass } from "../../stores/prometheus/api-response.ts";
 import { accessOf } from "../authorization/access.ts";
 import { encodeExtents, unpackedBytesMax } from "../cache/extent-encoding.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";

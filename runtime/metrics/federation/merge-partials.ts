@@ -1,6 +1,5 @@
 import { refuseField } from "../../errors/refusal.ts";
-import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
-import type { StoreLabels, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { HistogramSeries, StoreLabels, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { Statistic } from "../promql/kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
 import { bucketsOf, IncompatibleBuckets, sharedBuckets } from "../aggregation/merge-buckets.ts";

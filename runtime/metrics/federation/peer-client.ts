@@ -1,12 +1,16 @@
 // Reads partials from a runtime in another region, and serves them to one. Pods of this installation use `pods/`
 // instead.
 import { parseJsonObject } from "../../json/json-object.ts";
-import type { RangeResult, RangeGrid, StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
+import type {
+  RangeGrid,
+  RangeResult,
+  StoreCapabilities,
+  StoreExemplar,
+} from "../../stores/prometheus/prometheus-client.ts";
 import type { VectorSample } from "../../stores/prometheus/matrix.ts";
-import type { MakePeerClient, PeerResponse, PeerClient, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
+import type { MakePeerClient, PeerClient, PeerResponse, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import type { StoreCapabilities } from "../../stores/prometheus/probe.ts";
 import { decodeExtents } from "../cache/extent-encoding.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
 import { probeBody, questionBody, questionKey } from "../promql/question-body.ts";

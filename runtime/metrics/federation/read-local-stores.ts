@@ -1,11 +1,9 @@
-import { createByteBudget } from "../../stores/limits/byte-budget.ts";
-import { fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
-import type { RangeBoundary } from "../../stores/prometheus/probe.ts";
-import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
+import { createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
+import type { PrometheusClient, RangeBoundary } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreError } from "../../stores/store-error.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Stores } from "../../stores/store-set.ts";
-import { gravest, type WarningClass } from "../../stores/prometheus/warnings.ts";
+import { gravest, type WarningClass } from "../../stores/prometheus/api-response.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { requireNeeds } from "../execution/read-part.ts";

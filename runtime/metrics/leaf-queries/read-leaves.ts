@@ -1,6 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
-import { startReadDeadline, type ReadDeadline } from "../../stores/limits/read-deadline.ts";
+import { queryBytesMax, type ReadDeadline, startReadDeadline } from "../../stores/limits/fan-out.ts";
 import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
 import type { LeafReads } from "../admission/admit-leaves.ts";
 import { explainScope, type Caller } from "../authorization/caller.ts";

@@ -1,7 +1,7 @@
 // Looks up the labels of series within the rights of a caller. Each metric is read by one closed query of one point.
 import type { LabelName, MetricConfig } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { runBounded } from "../../stores/limits/run-bounded.ts";
+import { runBounded } from "../../stores/limits/fan-out.ts";
 import type { LeavesRequest, LeavesResult } from "../leaves/leaf.ts";
 import type { LabelValues, LookUp, SeriesLabels } from "../metrics-api.ts";
 import { compareLabels, isolationLabels, type Labels } from "../planning/labels.ts";

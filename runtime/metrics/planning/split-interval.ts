@@ -1,7 +1,6 @@
-import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
-import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { HistogramSeries, PointGrid, StoreHistogram, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import { joinedLater, type RangeResult } from "../../stores/prometheus/prometheus-client.ts";
-import { gravest } from "../../stores/prometheus/warnings.ts";
+import { gravest } from "../../stores/prometheus/api-response.ts";
 
 const dayMs = 86_400_000;
 /** Least points of a split; where a day has fewer, a split is several days long. */

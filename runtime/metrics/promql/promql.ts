@@ -1,7 +1,7 @@
 // PromQL as a tree, its printer, and the partial question for a peer. It does not decide what a query reads.
 import type { PartialAsk } from "../../../api/peers.ts";
 import type { MatcherConfig } from "../../../crds/config.ts";
-import type { RangeBoundary } from "../../stores/prometheus/probe.ts";
+import type { RangeBoundary } from "../../stores/prometheus/prometheus-client.ts";
 
 /**
  * The part of PromQL that the planner needs, as a tree. The printer escapes every name and value, so that no text of a

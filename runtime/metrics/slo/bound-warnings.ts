@@ -1,7 +1,6 @@
 import type { Logger } from "pino";
 import type { SeriesConfig } from "../../../crds/config.ts";
-import { createByteBudget } from "../../stores/limits/byte-budget.ts";
-import { runBounded } from "../../stores/limits/run-bounded.ts";
+import { createByteBudget, runBounded } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { coverageOf } from "../promql/kinds/events.ts";

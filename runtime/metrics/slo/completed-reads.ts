@@ -1,5 +1,5 @@
 import { ExpiringMap } from "../../../limits/bounded-map.ts";
-import { aroundReads, type AroundRead } from "../../stores/read-middleware.ts";
+import { type AroundRead, aroundReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { sloCacheMs } from "./slo-cache.ts";
 

@@ -1,6 +1,6 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
-import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { storeLabel } from "../planning/labels.ts";
 import { makePlan, type PlannedPart } from "../planning/plan.ts";

@@ -1,6 +1,5 @@
 import type { Stores } from "../../stores/store-set.ts";
-import { createByteBudget } from "../../stores/limits/byte-budget.ts";
-import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
+import { createByteBudget, type FanOutOptions } from "../../stores/limits/fan-out.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { expectedCosts } from "../admission/cost.ts";
 import { stalestMs } from "../execution/freshness.ts";

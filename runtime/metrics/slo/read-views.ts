@@ -1,11 +1,8 @@
 import type { QueryClass } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
-import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
-import { startReadDeadline } from "../../stores/limits/read-deadline.ts";
-import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
+import { type FanOutOptions, queryBytesMax, startReadDeadline } from "../../stores/limits/fan-out.ts";
+import { memoizeReads, type ReadMemo, tracedReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store-set.ts";
-import { tracedReads } from "../../stores/traced-reads.ts";
 import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { mayRecover, regionReports, retryAfterOf } from "../execution/region-status.ts";

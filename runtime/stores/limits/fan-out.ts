@@ -1,5 +1,4 @@
 // Limits on reads of stores: bytes, deadlines, retries, circuit breakers, fan-out. It knows no HTTP.
-import { runBounded } from "./run-bounded.ts";
 import { StoreError } from "../store-error.ts";
 
 /** The outcome of one of several requests to stores. */
@@ -76,4 +75,89 @@ async function settle<Value>(running: Promise<Value>): Promise<Outcome<Value>> {
     if (error instanceof StoreError) return { ok: false, error };
     throw error;
   }
+}
+
+/**
+ * Runs jobs, at most `most` at once, and returns their values in the order of the jobs. After a failure it starts no
+ * further job.
+ *
+ * @throws the first failure
+ */
+export async function runBounded<Job, Value>(
+  jobs: readonly Job[],
+  most: number,
+  run: (job: Job) => Promise<Value>,
+): Promise<readonly Value[]> {
+  const values: Value[] = [];
+  let next = 0;
+  let failed = false;
+  const work = async (): Promise<void> => {
+    while (next < jobs.length && !failed) {
+      const index = next;
+      next += 1;
+      try {
+        values[index] = await run(jobs[index] as Job);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(most, jobs.length) }, work));
+  return values;
+}
+
+/** One deadline for several reads together. */
+export interface ReadDeadline {
+  /** Aborts as `late` at the deadline, and at the end. */
+  readonly signal: AbortSignal;
+  /** Whole milliseconds until the deadline; 0 after it. */
+  leftMs(): number;
+  /** Ends the reads: it cancels those that still run. */
+  end(): void;
+}
+
+/** Starts a deadline. */
+export function startReadDeadline(deadlineMs: number): ReadDeadline {
+  const endsAtMs = performance.now() + deadlineMs;
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(new StoreError("late", `no response in ${deadlineMs} ms`));
+  const timer = setTimeout(abort, deadlineMs);
+  return {
+    signal: controller.signal,
+    leftMs: () => Math.max(0, Math.ceil(endsAtMs - performance.now())),
+    end() {
+      clearTimeout(timer);
+      abort();
+    },
+  };
+}
+
+/** Most bytes of all responses to one query: 50 series of 11,000 points, or a fan-out of buckets. */
+export const queryBytesMax = 48 * 1024 * 1024;
+
+/** The bytes that one query may still read. All requests of the query share the budget, which bounds its memory. */
+export interface ByteBudget {
+  /** Counts bytes that were read. @throws StoreError `too_large` */
+  take(bytes: number): void;
+  /** Checks an announced length before the bytes are read. @throws StoreError `too_large` */
+  check(bytes: number): void;
+  /** The number of bytes that were read. */
+  taken(): number;
+}
+
+/** Creates a full budget. */
+export function createByteBudget(bytesMax: number = queryBytesMax): ByteBudget {
+  let taken = 0;
+  const check = (bytes: number): void => {
+    if (taken + bytes > bytesMax) throw new StoreError("too_large", `the stores return more than ${bytesMax} bytes`);
+  };
+  return {
+    check,
+    take(bytes) {
+      check(bytes);
+      taken += bytes;
+    },
+    taken: () => taken,
+  };
 }

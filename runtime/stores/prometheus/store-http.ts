@@ -1,12 +1,14 @@
-import { Pool, type Dispatcher } from "undici";
+import { setTimeout as wait } from "node:timers/promises";
+import { type Dispatcher, Pool } from "undici";
 import type { PrometheusConfig } from "../../../crds/config.ts";
 import { isMetadataAddress } from "../../../crds/networks.ts";
 import { overlappingConnector } from "../../../network/undici-connector.ts";
-import { parseResponse, type ApiResponse } from "./api-response.ts";
-import type { ByteBudget } from "../limits/byte-budget.ts";
-import type { PointGrid } from "./matrix.ts";
+import type { ByteBudget } from "../limits/fan-out.ts";
+import type { RetryBudget } from "../limits/store-slots.ts";
 import { StoreError } from "../store-error.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
+import { type ApiResponse, parseResponse } from "./api-response.ts";
+import type { PointGrid } from "./matrix.ts";
 
 /** Most concurrent requests of queries to one store. Further ones wait inside their own deadline. */
 export const storeRequestsMax = 16;
@@ -126,7 +128,7 @@ export async function exchange(
 ): Promise<Exchanged> {
   try {
     const response = await pool.request({ ...options, method: "POST", signal });
-    return { status: response.statusCode, headers: response.headers, body: await read(response, bytes) };
+    return { status: response.statusCode, headers: response.headers, body: await readBody(response, bytes) };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof StoreError) throw error;
@@ -136,7 +138,7 @@ export async function exchange(
   }
 }
 
-async function read({ body, headers }: Dispatcher.ResponseData, bytes: ByteBudget): Promise<Buffer> {
+async function readBody({ body, headers }: Dispatcher.ResponseData, bytes: ByteBudget): Promise<Buffer> {
   try {
     bytes.check(Number(headers["content-length"] ?? 0));
     const chunks: Buffer[] = [];
@@ -163,4 +165,37 @@ function codeOf(error: unknown): unknown {
 function isTimeout(error: unknown): boolean {
   const code = codeOf(error);
   return code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT" || isOfConnecting(error);
+}
+
+/** Wait before the one retry: long enough to replace a connection, short compared with any deadline. */
+const waitMsMin = 20;
+const waitMsMax = 60;
+
+/**
+ * Runs a read, and runs it once more after a transient failure while the budget has a retry. Reads change nothing, so
+ * that a repeated one costs load only. A read that was late is not repeated.
+ */
+export async function retried<Result>(
+  read: () => Promise<Result>,
+  signal: AbortSignal,
+  budget: RetryBudget,
+): Promise<Result> {
+  budget.earn();
+  try {
+    return await read();
+  } catch (error) {
+    signal.throwIfAborted();
+    const mayRetry = error instanceof StoreError && error.isPassing && budget.spend();
+    if (!mayRetry) throw error;
+  }
+  await waitUnlessAborted(waitMsMin + Math.random() * (waitMsMax - waitMsMin), signal);
+  return read();
+}
+
+async function waitUnlessAborted(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await wait(ms, undefined, { signal });
+  } catch {
+    throw signal.reason;
+  }
 }

@@ -5,7 +5,7 @@ import type { ClassLimits, ClientConfig, QuotaConfig, RuntimeConfig } from "../.
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate, type Authenticate } from "../../../runtime/http/authentication/authenticate.ts";
 import { KeySource, keySourceTimes } from "../../../runtime/http/authentication/key-source.ts";
-import type { RequestOutcome } from "../../../runtime/http/server/request-metrics.ts";
+import type { RequestOutcome } from "../../../runtime/http/server/request-log.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
 import { startScriptedStore, healthyProbe, type ScriptedStore } from "../stores/scripted-store.ts";
 import { metricsServerOver, simulated, type HttpAnswer, type MetricsServer } from "./routes/metrics-server.ts";

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
-import { stopServer } from "../../../runtime/http/server/stop-server.ts";
+import { stopServer } from "../../../runtime/http/server/listen-server.ts";
 import { waitFor } from "../../support/wait.ts";
 
 /**

@@ -5,10 +5,9 @@ import { pino } from "pino";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
-import { stopServer } from "../../../runtime/http/server/stop-server.ts";
-import type { HttpLimits } from "../../../runtime/http/server/limits.ts";
+import { type HttpLimits, stopServer } from "../../../runtime/http/server/listen-server.ts";
 import type { Route } from "../../../runtime/http/server/route.ts";
-import type { RequestOutcome } from "../../../runtime/http/server/request-metrics.ts";
+import type { RequestOutcome } from "../../../runtime/http/server/request-log.ts";
 import { stallMsMax, waitFor } from "../../support/wait.ts";
 
 const caller = { client: "c", tenants: [], regions: [], environments: [], metrics: [], roles: [], scopes: ["s"] };

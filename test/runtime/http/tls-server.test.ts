@@ -11,9 +11,8 @@ import { defaultSettings } from "../../../runtime/config/settings/settings-schem
 import { createAuthenticate } from "../../../runtime/http/authentication/authenticate.ts";
 import { createCertificateReader } from "../../../runtime/http/authentication/client-certificate.ts";
 import { KeySource } from "../../../runtime/http/authentication/key-source.ts";
-import { listenServer } from "../../../runtime/http/server/listen-server.ts";
+import { listenServer, stopServer } from "../../../runtime/http/server/listen-server.ts";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
-import { stopServer } from "../../../runtime/http/server/stop-server.ts";
 import { openTlsFiles } from "../../../runtime/http/server/tls-files.ts";
 import { createCertificateAuthority } from "../../support/tls/certificate-authority.ts";
 import { askHttps, type HttpsAnswer, type HttpsRequest } from "../../support/tls/https.ts";

@@ -5,9 +5,8 @@ import { encodeExtents, decodeExtents } from "../../../runtime/metrics/cache/ext
 import type { CachedExtent } from "../../../runtime/metrics/cache/extents.ts";
 import { createReadCache } from "../../../runtime/metrics/cache/read-cache.ts";
 import { nativeHistograms, numbers } from "../../../runtime/metrics/cache/series-kind.ts";
-import { createByteBudget } from "../../../runtime/stores/limits/byte-budget.ts";
-import type { HistogramSeries } from "../../../runtime/stores/prometheus/histogram-matrix.ts";
-import type { StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
+import { createByteBudget } from "../../../runtime/stores/limits/fan-out.ts";
+import type { HistogramSeries, StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
 import type { StoreSet } from "../../../runtime/stores/store-set.ts";
 import { podsOfATest } from "../metrics/admission/buckets/pods-of-a-test.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";

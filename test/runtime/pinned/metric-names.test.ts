@@ -10,7 +10,7 @@ import {
   registerNamespaceMetrics,
 } from "../../../operator/metrics.ts";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
-import { createRequestMetrics } from "../../../runtime/http/server/request-metrics.ts";
+import { createRequestMetrics } from "../../../runtime/http/server/request-log.ts";
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
 import { OtlpExporter } from "../../../runtime/tracing/otlp-exporter.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";

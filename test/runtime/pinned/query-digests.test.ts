@@ -7,7 +7,7 @@ import { identityOf } from "../../../runtime/metrics/planning/query-identity.ts"
 import { makeQuery, type Query } from "../../../runtime/metrics/planning/query.ts";
 import type { Result } from "../../../runtime/metrics/execution/run-plan.ts";
 import { snapshotOf } from "../../../runtime/metrics/response/snapshot-id.ts";
-import { correlationHeader } from "../../../runtime/http/server/correlation.ts";
+import { correlationHeader } from "../../../runtime/http/server/request-log.ts";
 import {
   configOf,
   everyone,

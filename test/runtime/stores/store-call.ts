@@ -1,4 +1,4 @@
-import { createByteBudget } from "../../../runtime/stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../../runtime/stores/limits/fan-out.ts";
 import type { StoreCall } from "../../../runtime/stores/prometheus/store-http.ts";
 
 /** A call of nobody in particular, who never leaves. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
-import { callerOf, withGrant } from "../../../../runtime/http/authentication/caller-claims.ts";
+import { callerOf, withGrant } from "../../../../runtime/http/authentication/token-binding.ts";
 
 const names = defaultSettings.claims;
 

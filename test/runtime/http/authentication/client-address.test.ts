@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createAddressReader } from "../../../../runtime/http/authentication/client-address.ts";
+import { createAddressReader } from "../../../../runtime/http/authentication/client-certificate.ts";
 
 const trustedProxies = { addresses: ["10.0.0.0/8", "fd00::/8"], certificateForm: "Xfcc" } as const;
 

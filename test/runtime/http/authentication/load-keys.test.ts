@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { loadKeys, namedIssuer } from "../../../../runtime/http/authentication/load-keys.ts";
+import { loadKeys, namedIssuer } from "../../../../runtime/http/authentication/key-source.ts";
 import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createSeenProofs, idsPerHalfMax } from "../../../../runtime/http/authentication/seen-proofs.ts";
+import { createSeenProofs, idsPerHalfMax } from "../../../../runtime/http/authentication/dpop-proof.ts";
 
 describe("proofs that were seen", () => {
   test("are known for their whole lifetime and forgotten after twice that", () => {

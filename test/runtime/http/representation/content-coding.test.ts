@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chooseCoding, encodeBytes } from "../../../../runtime/http/representation/content-coding.ts";
+import { chooseCoding, encodeBytes } from "../../../../runtime/http/representation/representations.ts";
 
 describe("the coding of a response", () => {
   const rows: readonly (readonly [header: string | undefined, coding: string])[] = [

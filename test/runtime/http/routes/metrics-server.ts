@@ -6,7 +6,7 @@ import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import type { Authenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
-import type { RequestOutcome } from "../../../../runtime/http/server/request-metrics.ts";
+import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { errorTable, type ErrorCode } from "../../../../runtime/errors/table.ts";
-import { prometheusError } from "../../../../runtime/http/server/prometheus-error.ts";
+import { prometheusError } from "../../../../runtime/http/server/problem.ts";
 import { faultsIn } from "../openapi/strict-schema.ts";
 import { nowMs, simulated, startMetricsServer, type ScriptedMetricsServer } from "./metrics-server.ts";
 

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { createAdminServer, type PartHealth } from "../../../../runtime/http/server/admin-server.ts";
-import { createRequestMetrics } from "../../../../runtime/http/server/request-metrics.ts";
+import { createRequestMetrics } from "../../../../runtime/http/server/request-log.ts";
 import { emptyReport } from "../config-reports.ts";
 
 const registry = new Registry();

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { createAudit, isAudited, type RefusedAccess } from "../../../../runtime/http/server/audit.ts";
+import { createAudit, isAudited, type RefusedAccess } from "../../../../runtime/http/server/request-log.ts";
 
 const refused: RefusedAccess = {
   code: "tenant_forbidden",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { prometheusError } from "../../../../runtime/http/server/prometheus-error.ts";
+import { prometheusError } from "../../../../runtime/http/server/problem.ts";
 
 const suggestion = { step: "5m", downsample: "5m" };
 

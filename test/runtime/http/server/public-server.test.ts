@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
-import type { RequestOutcome } from "../../../../runtime/http/server/request-metrics.ts";
+import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
 import type { ApiRequest, Route } from "../../../../runtime/http/server/route.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 

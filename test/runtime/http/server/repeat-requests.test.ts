@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { request, type Dispatcher } from "undici";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
-import type { RequestOutcome } from "../../../../runtime/http/server/request-metrics.ts";
+import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 
 /**

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { nativeQuantile } from "../../../../runtime/metrics/aggregation/merge-native.ts";
-import type { StoreHistogram } from "../../../../runtime/stores/prometheus/histogram-matrix.ts";
+import type { StoreHistogram } from "../../../../runtime/stores/prometheus/matrix.ts";
 
 type Row = readonly [lower: number, upper: number, count: number];
 

@@ -7,7 +7,7 @@ import {
   toldLayout,
   type NativeLayout,
 } from "../../../../runtime/metrics/aggregation/native-layout.ts";
-import type { HistogramSeries, StoreBucket } from "../../../../runtime/stores/prometheus/histogram-matrix.ts";
+import type { HistogramSeries, StoreBucket } from "../../../../runtime/stores/prometheus/matrix.ts";
 
 type Bounds = readonly [lower: number, upper: number, count?: number];
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
 import type { Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
-import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../../../runtime/stores/limits/fan-out.ts";
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import type { Narrower, PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import type { Stores } from "../../../../runtime/stores/store-set.ts";

@@ -6,8 +6,7 @@ import { encodeExtents, decodeExtents } from "../../../../runtime/metrics/cache/
 import type { Lifetimes, CachedExtent } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
-import type { HistogramSeries } from "../../../../runtime/stores/prometheus/histogram-matrix.ts";
-import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
+import type { HistogramSeries, StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
 import type { Stores } from "../../../../runtime/stores/store-set.ts";
 import { settle } from "../../../support/manual-clock.ts";

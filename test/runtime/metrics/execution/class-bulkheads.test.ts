@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createClassBulkheads, bulkheadSizes } from "../../../../runtime/metrics/execution/class-bulkheads.ts";
-import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../../../runtime/stores/limits/fan-out.ts";
 import type { PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import type { Stores } from "../../../../runtime/stores/store-set.ts";
 import type { Store } from "../../../../runtime/stores/store.ts";

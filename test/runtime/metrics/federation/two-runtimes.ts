@@ -14,11 +14,10 @@ import { defaultSettings } from "../../../../runtime/config/settings/settings-sc
 import { createAuthenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { createCertificateReader } from "../../../../runtime/http/authentication/client-certificate.ts";
 import { KeySource } from "../../../../runtime/http/authentication/key-source.ts";
-import { listenServer } from "../../../../runtime/http/server/listen-server.ts";
+import { listenServer, stopServer } from "../../../../runtime/http/server/listen-server.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
-import { stopServer } from "../../../../runtime/http/server/stop-server.ts";
 import { openTlsFiles } from "../../../../runtime/http/server/tls-files.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../../../runtime/stores/limits/fan-out.ts";
 
 test("a budget of bytes is shared by all reads, and bytes above it are too large", () => {
   const budget = createByteBudget(100);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBreaker, type Breaker } from "../../../../runtime/stores/limits/circuit-breaker.ts";
+import { type Breaker, createBreaker } from "../../../../runtime/stores/limits/store-slots.ts";
 
 interface Clocked {
   readonly breaker: Breaker;

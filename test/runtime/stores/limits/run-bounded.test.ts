@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { runBounded } from "../../../../runtime/stores/limits/run-bounded.ts";
+import { runBounded } from "../../../../runtime/stores/limits/fan-out.ts";
 
 describe("bounded work", () => {
   test("runs at most the given number of jobs at once and returns values in their order", async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createStoreSilence } from "../../../../runtime/stores/limits/store-silence.ts";
-import { createStoreSlots } from "../../../../runtime/stores/limits/store-slots.ts";
+import { createStoreSilence, createStoreSlots } from "../../../../runtime/stores/limits/store-slots.ts";
 import { settle } from "../../../support/manual-clock.ts";
 
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import type { PrometheusConfig } from "../../../../crds/config.ts";
-import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../../../runtime/stores/limits/fan-out.ts";
 import {
   createPrometheusClient,
   type PrometheusClient,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createRetryBudget } from "../../../../runtime/stores/limits/retry-budget.ts";
-import { retried } from "../../../../runtime/stores/prometheus/retrying-request.ts";
+import { createRetryBudget } from "../../../../runtime/stores/limits/store-slots.ts";
+import { retried } from "../../../../runtime/stores/prometheus/store-http.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
 
 const passing = new StoreError("unreachable", "reset", { isPassing: true });
