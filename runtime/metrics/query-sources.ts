@@ -1,16 +1,15 @@
 import type { TimeSlices } from "../../limits/time-slices.ts";
 import type { AdmitQuery } from "./admission/admission.ts";
 import type { Caller } from "./authorization/caller.ts";
-import type { PointCounts } from "./cache/hit-ratio.ts";
-import type { ResponseCache } from "./cache/response-cache.ts";
-import type { FinishedMetrics } from "./execution/finished-metrics.ts";
-import type { PartOutcome } from "./execution/read-stores.ts";
-import type { MiddlewareSources } from "./execution/store-middleware.ts";
+import type { PointCounts } from "./cache/cache-status.ts";
+import type { CachedQuery, ResponseCache } from "./response/cached-response.ts";
+import type { FinishedMetrics } from "./reads/finish-metric.ts";
+import type { PartOutcome } from "./reads/read-stores.ts";
+import type { MiddlewareSources } from "./reads/store-middleware.ts";
 import type { Again, RequestContext } from "./metrics-api.ts";
 import type { QueryContext } from "./planning/query.ts";
 import type { QueryRecord } from "./recorded/query-record.ts";
 import type { Parameters } from "./request/parameters.ts";
-import type { CachedQuery } from "./response/cached-response.ts";
 import type { Snapshots } from "./response/snapshot-store.ts";
 
 /** One query of one caller. */

@@ -1,5 +1,5 @@
 import type { AdmitQueryNow } from "./admission/admission.ts";
-import type { PointCounts } from "./cache/hit-ratio.ts";
+import type { PointCounts } from "./cache/cache-status.ts";
 import { isPastSunset } from "./catalog/deprecation.ts";
 import type { CachedQuery } from "./response/cached-response.ts";
 import type { Again } from "./metrics-api.ts";

@@ -163,19 +163,19 @@ const table = `
   runtime/metrics/planning/ <
       api/ crds/ errors/ stores/prometheus/ metrics/request/ metrics/leaves/leaf.ts metrics/catalog/
       metrics/authorization/ metrics/promql/
-  runtime/metrics/aggregation/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
+  runtime/metrics/merge/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
   runtime/metrics/cache/ <
       limits/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
-      metrics/request/ metrics/metrics-api.ts metrics/planning/
-  runtime/metrics/execution/ <
+      metrics/request/ metrics/planning/
+  runtime/metrics/reads/ <
       limits/ crds/ tracing/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
       stores/store-set.ts stores/read-middleware.ts metrics/request/ metrics/promql/ metrics/planning/
-      metrics/aggregation/ metrics/cache/
+      metrics/merge/ metrics/cache/
   runtime/metrics/admission/ <
-      crds/ limits/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/execution/
+      crds/ limits/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/reads/
   runtime/metrics/response/ <
       api/ limits/ crds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
-      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/cache/ metrics/execution/
+      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/
   runtime/metrics/repeat-query.ts <
       metrics/catalog/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/admission/ metrics/response/
@@ -184,10 +184,10 @@ const table = `
       metrics/planning/
   runtime/metrics/query-sources.ts <
       limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/execution/ metrics/admission/ metrics/response/ metrics/recorded/
+      metrics/reads/ metrics/admission/ metrics/response/ metrics/recorded/
   runtime/metrics/handle-query.ts <
       errors/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/execution/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
+      metrics/reads/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
       metrics/query-sources.ts
   runtime/metrics/price/ <
       crds/ errors/ stores/store-set.ts metrics/leaves/leaf.ts metrics/request/ metrics/catalog/ metrics/authorization/
@@ -195,11 +195,11 @@ const table = `
       metrics/query-sources.ts metrics/handle-query.ts
   runtime/metrics/bulk/ <
       api/ errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
-      metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/admission/ metrics/response/
+      metrics/metrics-api.ts metrics/planning/ metrics/reads/ metrics/admission/ metrics/response/
       metrics/query-sources.ts metrics/handle-query.ts
   runtime/metrics/leaf-queries/ <
       errors/ stores/limits/ stores/read-middleware.ts metrics/leaves/leaf.ts metrics/request/ metrics/catalog/
-      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/execution/
+      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/
       metrics/admission/ metrics/response/ metrics/repeat-query.ts metrics/query-sources.ts
   runtime/metrics/look-ups/ <
       crds/ errors/ stores/limits/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/
@@ -207,17 +207,17 @@ const table = `
   runtime/metrics/slo/ <
       limits/ crds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
       metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
-      metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/admission/ metrics/response/
+      metrics/planning/ metrics/merge/ metrics/reads/ metrics/admission/ metrics/response/
   runtime/metrics/federation/ <
       api/ crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/
       stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts
-      metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/cache/ metrics/execution/ metrics/slo/
+      metrics/promql/ metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/ metrics/slo/
   runtime/metrics/telemetry/ <
       crds/ tracing/ errors/ stores/store.ts metrics/catalog/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
-      metrics/execution/ metrics/cache/
+      metrics/reads/ metrics/cache/
   runtime/metrics/create-metrics-api.ts <
       limits/ crds/ tracing/ pods/ stores/store-set.ts stores/read-middleware.ts metrics/catalog/
-      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/execution/
+      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/
       metrics/admission/ metrics/response/ metrics/repeat-query.ts metrics/recorded/ metrics/query-sources.ts
       metrics/handle-query.ts metrics/price/ metrics/bulk/ metrics/leaf-queries/ metrics/look-ups/ metrics/slo/
       metrics/federation/ metrics/telemetry/

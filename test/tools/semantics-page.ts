@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { aggregations, type MetricConfig, type SloConfig, type SourceConfig } from "../../crds/config.ts";
-import { countRecipe, fractionRecipe } from "../../runtime/metrics/promql/kinds/events.ts";
-import { meaningOf, meaningsOf, type Meaning } from "../../runtime/metrics/promql/kinds/meaning.ts";
+import { eventCountRecipe, eventFractionRecipe } from "../../runtime/metrics/promql/event-recipes.ts";
+import { type Meaning, meaningOf, meaningsOf } from "../../runtime/metrics/promql/meaning.ts";
 import { burnTiers } from "../../runtime/metrics/slo/slo-windows.ts";
 
 /** The page that says what each aggregation means, made of the recipes that plan it. */
@@ -30,7 +30,7 @@ const intro = `# What each aggregation means
 For readers of metrics who need to know exactly how a number is computed. You look up the PromQL and the merge of each
 aggregation.
 
-\`npm run generate\` writes this page from the recipes that plan queries (\`runtime/metrics/promql/kinds/\`). The
+\`npm run generate\` writes this page from the recipes that plan queries (\`runtime/metrics/promql/\`). The
 catalog serves the same as \`semantics\`, for each metric and aggregation. \`m\` is the metric's series in one store,
 \`w\` the width of a point and \`g\` the grouping. The partials of all stores are added, or their minimum or maximum is
 taken. The value is computed from them once, at the end.
@@ -91,7 +91,7 @@ function section(title: string, source: SourceConfig): string {
 
 /** The measures besides the aggregations. */
 function measureMeanings(metric: MetricConfig): readonly (readonly [string, Meaning])[] {
-  const measures = { count: countRecipe, fraction: (own: MetricConfig) => fractionRecipe(own, 1) };
+  const measures = { count: eventCountRecipe, fraction: (own: MetricConfig) => eventFractionRecipe(own, 1) };
   return Object.entries(measures).flatMap(([name, recipeFor]) => {
     try {
       return [[name, meaningOf(recipeFor(metric), metric)] as const];

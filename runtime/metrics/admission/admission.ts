@@ -10,8 +10,8 @@ import { createLeavesAdmission, type LeavesAdmission } from "./admit-leaves.ts";
 import { requestTokens } from "./request-tokens.ts";
 import { createQuotas, type AdmittedRequest, type QuotaState } from "./quotas.ts";
 import { chargesOf, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
-import type { PartOutcome } from "../execution/read-stores.ts";
-import { suggestionWithin } from "../execution/region-status.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
+import { suggestionWithin } from "../reads/region-status.ts";
 import { windowSecondsOf } from "../request/window.ts";
 import { Refusal } from "../../errors/refusal.ts";
 

@@ -1,6 +1,6 @@
 import type { Caller } from "../authorization/caller.ts";
-import type { PartOutcome } from "../execution/read-stores.ts";
-import { suggestionWithin } from "../execution/region-status.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
+import { suggestionWithin } from "../reads/region-status.ts";
 import type { Plan } from "../planning/plan.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { windowSecondsOf } from "../request/window.ts";

@@ -2,7 +2,7 @@ import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { PlannedPart } from "../planning/plan.ts";
 import { measureName } from "../planning/measure-name.ts";
 import type { Query } from "../planning/query.ts";
-import type { PartOutcome } from "../execution/read-stores.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
 import { assumedSeries, seriesOf } from "./cost.ts";
 
 /** Most shapes of queries, of about 200 bytes each. Above it, the least recently used one is removed. */

@@ -1,7 +1,7 @@
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
-import type { PartResult } from "../execution/read-part.ts";
-import type { PartOutcome } from "../execution/read-stores.ts";
+import type { PartResult } from "../reads/read-part.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
 import { stepsPerPoint } from "../request/window.ts";
 
 /** Assumed buckets of a histogram before the first response. */

@@ -13,7 +13,7 @@ import { freshnessOf, oneOrMixed, responseHeaders } from "../response/response-h
 import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
-import { retryAfterSeconds } from "../execution/region-status.ts";
+import { retryAfterSeconds } from "../reads/region-status.ts";
 import { pointCount } from "../request/window.ts";
 import { readBulk, type BulkItem } from "./bulk-request.ts";
 

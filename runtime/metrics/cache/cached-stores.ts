@@ -1,19 +1,25 @@
 // The caches of points and responses: extents in memory and of other pods, rollup, and background refresh. PromQL
 // is elsewhere.
+import { gravest } from "../../stores/prometheus/api-response.ts";
 import type { HistogramSeries, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
-import { withClients, type Stores } from "../../stores/store-set.ts";
+import {
+  joinedLater,
+  type Narrower,
+  type PrometheusClient,
+  type RangeAsk,
+  type RangeGrid,
+  type RangeResult,
+} from "../../stores/prometheus/prometheus-client.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import { type Stores, withClients } from "../../stores/store-set.ts";
 import type { Store } from "../../stores/store.ts";
-import { rollUp } from "./rollup.ts";
-import type { PointSource, SourcedRange } from "./cache-status.ts";
-import type { PointCounts } from "./hit-ratio.ts";
-import { noReads, olderReads, type Lifetimes, type OldestReads } from "./extents.ts";
+import type { PointCounts, PointSource, SourcedRange } from "./cache-status.ts";
+import { type Lifetimes, noReads, olderReads, type OldestReads } from "./extents.ts";
+import { type RangeRead, readInstantValue, type Source } from "./range-read.ts";
 import type { ReadCache } from "./read-cache.ts";
-import { readInstantValue } from "./read-instant.ts";
-import type { RangeRead, Source } from "./range-read.ts";
 import { readThrough } from "./read-through.ts";
-import { nativeHistograms, numbers } from "./series-kind.ts";
-import { resultAt, readCombined, combineQueries } from "./combined-query.ts";
+import { rollUp } from "./rollup.ts";
+import { histogramSeries, numberSeries } from "./series-kind.ts";
 
 /** The points of one query by their source. */
 export interface CacheCounts extends PointCounts {
@@ -101,7 +107,7 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
   const settledUntilMs = reading.nowMs - store.config.settleSeconds * 1_000;
   const own = { settledUntilMs, mayShare: reading.cache.shared?.mayHold(store.config.residency) ?? false };
   const asNumbers: Source<StoreSeries> = {
-    kind: numbers,
+    kind: numberSeries,
     name: `numbers of ${identity}`,
     identity,
     read: (...args) => client.range(...args),
@@ -109,7 +115,7 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
     rollUp,
   };
   const asHistograms: Source<HistogramSeries> = {
-    kind: nativeHistograms,
+    kind: histogramSeries,
     name: `histograms of ${identity}`,
     identity,
     read: (...args) => client.histograms(...args),
@@ -140,4 +146,63 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
     single: (query, timeMs, call) =>
       readInstantValue({ identity, query, timeMs, call, settledUntilMs }, { now: client, later: lasting }, reading),
   };
+}
+
+/** A label that no store has; it holds the index of the query of a series. */
+const placeLabel = "";
+
+/** Combines several range queries into one, so that their cached and shared points are always of the same read. */
+function combineQueries(asks: readonly RangeAsk[]): { readonly query: string; readonly grid: RangeGrid } | undefined {
+  const [first] = asks;
+  if (first === undefined) return undefined;
+  return {
+    query: JSON.stringify(asks.map(({ query }) => query)),
+    grid: { ...first.grid, narrower: combineNarrower(asks) },
+  };
+}
+
+/** Prints all queries for narrower points; undefined unless the points of all of them merge in the same way. */
+function combineNarrower(asks: readonly RangeAsk[]): Narrower | undefined {
+  const [first, ...others] = asks.map(({ grid: { narrower } }) => narrower);
+  if (first === undefined || others.some((other) => other?.merge !== first.merge)) return undefined;
+  return {
+    merge: first.merge,
+    print(widthMs) {
+      const printed = asks.map(({ grid: { narrower } }) => narrower?.print(widthMs));
+      return printed.includes(undefined) ? undefined : JSON.stringify(printed);
+    },
+  };
+}
+
+/** Reads a query of {@link combineQueries}, each of its parts in its own request. */
+async function readCombined(
+  client: PrometheusClient,
+  query: string,
+  grid: RangeGrid,
+  call: StoreCall,
+): Promise<RangeResult<StoreSeries>> {
+  const results = await Promise.all(
+    (JSON.parse(query) as readonly string[]).map((one) => client.range(one, grid, call)),
+  );
+  return {
+    series: results.flatMap(({ series }, place) =>
+      series.map((one) => ({ ...one, labels: { ...one.labels, [placeLabel]: String(place) } })),
+    ),
+    warning: gravest(results.map(({ warning }) => warning)),
+  };
+}
+
+/** The result of one of the combined queries. */
+function resultAt(result: RangeResult<StoreSeries>, place: number): RangeResult<StoreSeries> {
+  const pieces = result.pieces?.map((piece) => ({
+    ...piece,
+    cut: (first: number, count: number) => seriesAt(piece.cut(first, count), place),
+  }));
+  return joinedLater({ pieces, warning: result.warning }, () => seriesAt(result.series, place));
+}
+
+function seriesAt(series: readonly StoreSeries[], place: number): readonly StoreSeries[] {
+  return series.flatMap(({ labels: { [placeLabel]: at, ...labels }, ...values }) =>
+    at === String(place) ? [{ ...values, labels }] : [],
+  );
 }

@@ -1,7 +1,7 @@
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { Narrower } from "../../stores/prometheus/prometheus-client.ts";
 import { niceStepsSeconds } from "../request/window.ts";
-import { cover, oldestReads, type Lifetimes, type OldestReads, type CachedExtent, type Run } from "./extents.ts";
+import { type CachedExtent, cover, type Lifetimes, oldestReads, type OldestReads, type Run } from "./extents.ts";
 
 /** Most narrow points of one rollup. */
 const finePointsMax = 50_000;

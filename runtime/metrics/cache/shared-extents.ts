@@ -1,11 +1,16 @@
 import type { Pods } from "../../pods/pods.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { StoreError } from "../../stores/store-error.ts";
-import { decodeExtents, encodeExtents } from "./extent-encoding.ts";
-import { cover, type CachedExtent, type Lifetimes } from "./extents.ts";
+import {
+  cutterOf,
+  decodeExtents,
+  encodeExtents,
+  histogramSeries,
+  numberSeries,
+  type SeriesKind,
+} from "./series-kind.ts";
+import { type CachedExtent, cover, type Lifetimes, type RangeCache } from "./extents.ts";
 import { createFillLeases } from "./fill-leases.ts";
-import type { RangeCache } from "./range-cache.ts";
-import { cutterOf, nativeHistograms, numbers, type SeriesKind } from "./series-kind.ts";
 
 /** Points of a query that a pod lacks. */
 export interface LackingPoints<Series> {
@@ -116,9 +121,9 @@ function serveExtents(ranges: RangeCache, pods: Pods): void {
     replies += 1;
     try {
       const question = message as Question;
-      const encoded = await (question.kind === numbers.name
-        ? packed(numbers, ranges, question)
-        : packed(nativeHistograms, ranges, question));
+      const encoded = await (question.kind === numberSeries.name
+        ? packed(numberSeries, ranges, question)
+        : packed(histogramSeries, ranges, question));
       return encoded === undefined || encoded.length > sentBytesMax
         ? {}
         : { extents: Buffer.from(encoded).toString("base64") };

@@ -12,7 +12,7 @@ import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
-import type { ScalarRecipe } from "../promql/kinds/recipe.ts";
+import type { ScalarRecipe } from "../promql/recipe.ts";
 import { allows, type Names } from "../authorization/names.ts";
 import { shown } from "../request/parameters.ts";
 import { onePoint } from "../request/window.ts";

@@ -1,6 +1,6 @@
 import type { LabelName } from "../../../crds/config.ts";
 import type { StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
-import { exemplarsPerSeriesMax, isShowable } from "../execution/exemplars.ts";
+import { exemplarsPerSeriesMax, isShowable } from "../reads/run-plan.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
 import type { PlannedPart } from "../planning/plan.ts";
 

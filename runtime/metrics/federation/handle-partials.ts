@@ -7,8 +7,13 @@ import { alignmentOf, traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { WarningClass } from "../../stores/prometheus/api-response.ts";
 import { accessOf } from "../authorization/access.ts";
-import { encodeExtents, unpackedBytesMax } from "../cache/extent-encoding.ts";
-import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
+import {
+  encodeExtents,
+  histogramSeries,
+  numberSeries,
+  type SeriesKind,
+  unpackedBytesMax,
+} from "../cache/series-kind.ts";
 import type { Caller } from "../authorization/caller.ts";
 import type { PartialsResponse, PartialsRequest } from "../metrics-api.ts";
 import { allows } from "../authorization/names.ts";
@@ -16,8 +21,8 @@ import { shown } from "../request/parameters.ts";
 import type { Plan } from "../planning/plan.ts";
 import { printExemplified, printVector, type Vector } from "../promql/promql.ts";
 import type { QueriedMetric } from "../planning/query.ts";
-import type { ClassBulkheads } from "../execution/class-bulkheads.ts";
-import type { PartOutcome } from "../execution/read-stores.ts";
+import type { ClassBulkheads } from "../reads/store-middleware.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
 import { exemplarsOfSeries } from "./exemplars-of-series.ts";
 import { grantPartials, type PartialsContext } from "./authorize-partials.ts";
 import {
@@ -30,7 +35,7 @@ import {
   type PartialShape,
 } from "./merge-partials.ts";
 import { questionKey } from "../promql/question-body.ts";
-import { exemplarsOrNone } from "../execution/read-part.ts";
+import { exemplarsOrNone } from "../reads/read-part.ts";
 import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
 import { readQuestion } from "./parse-question.ts";
 
@@ -94,7 +99,7 @@ async function handleSeries(planned: PlannedQuestion, key: string): Promise<Part
     const { results, warning } = await readSeries<HistogramSeries>(planned, (store, text, grid) =>
       store.client.histograms(text, grid, store.call),
     );
-    return packedResponse(nativeHistograms, gatherNative(results, shapeOf(planned)), { grid: plan.grid, key, warning });
+    return packedResponse(histogramSeries, gatherNative(results, shapeOf(planned)), { grid: plan.grid, key, warning });
   }
   const { results, warning } = await readSeries<StoreSeries>(planned, (store, text, grid) =>
     store.client.range(text, grid, store.call),
@@ -103,7 +108,7 @@ async function handleSeries(planned: PlannedQuestion, key: string): Promise<Part
   const merge = planned.isOneOfSeveral ? gatherStatistic : mergeStatistic;
   const series =
     statistic === undefined ? mergeBuckets(results, shapeOf(planned)) : merge(results, statistic, shapeOf(planned));
-  return packedResponse(numbers, series, { grid: plan.grid, key, warning });
+  return packedResponse(numberSeries, series, { grid: plan.grid, key, warning });
 }
 
 type ReadSeries<Series> = (

@@ -1,10 +1,10 @@
 import { refuseField } from "../../errors/refusal.ts";
 import type { HistogramSeries, StoreLabels, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type { Statistic } from "../promql/kinds/recipe.ts";
+import type { Statistic } from "../promql/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
-import { bucketsOf, IncompatibleBuckets, sharedBuckets } from "../aggregation/merge-buckets.ts";
-import { mergeScalars } from "../aggregation/merge-scalars.ts";
-import { mergedSeriesMax, ordinalLabel } from "../aggregation/merge.ts";
+import { bucketsOf, IncompatibleBuckets, sharedBuckets } from "../merge/merge-buckets.ts";
+import { ordinalLabel, mergeScalars } from "../merge/merge-scalars.ts";
+import { mergedSeriesMax } from "../merge/merge.ts";
 import type { PlannedPart } from "../planning/plan.ts";
 
 /** The series of one own store. */

@@ -11,8 +11,7 @@ import type { VectorSample } from "../../stores/prometheus/matrix.ts";
 import type { MakePeerClient, PeerClient, PeerResponse, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import { decodeExtents } from "../cache/extent-encoding.ts";
-import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
+import { decodeExtents, histogramSeries, numberSeries, type SeriesKind } from "../cache/series-kind.ts";
 import { probeBody, questionBody, questionKey } from "../promql/question-body.ts";
 
 /** Creates a client that reads a peer like a store. Its queries are questions in JSON. */
@@ -24,8 +23,8 @@ export const createPeerClient: MakePeerClient = (send, terms) => {
   const vector: PeerClient["vector"] = async (question, timeMs, call) =>
     samplesIn(await send(questionBody(question, { time_ms: timeMs }), call));
   return {
-    range: range(numbers),
-    histograms: range(nativeHistograms),
+    range: range(numberSeries),
+    histograms: range(histogramSeries),
     vector,
     single: async (question, timeMs, call) => (await vector(question, timeMs, call))[0]?.value,
     exemplars: async (question, fromMs, toMs, call) =>

@@ -6,9 +6,9 @@ import type { Stores } from "../../stores/store-set.ts";
 import { gravest, type WarningClass } from "../../stores/prometheus/api-response.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
-import { requireNeeds } from "../execution/read-part.ts";
-import type { PartOutcome } from "../execution/read-stores.ts";
-import { retryAfterOf } from "../execution/region-status.ts";
+import { requireNeeds } from "../reads/read-part.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
+import { retryAfterOf } from "../reads/region-status.ts";
 
 /** One own store during a read. */
 export interface OwnStore {

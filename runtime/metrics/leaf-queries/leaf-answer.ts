@@ -1,6 +1,6 @@
 import type { MetricsResponse } from "../metrics-api.ts";
-import type { RegionReport } from "../execution/region-status.ts";
-import type { Result } from "../execution/run-plan.ts";
+import type { RegionReport } from "../reads/region-status.ts";
+import type { Result } from "../reads/run-plan.ts";
 import type { LeafReads } from "../admission/admit-leaves.ts";
 import type { FoundResponse } from "../response/cached-response.ts";
 import { freshnessHeader } from "../response/response-headers.ts";

@@ -1,9 +1,8 @@
 import { unmatchedNames } from "../authorization/policy.ts";
 import { deprecationHeaders } from "../catalog/deprecation.ts";
-import type { RegionReport } from "../execution/region-status.ts";
+import { type RegionReport, retryAfterSeconds } from "../reads/region-status.ts";
 import type { LeafQuery } from "../planning/leaf-query.ts";
 import { freshnessHeader, freshnessOf, noStore, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
-import { retryAfterSeconds } from "../execution/region-status.ts";
 import { recoveryHints } from "../response/query-response.ts";
 import { shown } from "../request/parameters.ts";
 import { pointCount } from "../request/window.ts";

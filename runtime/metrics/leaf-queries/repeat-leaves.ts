@@ -1,6 +1,6 @@
 import type { LeavesAdmission } from "../admission/admit-leaves.ts";
 import type { Caller } from "../authorization/caller.ts";
-import type { PointCounts } from "../cache/hit-ratio.ts";
+import type { PointCounts } from "../cache/cache-status.ts";
 import type { Again } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import { isStillCurrent, pointsOf } from "../repeat-query.ts";

@@ -5,7 +5,7 @@ import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { splitRange, type RangeSplit } from "./split-interval.ts";
 import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels } from "./labels.ts";
-import type { StoreScope } from "../promql/kinds/recipe.ts";
+import type { StoreScope } from "../promql/recipe.ts";
 import { planPeer } from "./plan-peer.ts";
 import {
   fixedMatcher,

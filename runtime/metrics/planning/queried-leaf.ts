@@ -1,6 +1,6 @@
 import type { GrantedMetric } from "../authorization/policy.ts";
 import type { Measure } from "../leaves/leaf.ts";
-import { countRecipe, fractionRecipe, refuseMeasure } from "../promql/kinds/events.ts";
+import { eventCountRecipe, eventFractionRecipe, refuseMeasure } from "../promql/event-recipes.ts";
 import type { EventsMeasure } from "./measure-name.ts";
 import { queriedMetric, requireOneRule, type QueriedMetric } from "./query.ts";
 
@@ -15,9 +15,9 @@ export function queriedLeaf(granted: GrantedMetric, measure: Measure): QueriedMe
     case "aggregation":
       return queriedMetric(granted, measure.aggregation);
     case "count":
-      return measured(granted, measure, { recipe: countRecipe(granted.entry.metric), slo: countedBy(granted) });
+      return measured(granted, measure, { recipe: eventCountRecipe(granted.entry.metric), slo: countedBy(granted) });
     case "fraction": {
-      const recipe = fractionRecipe(granted.entry.metric, measure.threshold);
+      const recipe = eventFractionRecipe(granted.entry.metric, measure.threshold);
       return measured(granted, measure, { recipe, slo: sloWith(granted, measure.threshold) });
     }
     default:

@@ -1,14 +1,14 @@
+import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { lifetimesOf, type OldestReads } from "../cache/extents.ts";
-import { leftMs, type ResponseCache, type CachedResponse } from "../cache/response-cache.ts";
-import type { ResultSeries } from "../execution/run-plan.ts";
-import { bytesOfSeries } from "../execution/series-bytes.ts";
-import { later } from "../execution/freshness.ts";
-import { keepsWindow } from "../planning/keeps-window.ts";
+import { type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
+import { keepsWindow } from "../planning/keeps-window.ts";
 import type { Plan } from "../planning/plan.ts";
-import type { Query } from "../planning/query.ts";
 import { identityOf } from "../planning/query-identity.ts";
+import type { Query } from "../planning/query.ts";
+import { bytesOfSeries } from "../reads/finish-metric.ts";
+import { later } from "../reads/read-stores.ts";
+import type { ResultSeries } from "../reads/run-plan.ts";
 import { describePlan } from "./query-response.ts";
 import { freshnessHeader, freshnessOf, noStore } from "./response-headers.ts";
 
@@ -88,7 +88,7 @@ export function storeResponse(
   if (isStale || response.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0)
     return;
   const bytes = responseBytes + bytesOfSeries(series);
-  responses.set(keyOf(route, query), { response, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
+  responses.set(keyOf(route, query), { response, madeAtMs: nowMs, isSettled: isSettledPlan(plan), oldest, bytes });
 }
 
 /** Limits how long the caller may cache a new response. Shared caches and partial responses are excluded. */
@@ -96,7 +96,7 @@ export function newResponseHeaders(
   plan: Plan,
   { response: { status }, nowMs, oldest, isStale }: NewResponse,
 ): Readonly<Record<string, string>> {
-  const lifetimeMs = lifetimeOf({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
+  const lifetimeMs = lifetimeOf({ isSettled: isSettledPlan(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
   return !isStale && status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : noStore;
 }
 
@@ -116,6 +116,58 @@ function keyOf(route: string, query: Query): string {
 }
 
 /** Tests if no point of the window can change in any store. */
-function isSettled({ parts }: Plan): boolean {
+function isSettledPlan({ parts }: Plan): boolean {
   return parts.every((part) => part.isSettled);
+}
+
+/** A recent response without a missing part. */
+interface CachedResponse {
+  readonly response: MetricsResponse;
+  /** Unix milliseconds of its creation. */
+  readonly madeAtMs: number;
+  /** Set when none of its points can change in the stores. */
+  readonly isSettled: boolean;
+  readonly oldest: OldestReads;
+  /** Estimated size in memory. */
+  readonly bytes: number;
+}
+
+/** Responses by the digest of everything that they depend on; the least recently used one is removed first. */
+export interface ResponseCache {
+  /** The response of this key, within the lifetimes of the caller's class. */
+  find(key: string, lifetimes: Lifetimes, nowMs: number): CachedResponse | undefined;
+  set(key: string, cached: CachedResponse): void;
+}
+
+/**
+ * The remaining lifetime of a response. It ends when one of its points reaches its own lifetime, whichever caches that
+ * point came through.
+ *
+ * @returns milliseconds; negative after the end
+ */
+function leftMs(
+  { isSettled, madeAtMs, oldest }: Omit<CachedResponse, "response" | "bytes">,
+  lifetimes: Lifetimes,
+  nowMs: number,
+): number {
+  const { settledMs, tailMs, sharedMs = 0 } = lifetimes;
+  const ends = [
+    madeAtMs + (isSettled ? settledMs : tailMs),
+    oldest.settledMs + Math.max(settledMs, sharedMs),
+    oldest.tailMs + tailMs,
+  ];
+  return Math.min(...ends) - nowMs;
+}
+
+/** Creates an empty cache. @param bytesMax bound on all responses, by their estimates */
+export function createResponseCache(bytesMax: number): ResponseCache {
+  const responses = new BoundedMap<string, CachedResponse>(bytesMax, ({ bytes }) => bytes);
+  return {
+    find(key, lifetimes, nowMs) {
+      const found = responses.get(key);
+      if (found === undefined || leftMs(found, lifetimes, nowMs) <= 0) return undefined;
+      return responses.use(key);
+    },
+    set: (key, cached) => responses.set(key, cached),
+  };
 }

@@ -3,7 +3,7 @@ import { contentId } from "./content-id.ts";
 import { labelNames, type MetricConfig } from "../../../crds/config.ts";
 import { accessOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { meaningsOf } from "../promql/kinds/meaning.ts";
+import { meaningsOf } from "../promql/meaning.ts";
 import type { MetricEntry } from "../catalog/catalog-index.ts";
 import { isPastSunset } from "../catalog/deprecation.ts";
 import { formatDuration } from "../request/duration.ts";

@@ -1,8 +1,7 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { extentStatuses, type PointSource, type SourcedRange } from "../cache/cache-status.ts";
-import type { RecordedRead } from "../execution/record-reads.ts";
-import type { QueryStores } from "../execution/store-middleware.ts";
+import type { QueryStores, RecordedRead } from "../reads/store-middleware.ts";
 import { explainScope, type Caller } from "../authorization/caller.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import { type Parameters, readWord } from "../request/parameters.ts";

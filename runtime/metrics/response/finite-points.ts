@@ -1,4 +1,4 @@
-import type { Result, ResultSeries } from "../execution/run-plan.ts";
+import type { Result, ResultSeries } from "../reads/run-plan.ts";
 
 /**
  * A result without its infinite points, which JSON cannot represent, and their number. A series without other points is

@@ -1,5 +1,5 @@
-import type { ErrorBounds } from "../aggregation/quantiles.ts";
-import type { MovedPoints, Span, WrittenPoints } from "../execution/series-text.ts";
+import type { ErrorBounds } from "../merge/quantile.ts";
+import type { MovedPoints, Span, WrittenPoints } from "../reads/moved-window.ts";
 
 /** Writes the bytes of one response into a buffer that grows. */
 export interface PointWriter {

@@ -1,6 +1,6 @@
 import type { TimeSlices } from "../../../limits/time-slices.ts";
-import type { ResultSeries } from "../execution/run-plan.ts";
-import type { Span } from "../execution/series-text.ts";
+import type { ResultSeries } from "../reads/run-plan.ts";
+import type { Span } from "../reads/moved-window.ts";
 import { formatTimes } from "../request/time.ts";
 import { pointCount, pointTimes, type ResolvedWindow } from "../request/window.ts";
 import {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { refuseField } from "../../errors/refusal.ts";
-import type { Result } from "../execution/run-plan.ts";
+import type { Result } from "../reads/run-plan.ts";
 import type { Query } from "../planning/query.ts";
 import { widthApart } from "../request/window.ts";
 

@@ -1,5 +1,5 @@
-import { later } from "../execution/freshness.ts";
-import type { Result } from "../execution/run-plan.ts";
+import { later } from "../reads/read-stores.ts";
+import type { Result } from "../reads/run-plan.ts";
 import type { Query } from "../planning/query.ts";
 import type { Parameters } from "../request/parameters.ts";
 import { requireSnapshot, snapshotOf } from "./snapshot-id.ts";

@@ -1,7 +1,7 @@
 import type { Query } from "../planning/query.ts";
 import { identityOf } from "../planning/query-identity.ts";
-import { bytesOfSeries } from "../execution/series-bytes.ts";
-import type { Result } from "../execution/run-plan.ts";
+import { bytesOfSeries } from "../reads/finish-metric.ts";
+import type { Result } from "../reads/run-plan.ts";
 
 /** Time after the read for which its pages are served. */
 const snapshotMs = 5 * 60_000;

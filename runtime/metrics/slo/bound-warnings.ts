@@ -3,7 +3,7 @@ import type { SeriesConfig } from "../../../crds/config.ts";
 import { createByteBudget, runBounded } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { CatalogStore } from "../catalog/catalog-index.ts";
-import { coverageOf } from "../promql/kinds/events.ts";
+import { coverageOf } from "../promql/event-recipes.ts";
 import { fixedMatcher, printVector } from "../promql/promql.ts";
 import type { SloEntry } from "./slo-index.ts";
 

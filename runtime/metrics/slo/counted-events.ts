@@ -1,7 +1,7 @@
-import { createMissingParts } from "../aggregation/complete-parts.ts";
-import { mergeStatistics, ordinalOf } from "../aggregation/merge.ts";
-import type { PartResult } from "../execution/read-part.ts";
-import { gapsOf, type RegionGap } from "../execution/region-gaps.ts";
+import { ordinalOf, createMissingParts } from "../merge/merge-scalars.ts";
+import { mergeStatistics } from "../merge/merge.ts";
+import type { PartResult } from "../reads/read-part.ts";
+import { gapsOf, type RegionGap } from "../reads/region-gaps.ts";
 import type { Plan } from "../planning/plan.ts";
 import { countingRecipe } from "./slo-recipe.ts";
 import type { SloView } from "./slo-selection.ts";

@@ -1,5 +1,5 @@
 import { contentId } from "../response/content-id.ts";
-import { regionReports } from "../execution/region-status.ts";
+import { regionReports } from "../reads/region-status.ts";
 import { formatTime } from "../request/time.ts";
 import { historyStepSeconds, type SloHistory } from "./read-history.ts";
 import type { ReadView } from "./read-views.ts";

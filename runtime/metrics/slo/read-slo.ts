@@ -3,12 +3,11 @@ import { createByteBudget, type FanOutOptions } from "../../stores/limits/fan-ou
 import { classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { addedCosts, expectedCosts, type Costs } from "../admission/cost.ts";
-import { stalestMs } from "../execution/freshness.ts";
+import { type PartOutcome, readStores, stalestMs } from "../reads/read-stores.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { ownQuery, type Query, type QueryContext } from "../planning/query.ts";
 import { onePoint, type ResolvedWindow } from "../request/window.ts";
-import { type RegionGap, uniqueGaps } from "../execution/region-gaps.ts";
-import { readStores, type PartOutcome } from "../execution/read-stores.ts";
+import { type RegionGap, uniqueGaps } from "../reads/region-gaps.ts";
 import { countedEvents } from "./counted-events.ts";
 import { countingRecipe } from "./slo-recipe.ts";
 import type { SloView } from "./slo-selection.ts";

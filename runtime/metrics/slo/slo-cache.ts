@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { ExpiringMap } from "../../../limits/bounded-map.ts";
-import type { PartOutcome } from "../execution/read-stores.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
 import type { SloPlan } from "./read-slo.ts";
 
 /** Lifetime of cached data. Source: seed "Operational Metrics API" §8, "In-memory cache". */

@@ -1,7 +1,7 @@
 import type { MetricConfig, SloConfig } from "../../../crds/config.ts";
-import { fractionRecipe } from "../promql/kinds/events.ts";
-import { recipeOf } from "../promql/kinds/recipe-of.ts";
-import type { Recipe, ScalarRecipe } from "../promql/kinds/recipe.ts";
+import { eventFractionRecipe } from "../promql/event-recipes.ts";
+import { recipeOf } from "../promql/recipe-of.ts";
+import type { Recipe, ScalarRecipe } from "../promql/recipe.ts";
 
 /** A recipe with two statistics: the events that the metric singles out, and all events. */
 type CountingRecipe = Recipe & ScalarRecipe;
@@ -17,5 +17,5 @@ export function countingRecipe(metric: MetricConfig, { threshold }: SloConfig): 
     if (base.kind === "scalar") return base;
   }
   if (threshold === undefined) throw new TypeError(`${metric.id} is no metric of events`);
-  return fractionRecipe(metric, threshold);
+  return eventFractionRecipe(metric, threshold);
 }

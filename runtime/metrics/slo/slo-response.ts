@@ -1,6 +1,6 @@
 import { contentId } from "../response/content-id.ts";
 import { formatDuration } from "../request/duration.ts";
-import { regionReports, stateOfFailures } from "../execution/region-status.ts";
+import { regionReports, stateOfFailures } from "../reads/region-status.ts";
 import { formatTime } from "../request/time.ts";
 import type { SloData } from "./read-slo.ts";
 import type { ReadView } from "./read-views.ts";

@@ -1,10 +1,10 @@
 // The Prometheus metrics of the metrics API, its recent requests and its health response. Quotas are elsewhere.
 import type { ClassLimits } from "../../../crds/config.ts";
 import type { Store } from "../../stores/store.ts";
-import type { HitRatios } from "../cache/hit-ratio.ts";
+import type { HitRatios } from "../cache/cache-status.ts";
 import type { CatalogIndex } from "../catalog/catalog-index.ts";
-import type { StoreNeeds } from "../promql/kinds/recipe.ts";
-import { recipeOf } from "../promql/kinds/recipe-of.ts";
+import type { StoreNeeds } from "../promql/recipe.ts";
+import { recipeOf } from "../promql/recipe-of.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { requestLogSeconds, type RequestFigures } from "./recent-requests.ts";

@@ -1,9 +1,9 @@
 import { Counter, type Registry } from "prom-client";
 import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
-import type { PointCounts } from "../cache/hit-ratio.ts";
+import type { PointCounts } from "../cache/cache-status.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { RequestOutcome } from "./recent-requests.ts";
-import type { PartOutcome } from "../execution/read-stores.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
 
 /** Routes whose duration depends on the stores. */
 export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo" | "partials" | "prometheus";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { PartOutcome } from "../execution/read-stores.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
 import type { RequestContext } from "../metrics-api.ts";
 import type { Instruments } from "./instruments.ts";
 

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runsOf } from "../../support/soak.ts";
-import { gaugeRecipe } from "../../../runtime/metrics/promql/kinds/gauge.ts";
-import type { Statistic, StoreScope } from "../../../runtime/metrics/promql/kinds/recipe.ts";
-import { mergeScalars, type WeightedPoints } from "../../../runtime/metrics/aggregation/merge-scalars.ts";
+import { gaugeRecipe } from "../../../runtime/metrics/promql/recipe-of.ts";
+import type { Statistic, StoreScope } from "../../../runtime/metrics/promql/recipe.ts";
+import { mergeScalars, type WeightedPoints } from "../../../runtime/metrics/merge/merge-scalars.ts";
 import { printVector } from "../../../runtime/metrics/promql/promql.ts";
 import { ask, countPoints, isExact, isPercentile, metricIds, unbounded } from "./oracle/ask.ts";
 import { kinds, type ResponseGrid, type MetricId, type SeriesPoints } from "./oracle/asked.ts";

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
 import { zstdDecompressSync } from "node:zlib";
 import { cachedStores } from "../../../runtime/metrics/cache/cached-stores.ts";
-import { encodeExtents, decodeExtents } from "../../../runtime/metrics/cache/extent-encoding.ts";
+import {
+  decodeExtents,
+  encodeExtents,
+  histogramSeries,
+  numberSeries,
+} from "../../../runtime/metrics/cache/series-kind.ts";
 import type { CachedExtent } from "../../../runtime/metrics/cache/extents.ts";
 import { createReadCache } from "../../../runtime/metrics/cache/read-cache.ts";
-import { nativeHistograms, numbers } from "../../../runtime/metrics/cache/series-kind.ts";
 import { createByteBudget } from "../../../runtime/stores/limits/fan-out.ts";
 import type { HistogramSeries, StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
 import type { StoreSet } from "../../../runtime/stores/store-set.ts";
@@ -52,10 +56,10 @@ const packedNumbers =
 
 test("extents are packed and read as they always were", async () => {
   expect({
-    numbers: opened(await encodeExtents(numbers, "key", [ofNumbers])),
-    "native histograms": opened(await encodeExtents(nativeHistograms, "key", [ofHistograms])),
+    numbers: opened(await encodeExtents(numberSeries, "key", [ofNumbers])),
+    "native histograms": opened(await encodeExtents(histogramSeries, "key", [ofHistograms])),
   }).toEqual(readPinned("cached-extents.txt"));
-  expect(await decodeExtents(numbers, "key", Buffer.from(packedNumbers, "base64"))).toEqual([ofNumbers]);
+  expect(await decodeExtents(numberSeries, "key", Buffer.from(packedNumbers, "base64"))).toEqual([ofNumbers]);
 });
 
 /** The store of a test, which answers with one series. */
@@ -111,7 +115,7 @@ test("a pod replies with the points that another one lacks", async () => {
   const question = { kind: "numbers", key: "key", grid: lacking, limits, nowMs };
   const reply = (await pods.join("pod-b").request("pod-a", "extents", question)) as { readonly extents: string };
   const point = { ...series, values: Float64Array.of(1.5), present: Uint8Array.of(1) };
-  expect(await decodeExtents(numbers, "key", Buffer.from(reply.extents, "base64"))).toEqual([
+  expect(await decodeExtents(numberSeries, "key", Buffer.from(reply.extents, "base64"))).toEqual([
     { ...ofNumbers, count: 1, series: [point] },
   ]);
 });

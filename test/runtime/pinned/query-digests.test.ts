@@ -5,7 +5,7 @@ import { makePlan } from "../../../runtime/metrics/planning/plan.ts";
 import { probeBody, questionBody, questionKey } from "../../../runtime/metrics/promql/question-body.ts";
 import { identityOf } from "../../../runtime/metrics/planning/query-identity.ts";
 import { makeQuery, type Query } from "../../../runtime/metrics/planning/query.ts";
-import type { Result } from "../../../runtime/metrics/execution/run-plan.ts";
+import type { Result } from "../../../runtime/metrics/reads/run-plan.ts";
 import { snapshotOf } from "../../../runtime/metrics/response/snapshot-id.ts";
 import { correlationHeader } from "../../../runtime/http/server/request-log.ts";
 import {

@@ -1,10 +1,10 @@
 import { array, assert, constantFrom, integer, property, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  listedExtentsMax,
   extentStatuses,
-  pointSources,
   formatExtents,
+  listedExtentsMax,
+  pointSources,
   type SourcedRange,
 } from "../../../../runtime/metrics/cache/cache-status.ts";
 

@@ -2,10 +2,14 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
 import type { ClassLimits } from "../../../../crds/config.ts";
-import { encodeExtents, decodeExtents } from "../../../../runtime/metrics/cache/extent-encoding.ts";
-import type { Lifetimes, CachedExtent } from "../../../../runtime/metrics/cache/extents.ts";
+import {
+  decodeExtents,
+  encodeExtents,
+  histogramSeries,
+  numberSeries,
+} from "../../../../runtime/metrics/cache/series-kind.ts";
+import type { CachedExtent, Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
-import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
 import type { HistogramSeries, StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
 import type { Stores } from "../../../../runtime/stores/store-set.ts";
@@ -270,7 +274,9 @@ describe("the bytes of extents", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(series, { maxLength: 3 }), { maxLength: 3 }), async (all) => {
         const extents = all.map((own) => extentOf(own.map(storeSeries)));
-        expect(await decodeExtents(numbers, "key", await encodeExtents(numbers, "key", extents))).toEqual(extents);
+        expect(await decodeExtents(numberSeries, "key", await encodeExtents(numberSeries, "key", extents))).toEqual(
+          extents,
+        );
       }),
       { numRuns: 100 },
     );
@@ -283,21 +289,21 @@ describe("the bytes of extents", () => {
       histograms: [undefined, histogram, undefined, histogram, undefined],
     };
     expect(
-      await decodeExtents(nativeHistograms, "key", await encodeExtents(nativeHistograms, "key", [extentOf([own])])),
+      await decodeExtents(histogramSeries, "key", await encodeExtents(histogramSeries, "key", [extentOf([own])])),
     ).toEqual([extentOf([own])]);
   });
 
   test("decode to no extents when they are cut, changed, foreign or of another query", async () => {
-    const bytes = await encodeExtents(numbers, "key", [
+    const bytes = await encodeExtents(numberSeries, "key", [
       extentOf([storeSeries({ labels: { a: "b" }, values: [1, 2, 3, 4, 5] })]),
     ]);
     for (let place = 0; place < bytes.length; place += 1) {
       const changed = Uint8Array.from(bytes);
       changed[place] = (bytes[place] ?? 0) ^ 0x40;
-      expect(await decodeExtents(numbers, "key", changed)).toEqual([]);
-      expect(await decodeExtents(numbers, "key", bytes.subarray(0, place))).toEqual([]);
+      expect(await decodeExtents(numberSeries, "key", changed)).toEqual([]);
+      expect(await decodeExtents(numberSeries, "key", bytes.subarray(0, place))).toEqual([]);
     }
-    expect(await decodeExtents(numbers, "key", Buffer.from("of somebody else"))).toEqual([]);
-    expect(await decodeExtents(numbers, "another key", bytes)).toEqual([]);
+    expect(await decodeExtents(numberSeries, "key", Buffer.from("of somebody else"))).toEqual([]);
+    expect(await decodeExtents(numberSeries, "another key", bytes)).toEqual([]);
   });
 });

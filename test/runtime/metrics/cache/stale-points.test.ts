@@ -1,8 +1,12 @@
 import { array, assert, asyncProperty, constantFrom, integer, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
-import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
-import { createBackgroundRefreshes, refreshesMax } from "../../../../runtime/metrics/cache/background-refresh.ts";
+import {
+  createBackgroundRefreshes,
+  createReadCache,
+  type ReadCache,
+  refreshesMax,
+} from "../../../../runtime/metrics/cache/read-cache.ts";
 import { waitFor } from "../../../support/wait.ts";
 import {
   align,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { encodeExtents } from "../../../../runtime/metrics/cache/extent-encoding.ts";
-import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
+import { encodeExtents, histogramSeries, numberSeries } from "../../../../runtime/metrics/cache/series-kind.ts";
 import { createPeerClient } from "../../../../runtime/metrics/federation/peer-client.ts";
 import { questionKey } from "../../../../runtime/metrics/promql/question-body.ts";
 import type { SendToPeer } from "../../../../runtime/stores/peer/peer-http.ts";
@@ -35,14 +34,14 @@ function clientOf(bytes: Uint8Array | object) {
 
 describe("a client of a peer", () => {
   test("reads the numbers of a grid unchanged, with the warning of the peer", async () => {
-    const { client, bodies } = clientOf(await encodeExtents(numbers, questionKey(asked), [extent]));
+    const { client, bodies } = clientOf(await encodeExtents(numberSeries, questionKey(asked), [extent]));
     expect(await client.range(question, grid, storeCall())).toEqual({ series: [series], warning: "dropped" });
     expect(bodies).toEqual([asked]);
   });
 
   test("reads native histograms unchanged", async () => {
     const histograms = [undefined, { count: 2, sum: 3, buckets: [{ lower: 1, upper: Infinity, count: 2 }] }, undefined];
-    const packed = await encodeExtents(nativeHistograms, questionKey(asked), [
+    const packed = await encodeExtents(histogramSeries, questionKey(asked), [
       { ...extent, series: [{ labels: {}, histograms }] },
     ]);
     expect((await clientOf(packed).client.histograms(question, grid, storeCall())).series).toEqual([
@@ -52,19 +51,20 @@ describe("a client of a peer", () => {
 
   const key = questionKey(asked);
   const rows: readonly (readonly [sentence: string, bytes: () => Promise<Uint8Array>])[] = [
-    ["is to another question", () => encodeExtents(numbers, questionKey(`${asked} `), [extent])],
-    ["is of other points", () => encodeExtents(numbers, key, [{ ...extent, startMs: 0 }])],
-    ["is of points of another width", () => encodeExtents(numbers, key, [{ ...extent, stepMs: 1 }])],
-    ["holds two pieces", () => encodeExtents(numbers, key, [extent, extent])],
-    ["holds none", () => encodeExtents(numbers, key, [])],
+    ["is to another question", () => encodeExtents(numberSeries, questionKey(`${asked} `), [extent])],
+    ["is of other points", () => encodeExtents(numberSeries, key, [{ ...extent, startMs: 0 }])],
+    ["is of points of another width", () => encodeExtents(numberSeries, key, [{ ...extent, stepMs: 1 }])],
+    ["holds two pieces", () => encodeExtents(numberSeries, key, [extent, extent])],
+    ["holds none", () => encodeExtents(numberSeries, key, [])],
     [
       "has labels that are no texts",
-      () => encodeExtents(numbers, key, [{ ...extent, series: [{ ...series, labels: { service: 1 } as never }] }]),
+      () => encodeExtents(numberSeries, key, [{ ...extent, series: [{ ...series, labels: { service: 1 } as never }] }]),
     ],
-    ["is cut", async () => (await encodeExtents(numbers, key, [extent])).subarray(0, 60)],
+    ["is cut", async () => (await encodeExtents(numberSeries, key, [extent])).subarray(0, 60)],
     [
       "was changed",
-      async () => (await encodeExtents(numbers, key, [extent])).map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
+      async () =>
+        (await encodeExtents(numberSeries, key, [extent])).map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
     ],
     ["is JSON", async () => Buffer.from('{"samples":[]}')],
   ];

@@ -1,0 +1,89 @@
+import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { Piece, PrometheusClient, RangeBoundary } from "../../stores/prometheus/prometheus-client.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import { StoreError } from "../../stores/store-error.ts";
+import type { PartSeries } from "../merge/merge.ts";
+import type { Plan, PlannedPart } from "../planning/plan.ts";
+import { printVector, type Vector } from "../promql/promql.ts";
+
+/** One part and its store. */
+export interface PartRead {
+  readonly plan: Plan;
+  readonly part: PlannedPart;
+  readonly client: PrometheusClient;
+  readonly call: StoreCall;
+  readonly boundary: RangeBoundary;
+}
+
+/** Most times at which a store looks for the newest sample of a point. */
+const looksMax = 288;
+
+/** The time of the newest sample at the end of the window; undefined without a recent one. */
+export function readNewest(reading: PartRead): Promise<number | undefined> {
+  return readTime(reading.part.newest, reading.plan.query.window.toMs, reading);
+}
+
+/**
+ * The time of the newest sample of the last present point, where the store names none at the end of the window: its
+ * series have ended, or have no sample within the look-back of the store. A failure of this read is none of the query.
+ */
+export async function findNewest(
+  reading: PartRead,
+  points: Pick<PartSeries, "ranges" | "histograms">,
+): Promise<number | undefined> {
+  const { part, plan } = reading;
+  const last = lastPointMs(points, plan.grid);
+  if (last === undefined || part.newest.kind !== "timestamp") return undefined;
+  const rangeMs = plan.query.window.widthSeconds * 1_000;
+  const stepMs = Math.max(part.store.intervalSeconds * 1_000, Math.ceil(rangeMs / looksMax));
+  try {
+    return await readTime({ ...part.newest, within: { rangeMs, stepMs } }, last, reading);
+  } catch (error) {
+    if (error instanceof StoreError) return undefined;
+    throw error;
+  }
+}
+
+async function readTime(
+  newest: Vector,
+  timeMs: number,
+  { client, call, boundary }: PartRead,
+): Promise<number | undefined> {
+  const seconds = await client.single(printVector(newest, boundary), timeMs, call);
+  return seconds === undefined ? undefined : seconds * 1_000;
+}
+
+type Points = Pick<PartSeries, "ranges" | "histograms">;
+
+/** The end of the last present point; undefined without any. */
+export function lastPointMs({ ranges, histograms }: Points, { startMs, stepMs }: PointGrid): number | undefined {
+  const indexes = [
+    ...ranges.map(lastPresent),
+    ...histograms.map((series) => series.histograms.findLastIndex((histogram) => histogram !== undefined)),
+  ];
+  const last = indexes.reduce((a, b) => Math.max(a, b), -1);
+  return last < 0 ? undefined : startMs + last * stepMs;
+}
+
+/** The index of the last present point of all series; -1 without one. It reads as few pieces as it can. */
+function lastPresent({ pieces, series }: PartSeries["ranges"][number]): number {
+  const lastOf = (own: readonly StoreSeries[]): number =>
+    own.reduce((last, { present }) => Math.max(last, present.lastIndexOf(1)), -1);
+  if (pieces === undefined) return lastOf(series);
+  for (const { offset, count, cut } of latestFirst(pieces)) {
+    const last = lastOf(cut(0, count));
+    if (last !== -1) return offset + last;
+  }
+  return -1;
+}
+
+/** The time at which the last points were read; undefined when they were read now. */
+export function lastReadAtMs({ ranges }: Points): number | undefined {
+  const times = ranges.flatMap(({ pieces = [] }) => latestFirst(pieces)[0]?.readAtMs ?? []);
+  return times.length === 0 ? undefined : Math.max(...times);
+}
+
+/** Cached pieces come before those of a read, whatever their times. */
+function latestFirst<Series>(pieces: readonly Piece<Series>[]): readonly Piece<Series>[] {
+  return pieces.toSorted((a, b) => b.offset - a.offset);
+}

@@ -1,0 +1,179 @@
+import type { QueryClass } from "../../../crds/config.ts";
+import {
+  type AroundRead,
+  aroundReads,
+  type StoreMiddleware,
+  type StoreRead,
+  tracedReads,
+} from "../../stores/read-middleware.ts";
+import { StoreError } from "../../stores/store-error.ts";
+import type { Stores } from "../../stores/store-set.ts";
+import type { StartedSpan } from "../../tracing/tracer.ts";
+import { cachedStores, type CachedStores } from "../cache/cached-stores.ts";
+import { lifetimesOf } from "../cache/extents.ts";
+import type { ReadCache } from "../cache/read-cache.ts";
+import type { Query } from "../planning/query.ts";
+
+/** The sources that the middleware of all queries shares. */
+export interface MiddlewareSources {
+  readonly stores: Stores;
+  readonly cache: ReadCache;
+  readonly bulkheads: ClassBulkheads;
+  /** Shares equal reads among the queries of one bulk. @default the query shares no read */
+  readonly share?: StoreMiddleware;
+}
+
+interface MiddlewareOptions {
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** Set to record the reads, for the explanation of the response. */
+  readonly explain: boolean;
+  /** Span of the request. @default no spans */
+  readonly span?: StartedSpan | undefined;
+}
+
+/** The stores as one query reads them. */
+export interface QueryStores extends CachedStores {
+  /** Reads that reached a store, in the order in which they ended; empty unless recorded. */
+  readonly reads: readonly RecordedRead[];
+}
+
+/**
+ * Wraps the stores for one query: cache → bulkhead → record → share → trace, the outermost first. A cache hit is no
+ * read: it is not recorded and takes no place in a bulkhead. A background refresh passes the bulkhead only.
+ */
+export function queryStores(
+  query: Query,
+  { stores, cache, bulkheads, share = unchanged }: MiddlewareSources,
+  { nowMs, explain, span }: MiddlewareOptions,
+): QueryStores {
+  const reads: RecordedRead[] = [];
+  const bulkhead: StoreMiddleware = (inner) => bulkheads.of(query.quota.queryClass, inner);
+  const record: StoreMiddleware = explain ? (inner) => recordReads(inner, reads) : unchanged;
+  const trace: StoreMiddleware = (inner) => tracedReads(inner, span);
+  const wrapped = [bulkhead, record, share, trace].reduceRight((inner, wrap) => wrap(inner), stores);
+  const refreshed = bulkhead(stores);
+  const cached = cachedStores(wrapped, cache, { lifetimes: lifetimesOf(query), nowMs, lasting: refreshed });
+  return { ...cached, reads };
+}
+
+const unchanged: StoreMiddleware = (stores) => stores;
+
+/**
+ * Most concurrent requests of one class to one store. A store has sixteen connections: classes B and C together leave
+ * some of them to class A. Source: seed "Operational Metrics API" §2.6.
+ */
+export const bulkheadSizes: Readonly<Record<QueryClass, number>> = { A: Number.POSITIVE_INFINITY, B: 7, C: 5 };
+
+/** Limits the concurrent requests of each class to each store. */
+export interface ClassBulkheads {
+  /** Wraps the stores: each read waits in order of arrival until its class has a place. */
+  of(queryClass: QueryClass, stores: Stores): Stores;
+}
+
+interface Bulkhead {
+  underWay: number;
+  /** In the order of arrival. */
+  readonly waiting: Set<() => void>;
+}
+
+/** Creates empty bulkheads. */
+export function createClassBulkheads(): ClassBulkheads {
+  const bulkheads = new Map<string, Bulkhead>();
+  const enter = async (name: string, size: number, signal: AbortSignal): Promise<Bulkhead> => {
+    const bulkhead = bulkheads.get(name) ?? { underWay: 0, waiting: new Set() };
+    bulkheads.set(name, bulkhead);
+    // A resumed read takes over the place of the read that left.
+    if (bulkhead.underWay < size) bulkhead.underWay += 1;
+    else await waitIn(bulkhead.waiting, signal);
+    return bulkhead;
+  };
+  const leave = (name: string, bulkhead: Bulkhead): void => {
+    const [next] = bulkhead.waiting;
+    if (next !== undefined) {
+      bulkhead.waiting.delete(next);
+      return next();
+    }
+    bulkhead.underWay -= 1;
+    if (bulkhead.underWay === 0) bulkheads.delete(name);
+  };
+  return {
+    of(queryClass, stores) {
+      const size = bulkheadSizes[queryClass];
+      if (size === Number.POSITIVE_INFINITY) return stores;
+      const around: AroundRead = async (read, send, { signal }) => {
+        const name = `${queryClass} ${read.store}`;
+        const bulkhead = await enter(name, size, signal);
+        try {
+          return await send();
+        } finally {
+          leave(name, bulkhead);
+        }
+      };
+      return aroundReads(stores, around);
+    },
+  };
+}
+
+/** Waits for a place. @throws the signal's reason if it is aborted first; the read then leaves the queue */
+async function waitIn(waiting: Bulkhead["waiting"], signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  const enter = (): void => resolve(undefined);
+  const abort = (): void => {
+    waiting.delete(enter);
+    reject(signal.reason as Error);
+  };
+  waiting.add(enter);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    await promise;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** A read with its outcome. */
+export interface RecordedRead extends StoreRead {
+  readonly durationMs: number;
+  /** `ok`, the kind of the store's failure, or `left` for an aborted read. */
+  readonly outcome: string;
+  readonly series: number;
+  /** Message of the store for a query that it refused. */
+  readonly error?: string;
+}
+
+/** Wraps the stores: each read is added to `reads` when it ends. */
+function recordReads(stores: Stores, reads: RecordedRead[]): Stores {
+  const around: AroundRead = async (read, send) => {
+    const startMs = performance.now();
+    const note = (outcome: string, series: number, error?: string): void => {
+      reads.push({
+        ...read,
+        durationMs: performance.now() - startMs,
+        outcome,
+        series,
+        ...(error === undefined ? {} : { error }),
+      });
+    };
+    try {
+      const result = await send();
+      note("ok", seriesIn(result));
+      return result;
+    } catch (error) {
+      if (!(error instanceof StoreError)) note("left", 0);
+      else note(error.kind, 0, error.kind === "refused" ? error.message : undefined);
+      throw error;
+    }
+  };
+  return aroundReads(stores, around);
+}
+
+/** The time of the newest sample is the one series of its read; undefined is none. */
+function seriesIn(result: unknown): number {
+  if (typeof result === "number") return 1;
+  const series: unknown = Array.isArray(result)
+    ? result
+    : (result as { readonly series?: unknown } | undefined)?.series;
+  return Array.isArray(series) ? series.length : 0;
+}
