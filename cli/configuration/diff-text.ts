@@ -1,5 +1,5 @@
 import type { JudgedQuery, Preview, PreviewedEvents, PreviewedQueries, PreviewedShape } from "../../api/previews.ts";
-import { formatDuration } from "../../runtime/metrics/request/duration.ts";
+import { formatDuration } from "../../runtime/metrics/request/time.ts";
 import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
 import type { MatchEffect, ResourceEffect } from "../../runtime/preview/preview-job.ts";
 import type { FieldChange, HiddenValue } from "../../runtime/preview/resource-changes.ts";

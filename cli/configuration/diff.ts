@@ -1,5 +1,5 @@
 import { UsageError, oneOf } from "../command-line/flags.ts";
-import { parseDuration } from "../../runtime/metrics/request/duration.ts";
+import { parseDuration } from "../../runtime/metrics/request/time.ts";
 import { connectionFlags, connectionOf } from "../api/connection.ts";
 import type { Command } from "../command-line/command.ts";
 import type { DiffArguments } from "./print-diff.ts";

@@ -5,13 +5,13 @@ import { compileQuota } from "../../crds/compile/quota.ts";
 import type { CatalogConfig } from "../../crds/config.ts";
 import type { Resource } from "../../crds/resource.ts";
 import {
-  needsTenant,
-  sloRules,
-  TenantError,
   type CatalogRules,
+  needsTenant,
   type RuleGroup,
   type RuleOptions,
-} from "../../runtime/metrics/rules/slo-rules.ts";
+  sloRules,
+  TenantError,
+} from "../../runtime/prometheus/slo-rules.ts";
 import { say } from "../command-line/terminal.ts";
 import type { ExitName } from "../command-line/command.ts";
 import { readResources } from "./read-configuration.ts";

@@ -1,8 +1,7 @@
 // Commands that read metrics and objectives of a server.
 import { labelNames } from "../../crds/config.ts";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
-import { parseDuration } from "../../runtime/metrics/request/duration.ts";
-import { formatTime } from "../../runtime/metrics/request/time.ts";
+import { formatTime, parseDuration } from "../../runtime/metrics/request/time.ts";
 
 /** The parameters of a request, in the form of `ApiRequest`. */
 export type QueryParameters = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -1,5 +1,5 @@
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
-import { parseDuration } from "../../runtime/metrics/request/duration.ts";
+import { parseDuration } from "../../runtime/metrics/request/time.ts";
 import type { Command } from "../command-line/command.ts";
 import { dataFlag } from "./server-flags.ts";
 import type { TokenArguments } from "./print-token.ts";

@@ -1,6 +1,6 @@
 // Commands of events, deliveries, dead letters and partners. They ask the API of a server and load no runtime.
 
-import { parseDuration } from "../../runtime/metrics/request/duration.ts";
+import { parseDuration } from "../../runtime/metrics/request/time.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import type { Column } from "../api/output.ts";

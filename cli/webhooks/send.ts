@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseDuration } from "../../runtime/metrics/request/duration.ts";
+import { parseDuration } from "../../runtime/metrics/request/time.ts";
 import { isCalendarTime } from "../../runtime/webhooks/events/envelope.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";

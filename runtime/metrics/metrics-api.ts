@@ -4,7 +4,7 @@ import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.t
 import type { Refusal } from "../errors/refusal.ts";
 import type { StartedSpan } from "../tracing/tracer.ts";
 import type { Caller } from "./authorization/caller.ts";
-import type { Leaf, LeavesRequest, LeavesResult } from "./leaves/leaf.ts";
+import type { MetricSelector, SelectorsRequest, SelectorsResult } from "./request/selector.ts";
 import type { Filters, Parameters } from "./request/parameters.ts";
 
 /** The rights of the caller of a preview. `*`: all. */
@@ -51,7 +51,7 @@ export type Again = (nowMs: number) => Readonly<Record<string, string>> | undefi
 /** The plan and the price of a query that is not run. */
 export interface PlannedQuery extends Pick<MetricsResponse, "status" | "headers" | "body"> {
   /** The leaf that reads the same points. @default no expression says the query */
-  readonly leaf: Leaf | undefined;
+  readonly leaf: MetricSelector | undefined;
 }
 
 /** The result of one query of a bulk. `cost` is undefined when the query was refused before it had a plan. */
@@ -131,7 +131,7 @@ export interface LabelValues {
   /** Some data is missing. */
   readonly isPartial: boolean;
   /** The regions that were read, sorted, each with its state over all metrics. */
-  readonly regions: LeavesResult["regions"];
+  readonly regions: SelectorsResult["regions"];
   /** Sentences about metrics that could not be read. */
   readonly failures: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
@@ -169,7 +169,12 @@ export interface MetricsApi {
   /** `POST /v1/metrics/bulk-query`. @param body the received bytes */
   bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkResponse>;
   /** Several governed queries as one request, for an expression of PromQL. Nobody may change the values of a result. */
-  leaves(request: LeavesRequest, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<LeavesResult>;
+  leaves(
+    request: SelectorsRequest,
+    caller: Caller,
+    signal: AbortSignal,
+    context: RequestContext,
+  ): Promise<SelectorsResult>;
   /**
    * The values of a label over the series of metrics. Regions, environments and tenants are those of the configuration
    * within the rights, where no other label is filtered by.

@@ -8,9 +8,9 @@ import type { PartOutcome } from "./reads/read-stores.ts";
 import type { MiddlewareSources } from "./reads/store-middleware.ts";
 import type { Again, RequestContext } from "./metrics-api.ts";
 import type { QueryContext } from "./planning/query.ts";
-import type { QueryRecord } from "./recorded/query-record.ts";
+import type { QueryRecord } from "./query-log/query-record.ts";
 import type { Parameters } from "./request/parameters.ts";
-import type { Snapshots } from "./response/snapshot-store.ts";
+import type { Snapshots } from "./response/snapshots.ts";
 
 /** One query of one caller. */
 export interface QueryRequest {

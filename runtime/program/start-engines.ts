@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Gauge, type Registry } from "prom-client";
 import { untilAborted } from "../../limits/single-flight.ts";
 import type { ConfigState } from "../config/config-source.ts";
-import { createMetricsApi } from "../metrics/create-metrics-api.ts";
+import { createMetricsApi } from "../metrics/api/create-metrics-api.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { connectNats, type NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";

@@ -2,15 +2,11 @@
 import { createTimeSlices } from "../../limits/time-slices.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { answerExemplars } from "./exemplars.ts";
-import { fixedAnswers } from "./fixed-answers.ts";
-import { answerFormat } from "./format-query.ts";
-import { answerLabels, answerNames, nameLabel } from "./labels.ts";
-import { answerSeries, answerValues } from "./look-ups.ts";
-import { answerMetadata } from "./metadata.ts";
+import { answerFormat, fixedResponses } from "./fixed-responses.ts";
+import { answerLabels, answerMetadata, answerNames, answerSeries, answerValues, nameLabel } from "./metadata.ts";
 import type { PrometheusAnswer, PrometheusApi, PrometheusRequest } from "./prometheus-api.ts";
 import { answerInstant, answerRange, type ExpressionSources } from "./query.ts";
-import { callerCatalog, readableOf } from "./request/caller-catalog.ts";
-import { readSelected, type SelectedMetrics } from "./request/selectors.ts";
+import { callerCatalog, readableOf, readSelected, type SelectedMetrics } from "./request/read-expression.ts";
 
 /** The metrics API as this one uses it. */
 export type MetricsReads = Pick<
@@ -42,6 +38,6 @@ export function createPrometheusApi(metrics: MetricsReads): PrometheusApi {
         ? charged(request, () => answerNames(selectedBy(request).metrics, request))
         : answerValues(metrics, selectedBy(request), request, label),
     series: async (request) => answerSeries(metrics, selectedBy(request), request),
-    fixed: (name, request) => charged(request, () => fixedAnswers[name]),
+    fixed: (name, request) => charged(request, () => fixedResponses[name]),
   };
 }

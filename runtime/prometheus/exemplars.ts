@@ -1,14 +1,12 @@
-import type { Leaf } from "../metrics/leaves/leaf.ts";
+import type { MetricSelector } from "../metrics/request/selector.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import type { Parameters } from "../metrics/request/parameters.ts";
 import { formatTime } from "../metrics/request/time.ts";
 import { compileExpression } from "./compile/compile.ts";
 import { ExpressionError, type Expression } from "./language/expression.ts";
-import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
-import { callerCatalog } from "./request/caller-catalog.ts";
+import { type PrometheusAnswer, type PrometheusRequest, success } from "./prometheus-api.ts";
+import { callerCatalog, type CallerCatalog, readExpression } from "./request/read-expression.ts";
 import { isBeforeNow, readLookUpTimes, type LookUpTimes } from "./request/read-parameters.ts";
-import { readExpression, type CallerCatalog } from "./request/read-expression.ts";
-import { success } from "./success.ts";
 
 type ExemplarSources = Pick<MetricsApi, "query" | "describe" | "readable" | "admitEmpty">;
 
@@ -59,7 +57,7 @@ function cutOff(startMs: number): string {
   return `the range is longer than this caller's class allows; exemplars before ${formatTime(startMs)} are left out`;
 }
 
-function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): readonly Leaf[] {
+function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): readonly MetricSelector[] {
   try {
     return compileExpression(expression, lookUp, names).leaves;
   } catch (error) {
@@ -69,7 +67,11 @@ function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): rea
 }
 
 /** The native query of a leaf. */
-function nativeParameters(leaf: Leaf, { tenant }: PrometheusRequest, { startMs, endMs }: LookUpTimes): Parameters {
+function nativeParameters(
+  leaf: MetricSelector,
+  { tenant }: PrometheusRequest,
+  { startMs, endMs }: LookUpTimes,
+): Parameters {
   const { metric, measure, groupBy } = leaf;
   const filters = new Map(leaf.filters);
   if (tenant !== undefined && !filters.has("tenant")) filters.set("tenant", [tenant]);

@@ -1,8 +1,103 @@
-import type { MetricConfig } from "../../crds/config.ts";
-import type { DescribedMetric } from "../metrics/metrics-api.ts";
-import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
-import { firstOf, limited } from "./request/read-parameters.ts";
-import { success } from "./success.ts";
+import type { LabelName, MetricConfig } from "../../crds/config.ts";
+import { refuseField } from "../errors/refusal.ts";
+import type { DescribedMetric, LabelValues, LookUp, MetricsApi } from "../metrics/metrics-api.ts";
+import { type Parameters, readLabel } from "../metrics/request/parameters.ts";
+import { type PrometheusAnswer, type PrometheusRequest, regionWarnings, success } from "./prometheus-api.ts";
+import type { SelectedMetric, SelectedMetrics } from "./request/read-expression.ts";
+import { firstOf, isBeforeNow, limited, readLookUpTimes } from "./request/read-parameters.ts";
+
+type LookUps = Pick<MetricsApi, "admitEmpty" | "labelValues" | "seriesLabels">;
+
+/** `label/<name>/values` of a governed label. @throws Refusal */
+export async function answerValues(
+  { labelValues, admitEmpty }: LookUps,
+  selected: SelectedMetrics,
+  request: PrometheusRequest,
+  label: string,
+): Promise<PrometheusAnswer> {
+  const { caller, signal, context } = request;
+  const lookUp = { ...lookUpOf(selected, request), label: readLabel(label, "label", "invalid_request") };
+  if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
+  const found = await labelValues(lookUp, caller, signal, context);
+  return cut(found.values, request, { ...found, warnings: [...found.unlabelled, ...leftOutWarnings(found)] });
+}
+
+/** `series`. @throws Refusal */
+export async function answerSeries(
+  { seriesLabels, admitEmpty }: LookUps,
+  selected: SelectedMetrics,
+  request: PrometheusRequest,
+): Promise<PrometheusAnswer> {
+  const { params, caller, signal, context } = request;
+  if (!params.has("match[]")) throw refuseField("invalid_request", "match[]", "no match[] parameter provided");
+  if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
+  const found = await seriesLabels(lookUpOf(selected, request), caller, signal, context);
+  const { isNarrowed } = found;
+  const series = found.series.map(({ metric, labels }) => ({ [nameLabel]: metric, ...labels }));
+  const narrowed = "a metric has more labels than one query may group by; some are left out";
+  return cut(series, request, {
+    ...found,
+    warnings: [...(isNarrowed ? [narrowed] : []), ...leftOutWarnings(found)],
+  });
+}
+
+/** Most names of one warning. */
+const namesMax = 10;
+
+/** Warnings about metrics that a look-up could not read. */
+function leftOutWarnings({ leftOut, unread }: Pick<LabelValues, "leftOut" | "unread">): readonly string[] {
+  const more = leftOut.length > namesMax ? ` and ${leftOut.length - namesMax} more` : "";
+  const named = `${leftOut.slice(0, namesMax).join(", ")}${more}`;
+  return [
+    ...(leftOut.length === 0
+      ? []
+      : [`metrics that may not be read over several regions together are left out: ${named}; add a region matcher`]),
+    ...(unread === 0 ? [] : [`${unread} more metrics are left out; name some with match[]`]),
+  ];
+}
+
+function lookUpOf({ metrics, isOfAll }: SelectedMetrics, { params, tenant, context }: PrometheusRequest): LookUp {
+  const selectors = metrics.map(({ metric, filters }) => ({ metric: metric.id, filters }));
+  return { selectors, isOfAll, tenant, ...readLookUpTimes(params, context.nowMs) };
+}
+
+interface Found extends Pick<LabelValues, "isPartial" | "regions" | "failures" | "headers"> {
+  readonly warnings: readonly string[];
+}
+
+/** The list up to the limit of the request, with warnings about what is missing. */
+function cut(
+  items: readonly unknown[],
+  { params }: PrometheusRequest,
+  { isPartial, regions, failures, headers, warnings }: Found,
+): PrometheusAnswer {
+  const { kept, warnings: cutOff } = limited(items, params);
+  const all = [...warnings, ...regionWarnings(regions), ...failures, ...cutOff];
+  return success(kept, headers, { warnings: all, ...(isPartial ? { isPartial: true } : {}) });
+}
+
+/** The label of the metric's name. */
+export const nameLabel = "__name__";
+/** Labels by which every metric can be selected. */
+const everywhere: readonly LabelName[] = ["tenant", "region", "environment"];
+
+/** `labels`: the labels of metrics, from the catalog. @throws Refusal `invalid_limit` */
+export function answerLabels(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusAnswer {
+  const own = selected.flatMap(({ metric }) => [...everywhere, ...metric.labels]);
+  const names = selected.length === 0 ? [] : [nameLabel, ...own];
+  return listed([...new Set(names)].sort(), params);
+}
+
+function listed(names: readonly string[], params: Parameters): PrometheusAnswer {
+  const { kept, warnings } = limited(names, params);
+  return success(kept, {}, { warnings });
+}
+
+/** `label/__name__/values`: the ids of metrics, from the catalog. @throws Refusal `invalid_limit` */
+export function answerNames(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusAnswer {
+  const ids = new Set(selected.map(({ metric }) => metric.id));
+  return listed([...ids].sort(), params);
+}
 
 /** `metadata`: the types, help and units of the metrics that the caller may read. @throws Refusal `invalid_limit` */
 export function answerMetadata(

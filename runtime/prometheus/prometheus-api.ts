@@ -2,6 +2,7 @@
 import type { Caller } from "../metrics/authorization/caller.ts";
 import type { Again, RequestContext } from "../metrics/metrics-api.ts";
 import type { Parameters } from "../metrics/request/parameters.ts";
+import type { SelectorsResult } from "../metrics/request/selector.ts";
 
 /** One request of a client of Prometheus. */
 export interface PrometheusRequest {
@@ -46,4 +47,31 @@ export interface PrometheusApi {
   metadata(request: PrometheusRequest): Promise<PrometheusAnswer>;
   /** A response that is the same for every caller. */
   fixed(name: FixedName, request: PrometheusRequest): Promise<PrometheusAnswer>;
+}
+
+/** Members of an answer that says that a part of its data is missing, or cut off. */
+interface Reservations {
+  readonly warnings?: readonly string[];
+  readonly isPartial?: true;
+}
+
+/** The answer of a look-up. @param headers of the quotas. @default none */
+export function success(
+  data: unknown,
+  headers: PrometheusAnswer["headers"] = {},
+  reservations: Reservations = {},
+): PrometheusAnswer {
+  const { warnings = [], ...others } = reservations;
+  const members = warnings.length === 0 ? others : { warnings, ...others };
+  return { headers, body: { status: "success", data, ...members } };
+}
+
+/** Warnings that name the regions without all of their data, and why. */
+export function regionWarnings(regions: SelectorsResult["regions"]): readonly string[] {
+  return regions
+    .filter(({ state }) => state !== "ok")
+    .flatMap(({ region, state, reasons = [] }) => [
+      `the data of the region ${region} are incomplete: ${state}`,
+      ...reasons.map(({ detail }) => detail),
+    ]);
 }

@@ -1,15 +1,15 @@
 import type { TimeSlices } from "../../limits/time-slices.ts";
-import type { LeavesRequest, LeavesResult, LeafTimes } from "../metrics/leaves/leaf.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
-import { makeAnswer } from "./answer/answer.ts";
-import type { CompiledExpression } from "./compile/program.ts";
-import { evaluate } from "./evaluate/evaluate.ts";
-import type { PrometheusAnswer, PrometheusRequest } from "./prometheus-api.ts";
-import { probeOf, probeResult } from "./probe-expressions.ts";
-import { regionWarnings } from "./region-warnings.ts";
+import type { SelectorsRequest, SelectorsResult, SelectorTimes } from "../metrics/request/selector.ts";
+import type { CompiledExpression, Program } from "./compile/program.ts";
+import { evaluate, type Evaluated } from "./evaluate/evaluate.ts";
+import type { Call, Expression } from "./language/expression.ts";
+import { tryToParse } from "./language/parse-expression.ts";
+import { isComparison, isSetOperator } from "./language/vocabulary.ts";
+import { type PrometheusAnswer, type PrometheusRequest, regionWarnings } from "./prometheus-api.ts";
+import { callerCatalog, compileFor } from "./request/read-expression.ts";
 import { firstOf, isCompleteRequired, readInstantTime, readLimit, readRange } from "./request/read-parameters.ts";
-import { compileFor } from "./request/read-expression.ts";
-import { callerCatalog } from "./request/caller-catalog.ts";
+import { makeResponse } from "./response.ts";
 
 /** The metrics API as expressions use it. */
 export interface ExpressionSources extends Pick<MetricsApi, "describe" | "readable" | "admitEmpty" | "leaves"> {
@@ -39,18 +39,18 @@ export async function answerRange(sources: ExpressionSources, request: Prometheu
 async function answerProbe(
   { admitEmpty, slices }: ExpressionSources,
   { caller, context, params }: PrometheusRequest,
-  { probe, times }: { readonly probe: NonNullable<ReturnType<typeof probeOf>>; readonly times: LeafTimes },
+  { probe, times }: { readonly probe: NonNullable<ReturnType<typeof probeOf>>; readonly times: SelectorTimes },
 ): Promise<PrometheusAnswer> {
   const headers = await admitEmpty(caller);
   const how = { isInstant: "timeMs" in times, slices };
   const evaluated = await probeResult(probe, stampsOf(times, context.nowMs), how);
-  const answer = makeAnswer(evaluated, { limit: readLimit(params), warnings: [], isPartial: false, slices });
+  const answer = makeResponse(evaluated, { limit: readLimit(params), warnings: [], isPartial: false, slices });
   return { headers, body: await answer.json() };
 }
 
 interface Asked {
   readonly compiled: CompiledExpression;
-  readonly times: LeafTimes;
+  readonly times: SelectorTimes;
 }
 
 async function answerAt(
@@ -65,7 +65,7 @@ async function answerAt(
   const { isPartial, regions, unmatched = [], hints = [], headers, again } = result;
   const incomplete = isPartial ? regionWarnings(regions) : [];
   const warnings = [...incomplete, ...unmatched, ...hints];
-  const answer = makeAnswer(evaluated, { limit, warnings, isPartial, slices });
+  const answer = makeResponse(evaluated, { limit, warnings, isPartial, slices });
   return { headers, body: await answer.json(), again };
 }
 
@@ -73,9 +73,9 @@ async function read(
   { leaves, admitEmpty }: ExpressionSources,
   { params, caller, tenant, signal, context }: PrometheusRequest,
   { compiled, times }: Asked,
-): Promise<LeavesResult> {
+): Promise<SelectorsResult> {
   if (compiled.leaves.length === 0) return nothing(times, context.nowMs, await admitEmpty(caller));
-  const request: LeavesRequest = {
+  const request: SelectorsRequest = {
     leaves: compiled.leaves,
     times,
     tenant,
@@ -85,12 +85,92 @@ async function read(
 }
 
 /** The stamps of an expression without a metric. */
-function nothing(times: LeafTimes, nowMs: number, headers: LeavesResult["headers"]): LeavesResult {
+function nothing(times: SelectorTimes, nowMs: number, headers: SelectorsResult["headers"]): SelectorsResult {
   return { stamps: stampsOf(times, nowMs), leaves: [], isPartial: false, regions: [], headers };
 }
 
-function stampsOf(times: LeafTimes, nowMs: number): LeavesResult["stamps"] {
+function stampsOf(times: SelectorTimes, nowMs: number): SelectorsResult["stamps"] {
   if ("timeMs" in times) return { startMs: times.timeMs, stepMs: 1_000, count: 1 };
   const { startMs, endMs, stepMs } = times;
   return { startMs, stepMs, count: Math.max(0, Math.floor((Math.min(endMs, nowMs) - startMs) / stepMs) + 1) };
+}
+
+// Expressions without a metric that clients send to see if a server responds: `vector(1)`, `time() - 60`. Constants are
+// no part of the language beside metrics, where a number does the same.
+
+type Stamps = SelectorsResult["stamps"];
+
+/** A constant, computed like an expression over two leaves: the times of the stamps, and zeros. */
+interface Probe {
+  readonly type: "scalar" | "vector";
+  readonly program: Program;
+}
+
+const names: ReadonlySet<string> = new Set(["vector", "time"]);
+const namesOne = /\b(?:vector|time)\s*\(/u;
+const times: Program = { kind: "leaf", index: 0 };
+const zeros: Program = { kind: "leaf", index: 1 };
+
+/** Recognizes a constant with `vector(…)` or `time()`; undefined for any other text. */
+function probeOf(text: string | undefined): Probe | undefined {
+  if (text === undefined || !namesOne.test(text)) return undefined;
+  const expression = tryToParse(text, names);
+  return expression instanceof Error ? undefined : constantOf(expression);
+}
+
+/** Undefined for a part that is not constant, and for types that Prometheus rejects. */
+function constantOf(part: Expression): Probe | undefined {
+  switch (part.kind) {
+    case "number":
+      return { type: "scalar", program: { kind: "number", value: part.value } };
+    case "group":
+      return constantOf(part.of);
+    case "negate": {
+      const of = constantOf(part.of);
+      return of && { type: of.type, program: { kind: "negate", of: of.program } };
+    }
+    case "call":
+      return constantCall(part);
+    case "binary":
+      return constantBinary(part);
+    case "aggregate":
+    case "selector":
+      return undefined;
+    default:
+      return part satisfies never;
+  }
+}
+
+function constantCall({ fn, args }: Call): Probe | undefined {
+  const [argument, ...others] = args;
+  if (fn === "time" && argument === undefined) return { type: "scalar", program: times };
+  const of = fn === "vector" && others.length === 0 && argument !== undefined ? constantOf(argument) : undefined;
+  if (of?.type !== "scalar") return undefined;
+  const program = { kind: "binary", op: "+", isBool: false, left: zeros, right: of.program } as const;
+  return { type: "vector", program };
+}
+
+function constantBinary({ op, isBool, ...sides }: Extract<Expression, { kind: "binary" }>): Probe | undefined {
+  const [left, right] = [constantOf(sides.left), constantOf(sides.right)];
+  if (left === undefined || right === undefined) return undefined;
+  const scalars = [left, right].filter(({ type }) => type === "scalar").length;
+  if (isSetOperator(op) && scalars > 0) return undefined;
+  // Two numbers compare with bool only. Of a number and a vector the vector is kept, which `time()` here is too.
+  if (isComparison(op) && !isBool && (scalars === 2 || left.type === "scalar")) return undefined;
+  const program = { kind: "binary", op, isBool, left: left.program, right: right.program } as const;
+  return { type: scalars === 2 ? "scalar" : "vector", program };
+}
+
+/** The result of a probe: of an instant a vector or a scalar, of a range a matrix. */
+async function probeResult(
+  { type, program }: Probe,
+  stamps: Stamps,
+  how: { readonly isInstant: boolean; readonly slices: TimeSlices },
+): Promise<Evaluated> {
+  const { startMs, stepMs, count } = stamps;
+  const seconds = Float64Array.from({ length: count }, (_, index) => (startMs + index * stepMs) / 1_000);
+  const leaves = [seconds, new Float64Array(count)].map((values) => ({ series: [{ labels: {}, values }] }));
+  const evaluated = await evaluate(program, { stamps, leaves }, how);
+  if (!how.isInstant || type === "vector" || evaluated.type === "scalar") return evaluated;
+  return { type: "scalar", stamps, value: evaluated.series[0]?.values[0] ?? Number.NaN };
 }

@@ -153,16 +153,14 @@ const table = `
       webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/workers/ webhooks/routing/
       webhooks/history/ webhooks/replay/ webhooks/live/ webhooks/ping/ webhooks/maintenance/
       webhooks/engine-context.ts
-  runtime/metrics/request/ < api/ crds/ errors/
-  runtime/metrics/leaves/leaf.ts < crds/ metrics/request/
-  runtime/metrics/catalog/ < crds/ errors/ metrics/request/
-  runtime/metrics/authorization/ < crds/ errors/ metrics/request/ metrics/catalog/
-  runtime/metrics/metrics-api.ts <
-      api/ crds/ tracing/ errors/ metrics/request/ metrics/leaves/leaf.ts metrics/authorization/
+  runtime/metrics/request/ < api/ crds/ errors/ json/
+  runtime/metrics/catalog-index.ts < crds/ errors/ metrics/request/
+  runtime/metrics/authorization/ < crds/ errors/ metrics/request/ metrics/catalog-index.ts
+  runtime/metrics/metrics-api.ts < api/ crds/ tracing/ errors/ metrics/request/ metrics/authorization/
   runtime/metrics/promql/ < api/ crds/ errors/ stores/prometheus/
   runtime/metrics/planning/ <
-      api/ crds/ errors/ stores/prometheus/ metrics/request/ metrics/leaves/leaf.ts metrics/catalog/
-      metrics/authorization/ metrics/promql/
+      api/ crds/ errors/ stores/prometheus/ metrics/request/ metrics/catalog-index.ts metrics/authorization/
+      metrics/promql/
   runtime/metrics/merge/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
   runtime/metrics/cache/ <
       limits/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
@@ -174,63 +172,44 @@ const table = `
   runtime/metrics/admission/ <
       crds/ limits/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/reads/
   runtime/metrics/response/ <
-      api/ limits/ crds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
+      api/ limits/ crds/ errors/ metrics/request/ metrics/catalog-index.ts metrics/authorization/
       metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/
-  runtime/metrics/repeat-query.ts <
-      metrics/catalog/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/admission/ metrics/response/
-  runtime/metrics/recorded/ <
-      api/ crds/ pods/ errors/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts
+      metrics/admission/
+  runtime/metrics/query-log/ <
+      api/ crds/ pods/ errors/ metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
       metrics/planning/
   runtime/metrics/query-sources.ts <
       limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/reads/ metrics/admission/ metrics/response/ metrics/recorded/
-  runtime/metrics/handle-query.ts <
-      errors/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/reads/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
-      metrics/query-sources.ts
-  runtime/metrics/price/ <
-      crds/ errors/ stores/store-set.ts metrics/leaves/leaf.ts metrics/request/ metrics/catalog/ metrics/authorization/
-      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/admission/ metrics/response/
-      metrics/query-sources.ts metrics/handle-query.ts
-  runtime/metrics/bulk/ <
-      api/ errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
-      metrics/metrics-api.ts metrics/planning/ metrics/reads/ metrics/admission/ metrics/response/
-      metrics/query-sources.ts metrics/handle-query.ts
-  runtime/metrics/leaf-queries/ <
-      errors/ stores/limits/ stores/read-middleware.ts metrics/leaves/leaf.ts metrics/request/ metrics/catalog/
-      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/
-      metrics/admission/ metrics/response/ metrics/repeat-query.ts metrics/query-sources.ts
-  runtime/metrics/look-ups/ <
-      crds/ errors/ stores/limits/ metrics/leaves/leaf.ts metrics/request/ metrics/catalog/
-      metrics/authorization/ metrics/metrics-api.ts metrics/planning/
+      metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/
+  runtime/metrics/explain/ <
+      crds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
+      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
+      metrics/response/
+  runtime/metrics/selectors/ <
+      crds/ errors/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts
+      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
+      metrics/response/ metrics/query-sources.ts
   runtime/metrics/slo/ <
       limits/ crds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
-      metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
+      metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/
       metrics/planning/ metrics/merge/ metrics/reads/ metrics/admission/ metrics/response/
   runtime/metrics/federation/ <
       api/ crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/
-      stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts
+      stores/store-set.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
       metrics/promql/ metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/ metrics/slo/
-  runtime/metrics/telemetry/ <
-      crds/ tracing/ errors/ stores/store.ts metrics/catalog/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
-      metrics/reads/ metrics/cache/
-  runtime/metrics/create-metrics-api.ts <
-      limits/ crds/ tracing/ pods/ stores/store-set.ts stores/read-middleware.ts metrics/catalog/
-      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/
-      metrics/admission/ metrics/response/ metrics/repeat-query.ts metrics/recorded/ metrics/query-sources.ts
-      metrics/handle-query.ts metrics/price/ metrics/bulk/ metrics/leaf-queries/ metrics/look-ups/ metrics/slo/
-      metrics/federation/ metrics/telemetry/
+  runtime/metrics/api/ <
+      limits/ crds/ tracing/ pods/ errors/ stores/limits/ stores/store.ts stores/store-set.ts
+      stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
+      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
+      metrics/response/ metrics/query-log/ metrics/query-sources.ts metrics/explain/ metrics/selectors/ metrics/slo/
+      metrics/federation/
   runtime/prometheus/language/ < errors/
-  runtime/metrics/rules/ <
-      crds/ errors/ metrics/catalog/ metrics/authorization/ metrics/request/ metrics/slo/ prometheus/language/
-  runtime/prometheus/compile/ < crds/ errors/ metrics/leaves/leaf.ts metrics/planning/ prometheus/language/
+  runtime/prometheus/compile/ < crds/ errors/ metrics/request/ metrics/planning/ prometheus/language/
   runtime/prometheus/evaluate/ <
-      limits/ errors/ metrics/leaves/leaf.ts metrics/planning/ prometheus/language/ prometheus/compile/
-  runtime/prometheus/answer/ < limits/ errors/ prometheus/evaluate/
+      limits/ errors/ metrics/request/ metrics/planning/ prometheus/language/ prometheus/compile/
   runtime/prometheus/ <
-      crds/ limits/ errors/ version.ts metrics/leaves/leaf.ts metrics/request/ metrics/authorization/
-      metrics/metrics-api.ts prometheus/language/ prometheus/compile/ prometheus/evaluate/ prometheus/answer/
+      limits/ crds/ errors/ version.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
+      metrics/metrics-api.ts metrics/slo/ prometheus/language/ prometheus/compile/ prometheus/evaluate/
   runtime/preview/simulation/ < api/ crds/ webhooks/settlement/
   runtime/preview/ <
       api/ limits/ crds/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
@@ -244,14 +223,14 @@ const table = `
       http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
       api/ errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/
-      webhooks/live/ webhooks/ping/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/bulk/
-      metrics/federation/ prometheus/ preview/ http/representation/ http/openapi/ http/server/
+      webhooks/live/ webhooks/ping/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/federation/
+      prometheus/ preview/ http/representation/ http/openapi/ http/server/
   runtime/migration/ < kube/ config/kubernetes/ nats/layout.ts nats/connection/ nats/copy/ nats/streams/
   runtime/program/ <
-      crds/ limits/ tracing/ pods/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts
+      limits/ crds/ tracing/ pods/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts
       nats/connection/ nats/messages/ nats/streams/ nats/child/ webhooks/settlement/ webhooks/partners/
-      webhooks/workers/ webhooks/engine.ts metrics/metrics-api.ts metrics/create-metrics-api.ts
-      prometheus/ preview/ http/authentication/ http/server/ http/routes/
+      webhooks/workers/ webhooks/engine.ts metrics/metrics-api.ts metrics/api/ prometheus/ preview/
+      http/authentication/ http/server/ http/routes/
   runtime/processes/ <
       crds/ tracing/ pods/ nats/connection/ webhooks/workers/ http/server/ program/
   runtime/debug/ < network/ nats/connection/ nats/streams/ webhooks/events/
@@ -267,7 +246,7 @@ const table = `
       cli/command-line/
   cli/api/ < network/ kube/ version.ts program/ cli/command-line/
   cli/configuration/ <
-      api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/rules/ preview/ program/
+      api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ prometheus/ preview/ program/
       cli/command-line/ cli/api/
   cli/metrics/ < api/ crds/ metrics/request/ cli/command-line/ cli/api/
   cli/webhooks/ < api/ webhooks/events/ metrics/request/ cli/command-line/ cli/api/

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { CatalogConfig } from "../../crds/config.ts";
-import { sloRules } from "../../runtime/metrics/rules/slo-rules.ts";
+import { sloRules } from "../../runtime/prometheus/slo-rules.ts";
 import { parseExpression } from "../../runtime/prometheus/language/parse-expression.ts";
 import { compileExpression } from "../../runtime/prometheus/compile/compile.ts";
-import type { LookUp } from "../../runtime/prometheus/compile/look-up.ts";
-import { catalogIn, exampleCatalog } from "../runtime/metrics/rules/example-catalog.ts";
+import type { LookUp } from "../../runtime/prometheus/compile/program.ts";
+import { catalogIn, exampleCatalog } from "../runtime/prometheus/example-catalog.ts";
 
 /** Values of the variables of Grafana and Argo Rollouts, as these programs put them into an expression. */
 const variables: Readonly<Record<string, string>> = {

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import { compileExpression } from "../../runtime/prometheus/compile/compile.ts";
 import type { CompiledExpression } from "../../runtime/prometheus/compile/program.ts";
 import { ExpressionError } from "../../runtime/prometheus/language/expression.ts";
-import { parseExpression } from "../../runtime/prometheus/language/parse-expression.ts";
-import { typeOf } from "../../runtime/prometheus/language/type-of.ts";
+import { parseExpression, typeOf } from "../../runtime/prometheus/language/parse-expression.ts";
 import { textOf } from "../architecture/named-files.ts";
 import { knownMetrics } from "../runtime/prometheus/known-metrics.ts";
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { aggregations, type MetricConfig, type SloConfig, type SourceConfig } from "../../crds/config.ts";
 import { eventCountRecipe, eventFractionRecipe } from "../../runtime/metrics/promql/event-recipes.ts";
 import { type Meaning, meaningOf, meaningsOf } from "../../runtime/metrics/promql/meaning.ts";
-import { burnTiers } from "../../runtime/metrics/slo/slo-windows.ts";
+import { burnTiers } from "../../runtime/metrics/slo/slo-status.ts";
 
 /** The page that says what each aggregation means, made of the recipes that plan it. */
 export const semanticsPage = fileURLToPath(new URL("../../docs/reference/semantics.md", import.meta.url));

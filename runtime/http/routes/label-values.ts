@@ -1,17 +1,16 @@
 import { refuseField } from "../../errors/refusal.ts";
 import type { LabelValues, LookUp, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
 import {
+  commaHints,
   filterValues,
   lookUpMetricsMax,
+  type Parameters,
   readLabel,
   readMany,
   readOne,
-  type Parameters,
 } from "../../metrics/request/parameters.ts";
-import { commaHints } from "../../metrics/request/comma-hints.ts";
 import { readFilters, readSpan, refuseOthers, withFieldsOf } from "../../metrics/request/read-query.ts";
-import { endAt, timeAt } from "../../metrics/request/requested-time.ts";
-import { formatTime } from "../../metrics/request/time.ts";
+import { endAt, formatTime, timeAt } from "../../metrics/request/time.ts";
 import type { ApiRequest, ApiResponse } from "../server/route.ts";
 
 /** Span of a look-up that names no start. */

@@ -1,6 +1,6 @@
 // Routes of the public port, one file per API. The logic of the APIs is in `webhooks/` and `metrics/`.
 import { refuseField } from "../../errors/refusal.ts";
-import { bulkBytesMax } from "../../metrics/bulk/bulk-request.ts";
+import { bulkBytesMax } from "../../metrics/request/bulk-request.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
 import type { MetricsResponse, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
 import { readWord, refuseUnknown } from "../../metrics/request/parameters.ts";

@@ -1,5 +1,5 @@
 import { refuseField } from "../../errors/refusal.ts";
-import { parseDuration } from "../../metrics/request/duration.ts";
+import { parseDuration } from "../../metrics/request/time.ts";
 import { type Parameters, readOne, readTime, refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";

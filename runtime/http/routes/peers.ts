@@ -2,7 +2,7 @@ import { words } from "../../../api/schema.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { peerScope } from "../../metrics/authorization/caller.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
-import { questionBytesMax } from "../../metrics/federation/parse-question.ts";
+import { partialRequestBytesMax } from "../../metrics/federation/parse-partial-request.ts";
 import type { Operation } from "../openapi/operation.ts";
 import type { Route } from "../server/route.ts";
 
@@ -41,7 +41,7 @@ export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Rout
       scopes: [peerScope],
       isCertificateRequired: true,
       operation: partialsOperation,
-      bodyBytesMax: questionBytesMax,
+      bodyBytesMax: partialRequestBytesMax,
       answer: ({ body, caller, signal, correlationId, nowMs, remainingMs, traceparent }) =>
         metrics.partials({
           body,

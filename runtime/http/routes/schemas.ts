@@ -2,7 +2,7 @@ import { ref } from "../../../api/schema.ts";
 import { InterfaceVersion } from "../../../api/documents.ts";
 import { bundled, schemas, type JsonSchema } from "../../../api/schemas.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import { refuseUnknown, readOne, type Parameters } from "../../metrics/request/parameters.ts";
+import { type Parameters, readOne, refuseUnknown } from "../../metrics/request/parameters.ts";
 import { chooseMediaType } from "../representation/representations.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";
 import { openApiOf } from "./openapi-document.ts";

@@ -2,14 +2,20 @@
 // checked elsewhere.
 import type { QueryClassGrant } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { actualCosts, expectedCosts, totalCost, type Costs } from "./cost.ts";
+import {
+  actualCosts,
+  type Cardinality,
+  type Costs,
+  createCardinality,
+  expectedCosts,
+  requestTokens,
+  totalCost,
+} from "./cost.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { Plan } from "../planning/plan.ts";
-import { createCardinality, type Cardinality } from "./cardinality.ts";
 import { createLeavesAdmission, type LeavesAdmission } from "./admit-leaves.ts";
-import { requestTokens } from "./request-tokens.ts";
 import { createQuotas, type AdmittedRequest, type QuotaState } from "./quotas.ts";
-import { chargesOf, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
+import { chargesOf, type QuotaClient, type RequestCost } from "./token-source.ts";
 import type { PartOutcome } from "../reads/read-stores.ts";
 import { suggestionWithin } from "../reads/region-status.ts";
 import { windowSecondsOf } from "../request/window.ts";

@@ -4,11 +4,9 @@ import { suggestionWithin } from "../reads/region-status.ts";
 import type { Plan } from "../planning/plan.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { windowSecondsOf } from "../request/window.ts";
-import type { QuotaClient, RequestCost } from "./buckets/quota-client.ts";
-import type { Cardinality } from "./cardinality.ts";
-import { actualCosts, addedCosts, totalCost, type Costs } from "./cost.ts";
+import type { QuotaClient, RequestCost } from "./token-source.ts";
+import { actualCosts, addedCosts, type Cardinality, type Costs, requestTokens, totalCost } from "./cost.ts";
 import type { AdmittedRequest, Quotas } from "./quotas.ts";
-import { requestTokens } from "./request-tokens.ts";
 
 /** The reads of one leaf. */
 export interface LeafReads {

@@ -1,8 +1,9 @@
-import type { PlannedPart, Plan } from "../planning/plan.ts";
-import type { Query } from "../planning/query.ts";
+import { BoundedMap } from "../../../limits/bounded-map.ts";
+import type { Plan, PlannedPart } from "../planning/plan.ts";
+import { measureName, type Query } from "../planning/query.ts";
 import type { PartResult } from "../reads/read-part.ts";
 import type { PartOutcome } from "../reads/read-stores.ts";
-import { stepsPerPoint } from "../request/window.ts";
+import { stepsPerPoint, windowSecondsDefault } from "../request/window.ts";
 
 /** Assumed buckets of a histogram before the first response. */
 const bucketsAssumed = 12;
@@ -48,13 +49,13 @@ export function totalCost(costs: Costs): number {
 }
 
 /** The series without an earlier response: one for an ungrouped range query, a full page for a grouped one. */
-export function assumedSeries({ metric, ranges }: PlannedPart, query: Query): number {
+function assumedSeries({ metric, ranges }: PlannedPart, query: Query): number {
   const seriesPerRange = query.groupBy.length === 0 ? 1 : query.limit;
   return seriesPerRange * (metric.recipe.kind === "quantile" ? bucketsAssumed : ranges.length);
 }
 
 /** The number of series in the result of one part: of each range query as many as its largest piece has. */
-export function seriesOf({ ranges, histograms }: PartResult): number {
+function seriesOf({ ranges, histograms }: PartResult): number {
   return ranges.reduce((sum, range) => sum + countSeries(range), histograms.length);
 }
 
@@ -65,4 +66,65 @@ function countSeries(range: PartResult["ranges"][number]): number {
 
 function costOf({ metric }: PlannedPart, cost: number): Costs {
   return new Map([[metric.entry.metric.id, cost]]);
+}
+
+/** Most shapes of queries, of about 200 bytes each. Above it, the least recently used one is removed. */
+const shapesMax = 20_000;
+/** Share of the earlier number that is still expected after a response with fewer series. */
+const memory = 0.9;
+
+/**
+ * The number of series that stores return, learned from responses to queries of the same shape. A shape is a metric, a
+ * measure, a store, and the labels of grouping and filters.
+ */
+export interface Cardinality {
+  /** The expected series of one part, over all of its range queries. */
+  expected(part: PlannedPart, query: Query): number;
+  /** Records the series that stores returned. */
+  record(outcomes: readonly PartOutcome[], query: Query): void;
+  /** Counts the records that changed a number; with an equal count, every expected number is the same. */
+  changes(): number;
+}
+
+/** Creates a cardinality without any record. */
+export function createCardinality(): Cardinality {
+  const seen = new BoundedMap<string, number>(shapesMax);
+  let changes = 0;
+  return {
+    changes: () => changes,
+    expected: (part, query) => seen.get(shapeOf(part, query)) ?? assumedSeries(part, query),
+    record(outcomes, query) {
+      for (const { part, outcome } of outcomes) {
+        if (!outcome.ok) continue;
+        const shape = shapeOf(part, query);
+        const before = seen.get(shape) ?? 0;
+        const after = Math.max(1, seriesOf(outcome.value), Math.round(before * memory));
+        if (after !== before) changes += 1;
+        seen.set(shape, after);
+      }
+    },
+  };
+}
+
+function shapeOf({ metric, store }: PlannedPart, { groupBy, filters }: Query): string {
+  return JSON.stringify([
+    metric.entry.metric.id,
+    measureName(metric),
+    store.key,
+    groupBy,
+    filters
+      .entries()
+      .map(([label, values]) => (values.length === 1 ? label : `${label} ${values.length}`))
+      .toArray()
+      .sort(),
+  ]);
+}
+
+/**
+ * The request tokens of one query: one, and one more for each doubling of its window beyond the default window. A burst
+ * thus allows a wide window, up to the widest of the class. Source: seed "Operational Metrics API" §8, "Burst tokens
+ * allow wider windows".
+ */
+export function requestTokens(windowSeconds: number): number {
+  return 1 + Math.max(0, Math.ceil(Math.log2(windowSeconds / windowSecondsDefault)));
 }

@@ -1,10 +1,16 @@
 import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
-import { chargesOf, clientKey, type BucketCharge, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
+import {
+  type BucketCharge,
+  chargesOf,
+  clientKey,
+  type QuotaClient,
+  type RequestCost,
+  type TokenSource,
+} from "./token-source.ts";
 import { waitMs } from "../../../limits/token-bucket.ts";
 import type { Pods } from "../../pods/pods.ts";
-import type { TokenSource } from "./buckets/token-source.ts";
-import { createSharedBuckets } from "./buckets/shared-buckets.ts";
+import { createSharedBuckets } from "./shared-buckets.ts";
 
 /** Seconds after which a request above the limit on concurrency can be sent again. */
 const concurrencyRetrySeconds = 1;

@@ -1,4 +1,4 @@
-import type { BucketCharge, Unit } from "./buckets/quota-client.ts";
+import type { BucketCharge, Unit } from "./token-source.ts";
 import { waitMs, type Bucket } from "../../../limits/token-bucket.ts";
 
 /** A charge and its bucket, after the charge or in its place. */

@@ -7,7 +7,6 @@ import type {
   RuntimeConfig,
 } from "../../../crds/config.ts";
 import type { Caller } from "./caller.ts";
-import { claimedNames, intersect, narrowedNames, type Names } from "./names.ts";
 
 /** The names that a caller may read, before the catalog and the filters of a request apply. */
 export interface Access {
@@ -72,4 +71,28 @@ function assignments(caller: Caller, { quotas }: Quotas): readonly Assignment[] 
   const byClient = all.filter(({ client }) => client.clientId === caller.client);
   if (byClient.length > 0) return byClient;
   return all.filter(({ client }) => client.scope !== undefined && caller.scopes.includes(client.scope));
+}
+
+/** A set of names, or every name. */
+export type Names = "every" | ReadonlySet<string>;
+
+/** The names that a token's claim allows: `*` allows every name, an empty list none. */
+export function claimedNames(claim: readonly string[]): Names {
+  return claim.includes("*") ? "every" : new Set(claim);
+}
+
+/** The names that a quota's narrowing leaves; an empty list leaves every name. */
+function narrowedNames(narrowing: readonly string[]): Names {
+  return narrowing.length === 0 ? "every" : claimedNames(narrowing);
+}
+
+/** The names in both sets. */
+function intersect(a: Names, b: Names): Names {
+  if (a === "every") return b;
+  if (b === "every") return a;
+  return a.intersection(b);
+}
+
+export function allows(names: Names, name: string): boolean {
+  return names === "every" || names.has(name);
 }

@@ -1,12 +1,10 @@
 // The data that a caller may read: the token, the narrowing of its quota, the catalog and the filters of a request
 // together. The token itself is checked elsewhere.
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import type { Access } from "./access.ts";
+import { type Access, allows, type Names } from "./access.ts";
 import { publicReadScope, readScope, type Caller } from "./caller.ts";
-import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
-import { allows, type Names } from "./names.ts";
-import { severalHint } from "../request/comma-hints.ts";
-import { shown, type Filters } from "../request/parameters.ts";
+import type { CatalogStore, MetricEntry } from "../catalog-index.ts";
+import { type Filters, severalHint, shown } from "../request/parameters.ts";
 
 /** One metric of a request and the stores that it may be read from. */
 export interface GrantedMetric {

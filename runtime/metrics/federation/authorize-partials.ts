@@ -9,11 +9,10 @@ import {
 import { labelNames, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
-import { accessOf, classOf } from "../authorization/access.ts";
+import { accessOf, allows, classOf, type Names } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
-import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
+import type { CatalogStore, MetricEntry } from "../catalog-index.ts";
 import type { ScalarRecipe } from "../promql/recipe.ts";
-import { allows, type Names } from "../authorization/names.ts";
 import { shown } from "../request/parameters.ts";
 import { onePoint } from "../request/window.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
@@ -22,15 +21,14 @@ import {
   entryOf,
   ownQuery,
   queriedMetric,
-  requireOneRule,
   type QueriedMetric,
   type QueryContext,
+  requireOneRule,
 } from "../planning/query.ts";
-import { requireLabels } from "../planning/require-labels.ts";
-import { schemaVersionOf } from "../planning/schema-version.ts";
-import { countingRecipe } from "../slo/slo-recipe.ts";
-import type { SloEntry } from "../slo/slo-index.ts";
-import { widthMsMax } from "./parse-question.ts";
+import { requireLabels, schemaVersionOf } from "../planning/require-labels.ts";
+import { countingRecipe } from "../slo/read-slo.ts";
+import type { SloEntry } from "../slo/slo-selection.ts";
+import { widthMsMax } from "./parse-partial-request.ts";
 
 /** The configuration that a question is checked against. */
 export interface PartialsContext {

@@ -6,7 +6,7 @@ import { warningHeader } from "../../stores/peer/peer-http.ts";
 import { alignmentOf, traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { WarningClass } from "../../stores/prometheus/api-response.ts";
-import { accessOf } from "../authorization/access.ts";
+import { accessOf, allows } from "../authorization/access.ts";
 import {
   encodeExtents,
   histogramSeries,
@@ -16,16 +16,14 @@ import {
 } from "../cache/series-kind.ts";
 import type { Caller } from "../authorization/caller.ts";
 import type { PartialsResponse, PartialsRequest } from "../metrics-api.ts";
-import { allows } from "../authorization/names.ts";
 import { shown } from "../request/parameters.ts";
 import type { Plan } from "../planning/plan.ts";
 import { printExemplified, printVector, type Vector } from "../promql/promql.ts";
 import type { QueriedMetric } from "../planning/query.ts";
 import type { ClassBulkheads } from "../reads/store-middleware.ts";
 import type { PartOutcome } from "../reads/read-stores.ts";
-import { exemplarsOfSeries } from "./exemplars-of-series.ts";
-import { grantPartials, type PartialsContext } from "./authorize-partials.ts";
 import {
+  exemplarsOfSeries,
   gatherLabelled,
   gatherNative,
   gatherStatistic,
@@ -34,10 +32,11 @@ import {
   type OwnSeries,
   type PartialShape,
 } from "./merge-partials.ts";
-import { questionKey } from "../promql/question-body.ts";
+import { grantPartials, type PartialsContext } from "./authorize-partials.ts";
+import { partialRequestKey } from "../promql/partial-request-body.ts";
 import { exemplarsOrNone } from "../reads/read-part.ts";
 import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
-import { readQuestion } from "./parse-question.ts";
+import { parsePartialRequest } from "./parse-partial-request.ts";
 
 interface PartialsSources extends PartialsContext {
   readonly stores: Stores;
@@ -62,7 +61,7 @@ const seriesBytesMax = unpackedBytesMax / 2;
  * @throws Refusal for a question that is not allowed, and when every store failed; the signal's reason
  */
 export async function handlePartials(request: PartialsRequest, sources: PartialsSources): Promise<PartialsResponse> {
-  const question = readQuestion(request.body);
+  const question = parsePartialRequest(request.body);
   if (question.kind === "probe")
     return jsonResponse({ increases: increasesIn(question.region, request.caller, sources) }, "none");
   const { ask, over } = question;
@@ -76,7 +75,7 @@ export async function handlePartials(request: PartialsRequest, sources: Partials
   if (ask.part === exemplarsPart) return handleExemplars(planned);
   if (ask.part === newestPart) return handleNewest(planned);
   if (ask.quantile !== undefined) return handleQuantile(planned, ask.quantile);
-  return handleSeries(planned, questionKey(request.body));
+  return handleSeries(planned, partialRequestKey(request.body));
 }
 
 type OwnRead = <Result extends { readonly warning: WarningClass }>(

@@ -12,23 +12,28 @@ import type { MakePeerClient, PeerClient, PeerResponse, PeerTerms, SendToPeer } 
 import { StoreError } from "../../stores/store-error.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import { decodeExtents, histogramSeries, numberSeries, type SeriesKind } from "../cache/series-kind.ts";
-import { probeBody, questionBody, questionKey } from "../promql/question-body.ts";
+import { partialRequestBody, partialRequestKey, probeBody } from "../promql/partial-request-body.ts";
 
 /** Creates a client that reads a peer like a store. Its queries are questions in JSON. */
 export const createPeerClient: MakePeerClient = (send, terms) => {
   const range =
     <Series extends Labelled>(kind: SeriesKind<Series>) =>
     (question: string, grid: RangeGrid, call: StoreCall) =>
-      askSeries({ kind, send }, questionBody(question, { start_ms: grid.startMs, count: grid.count }), grid, call);
+      askSeries(
+        { kind, send },
+        partialRequestBody(question, { start_ms: grid.startMs, count: grid.count }),
+        grid,
+        call,
+      );
   const vector: PeerClient["vector"] = async (question, timeMs, call) =>
-    samplesIn(await send(questionBody(question, { time_ms: timeMs }), call));
+    samplesIn(await send(partialRequestBody(question, { time_ms: timeMs }), call));
   return {
     range: range(numberSeries),
     histograms: range(histogramSeries),
     vector,
     single: async (question, timeMs, call) => (await vector(question, timeMs, call))[0]?.value,
     exemplars: async (question, fromMs, toMs, call) =>
-      exemplarsIn(await send(questionBody(question, { from_ms: fromMs, to_ms: toMs }), call)),
+      exemplarsIn(await send(partialRequestBody(question, { from_ms: fromMs, to_ms: toMs }), call)),
     probe: async (call) => capabilitiesOf(terms, await send(probeBody({ region: terms.region }), call)),
   };
 };
@@ -49,7 +54,7 @@ async function askSeries<Series extends Labelled>(
   call: StoreCall,
 ): Promise<RangeResult<Series>> {
   const { bytes, warning } = await send(body, call);
-  const [extent, ...others] = await decodeExtents(kind, questionKey(body), bytes);
+  const [extent, ...others] = await decodeExtents(kind, partialRequestKey(body), bytes);
   const isAsked =
     extent !== undefined &&
     others.length === 0 &&

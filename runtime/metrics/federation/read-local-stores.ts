@@ -5,7 +5,7 @@ import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { gravest, type WarningClass } from "../../stores/prometheus/api-response.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import type { PlannedPart, Plan } from "../planning/plan.ts";
+import type { Plan, PlannedPart } from "../planning/plan.ts";
 import { requireNeeds } from "../reads/read-part.ts";
 import type { PartOutcome } from "../reads/read-stores.ts";
 import { retryAfterOf } from "../reads/region-status.ts";

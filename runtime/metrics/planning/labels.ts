@@ -1,4 +1,4 @@
-import type { CatalogStore } from "../catalog/catalog-index.ts";
+import type { CatalogStore } from "../catalog-index.ts";
 import { labelNames, type LabelName, type StoreConfig } from "../../../crds/config.ts";
 import type { Filters } from "../request/parameters.ts";
 

@@ -1,23 +1,30 @@
 // Turns a canonical query into the requests to each store. It reads nothing: a plan does not depend on responses.
+import { bucketsPart, exemplarsPart, newestPart, type PartialAsk } from "../../../api/peers.ts";
 import type { LabelName, SeriesConfig, StoreConfig } from "../../../crds/config.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
-import type { CatalogStore } from "../catalog/catalog-index.ts";
-import { splitRange, type RangeSplit } from "./split-interval.ts";
-import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels } from "./labels.ts";
-import type { StoreScope } from "../promql/recipe.ts";
-import { planPeer } from "./plan-peer.ts";
+import type { CatalogStore } from "../catalog-index.ts";
 import {
   fixedMatcher,
-  oneOf,
   type Matcher,
   type Newest,
+  oneOf,
   type Question,
   type Selector,
   type Vector,
 } from "../promql/promql.ts";
-import type { QueriedMetric, Query } from "./query.ts";
+import type { StoreScope } from "../promql/recipe.ts";
 import { firstPointMs, pointCount } from "../request/window.ts";
+import {
+  groupedInStore,
+  imposedLabels,
+  type ImposedLabels,
+  isolationLabels,
+  storeLabel,
+  writtenFilters,
+} from "./labels.ts";
+import type { QueriedMetric, Query } from "./query.ts";
+import { type RangeSplit, splitRange } from "./split-interval.ts";
 
 /** All requests to one store for one metric. */
 export interface PlannedPart {
@@ -120,4 +127,52 @@ function matchersOf(query: Query, store: StoreConfig, imposed: ImposedLabels): r
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([label, values]) => oneOf(storeLabel(store, label), values))
   );
+}
+
+/** The questions to a peer about one metric. */
+interface PeerQuestions {
+  /** One for each statistic, in the recipe's order; for a percentile, one for the buckets. */
+  readonly ranges: readonly Question[];
+  readonly newest: Question;
+  readonly exemplars: Question | undefined;
+}
+
+/** Builds the questions of one metric to the peer of a region. They carry the rights as granted names. */
+function planPeer(query: Query, metric: QueriedMetric, store: CatalogStore): PeerQuestions {
+  const { recipe } = metric;
+  const base = baseOf(query, metric, store);
+  const { stepSeconds, widthSeconds } = query.window;
+  const points = {
+    width_ms: widthSeconds * 1_000,
+    ...(stepSeconds === widthSeconds ? {} : { step_ms: stepSeconds * 1_000 }),
+    interval_seconds: store.intervalSeconds,
+    increases: traitsOf(store.config).increases,
+  };
+  const parts = recipe.kind === "quantile" ? [bucketsPart] : recipe.statistics.map(({ name }) => name);
+  return {
+    ranges: parts.map((part) => ({ kind: "question", of: { ...base, part, points } })),
+    newest: { kind: "question", of: { ...base, part: newestPart } },
+    exemplars: query.exemplars ? { kind: "question", of: { ...base, part: exemplarsPart } } : undefined,
+  };
+}
+
+function baseOf(
+  query: Query,
+  { entry, aggregation, slo }: QueriedMetric,
+  { config: store }: CatalogStore,
+): Omit<PartialAsk, "part"> {
+  const imposed = imposedLabels(store, query.tenant);
+  const environments = store.environment === undefined ? query.environments : new Set([store.environment]);
+  return {
+    schema_version: entry.schemaVersion,
+    region: store.region,
+    regions: query.regions,
+    metric: entry.metric.id,
+    agg: aggregation,
+    ...(slo === undefined ? {} : { slo }),
+    tenant: query.tenant,
+    ...(environments === "every" ? {} : { environments: [...environments].sort() }),
+    filters: Object.fromEntries(writtenFilters(query.filters).filter(([label]) => !isolationLabels.includes(label))),
+    group_by: query.groupBy.filter((label) => imposed[label] === undefined),
+  };
 }

@@ -1,8 +1,7 @@
 import { hash } from "node:crypto";
 import { firstPointMs, widthApart } from "../request/window.ts";
 import { writtenFilters } from "./labels.ts";
-import { measureName } from "./measure-name.ts";
-import type { QueriedMetric, Query } from "./query.ts";
+import { measureName, type QueriedMetric, type Query } from "./query.ts";
 
 /**
  * Digests everything in a query that its data depends on; limit and page are not part of it. The digest includes the

@@ -1,28 +1,26 @@
 import { seriesMax } from "../../../api/queries.ts";
-import { schemaVersionOf } from "./schema-version.ts";
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
-import { isPublic, type Caller } from "../authorization/caller.ts";
-import type { CatalogIndex, MetricEntry } from "../catalog/catalog-index.ts";
-import { namesFor, readableIds } from "./known-names.ts";
-import type { Measured } from "./measure-name.ts";
-import type { Recipe } from "../promql/recipe.ts";
-import { requireLabels } from "./require-labels.ts";
+import { type Caller, isPublic } from "../authorization/caller.ts";
+import { grant, type Grant, type GrantedMetric, requireMatches, requireReadScope } from "../authorization/policy.ts";
+import type { CatalogIndex, MetricEntry } from "../catalog-index.ts";
 import { recipeOf } from "../promql/recipe-of.ts";
+import type { Recipe } from "../promql/recipe.ts";
 import { type Filters, type Parameters, shown } from "../request/parameters.ts";
-import { readInstant, readQuery, withFieldsOf, type Selection } from "../request/read-query.ts";
-import { grant, requireMatches, requireReadScope, type Grant, type GrantedMetric } from "../authorization/policy.ts";
-import { timeAt, windowAt as timesAt } from "../request/requested-time.ts";
+import { readInstant, readQuery, type Selection, withFieldsOf } from "../request/read-query.ts";
+import type { Measure } from "../request/selector.ts";
+import { timeAt, windowAt as timesAt } from "../request/time.ts";
 import {
   publicStepSecondsMin,
+  type ResolvedWindow,
   resolveInstant,
   resolveWindow,
   stepSecondsMin,
-  type ResolvedWindow,
 } from "../request/window.ts";
+import { namesFor, readableIds, requireLabels, schemaVersionOf } from "./require-labels.ts";
 
 /** One metric of a query with everything that its data depends on. */
 export interface QueriedMetric extends GrantedMetric, Measured {
@@ -212,5 +210,45 @@ function limitOf(requested: number | undefined, most: number): number {
     "invalid_limit",
     "limit",
     `limit=${requested} is too large for this caller's class; use at most ${most}`,
+  );
+}
+
+/** The measures that are no aggregations: the number of events, and a share of them. */
+export type EventsMeasure = Exclude<Measure, { readonly kind: "aggregation" }>;
+
+/** What is computed of a metric. */
+interface Measured {
+  readonly aggregation: Aggregation;
+  /** What is computed in place of the aggregation, from partials of it. @default the aggregation itself */
+  readonly measure?: EventsMeasure;
+}
+
+/** Names what is computed of a metric; equal for equal measures of one metric only. */
+export function measureName({ aggregation, measure }: Measured): string {
+  if (measure === undefined) return aggregation;
+  return measure.kind === "count" ? "count" : `fraction ${measure.threshold}`;
+}
+
+/** True when the same request at another time has the same window. A window that is refused then is not the same. */
+export function keepsWindow({ window, windowAt }: Pick<Query, "window" | "windowAt">, nowMs: number): boolean {
+  return isSame(window, at(windowAt, nowMs));
+}
+
+function at(windowAt: Query["windowAt"], nowMs: number): ResolvedWindow | undefined {
+  try {
+    return windowAt(nowMs);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+function isSame(one: ResolvedWindow, other: ResolvedWindow | undefined): boolean {
+  return (
+    one.fromMs === other?.fromMs &&
+    one.toMs === other.toMs &&
+    one.stepSeconds === other.stepSeconds &&
+    one.widthSeconds === other.widthSeconds &&
+    one.downsample === other.downsample
   );
 }

@@ -1,8 +1,12 @@
-import type { LabelName, MetricConfig } from "../../../crds/config.ts";
+import type { LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { filterTextMax, type Filters } from "../request/parameters.ts";
-import type { Selection } from "../request/read-query.ts";
+import { type Access, accessOf } from "../authorization/access.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { mayRead } from "../authorization/policy.ts";
+import { type CatalogIndex, isPastSunset, type MetricEntry } from "../catalog-index.ts";
+import { type Filters, filterTextMax, shown } from "../request/parameters.ts";
+import type { FindNames, Selection } from "../request/read-query.ts";
 import { isolationLabels } from "./labels.ts";
 
 /** Requires that each metric has the labels of a request. @throws Refusal `invalid_group_by`, `invalid_filter` */
@@ -46,4 +50,57 @@ export function missingLabel({ id, labels }: Pick<MetricConfig, "id" | "labels">
   const advice =
     labels.length === 0 ? "it has no labels" : `${didYouMean(label, labels)}use one of ${labels.join(", ")}`;
   return `${id} has no label ${label}; ${advice}`;
+}
+
+/**
+ * The schema versions of the catalogs that are read, usually one; `none` without entries.
+ *
+ * @throws Refusal `schema_version_gone` when the request pins another one
+ */
+export function schemaVersionOf(entries: readonly MetricEntry[], pinned: string | undefined): string {
+  const served = joinedVersions(entries.map(({ schemaVersion }) => schemaVersion));
+  if (pinned === undefined || pinned === served || entries.length === 0) return served;
+  throw refuseField(
+    "schema_version_gone",
+    "schema_version",
+    `these metrics are served in schema version ${served}, not ${shown(pinned)}; pin ${served} or none`,
+  );
+}
+
+/** The versions of catalogs in one text; `none` of no catalog. */
+export function joinedVersions(versions: Iterable<string>): string {
+  return [...new Set(versions)].sort().join(",") || "none";
+}
+
+interface Viewing {
+  readonly catalog: CatalogIndex;
+  readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
+}
+
+/**
+ * Finds the labels and aggregations that all metrics of a request have, for errors. Undefined unless the caller may
+ * read every one of them.
+ */
+export function namesFor(caller: Caller, { catalog, quotas }: Viewing): FindNames {
+  return (ids) => {
+    const access = accessOf(caller, quotas);
+    const entries = ids.map((id) => catalog.get(id));
+    const known = entries.filter(
+      (entry): entry is MetricEntry => entry !== undefined && mayRead(entry, caller, access),
+    );
+    const [first, ...others] = known.map(({ metric }) => metric);
+    if (first === undefined || known.length < ids.length) return undefined;
+    return {
+      of: others.length === 0 ? first.id : "all these metrics",
+      labels: first.labels.filter((label) => others.every(({ labels }) => labels.includes(label))),
+      aggregations: first.aggregations.filter((one) => others.every(({ aggregations }) => aggregations.includes(one))),
+    };
+  };
+}
+
+/** The ids that a caller may read, for the hint of an unknown one. */
+export function* readableIds(catalog: CatalogIndex, caller: Caller, access: Access, nowMs: number): Iterable<string> {
+  for (const entry of catalog.values()) {
+    if (mayRead(entry, caller, access) && !isPastSunset(entry.metric, nowMs)) yield entry.metric.id;
+  }
 }

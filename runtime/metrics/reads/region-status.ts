@@ -1,7 +1,7 @@
 import { type FieldError, Refusal, refuseField, type Suggestion } from "../../errors/refusal.ts";
 import type { StoreError, StoreErrorKind } from "../../stores/store-error.ts";
 import type { Query } from "../planning/query.ts";
-import { formatDuration } from "../request/duration.ts";
+import { formatDuration } from "../request/time.ts";
 import { coarserDownsample, coarserStep, stepWithin, windowSecondsOf } from "../request/window.ts";
 import type { PartOutcome } from "./read-stores.ts";
 import type { RegionGap, RegionReason } from "./region-gaps.ts";

@@ -1,12 +1,19 @@
 // Values of the parameters of a metrics request: how they are parsed, which are refused. The catalog and the caller's
 // rights are checked elsewhere.
 import { filterValuesMax } from "../../../api/queries.ts";
-import { labelNames, type LabelName } from "../../../crds/config.ts";
-import type { ErrorCode } from "../../errors/table.ts";
+import { type LabelName, labelNames } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { forbiddenValue, isForbiddenLabel } from "./forbidden-labels.ts";
+import type { ErrorCode } from "../../errors/table.ts";
+import {
+  adviceOnLabel,
+  adviceOnParameter,
+  bracketForm,
+  type FilterForm,
+  forbiddenValue,
+  isForbiddenLabel,
+  type KnownNames,
+} from "./known-names.ts";
 import { parseTime } from "./time.ts";
-import { adviceOnLabel, adviceOnParameter, bracketForm, type FilterForm, type KnownNames } from "./unknown-names.ts";
 
 /** Decoded query parameters: every name with its values in the order of the URL. */
 export type Parameters = ReadonlyMap<string, readonly string[]>;
@@ -175,4 +182,33 @@ export function readCount(params: Parameters, name: "limit" | "page", max: numbe
   const count = /^[1-9]\d{0,8}$/u.test(text) ? Number(text) : Number.NaN;
   if (count <= max) return count;
   throw refuseField(code, name, `${name}=${shown(text)} is not valid; use a whole number from 1 to ${max}`);
+}
+
+// Hints about filter values with commas. A filter has one exact value, so that a list with commas is one name.
+
+/** Most values that a hint writes out. */
+const valuesShownMax = 5;
+
+/** How to write several values; undefined for a value without a comma. */
+function severalAdvice(label: LabelName, value: string): string | undefined {
+  const values = value.split(",").map((one) => one.trim());
+  if (values.length < 2) return undefined;
+  const written = values.slice(0, valuesShownMax).map((one) => `filter_in[${label}]=${shown(one)}`);
+  return `${label}="${shown(value)}" is one value; for several write ${written.join("&")}`;
+}
+
+/** `"; …"` for an error about the values of a filter, or nothing when none has a comma. */
+export function severalHint(label: LabelName, values: readonly string[]): string {
+  const advice = values.map((value) => severalAdvice(label, value)).find((one) => one !== undefined);
+  return advice === undefined ? "" : `; ${advice}`;
+}
+
+/** Hints for a response without series. Empty unless a filter has one value with a comma. */
+export function commaHints(filters: Filters): readonly string[] {
+  return [...filters].flatMap(([label, values]) =>
+    values.flatMap((value) => {
+      const advice = severalAdvice(label, value);
+      return advice === undefined ? [] : [`no series has this ${label}: ${advice}`];
+    }),
+  );
 }

@@ -2,9 +2,11 @@
 import { downsamples, filterValuesMax, metricsMax, seriesMax, type Downsample } from "../../../api/queries.ts";
 import { aggregations, labelNames, type Aggregation, type LabelName } from "../../../crds/config.ts";
 import { Refusal, refuseField, renameFields } from "../../errors/refusal.ts";
-import { parseDuration } from "./duration.ts";
+import { parseDuration, parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
 import {
+  type Filters,
   filterValues,
+  type Parameters,
   readCount,
   readLabel,
   readMany,
@@ -13,11 +15,8 @@ import {
   refuseUnknown,
   requireLength,
   shown,
-  type Filters,
-  type Parameters,
 } from "./parameters.ts";
-import { parseRequestedTime, wrongTime, type RequestedTime, type RequestedTimes } from "./requested-time.ts";
-import { adviceOnAggregation, type KnownNames } from "./unknown-names.ts";
+import { adviceOnAggregation, type KnownNames } from "./known-names.ts";
 
 const pageMax = 1_000_000;
 

@@ -1,9 +1,14 @@
 import { downsamples, type Downsample } from "../../../api/queries.ts";
 import type { ClassLimits } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { formatAlike, formatDuration, formatWithLimit, parseDuration } from "./duration.ts";
-import { formatTime } from "./time.ts";
-import type { RequestedWindow } from "./requested-time.ts";
+import {
+  formatAlike,
+  formatDuration,
+  formatTime,
+  formatWithLimit,
+  parseDuration,
+  type RequestedWindow,
+} from "./time.ts";
 
 const daySeconds = 86_400;
 /** Source: seed "Operational Metrics API" §8. */

@@ -1,19 +1,25 @@
 import { metricsMax } from "../../../api/queries.ts";
-import { contentId } from "./content-id.ts";
 import { labelNames, type MetricConfig } from "../../../crds/config.ts";
-import { accessOf } from "../authorization/access.ts";
+import { accessOf, classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { meaningsOf } from "../promql/meaning.ts";
-import type { MetricEntry } from "../catalog/catalog-index.ts";
-import { isPastSunset } from "../catalog/deprecation.ts";
-import { formatDuration } from "../request/duration.ts";
-import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
-import { type Parameters, readLabel, readMany, readOne, readWord, refuseUnknown } from "../request/parameters.ts";
-import { mayRead, namedTenant, requireReadScope } from "../authorization/policy.ts";
+import { mayRead, namedTenant, requireMetric, requireReadScope } from "../authorization/policy.ts";
+import { isPastSunset, type MetricEntry } from "../catalog-index.ts";
+import type { CatalogReader, DescribedMetric, MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
-import { schemaVersionOf } from "../planning/schema-version.ts";
+import { schemaVersionOf } from "../planning/require-labels.ts";
+import { meaningsOf } from "../promql/meaning.ts";
+import {
+  type Filters,
+  type Parameters,
+  readLabel,
+  readMany,
+  readOne,
+  readWord,
+  refuseUnknown,
+} from "../request/parameters.ts";
 import { readFilters } from "../request/read-query.ts";
-import { formatTime } from "../request/time.ts";
+import { formatDuration, formatTime } from "../request/time.ts";
+import { contentId } from "./response-headers.ts";
 
 const categories = [
   "slo",
@@ -86,4 +92,52 @@ function entryBody({ metric, schemaVersion }: MetricEntry): object {
     ...(metric.complianceScope === undefined ? {} : { compliance_scope: metric.complianceScope }),
     schema_version: schemaVersion,
   };
+}
+
+/** The thresholds of the SLOs of each metric, by its id. */
+export type Thresholds = ReadonlyMap<string, readonly number[]>;
+
+/**
+ * The metrics that a caller may read, by id, until their sunset.
+ *
+ * @throws Refusal `scope_missing`, `tenant_required`, `tenant_forbidden`
+ */
+export function readableMetrics(
+  { caller, tenant, nowMs }: CatalogReader,
+  { catalog, quotas }: QueryContext,
+  thresholds: Thresholds,
+): ReadonlyMap<string, DescribedMetric> {
+  const access = accessOf(caller, quotas);
+  requireReadScope(caller);
+  namedTenant(tenantFilter(tenant), access.tenants, "X-Scope-OrgID");
+  const entries = [...catalog.values()].filter(
+    (entry) => mayRead(entry, caller, access) && !isPastSunset(entry.metric, nowMs),
+  );
+  return new Map(entries.map((entry) => [entry.metric.id, described(entry, caller, { quotas, thresholds })]));
+}
+
+/** One metric; undefined when no catalog has it. @throws Refusal `metric_forbidden`, `role_missing` */
+export function describeMetric(
+  id: string,
+  caller: Caller,
+  { catalog, quotas }: QueryContext,
+  thresholds: Thresholds,
+): DescribedMetric | undefined {
+  const entry = catalog.get(id);
+  if (entry === undefined) return undefined;
+  requireMetric(entry, caller, accessOf(caller, quotas));
+  return described(entry, caller, { quotas, thresholds });
+}
+
+function tenantFilter(tenant: string | undefined): Filters {
+  return new Map(tenant === undefined ? [] : [["tenant", [tenant]]]);
+}
+
+interface Describing extends Pick<QueryContext, "quotas"> {
+  readonly thresholds: Thresholds;
+}
+
+function described({ metric }: MetricEntry, caller: Caller, { quotas, thresholds }: Describing): DescribedMetric {
+  const { maxWindowSeconds } = classOf(caller, [metric], quotas).limits;
+  return { metric, thresholds: thresholds.get(metric.id) ?? [], maxWindowSeconds };
 }

@@ -1,10 +1,10 @@
 // Bodies and headers of queries, of the catalog and of explanations, with the cached responses and page snapshots.
 // It reads no store.
 import type { TimeSlices } from "../../../limits/time-slices.ts";
-import { contentId } from "./content-id.ts";
-import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.ts";
-import { commaHints } from "../request/comma-hints.ts";
-import { formatDuration } from "../request/duration.ts";
+import { contentId, responseHeaders } from "./response-headers.ts";
+import { deprecationHeaders, deprecationNotices } from "../catalog-index.ts";
+import { commaHints } from "../request/parameters.ts";
+import { formatDuration, formatTime, formatTimes } from "../request/time.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import { queryJson } from "./query-json.ts";
@@ -12,9 +12,7 @@ import type { ErrorBounds } from "../merge/quantile.ts";
 import type { Query } from "../planning/query.ts";
 import { mayRecover, retryAfterSeconds as retryAfterDefault, suggestionFor } from "../reads/region-status.ts";
 import type { Result, ResultSeries } from "../reads/run-plan.ts";
-import { formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
-import { responseHeaders } from "./response-headers.ts";
 
 type Point = readonly [timestamp: string, value: number];
 /** Certain bounds of a value; null for none. */

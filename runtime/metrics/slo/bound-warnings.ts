@@ -2,10 +2,10 @@ import type { Logger } from "pino";
 import type { SeriesConfig } from "../../../crds/config.ts";
 import { createByteBudget, runBounded } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store-set.ts";
-import type { CatalogStore } from "../catalog/catalog-index.ts";
+import type { CatalogStore } from "../catalog-index.ts";
 import { coverageOf } from "../promql/event-recipes.ts";
 import { fixedMatcher, printVector } from "../promql/promql.ts";
-import type { SloEntry } from "./slo-index.ts";
+import type { SloEntry } from "./slo-selection.ts";
 
 /** Most checks of one configuration, and most at once. */
 const checksMax = 1_000;

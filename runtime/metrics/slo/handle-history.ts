@@ -1,23 +1,22 @@
-import { refuseField, Refusal } from "../../errors/refusal.ts";
+import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { Admission } from "../admission/admission.ts";
 import { totalCost } from "../admission/cost.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { requireReadScope } from "../authorization/policy.ts";
-import { ageSeconds, type PartOutcome } from "../reads/read-stores.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
-import { readOne, shown, type Parameters } from "../request/parameters.ts";
-import { noStore, responseHeaders } from "../response/response-headers.ts";
-import { historyBody } from "./history-response.ts";
-import { planHistory, readHistory, type SloHistory } from "./read-history.ts";
-import type { SloPlan } from "./read-slo.ts";
-import { cacheStatus, isPartial, readViews, requireSomeStore, type ReadView, type ReadViews } from "./read-views.ts";
+import { ageSeconds, type PartOutcome } from "../reads/read-stores.ts";
+import { regionReports } from "../reads/region-status.ts";
 import type { ClassBulkheads } from "../reads/store-middleware.ts";
-import { createCompletedReads } from "./completed-reads.ts";
-import { createSloCache } from "./slo-cache.ts";
-import type { SloEntry } from "./slo-index.ts";
-import { selectSlos, type SloView } from "./slo-selection.ts";
+import { type Parameters, readOne, shown } from "../request/parameters.ts";
+import { formatTime } from "../request/time.ts";
+import { contentId, noStore, responseHeaders } from "../response/response-headers.ts";
+import { historyStepSeconds, planHistory, readHistory, type SloHistory, type SloPlan } from "./read-slo.ts";
+import { cacheStatus, isPartial, type ReadView, readViews, type ReadViews, requireSomeStore } from "./read-views.ts";
+import { createCompletedReads, createSloCache } from "./slo-cache.ts";
+import { selectSlos, type SloEntry, type SloView } from "./slo-selection.ts";
+import { assessSlo, type EventCounts, sloSeconds } from "./slo-status.ts";
 
 interface HistoryRequest {
   readonly params: Parameters;
@@ -125,4 +124,40 @@ function headersOf(
     shards: { asked: outcomes.length, answered: outcomes.filter(({ outcome }) => outcome.ok).length },
     total: { estimate: totalCost(own.plan.costs), cost: own.hit ? 0 : totalCost(own.plan.costs), durationMs },
   });
+}
+
+interface HistoryBodyContext {
+  readonly schemaVersion: string;
+  readonly partial: boolean;
+}
+
+/** The body of `GET /v1/metrics/slo/history`: one item for each point, the oldest first. */
+function historyBody(
+  { plan, data: { counts, outcomes, gaps } }: ReadView<SloHistory>,
+  { schemaVersion, partial }: HistoryBodyContext,
+): object {
+  const { view, plans } = plan;
+  const { slo, grant } = view;
+  const { startMs = 0, stepMs = 0 } = plans[0]?.grid ?? {};
+  const data = counts.map((events, index) => pointBody(view, startMs + index * stepMs, events));
+  const about = {
+    schema_version: schemaVersion,
+    name: slo.name,
+    domain: slo.domain,
+    metric: slo.metric,
+    tenant: grant.tenant,
+    window_days: slo.windowDays,
+    objective: slo.objective,
+    step_seconds: historyStepSeconds(slo),
+    regions: regionReports(outcomes, gaps),
+    partial,
+  };
+  return { data, meta: { correlation_id: contentId([data, about]), ...about } };
+}
+
+/** The share of good events and the remaining budget, by the same rule as the objective itself; null without events. */
+function pointBody({ slo, entry }: SloView, atMs: number, events: EventCounts | undefined): object {
+  const counts = new Map(events === undefined ? [] : [[sloSeconds(slo), events] as const]);
+  const { sli, budget } = assessSlo(slo, counts, entry.metric.minStepSeconds);
+  return { at: formatTime(atMs), sli: sli ?? null, remaining: budget.remaining ?? null };
 }

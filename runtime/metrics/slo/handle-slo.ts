@@ -2,26 +2,25 @@
 // rates. Queries of metrics are elsewhere.
 import type { Stores } from "../../stores/store-set.ts";
 import type { Admission } from "../admission/admission.ts";
-import { createAnonymousLimit, type AnonymousLimit } from "../admission/anonymous-limit.ts";
-import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
+import { type AnonymousLimit, createAnonymousLimit, createConcurrencyLimit } from "../admission/concurrency-limit.ts";
+import { addedCosts, totalCost } from "../admission/cost.ts";
+import type { AdmittedRequest } from "../admission/quotas.ts";
 import { classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { addedCosts, totalCost } from "../admission/cost.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
-import type { Parameters } from "../request/parameters.ts";
 import type { QueryContext } from "../planning/query.ts";
-import type { AdmittedRequest } from "../admission/quotas.ts";
 import { ageSeconds, type PartOutcome } from "../reads/read-stores.ts";
-import { noStore, responseHeaders } from "../response/response-headers.ts";
-import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
-import { planSlo, readSlo, type SloPlan, type SloData } from "./read-slo.ts";
-import { cacheStatus, isPartial, readViews, requireSomeStore, retryHeaders } from "./read-views.ts";
+import { regionReports, stateOfFailures } from "../reads/region-status.ts";
 import type { ClassBulkheads } from "../reads/store-middleware.ts";
-import { createCompletedReads, type CompletedReads } from "./completed-reads.ts";
-import { createSloCache, type SloCache } from "./slo-cache.ts";
-import type { SloEntry } from "./slo-index.ts";
-import { selectSlos } from "./slo-selection.ts";
-import { sloBody } from "./slo-response.ts";
+import type { Parameters } from "../request/parameters.ts";
+import { formatDuration, formatTime } from "../request/time.ts";
+import { contentId, noStore, responseHeaders } from "../response/response-headers.ts";
+import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
+import { planSlo, readSlo, type SloData, type SloPlan } from "./read-slo.ts";
+import { cacheStatus, isPartial, type ReadView, readViews, requireSomeStore, retryHeaders } from "./read-views.ts";
+import { type CompletedReads, createCompletedReads, createSloCache, type SloCache } from "./slo-cache.ts";
+import { selectSlos, type SloEntry } from "./slo-selection.ts";
+import { assessSlo, type MissingStores, type SloAssessment, type TierBurn } from "./slo-status.ts";
 
 /** Share of the deadline for the look-up of environments. A store that hangs leaves the rest to the others. */
 const environmentsShare = 0.25;
@@ -164,4 +163,68 @@ function cacheHeaders(isPublic: boolean, partial: boolean): Readonly<Record<stri
     "Cache-Control": isPublic ? "public, max-age=30, s-maxage=60, stale-while-revalidate=60" : "private, max-age=30",
     ...vary,
   };
+}
+
+interface SloBodyContext {
+  readonly schemaVersion: string;
+  readonly partial: boolean;
+}
+
+/** The body of `GET /v1/metrics/slo`. Unknown values are left out, never null. */
+function sloBody(read: readonly ReadView<SloData>[], { schemaVersion, partial }: SloBodyContext): object {
+  const data = read.map(sloItem);
+  const about = { schema_version: schemaVersion, partial };
+  return { data, meta: { correlation_id: contentId([data, about]), ...about } };
+}
+
+function sloItem({ plan, data }: ReadView<SloData>): object {
+  const { slo, entry, grant } = plan.view;
+  const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds, missingStores(data.outcomes));
+  const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];
+  return {
+    name: slo.name,
+    ...known("title", slo.title),
+    domain: slo.domain,
+    metric: slo.metric,
+    objective: slo.objective,
+    window_days: slo.windowDays,
+    minimum_events: slo.minimumEvents,
+    at: formatTime(plan.plans[0]?.query.window.toMs ?? 0),
+    tenant: grant.tenant,
+    regions: regionReports(data.outcomes, data.gaps),
+    ...known("sli", assessment.sli),
+    ...known("events", assessment.events),
+    error_budget: budgetBody(assessment),
+    burn: { ...(fast && { fast: burnBody(fast) }), ...(slow && { slow: burnBody(slow) }) },
+    tiers: assessment.burns.map(tierBody),
+    status: assessment.status,
+  };
+}
+
+function missingStores(outcomes: SloData["outcomes"]): MissingStores | undefined {
+  const kinds = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
+  if (kinds.length === 0) return undefined;
+  return stateOfFailures(kinds) === "late" ? "late" : "failed";
+}
+
+function budgetBody({ budget: { total, spent, remaining } }: SloAssessment): object {
+  return { total, ...known("spent", spent), ...known("remaining", remaining) };
+}
+
+/** The long window of a tier. */
+function burnBody({ longSeconds, longRate }: TierBurn): object {
+  return { window: formatDuration(longSeconds), ...known("rate", longRate) };
+}
+
+function tierBody({ longSeconds, shortSeconds, longRate, shortRate, factor, severity }: TierBurn): object {
+  return {
+    severity,
+    factor,
+    long: { window: formatDuration(longSeconds), ...known("rate", longRate) },
+    short: { window: formatDuration(shortSeconds), ...known("rate", shortRate) },
+  };
+}
+
+function known(name: string, value: unknown): object {
+  return value === undefined ? {} : { [name]: value };
 }

@@ -1,18 +1,22 @@
-import type { Stores } from "../../stores/store-set.ts";
+import type { MetricConfig, SloConfig } from "../../../crds/config.ts";
 import { createByteBudget, type FanOutOptions } from "../../stores/limits/fan-out.ts";
+import type { Stores } from "../../stores/store-set.ts";
+import { addedCosts, type Costs, expectedCosts } from "../admission/cost.ts";
 import { classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { addedCosts, expectedCosts, type Costs } from "../admission/cost.ts";
-import { type PartOutcome, readStores, stalestMs } from "../reads/read-stores.ts";
+import { createMissingParts, ordinalOf } from "../merge/merge-scalars.ts";
+import { mergeStatistics } from "../merge/merge.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { ownQuery, type Query, type QueryContext } from "../planning/query.ts";
+import { eventFractionRecipe } from "../promql/event-recipes.ts";
+import { recipeOf } from "../promql/recipe-of.ts";
+import type { Recipe, ScalarRecipe } from "../promql/recipe.ts";
+import type { PartResult } from "../reads/read-part.ts";
+import { type PartOutcome, readStores, stalestMs } from "../reads/read-stores.ts";
+import { gapsOf, type RegionGap, uniqueGaps } from "../reads/region-gaps.ts";
 import { onePoint, type ResolvedWindow } from "../request/window.ts";
-import { type RegionGap, uniqueGaps } from "../reads/region-gaps.ts";
-import { countedEvents } from "./counted-events.ts";
-import { countingRecipe } from "./slo-recipe.ts";
 import type { SloView } from "./slo-selection.ts";
-import type { CountsByWindow, EventCounts } from "./slo-status.ts";
-import { windowsOf } from "./slo-windows.ts";
+import { type CountsByWindow, type EventCounts, sloSeconds, windowsOf } from "./slo-status.ts";
 
 /** The plans of one view: one plan of one point for each window, the shortest first. */
 export interface SloPlan {
@@ -41,7 +45,7 @@ interface SloQuery {
 }
 
 /** Builds the queries of a view. Their end moves with the smallest step, so that requests of it have equal queries. */
-export function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloQuery {
+function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloQuery {
   const { slo, entry, grant } = view;
   const { metric } = entry;
   const stepMs = metric.minStepSeconds * 1_000;
@@ -100,4 +104,102 @@ function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOut
 
 function countsOf({ query }: Plan, [events]: readonly (EventCounts | undefined)[]): readonly [number, EventCounts][] {
   return events === undefined ? [] : [[query.window.widthSeconds, events]];
+}
+
+/**
+ * Steps of a history. Each point reads a whole window of the objective, so that the cost grows with the square of the
+ * number of points.
+ */
+const historySteps = 30;
+
+/** The events of an objective at each point of its history. */
+export interface SloHistory {
+  /** The oldest first; undefined for a point without data. */
+  readonly counts: readonly (EventCounts | undefined)[];
+  /** One for each store. */
+  readonly outcomes: readonly PartOutcome[];
+  /** Stores that have only a part of the events at some points. */
+  readonly gaps: readonly RegionGap[];
+  /** The newest sample of the stalest store. */
+  readonly stalestMs: number | undefined;
+}
+
+/** The time between two points of a history, in seconds. */
+export function historyStepSeconds(slo: SloView["slo"]): number {
+  return sloSeconds(slo) / historySteps;
+}
+
+/**
+ * Plans the history of a view. Its points are as wide as the window of the objective and lie within one such window.
+ * The last one is the point that the objective itself is judged by.
+ */
+export function planHistory(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
+  const { query, toMs } = sloQuery(view, caller, quotas, nowMs);
+  const [widthSeconds, stepSeconds] = [sloSeconds(view.slo), historyStepSeconds(view.slo)];
+  const fromMs = toMs - 2 * widthSeconds * 1_000;
+  const plan = makePlan(query({ fromMs, toMs, stepSeconds, widthSeconds, downsample: undefined }), nowMs);
+  return { view, plans: [plan], costs: expectedCosts(plan) };
+}
+
+/** Reads the events at every point. A store that fails is missing from all of them. @throws the signal's reason */
+export async function readHistory(
+  { view, plans: [plan] }: SloPlan,
+  stores: Stores,
+  options: FanOutOptions,
+): Promise<SloHistory> {
+  if (plan === undefined) throw new Error("a history has one plan");
+  const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
+  const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
+  return {
+    ...countedEvents(view, results, plan),
+    outcomes,
+    stalestMs: stalestMs([{ plan, results }]),
+  };
+}
+
+/** The events of an objective at each point of a plan. */
+interface CountedEvents {
+  /** Undefined for a point without data. */
+  readonly counts: readonly (EventCounts | undefined)[];
+  /** Stores that have only a part of the events. */
+  readonly gaps: readonly RegionGap[];
+}
+
+/** Counts the events of an objective as a query of its metric does: a store that lacks a part adds nothing. */
+function countedEvents({ slo, entry }: SloView, results: readonly PartResult[], plan: Plan): CountedEvents {
+  const { count } = plan.grid;
+  const missing = createMissingParts();
+  const rows = results.flatMap(({ part, ranges }, store) =>
+    ranges.flatMap(({ series }, statistic) =>
+      series.map((own) => ({ ...own, store, statistic, ordinal: ordinalOf(part, own.labels) })),
+    ),
+  );
+  const merging = { count, weights: results.map(() => 1), missing };
+  const [singledOuts, totals] = mergeStatistics(countingRecipe(entry.metric, slo), rows, merging);
+  const valueAt = (points: typeof totals, index: number): number | undefined =>
+    points?.present[index] === 1 && Number.isFinite(points.values[index]) ? points.values[index] : undefined;
+  const counts = Array.from({ length: count }, (_, index): EventCounts | undefined => {
+    const [singledOut, total] = [valueAt(singledOuts, index), valueAt(totals, index)];
+    if (total === undefined || singledOut === undefined) return undefined;
+    return { good: slo.counts === "Good" ? singledOut : total - singledOut, total };
+  });
+  const parts = results.map(({ part }) => part);
+  return { counts, gaps: gapsOf(missing.all(), parts, plan) };
+}
+
+/** A recipe with two statistics: the events that the metric singles out, and all events. */
+type CountingRecipe = Recipe & ScalarRecipe;
+
+/**
+ * Counts the events of an objective by the same partials as queries of its metric.
+ *
+ * @throws TypeError for a source that no catalog accepts for an objective
+ */
+export function countingRecipe(metric: MetricConfig, { threshold }: SloConfig): CountingRecipe {
+  if (metric.source.kind === "ratio") {
+    const base = recipeOf(metric, "avg");
+    if (base.kind === "scalar") return base;
+  }
+  if (threshold === undefined) throw new TypeError(`${metric.id} is no metric of events`);
+  return eventFractionRecipe(metric, threshold);
 }

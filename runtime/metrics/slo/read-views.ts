@@ -7,9 +7,8 @@ import type { ClassBulkheads } from "../reads/store-middleware.ts";
 import type { PartOutcome } from "../reads/read-stores.ts";
 import { mayRecover, regionReports, retryAfterOf } from "../reads/region-status.ts";
 import type { RequestContext } from "../metrics-api.ts";
-import type { CompletedReads } from "./completed-reads.ts";
+import type { CompletedReads, DatedData, SloCache, StoreReads } from "./slo-cache.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
-import type { DatedData, SloCache, StoreReads } from "./slo-cache.ts";
 
 /** Most bytes that the stores may send for all views of one request. */
 const sloStoreBytesMax = queryBytesMax;

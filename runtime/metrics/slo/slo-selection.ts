@@ -1,17 +1,14 @@
-import type { LabelName, RuntimeConfig } from "../../../crds/config.ts";
+import type { CatalogConfig, LabelName, RuntimeConfig, SloConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
-import { accessOf, type Access } from "../authorization/access.ts";
-import { publicReadScope, type Caller } from "../authorization/caller.ts";
-import type { CatalogStore } from "../catalog/catalog-index.ts";
-import { isPastSunset } from "../catalog/deprecation.ts";
-import { forbiddenValue } from "../request/forbidden-labels.ts";
+import { type Access, accessOf, allows } from "../authorization/access.ts";
+import { type Caller, publicReadScope } from "../authorization/caller.ts";
+import { grant, type Grant, mayRead, requireReadScope, tenantOf } from "../authorization/policy.ts";
+import { type CatalogIndex, type CatalogStore, isPastSunset, type MetricEntry } from "../catalog-index.ts";
+import { schemaVersionOf } from "../planning/require-labels.ts";
+import { forbiddenValue } from "../request/known-names.ts";
 import { type Filters, type Parameters, readOne, refuseUnknown, shown } from "../request/parameters.ts";
-import { allows } from "../authorization/names.ts";
-import { grant, mayRead, requireReadScope, tenantOf, type Grant } from "../authorization/policy.ts";
-import { schemaVersionOf } from "../planning/schema-version.ts";
-import type { SloEntry } from "./slo-index.ts";
 
 /** One view of an objective: over all its regions together where the catalog permits it, else over one region. */
 export interface SloView extends SloEntry {
@@ -177,4 +174,29 @@ function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readon
 /** Tests if all stores compute increases by one rule, since an objective never mixes two. */
 function countAlike(stores: readonly CatalogStore[]): boolean {
   return new Set(stores.map(({ config: store }) => traitsOf(store).increases)).size === 1;
+}
+
+/** An objective and its metric. */
+export interface SloEntry {
+  readonly slo: SloConfig;
+  readonly entry: MetricEntry;
+}
+
+/** Indexes every objective, sorted by domain, name and metric. */
+export function indexSlos(catalogs: readonly CatalogConfig[], metrics: CatalogIndex): readonly SloEntry[] {
+  return (
+    catalogs
+      // An older operator compiles catalogs without this member.
+      .flatMap(({ slos = [] }: Partial<CatalogConfig>) => slos)
+      .flatMap((slo): readonly SloEntry[] => {
+        const entry = metrics.get(slo.metric);
+        return entry === undefined ? [] : [{ slo, entry }];
+      })
+      .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  );
+}
+
+/** The sort key. None of its parts has a character below the hyphen. */
+function keyOf({ slo }: SloEntry): string {
+  return [slo.domain, slo.name, slo.metric].join(" ");
 }

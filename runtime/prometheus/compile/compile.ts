@@ -1,13 +1,13 @@
 // From a tree of the subset to governed queries and operators. It knows the catalog, but neither rights nor data.
-import { leavesMax, type Leaf } from "../../metrics/leaves/leaf.ts";
-import { ExpressionError, type Expression } from "../language/expression.ts";
+import { Refusal } from "../../errors/refusal.ts";
+import { type MetricSelector, selectorsMax } from "../../metrics/request/selector.ts";
+import { type Expression, ExpressionError } from "../language/expression.ts";
 import { formatExpression } from "../language/format-expression.ts";
-import { typeOf } from "../language/type-of.ts";
-import { compileLeaf, LeafError } from "./compile-leaf.ts";
-import type { LookUp } from "./look-up.ts";
-import type { CompiledExpression, Program } from "./program.ts";
+import { parseExpression, typeOf } from "../language/parse-expression.ts";
+import { compileSelector, SelectorError } from "./compile-selector.ts";
+import type { CompiledExpression, LookUp, Program } from "./program.ts";
 
-type CompileLeaf = (part: Expression) => Leaf;
+type CompileLeaf = (part: Expression) => MetricSelector;
 
 /**
  * Compiles an expression to governed queries and the computation over their series.
@@ -20,23 +20,23 @@ export function compileExpression(
   lookUp: LookUp,
   names: () => Iterable<string> = () => [],
 ): CompiledExpression {
-  const leafOf: CompileLeaf = (part) => compileLeaf(part, lookUp, names);
+  const leafOf: CompileLeaf = (part) => compileSelector(part, lookUp, names);
   try {
     return compileWith(expression, leafOf);
   } catch (error) {
-    if (!(error instanceof LeafError)) throw error;
+    if (!(error instanceof SelectorError)) throw error;
     throw new ExpressionError(error.message, error.column, repairedText(expression, leafOf));
   }
 }
 
 function compileWith(expression: Expression, leafOf: CompileLeaf): CompiledExpression {
-  const leaves = new Map<string, { readonly leaf: Leaf; readonly index: number }>();
+  const leaves = new Map<string, { readonly leaf: MetricSelector; readonly index: number }>();
   const program = compilePart(expression, (part) => {
     const leaf = leafOf(part);
     const key = leafKey(leaf);
     const { index } = leaves.get(key) ?? { index: leaves.size };
-    if (index === leavesMax) {
-      const message = `an expression has at most ${leavesMax} different queries; this is one more`;
+    if (index === selectorsMax) {
+      const message = `an expression has at most ${selectorsMax} different queries; this is one more`;
       throw new ExpressionError(message, part.span.start + 1);
     }
     leaves.set(key, { leaf, index });
@@ -83,7 +83,7 @@ function repairLeaf(part: Expression, leafOf: CompileLeaf): Expression {
     leafOf(part);
     return part;
   } catch (error) {
-    if (error instanceof LeafError && error.instead !== undefined) return error.instead;
+    if (error instanceof SelectorError && error.instead !== undefined) return error.instead;
     throw error;
   }
 }
@@ -109,6 +109,88 @@ function compilePart(part: Expression, add: (part: Expression) => Program): Prog
   }
 }
 
-function leafKey({ metric, measure, filters, groupBy, widthSeconds }: Leaf): string {
+function leafKey({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {
   return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds]);
+}
+
+/** Most texts that are tried in the place of a refused one. */
+const rewritesMax = 3;
+
+/**
+ * Compiles the text of an expression.
+ *
+ * @param names ids of metrics, for the hint of an unknown one
+ * @throws ExpressionError with a text that compiles, where one is known; what the look-up throws
+ */
+export function compileText(text: string, lookUp: LookUp, names: () => Iterable<string>): CompiledExpression {
+  const compile = (own: string): CompiledExpression => compileExpression(parseExpression(own), lookUp, names);
+  try {
+    return compile(text);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw new ExpressionError(error.message, error.column, workingRewrite(error.rewrite, compile));
+  }
+}
+
+/** The parser knows no metrics, so that its rewrite may be refused in turn, with another one. */
+function workingRewrite(
+  proposed: string | undefined,
+  compile: (text: string) => CompiledExpression,
+): string | undefined {
+  let text = proposed;
+  for (let tries = 0; text !== undefined && tries < rewritesMax; tries += 1) {
+    try {
+      return hasMatches(compile(text)) ? text : undefined;
+    } catch (error) {
+      if (error instanceof ExpressionError) text = error.rewrite;
+      // The caller may not read a metric of the text.
+      else if (error instanceof Refusal) return undefined;
+      else throw error;
+    }
+  }
+  return undefined;
+}
+
+/** The labels of the series of a part, with the values that filters leave. */
+type Side = Pick<MetricSelector, "groupBy" | "filters">;
+
+/**
+ * True when series of both sides of each operator can have equal labels, as far as the text says it. Without such
+ * series the result is empty, whatever the stores hold.
+ */
+function hasMatches({ leaves, program }: CompiledExpression): boolean {
+  return sideOf(program, leaves) !== "unmatched";
+}
+
+/** The side that the labels of a part are from; a number has none. */
+function sideOf(part: Program, leaves: readonly MetricSelector[]): Side | "unmatched" | undefined {
+  switch (part.kind) {
+    case "number":
+      return undefined;
+    case "leaf":
+      return leaves[part.index];
+    case "negate":
+      return sideOf(part.of, leaves);
+    case "binary":
+      return sideOfBinary(part, leaves);
+    default:
+      return part satisfies never;
+  }
+}
+
+function sideOfBinary({ op, left, right }: Program & { readonly kind: "binary" }, leaves: readonly MetricSelector[]) {
+  const [one, other] = [sideOf(left, leaves), sideOf(right, leaves)];
+  if (one === "unmatched" || other === "unmatched") return "unmatched";
+  if (one === undefined || other === undefined) return one ?? other;
+  // These two return series of one side without a match.
+  return op === "or" || op === "unless" || canMatch(one, other) ? one : "unmatched";
+}
+
+function canMatch(left: Side, right: Side): boolean {
+  if (left.groupBy.length !== right.groupBy.length) return false;
+  return left.groupBy.every((label) => {
+    const [own, others] = [left.filters.get(label), right.filters.get(label)];
+    const canHaveOne = own === undefined || others === undefined || own.some((value) => others.includes(value));
+    return right.groupBy.includes(label) && canHaveOne;
+  });
 }

@@ -1,7 +1,16 @@
-import type { Aggregation } from "../../../crds/config.ts";
-import type { Measure } from "../../metrics/leaves/leaf.ts";
-import type { KnownMetric } from "./look-up.ts";
-import type { Shape } from "./shape.ts";
+import { type Aggregation, type LabelName, labelNames } from "../../../crds/config.ts";
+import { isolationLabels } from "../../metrics/planning/labels.ts";
+import type { Measure, MetricSelector } from "../../metrics/request/selector.ts";
+import {
+  type Aggregate,
+  type Call,
+  type Expression,
+  ExpressionError,
+  type LabelMatcher,
+  type Selector,
+  type Span,
+} from "../language/expression.ts";
+import type { KnownMetric } from "./program.ts";
 
 /** The quantile of each percentile. Source: seed "Operational Metrics API" §4.1. */
 export const quantiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
@@ -97,4 +106,93 @@ export function formMeasure(measure: Measure): Form["measure"] {
 /** True for a percentile. */
 export function isPercentile(aggregation: Aggregation): aggregation is Percentile {
   return aggregation in quantiles;
+}
+
+/** The written form of one query: `outer(numbers, op by (…) (fn(selector)))`, of which every layer may be absent. */
+export interface Shape {
+  readonly outer?: { readonly fn: string; readonly numbers: readonly Expression[] };
+  readonly op?: string;
+  readonly by: readonly string[];
+  readonly fn?: string;
+  readonly selector: Selector;
+  readonly span: Span;
+}
+
+/** Recognizes the form of one query; undefined when anything but one selector stands at its inside. */
+export function shapeOf(part: Expression): Shape | undefined {
+  const outer = outerOf(part);
+  const inside = outer === undefined ? part : ungrouped(outer.args.at(-1) ?? part);
+  const aggregate = inside.kind === "aggregate" ? inside : undefined;
+  const within = aggregate === undefined ? inside : ungrouped(aggregate.of);
+  const call = within.kind === "call" && within.args.length === 1 ? within : undefined;
+  const selector = call === undefined ? within : ungrouped(call.args[0] ?? within);
+  if (selector.kind !== "selector") return undefined;
+  return { ...layersOf(outer, aggregate, call), selector, span: part.span };
+}
+
+function layersOf(
+  outer: Call | undefined,
+  aggregate: Aggregate | undefined,
+  call: Call | undefined,
+): Pick<Shape, "outer" | "op" | "by" | "fn"> {
+  const numbers = outer?.args.slice(0, -1).map(ungrouped) ?? [];
+  return {
+    by: aggregate?.by ?? [],
+    ...(outer === undefined ? {} : { outer: { fn: outer.fn, numbers } }),
+    ...(aggregate === undefined ? {} : { op: aggregate.op }),
+    ...(call === undefined ? {} : { fn: call.fn }),
+  };
+}
+
+function outerOf(part: Expression): Call | undefined {
+  return part.kind === "call" && part.fn.startsWith("histogram_") && part.args.length > 0 ? part : undefined;
+}
+
+/** Removes parentheses. */
+function ungrouped(expression: Expression): Expression {
+  return expression.kind === "group" ? ungrouped(expression.of) : expression;
+}
+
+type Metric = KnownMetric["metric"];
+
+/** True when series of a metric can be grouped by a label. */
+export function isGroupLabel({ labels }: Metric, label: string): label is LabelName {
+  return (labels as readonly string[]).includes(label);
+}
+
+/** True when series of a metric can be filtered by a label. */
+export function isFilterLabel(metric: Metric, label: string): label is LabelName {
+  return isGroupLabel(metric, label) || (isolationLabels as readonly string[]).includes(label);
+}
+
+/** The labels to group by, in the form of a leaf. */
+export function groupByOf(metric: Metric, by: readonly string[]): MetricSelector["groupBy"] {
+  return [...new Set(by.filter((label) => isGroupLabel(metric, label)))].sort();
+}
+
+/**
+ * The filters of a selector. The parser has refused empty values and several matchers of one label.
+ *
+ * @throws ExpressionError for a label that the metric does not have, and for several tenants
+ */
+export function filtersOf(metric: Metric, matchers: readonly LabelMatcher[]): MetricSelector["filters"] {
+  const filters = new Map<LabelName, readonly string[]>();
+  for (const matcher of matchers) {
+    const { label } = matcher;
+    if (!isFilterLabel(metric, label)) throw refuse(matcher, unknownLabel(metric, label, isolationLabels));
+    const values = [...new Set(matcher.values)].sort();
+    if (label === "tenant" && values.length > 1) throw refuse(matcher, "name one tenant only");
+    filters.set(label, values);
+  }
+  return new Map([...filters].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The sentence on a label that a metric does not have. */
+export function unknownLabel({ id, labels }: Metric, label: string, more: readonly LabelName[] = []): string {
+  const known = labelNames.filter((name) => labels.includes(name) || more.includes(name));
+  return `${id} has no label ${label}; ${known.length === 0 ? "it has no labels" : `it has ${known.join(", ")}`}`;
+}
+
+function refuse({ span }: LabelMatcher, message: string): ExpressionError {
+  return new ExpressionError(message, span.start + 1);
 }

@@ -1,5 +1,6 @@
 // What an expression computes over its leaves.
-import type { Leaf } from "../../metrics/leaves/leaf.ts";
+import type { MetricConfig } from "../../../crds/config.ts";
+import type { MetricSelector } from "../../metrics/request/selector.ts";
 import type { BinaryOp } from "../language/expression.ts";
 
 /** The computation of an expression. A leaf is named by its index. Its depth is that of the expression. */
@@ -18,6 +19,19 @@ export type Program =
 /** An expression as governed queries and the computation over their series. */
 export interface CompiledExpression {
   /** Without duplicates, in the order of the text. An expression of numbers has none. */
-  readonly leaves: readonly Leaf[];
+  readonly leaves: readonly MetricSelector[];
   readonly program: Program;
 }
+
+/** What the catalog says of a metric. */
+export interface KnownMetric {
+  readonly metric: Pick<
+    MetricConfig,
+    "id" | "source" | "labels" | "aggregations" | "defaultAggregation" | "minStepSeconds" | "maxGroupBy"
+  >;
+  /** The thresholds of its objectives, in any order. */
+  readonly thresholds: readonly number[];
+}
+
+/** Finds a metric by its id, as a caller sees the catalog. */
+export type LookUp = (metric: string) => KnownMetric | undefined;

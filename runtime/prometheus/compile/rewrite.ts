@@ -1,20 +1,21 @@
 import type { Aggregation } from "../../../crds/config.ts";
-import type { Measure } from "../../metrics/leaves/leaf.ts";
+import type { Measure } from "../../metrics/request/selector.ts";
 import { isolationLabels } from "../../metrics/planning/labels.ts";
 import type { Expression } from "../language/expression.ts";
 import {
+  type Form,
   formMeasure,
   formsOf,
   hasMeasure,
+  isFilterLabel,
+  isGroupLabel,
   isPercentile,
-  percentiles,
-  quantiles,
-  type Form,
   type NamedMetric,
   type Percentile,
+  percentiles,
+  quantiles,
+  type Shape,
 } from "./forms.ts";
-import { isFilterLabel, isGroupLabel } from "./labels.ts";
-import type { Shape } from "./shape.ts";
 
 /** Width of the window of a rewrite whose original has none. */
 const widthSecondsDefault = 300;

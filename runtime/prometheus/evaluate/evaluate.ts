@@ -1,12 +1,23 @@
 // The operators of expressions over the series of leaves, stamp by stamp. It reads no store and writes no text.
 import type { TimeSlices } from "../../../limits/time-slices.ts";
-import type { LeavesResult } from "../../metrics/leaves/leaf.ts";
+import { Refusal } from "../../errors/refusal.ts";
+import { labelsKey } from "../../metrics/planning/labels.ts";
+import type { SelectorSeries, SelectorsResult } from "../../metrics/request/selector.ts";
 import type { Program } from "../compile/program.ts";
-import { createWork, evaluateProgram, type Value } from "./evaluate-program.ts";
-import { constantPoints } from "./operators.ts";
-import { compareLabels, type ResultSeries } from "./result-series.ts";
+import {
+  combineNumbers,
+  combinePoints,
+  constantPoints,
+  fillFrom,
+  isSetOp,
+  keepWhere,
+  leafPoints,
+  negatePoints,
+  type Points,
+  type SetOp,
+} from "./operators.ts";
 
-type Stamps = LeavesResult["stamps"];
+type Stamps = SelectorsResult["stamps"];
 
 /** The result of an expression: of an instant a scalar or a vector, of a range a matrix. */
 export type Evaluated =
@@ -33,7 +44,7 @@ export interface Evaluation {
  */
 export async function evaluate(
   program: Program,
-  { stamps, leaves }: Pick<LeavesResult, "stamps" | "leaves">,
+  { stamps, leaves }: Pick<SelectorsResult, "stamps" | "leaves">,
   { isInstant, slices }: Evaluation,
 ): Promise<Evaluated> {
   const values: Value[] = [];
@@ -52,4 +63,151 @@ export async function evaluate(
   const present = stamps.count === 0 ? [] : [...value.values()];
   const series = present.sort((a, b) => compareLabels(a.labels, b.labels));
   return { type: isInstant ? "vector" : "matrix", stamps, series };
+}
+
+/** Series by their labels. Each has a point. */
+type Vector = ReadonlyMap<string, ResultSeries>;
+
+/** A scalar or a vector. */
+type Value = number | Vector;
+
+/** Most points that the operators of one expression compute. */
+const pointsMax = 1_000_000;
+
+/** The data of one evaluation and what is left of its bound. */
+interface Work {
+  readonly count: number;
+  readonly leaf: (index: number) => Vector;
+  /** Counts the points of series. @throws Refusal `result_too_large` */
+  readonly spend: (series: number) => void;
+}
+
+type Steps<Result> = Generator<undefined, Result>;
+
+interface Operands {
+  readonly left: Value;
+  readonly right: Value;
+  readonly work: Work;
+}
+
+type BinaryProgram = Extract<Program, { readonly kind: "binary" }>;
+
+/** Prepares an evaluation. */
+function createWork(leaves: SelectorsResult["leaves"], count: number): Work {
+  let left = pointsMax;
+  const vectors = new Map<number, Vector>();
+  const leaf = (index: number): Vector => {
+    const known = vectors.get(index) ?? vectorOf((leaves[index]?.series ?? []).map(leafSeries));
+    vectors.set(index, known);
+    return known;
+  };
+  const spend = (series: number): void => {
+    left -= series * count;
+    if (left >= 0) return;
+    throw new Refusal(
+      "result_too_large",
+      `the operators of the expression compute more than ${pointsMax} points; use a larger step or fewer series`,
+    );
+  };
+  return { count, leaf, spend };
+}
+
+function leafSeries({ labels, values }: SelectorsResult["leaves"][number]["series"][number]): ResultSeries {
+  return { labels, ...leafPoints(values) };
+}
+
+/** Evaluates a program. It pauses after each series. */
+function* evaluateProgram(program: Program, work: Work): Steps<Value> {
+  switch (program.kind) {
+    case "number":
+      return program.value;
+    case "leaf":
+      return work.leaf(program.index);
+    case "negate": {
+      const value = yield* evaluateProgram(program.of, work);
+      return typeof value === "number" ? -value : yield* mapSeries(value, work, negatePoints);
+    }
+    case "binary": {
+      const left = yield* evaluateProgram(program.left, work);
+      const right = yield* evaluateProgram(program.right, work);
+      return yield* evaluateBinary(program, { left, right, work });
+    }
+    default:
+      return program satisfies never;
+  }
+}
+
+function* evaluateBinary({ op, isBool }: BinaryProgram, { left, right, work }: Operands): Steps<Value> {
+  if (isSetOp(op)) return yield* combineSets(op, { left, right, work });
+  if (typeof left === "number") {
+    if (typeof right === "number") return combineNumbers(op, left, right);
+    const constant = constantPoints(left, work.count);
+    return yield* mapSeries(right, work, (own) => combinePoints({ op, isBool, kept: "right" }, constant, own));
+  }
+  const constant = typeof right === "number" ? constantPoints(right, work.count) : undefined;
+  return yield* mapSeries(left, work, (own, key) => {
+    const other = constant ?? (right as Vector).get(key);
+    return other && combinePoints({ op, isBool, kept: "left" }, own, other);
+  });
+}
+
+function* combineSets(op: SetOp, { left, right, work }: Operands): Steps<Vector> {
+  if (typeof left === "number" || typeof right === "number") throw new TypeError(`${op} takes vectors only`);
+  const whenAlone = (own: ResultSeries): Points | undefined => (op === "and" ? undefined : own);
+  const mapped = yield* mapSeries(left, work, (own, key) => {
+    const other = right.get(key);
+    if (other === undefined) return whenAlone(own);
+    return op === "or" ? fillFrom(own, other) : keepWhere(own, other, op === "and");
+  });
+  const added = op === "or" ? [...right].filter(([key]) => !left.has(key)) : [];
+  return new Map([...mapped, ...added]);
+}
+
+/** Computes the points of each series by its labels. A series without points is dropped. */
+function* mapSeries(
+  vector: Vector,
+  { spend }: Work,
+  compute: (series: ResultSeries, key: string) => Points | undefined,
+): Steps<Vector> {
+  const mapped = new Map<string, ResultSeries>();
+  for (const [key, series] of vector) {
+    spend(1);
+    const points = compute(series, key);
+    if (points?.present.includes(1) === true) mapped.set(key, { labels: series.labels, ...points });
+    yield;
+  }
+  return mapped;
+}
+
+/** @throws TypeError for two series with the same labels, which no leaf has */
+function vectorOf(series: readonly ResultSeries[]): Vector {
+  const present = series.filter((one) => one.present.includes(1));
+  const vector = new Map(present.map((one) => [labelsKey(one.labels), one]));
+  if (vector.size < present.length) throw new TypeError("a vector has two series with the same labels");
+  return vector;
+}
+
+/** A series of a result. */
+export interface ResultSeries extends Points {
+  readonly labels: SelectorSeries["labels"];
+}
+
+/**
+ * The order of series in Prometheus: label by label in the order of their names, by name, then by value. A series whose
+ * labels begin another one's comes first.
+ */
+function compareLabels(a: ResultSeries["labels"], b: ResultSeries["labels"]): number {
+  const [left, right] = [sortedEntries(a), sortedEntries(b)];
+  for (const [index, [name, value]] of left.entries()) {
+    const other = right[index];
+    if (other === undefined) return 1;
+    if (name !== other[0]) return name < other[0] ? -1 : 1;
+    if (value !== other[1]) return value < other[1] ? -1 : 1;
+  }
+  return left.length - right.length;
+}
+
+/** The labels in the order of their names. */
+export function sortedEntries(labels: ResultSeries["labels"]): readonly (readonly [string, string])[] {
+  return Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -1,9 +1,7 @@
 import type { BinaryOp, Expression } from "./expression.ts";
-import { type Edit, Fault, shorten } from "./fault.ts";
+import { type Edit, Fault, shorten } from "./literals.ts";
 import { formatExpression } from "./format-expression.ts";
-import { matchedSide, type Matching } from "./matched-sides.ts";
-import { parseBy, parseLabels } from "./parse-by.ts";
-import { parseSelector } from "./parse-selector.ts";
+import { matchedSide, type Matching, parseBy, parseLabels, parseSelector } from "./parse-selector.ts";
 import type { Token, TokenReader } from "./token-reader.ts";
 import { adviceFor, aggregates, functions, isAggregate, isComparison, nearestName, precedences } from "./vocabulary.ts";
 

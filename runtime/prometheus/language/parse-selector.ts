@@ -1,10 +1,8 @@
-import { readAlternatives, guessAlternatives, writeAlternatives } from "./alternatives.ts";
-import type { LabelMatcher, Selector, Span } from "./expression.ts";
-import { Fault, shorten } from "./fault.ts";
-import { durationMsMax } from "./number-literal.ts";
-import { writeString } from "./string-literal.ts";
+import type { Expression, LabelMatcher, Selector, Span } from "./expression.ts";
+import { guessAlternatives, readAlternatives, writeAlternatives } from "./format-expression.ts";
+import { durationMsMax, Fault, shorten, writeString } from "./literals.ts";
 import type { Token, TokenReader } from "./token-reader.ts";
-import { isPlainLabel, isReserved } from "./vocabulary.ts";
+import { isPlainGroupingLabel, isPlainLabel, isReserved } from "./vocabulary.ts";
 
 const nameLabel = "__name__";
 const windowPrecisionMs = 1e-6;
@@ -140,4 +138,96 @@ function subquery(reader: TokenReader, length: Token): Fault {
   const close = text.indexOf("]", length.end);
   const edit = close < 0 ? undefined : { start: length.end, end: close, text: "" };
   return new Fault("subqueries are not supported; a window of a metric has no steps", reader.next.start, edit);
+}
+
+/** Labels, and the offset after their closing parenthesis. */
+interface LabelList {
+  readonly labels: readonly string[];
+  readonly end: number;
+}
+
+/**
+ * Reads the labels of an aggregation where they are next.
+ *
+ * @throws Fault where they are no list of labels, or those to leave out
+ */
+export function parseBy(reader: TokenReader): LabelList | undefined {
+  const { start } = reader.next;
+  if (reader.isAtKeyword("without")) {
+    throw new Fault("without is not supported; name the labels to keep, as in by (component)", start);
+  }
+  if (!reader.isAtKeyword("by")) return undefined;
+  reader.take();
+  return parseLabels(reader);
+}
+
+/** Reads a list of labels in parentheses. @throws Fault where there is none */
+export function parseLabels(reader: TokenReader): LabelList {
+  reader.expect("(");
+  const labels: string[] = [];
+  while (!reader.isAt(")")) {
+    labels.push(parseLabel(reader));
+    if (!reader.accept(",")) break;
+  }
+  return { labels, end: reader.expect(")").end };
+}
+
+function parseLabel(reader: TokenReader): string {
+  const { kind, text, start, end } = reader.next;
+  if (kind !== "name" && (kind !== "string" || text === "")) throw reader.unexpected("a label");
+  if (kind === "name" && !isPlainGroupingLabel(text)) {
+    const edit = isPlainLabel(text) ? { start, end, text: JSON.stringify(text) } : undefined;
+    throw new Fault(`${shorten(text)} is no label without quotes`, start, edit);
+  }
+  reader.take();
+  return text;
+}
+
+// Both sides of an operator with `on` or `ignoring`, aggregated so that they match without it.
+
+/** The clause between two sides. */
+export interface Matching {
+  readonly kind: "on" | "ignoring";
+  readonly labels: readonly string[];
+}
+
+/** A label of buckets, which functions of histograms read. */
+const bucketLabel = "le";
+
+/**
+ * One side, grouped by the labels that the clause matches by. A metric without an aggregation gets one with `on`; with
+ * `ignoring`, its labels are not known here.
+ */
+export function matchedSide(side: Expression, matching: Matching): Expression {
+  const inside = (part: Expression): Expression => matchedSide(part, matching);
+  switch (side.kind) {
+    case "number":
+      return side;
+    case "group":
+    case "negate":
+      return { ...side, of: inside(side.of) };
+    case "binary":
+      return { ...side, left: inside(side.left), right: inside(side.right) };
+    case "aggregate":
+      return { ...side, by: groupedBy(side.by ?? [], matching) };
+    case "call":
+      return side.fn.startsWith("histogram_")
+        ? { ...side, args: [...side.args.slice(0, -1), ...side.args.slice(-1).map(inside)] }
+        : averaged(side, matching);
+    case "selector":
+      return averaged(side, matching);
+  }
+}
+
+function groupedBy(by: readonly string[], { kind, labels }: Matching): readonly string[] | undefined {
+  const matched =
+    kind === "ignoring"
+      ? by.filter((label) => !labels.includes(label))
+      : [...labels, ...(by.includes(bucketLabel) ? [bucketLabel] : [])];
+  return matched.length === 0 ? undefined : matched;
+}
+
+function averaged(of: Expression, matching: Matching): Expression {
+  if (matching.kind === "ignoring") return of;
+  return { kind: "aggregate", op: "avg", by: groupedBy([], matching), of, span: of.span };
 }

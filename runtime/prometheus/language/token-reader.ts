@@ -1,6 +1,4 @@
-import { Fault, shorten } from "./fault.ts";
-import { readNumber } from "./number-literal.ts";
-import { readString } from "./string-literal.ts";
+import { Fault, readNumberLiteral, readStringLiteral, shorten } from "./literals.ts";
 
 /** A part of a text that has a meaning. */
 export interface Token {
@@ -84,11 +82,11 @@ function readToken(text: string, from: number, isWindow: boolean): Token {
   if (start === text.length) return { kind: "end", text: "", value: Number.NaN, start, end: start };
   const first = text.charAt(start);
   if (first === '"' || first === "'" || first === "`") {
-    const { value, end } = readString(text, start);
+    const { value, end } = readStringLiteral(text, start);
     return { kind: "string", text: value, value: Number.NaN, start, end };
   }
   if (isDigit(first) || (first === "." && isDigit(text.charAt(start + 1)))) {
-    const { value, end } = readNumber(text, start);
+    const { value, end } = readNumberLiteral(text, start);
     return { kind: "number", text: "", value, start, end };
   }
   return readWord(text, start);

@@ -1,6 +1,6 @@
 // Parameters of requests as Prometheus reads them: the first value counts, an empty one is none.
 import { refuseField } from "../../errors/refusal.ts";
-import { shown, type Parameters } from "../../metrics/request/parameters.ts";
+import { type Parameters, shown } from "../../metrics/request/parameters.ts";
 import type { PrometheusRequest } from "../prometheus-api.ts";
 import { parseTime } from "../../metrics/request/time.ts";
 

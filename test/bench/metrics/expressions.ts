@@ -1,7 +1,6 @@
 import { compileExpression } from "../../../runtime/prometheus/compile/compile.ts";
-import type { KnownMetric } from "../../../runtime/prometheus/compile/look-up.ts";
-import { parseExpression } from "../../../runtime/prometheus/language/parse-expression.ts";
-import { typeOf } from "../../../runtime/prometheus/language/type-of.ts";
+import type { KnownMetric } from "../../../runtime/prometheus/compile/program.ts";
+import { parseExpression, typeOf } from "../../../runtime/prometheus/language/parse-expression.ts";
 import type { Bench, Half, Stage } from "../harness/bench.ts";
 import { quantile, type Measured } from "../harness/figures.ts";
 

@@ -3,7 +3,7 @@ import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/server/request-log.ts";
-import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
+import { createInstruments } from "../../../runtime/metrics/api/instruments.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";

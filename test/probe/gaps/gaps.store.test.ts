@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MetricConfig, RuntimeConfig, SloConfig } from "../../../crds/config.ts";
-import { windowsOf } from "../../../runtime/metrics/slo/slo-windows.ts";
+import { windowsOf } from "../../../runtime/metrics/slo/slo-status.ts";
 import { metricsServerOver, type HttpAnswer, type MetricsServer } from "../../runtime/http/routes/metrics-server.ts";
 import { keyOf, type SeriesPoints } from "../../runtime/metrics/oracle/asked.ts";
 import { differences } from "../../runtime/metrics/oracle/differences.ts";

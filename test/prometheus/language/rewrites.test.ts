@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ExpressionError } from "../../../runtime/prometheus/language/expression.ts";
-import { parseExpression } from "../../../runtime/prometheus/language/parse-expression.ts";
-import { typeOf } from "../../../runtime/prometheus/language/type-of.ts";
+import { parseExpression, typeOf } from "../../../runtime/prometheus/language/parse-expression.ts";
 import { runsOf } from "../../support/soak.ts";
 import { mutatedTexts } from "./expression-texts.ts";
 

@@ -5,7 +5,7 @@ import { prometheusRoutes } from "../../../runtime/http/routes/prometheus.ts";
 import { metricsRoutes } from "../../../runtime/http/routes/metrics.ts";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
 import type { Caller } from "../../../runtime/metrics/authorization/caller.ts";
-import { createMetricsApi } from "../../../runtime/metrics/create-metrics-api.ts";
+import { createMetricsApi } from "../../../runtime/metrics/api/create-metrics-api.ts";
 import { createPrometheusApi } from "../../../runtime/prometheus/create-prometheus-api.ts";
 import { dataStartMs } from "../../runtime/metrics/oracle/generated-series.ts";
 import { configOf, everyone, metricConfig, storeConfig, wideLimits } from "../../runtime/metrics/oracle/universe.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { RuntimeConfig, SloConfig } from "../../../crds/config.ts";
-import { burnExpression } from "../../../runtime/metrics/rules/burn-expression.ts";
-import { burnTiers } from "../../../runtime/metrics/slo/slo-windows.ts";
+import { burnExpression } from "../../../runtime/prometheus/slo-rules.ts";
+import { burnTiers } from "../../../runtime/metrics/slo/slo-status.ts";
 import { faultsIn } from "../http/openapi/strict-schema.ts";
 import {
   nowMs,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ClassLimits, ClientConfig, MetricConfig, QuotaConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
 import type { Caller } from "../../../runtime/metrics/authorization/caller.ts";
-import { createMetricsApi } from "../../../runtime/metrics/create-metrics-api.ts";
+import { createMetricsApi } from "../../../runtime/metrics/api/create-metrics-api.ts";
 import type { MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
 import {
   healthyProbe,

@@ -12,7 +12,7 @@ import { createReadCache } from "../../../runtime/metrics/cache/read-cache.ts";
 import { createByteBudget } from "../../../runtime/stores/limits/fan-out.ts";
 import type { HistogramSeries, StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
 import type { StoreSet } from "../../../runtime/stores/store-set.ts";
-import { podsOfATest } from "../metrics/admission/buckets/pods-of-a-test.ts";
+import { podsOfATest } from "../metrics/admission/pods-of-a-test.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";
 import { readPinned } from "./pinned-text.ts";
 import { nowMs } from "./recording-nats.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../../operator/metrics.ts";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/server/request-log.ts";
-import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
+import { createInstruments } from "../../../runtime/metrics/api/instruments.ts";
 import { OtlpExporter } from "../../../runtime/tracing/otlp-exporter.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";

@@ -1,12 +1,16 @@
 import { expect, test } from "vitest";
-import { indexCatalogs } from "../../../runtime/metrics/catalog/catalog-index.ts";
-import { contentId } from "../../../runtime/metrics/response/content-id.ts";
+import { indexCatalogs } from "../../../runtime/metrics/catalog-index.ts";
+import { contentId } from "../../../runtime/metrics/response/response-headers.ts";
 import { makePlan } from "../../../runtime/metrics/planning/plan.ts";
-import { probeBody, questionBody, questionKey } from "../../../runtime/metrics/promql/question-body.ts";
+import {
+  partialRequestBody,
+  partialRequestKey,
+  probeBody,
+} from "../../../runtime/metrics/promql/partial-request-body.ts";
 import { identityOf } from "../../../runtime/metrics/planning/query-identity.ts";
 import { makeQuery, type Query } from "../../../runtime/metrics/planning/query.ts";
 import type { Result } from "../../../runtime/metrics/reads/run-plan.ts";
-import { snapshotOf } from "../../../runtime/metrics/response/snapshot-id.ts";
+import { snapshotOf } from "../../../runtime/metrics/response/snapshots.ts";
 import { correlationHeader } from "../../../runtime/http/server/request-log.ts";
 import {
   configOf,
@@ -58,7 +62,7 @@ function questions(of: Query): readonly string[] {
 
 test("digests of queries and of what they find are these", () => {
   const [question = ""] = questions(full);
-  const body = questionBody(question, over);
+  const body = partialRequestBody(question, over);
   expect({
     "identity of a query": identityOf(full),
     "identity of a query without more than its metric": identityOf(plain),
@@ -72,8 +76,8 @@ test("digests of queries and of what they find are these", () => {
     "questions to a peer": questions(full).join("\n"),
     "questions to a peer without more than a metric": questions(plain).join("\n"),
     "body of a question": body,
-    "key of a question": questionKey(body),
+    "key of a question": partialRequestKey(body),
     "body of a probe": probeBody({ region: "us" }),
   }).toEqual(readPinned("query-digests.txt"));
-  expect(questionKey(Buffer.from(body))).toBe(questionKey(body));
+  expect(partialRequestKey(Buffer.from(body))).toBe(partialRequestKey(body));
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { nearestPods } from "../../../runtime/pods/nearest-pods.ts";
 import { PodSiblings, type SiblingFrame } from "../../../runtime/pods/siblings.ts";
-import { podsOfATest } from "../metrics/admission/buckets/pods-of-a-test.ts";
+import { podsOfATest } from "../metrics/admission/pods-of-a-test.ts";
 
 /** Two processes of `pod`, and the pod `far` elsewhere. */
 function twoProcesses() {

@@ -1,4 +1,4 @@
-import type { KnownMetric } from "../../../runtime/prometheus/compile/look-up.ts";
+import type { KnownMetric } from "../../../runtime/prometheus/compile/program.ts";
 
 type Metric = KnownMetric["metric"];
 const series = (name: string) => ({ name, matchers: [] });

@@ -15,7 +15,7 @@ import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { statusRoutes } from "../../../../runtime/http/routes/status.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
-import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import { boundLabel } from "../../../../runtime/metrics/promql/promql.ts";
 import { createPrometheusApi } from "../../../../runtime/prometheus/create-prometheus-api.ts";
 import { configOf, everyone, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";

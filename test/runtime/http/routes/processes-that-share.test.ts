@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { nearestPods } from "../../../../runtime/pods/nearest-pods.ts";
 import { PodSiblings, type SiblingFrame } from "../../../../runtime/pods/siblings.ts";
-import { podsOfATest, type PodsOfATest } from "../../metrics/admission/buckets/pods-of-a-test.ts";
+import { podsOfATest, type PodsOfATest } from "../../metrics/admission/pods-of-a-test.ts";
 import { healthyProbe, startScriptedStore, type ScriptedStore } from "../../stores/scripted-store.ts";
 import { metricsServerOver, nowMs, simulated, type MetricsServer } from "./metrics-server.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { ClassLimits, MetricLimits, QuotaConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import type { MetricsResponse, MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import {
   healthyProbe,

@@ -5,7 +5,7 @@ import {
   blockRate,
   createAnonymousLimit,
   togetherRate,
-} from "../../../../runtime/metrics/admission/anonymous-limit.ts";
+} from "../../../../runtime/metrics/admission/concurrency-limit.ts";
 
 /** How many of so many requests at once are let in. */
 function taken(

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
 import type { ClassLimits, MetricLimits } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { requestTokens } from "../../../../runtime/metrics/admission/request-tokens.ts";
+import { requestTokens } from "../../../../runtime/metrics/admission/cost.ts";
 import { createQuotas, type Quotas } from "../../../../runtime/metrics/admission/quotas.ts";
 import { singlePod } from "../../../../runtime/pods/pods.ts";
-import type { QuotaClient } from "../../../../runtime/metrics/admission/buckets/quota-client.ts";
+import type { QuotaClient } from "../../../../runtime/metrics/admission/token-source.ts";
 
 const hourSeconds = 3_600;
 

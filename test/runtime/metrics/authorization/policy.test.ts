@@ -4,7 +4,7 @@ import type { ClientConfig, LabelName, MetricConfig, StoreConfig } from "../../.
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { accessOf } from "../../../../runtime/metrics/authorization/access.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
-import { indexCatalogs, type MetricEntry } from "../../../../runtime/metrics/catalog/catalog-index.ts";
+import { indexCatalogs, type MetricEntry } from "../../../../runtime/metrics/catalog-index.ts";
 import {
   grant,
   requireMatches,

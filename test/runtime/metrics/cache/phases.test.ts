@@ -4,12 +4,12 @@ import { usualCaches } from "../../../../limits/memory-plan.ts";
 import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
 import { createReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
-import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
+import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
 import { createFinishedMetrics, type FinishedMetrics } from "../../../../runtime/metrics/reads/finish-metric.ts";
 import { runPlan } from "../../../../runtime/metrics/reads/run-plan.ts";
 import { makePlan, type Plan } from "../../../../runtime/metrics/planning/plan.ts";
 import { makeQuery } from "../../../../runtime/metrics/planning/query.ts";
-import { resolveLeafWindow } from "../../../../runtime/metrics/request/leaf-window.ts";
+import { resolveSelectorWindow } from "../../../../runtime/metrics/request/selector-window.ts";
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import type { PrometheusClient, RangeGrid } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import type { Stores } from "../../../../runtime/stores/store-set.ts";
@@ -81,7 +81,7 @@ const stores: Stores = { get: () => store as Store, list: () => [] };
 interface Asked {
   readonly aggregation: string;
   readonly smallest: number;
-  readonly times: Parameters<typeof resolveLeafWindow>[0];
+  readonly times: Parameters<typeof resolveSelectorWindow>[0];
   readonly width: number | undefined;
 }
 
@@ -93,7 +93,7 @@ function planOf({ aggregation, smallest, times, width }: Asked): Plan {
   ]);
   const query = makeQuery(params, everyone, queryContext, noonMs);
   const rules = { nowMs: noonMs, stepSecondsMin: smallest, limits: wideLimits };
-  return makePlan({ ...query, window: resolveLeafWindow(times, width, rules).window }, noonMs);
+  return makePlan({ ...query, window: resolveSelectorWindow(times, width, rules).window }, noonMs);
 }
 
 const slices = createTimeSlices();

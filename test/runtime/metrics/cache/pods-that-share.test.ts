@@ -3,7 +3,7 @@ import type { Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import type { Pods } from "../../../../runtime/pods/pods.ts";
 import type { Stores } from "../../../../runtime/stores/store-set.ts";
-import { podsOfATest, type PodsOfATest } from "../admission/buckets/pods-of-a-test.ts";
+import { podsOfATest, type PodsOfATest } from "../admission/pods-of-a-test.ts";
 import {
   align,
   bytesMax,

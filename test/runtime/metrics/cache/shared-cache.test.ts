@@ -16,7 +16,7 @@ import type { Stores } from "../../../../runtime/stores/store-set.ts";
 import { settle } from "../../../support/manual-clock.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { podsOfATest, type PodsOfATest } from "../admission/buckets/pods-of-a-test.ts";
+import { podsOfATest, type PodsOfATest } from "../admission/pods-of-a-test.ts";
 import {
   align,
   bytesMax,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { encodeExtents, histogramSeries, numberSeries } from "../../../../runtime/metrics/cache/series-kind.ts";
 import { createPeerClient } from "../../../../runtime/metrics/federation/peer-client.ts";
-import { questionKey } from "../../../../runtime/metrics/promql/question-body.ts";
+import { partialRequestKey } from "../../../../runtime/metrics/promql/partial-request-body.ts";
 import type { SendToPeer } from "../../../../runtime/stores/peer/peer-http.ts";
 import { storeCall } from "../../stores/store-call.ts";
 
@@ -34,14 +34,14 @@ function clientOf(bytes: Uint8Array | object) {
 
 describe("a client of a peer", () => {
   test("reads the numbers of a grid unchanged, with the warning of the peer", async () => {
-    const { client, bodies } = clientOf(await encodeExtents(numberSeries, questionKey(asked), [extent]));
+    const { client, bodies } = clientOf(await encodeExtents(numberSeries, partialRequestKey(asked), [extent]));
     expect(await client.range(question, grid, storeCall())).toEqual({ series: [series], warning: "dropped" });
     expect(bodies).toEqual([asked]);
   });
 
   test("reads native histograms unchanged", async () => {
     const histograms = [undefined, { count: 2, sum: 3, buckets: [{ lower: 1, upper: Infinity, count: 2 }] }, undefined];
-    const packed = await encodeExtents(histogramSeries, questionKey(asked), [
+    const packed = await encodeExtents(histogramSeries, partialRequestKey(asked), [
       { ...extent, series: [{ labels: {}, histograms }] },
     ]);
     expect((await clientOf(packed).client.histograms(question, grid, storeCall())).series).toEqual([
@@ -49,9 +49,9 @@ describe("a client of a peer", () => {
     ]);
   });
 
-  const key = questionKey(asked);
+  const key = partialRequestKey(asked);
   const rows: readonly (readonly [sentence: string, bytes: () => Promise<Uint8Array>])[] = [
-    ["is to another question", () => encodeExtents(numberSeries, questionKey(`${asked} `), [extent])],
+    ["is to another question", () => encodeExtents(numberSeries, partialRequestKey(`${asked} `), [extent])],
     ["is of other points", () => encodeExtents(numberSeries, key, [{ ...extent, startMs: 0 }])],
     ["is of points of another width", () => encodeExtents(numberSeries, key, [{ ...extent, stepMs: 1 }])],
     ["holds two pieces", () => encodeExtents(numberSeries, key, [extent, extent])],

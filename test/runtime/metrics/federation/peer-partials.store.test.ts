@@ -4,7 +4,7 @@ import type { SloConfig } from "../../../../crds/config.ts";
 import { errorTable, type ErrorCode } from "../../../../runtime/errors/table.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { runsOf } from "../../../support/soak.ts";
-import { questionBytesMax } from "../../../../runtime/metrics/federation/parse-question.ts";
+import { partialRequestBytesMax } from "../../../../runtime/metrics/federation/parse-partial-request.ts";
 import { ask, countPoints, isExact, isPercentile, metricIds } from "../oracle/ask.ts";
 import type { MetricId } from "../oracle/asked.ts";
 import { differences, exactly } from "../oracle/differences.ts";
@@ -353,7 +353,7 @@ describe("a peer answers", () => {
     [
       "more than a question may hold",
       {},
-      body({ filters: { service: "a".repeat(questionBytesMax) } }),
+      body({ filters: { service: "a".repeat(partialRequestBytesMax) } }),
       "body_too_large",
       undefined,
     ],

@@ -19,7 +19,7 @@ import { createPublicServer } from "../../../../runtime/http/server/public-serve
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
 import { openTlsFiles } from "../../../../runtime/http/server/tls-files.ts";
-import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 import { askHttps, type HttpsAnswer } from "../../../support/tls/https.ts";

@@ -1,5 +1,5 @@
 import type { ClassLimits, StoreFlavour } from "../../../../crds/config.ts";
-import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { startPrometheus } from "../../../support/prometheus.ts";
 import { remoteWrite } from "../../../support/remote-write.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import type { LabelName } from "../../../../crds/config.ts";
-import type { LeafTimes } from "../../../../runtime/metrics/leaves/leaf.ts";
+import type { SelectorTimes } from "../../../../runtime/metrics/request/selector.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { keyOf, type AskedSeries, type MetricId, type ResponseGrid, type SeriesPoints } from "./asked.ts";
 import { nowMs } from "./layouts.ts";
@@ -17,7 +17,7 @@ const askedAtMs = nowMs + 10 * daySeconds * 1_000;
 
 /** One leaf over the generated data; its times are aligned to nothing. */
 export interface RandomLeaf extends AskedSeries {
-  readonly times: LeafTimes;
+  readonly times: SelectorTimes;
   readonly widthSeconds: number | undefined;
 }
 
@@ -80,7 +80,7 @@ export function pointsOf({ metric, times, widthSeconds }: RandomLeaf): LeafPoint
   return { stamps, endOf, grid: { ...window, stepSeconds: readSeconds, widthSeconds: width } };
 }
 
-function stampsOf(times: LeafTimes): readonly number[] {
+function stampsOf(times: SelectorTimes): readonly number[] {
   if ("timeMs" in times) return [times.timeMs];
   const stamps: number[] = [];
   for (let ms = times.startMs; ms <= times.endMs; ms += times.stepMs) stamps.push(ms);

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LabelName } from "../../../../crds/config.ts";
-import { createCardinality } from "../../../../runtime/metrics/admission/cardinality.ts";
-import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
+import { createCardinality } from "../../../../runtime/metrics/admission/cost.ts";
+import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
 import { makePlan } from "../../../../runtime/metrics/planning/plan.ts";
 import { identityOf, metricIdentityOf } from "../../../../runtime/metrics/planning/query-identity.ts";
 import { makeQuery, type Query } from "../../../../runtime/metrics/planning/query.ts";
 import { requireLabels } from "../../../../runtime/metrics/planning/require-labels.ts";
-import { filterValues, type Filters } from "../../../../runtime/metrics/request/parameters.ts";
+import { type Filters, filterValues } from "../../../../runtime/metrics/request/parameters.ts";
 import { refused } from "../refused.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "../oracle/universe.ts";
 

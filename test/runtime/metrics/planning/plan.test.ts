@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { MetricConfig, StoreConfig } from "../../../../crds/config.ts";
-import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
+import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
 import { expectedCosts, totalCost } from "../../../../runtime/metrics/admission/cost.ts";
 import { makePlan, type Plan } from "../../../../runtime/metrics/planning/plan.ts";
 import { printExemplified, printVector } from "../../../../runtime/metrics/promql/promql.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ClassLimits, MetricConfig } from "../../../../crds/config.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
-import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
-import { formatDuration } from "../../../../runtime/metrics/request/duration.ts";
+import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
+import { formatDuration } from "../../../../runtime/metrics/request/time.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "../../../../runtime/metrics/planning/query.ts";
 import {
   configOf,

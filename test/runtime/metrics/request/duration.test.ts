@@ -5,7 +5,7 @@ import {
   formatDuration,
   formatWithLimit,
   parseDuration,
-} from "../../../../runtime/metrics/request/duration.ts";
+} from "../../../../runtime/metrics/request/time.ts";
 
 test.each([
   ["10s", 10],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { endAt, parseRequestedTime, timeAt } from "../../../../runtime/metrics/request/requested-time.ts";
+import { endAt, parseRequestedTime, timeAt } from "../../../../runtime/metrics/request/time.ts";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.500Z");
 const at = (text: string): string | undefined => {

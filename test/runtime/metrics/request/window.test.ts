@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatDuration } from "../../../../runtime/metrics/request/duration.ts";
+import { formatDuration } from "../../../../runtime/metrics/request/time.ts";
 import {
   coarserDownsample,
   coarserStep,

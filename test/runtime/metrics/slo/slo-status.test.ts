@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { SloConfig } from "../../../../crds/config.ts";
-import { assessSlo, type CountsByWindow, type SloStatus } from "../../../../runtime/metrics/slo/slo-status.ts";
-import { burnTiers, windowsOf } from "../../../../runtime/metrics/slo/slo-windows.ts";
+import {
+  assessSlo,
+  burnTiers,
+  type CountsByWindow,
+  type SloStatus,
+  windowsOf,
+} from "../../../../runtime/metrics/slo/slo-status.ts";
 
 const slo: SloConfig = {
   name: "login",

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { createTimeSlices } from "../../../../limits/time-slices.ts";
-import { makeAnswer, type AnswerOptions } from "../../../../runtime/prometheus/answer/answer.ts";
-import { numberText, timeText } from "../../../../runtime/prometheus/answer/number-text.ts";
-import type { Evaluated } from "../../../../runtime/prometheus/evaluate/evaluate.ts";
-import type { ResultSeries } from "../../../../runtime/prometheus/evaluate/result-series.ts";
+import { makeResponse, numberText, type ResponseOptions, timeText } from "../../../../runtime/prometheus/response.ts";
+import type { Evaluated, ResultSeries } from "../../../../runtime/prometheus/evaluate/evaluate.ts";
 
 const stamps = { startMs: 1_700_000_000_000, stepMs: 15_500, count: 3 };
-const options: AnswerOptions = { warnings: [], isPartial: false, slices: createTimeSlices() };
+const options: ResponseOptions = { warnings: [], isPartial: false, slices: createTimeSlices() };
 
 function series(
   labels: ResultSeries["labels"],
@@ -16,8 +14,8 @@ function series(
   return { labels, values: Float64Array.from(values), present: Uint8Array.from(present) };
 }
 
-async function written(evaluated: Evaluated, more: Partial<AnswerOptions> = {}): Promise<string> {
-  return Buffer.from(await makeAnswer(evaluated, { ...options, ...more }).json()).toString();
+async function written(evaluated: Evaluated, more: Partial<ResponseOptions> = {}): Promise<string> {
+  return Buffer.from(await makeResponse(evaluated, { ...options, ...more }).json()).toString();
 }
 
 describe("an answer in Prometheus' JSON", () => {
@@ -65,7 +63,7 @@ describe("an answer in Prometheus' JSON", () => {
   });
 
   test("is written once", async () => {
-    const answer = makeAnswer({ type: "scalar", stamps, value: 1 }, options);
+    const answer = makeResponse({ type: "scalar", stamps, value: 1 }, options);
     expect(await answer.json()).toBe(await answer.json());
   });
 });
@@ -87,7 +85,7 @@ describe("the limit of series", () => {
   test("is 50 without a parameter", async () => {
     expect(await lengthOf(50)).toEqual([50, undefined]);
     for (const limit of [undefined, 0, 60, 51]) {
-      expect(() => makeAnswer(matrixOf(52), { ...options, limit })).toThrow(
+      expect(() => makeResponse(matrixOf(52), { ...options, limit })).toThrow(
         expect.objectContaining({ code: "result_too_large" }),
       );
     }

@@ -1,11 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Leaf } from "../../../../runtime/metrics/leaves/leaf.ts";
+import type { MetricSelector } from "../../../../runtime/metrics/request/selector.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { compileText } from "../../../../runtime/prometheus/compile/compile-text.ts";
-import { compileExpression } from "../../../../runtime/prometheus/compile/compile.ts";
-import type { LookUp } from "../../../../runtime/prometheus/compile/look-up.ts";
-import type { CompiledExpression } from "../../../../runtime/prometheus/compile/program.ts";
+import { compileExpression, compileText } from "../../../../runtime/prometheus/compile/compile.ts";
+import type { CompiledExpression, LookUp } from "../../../../runtime/prometheus/compile/program.ts";
 import { ExpressionError } from "../../../../runtime/prometheus/language/expression.ts";
 import { parseExpression } from "../../../../runtime/prometheus/language/parse-expression.ts";
 import { runsOf } from "../../../support/soak.ts";
@@ -27,7 +25,7 @@ function leafText(text: string): string {
   return leaves.map(describeLeaf).join("");
 }
 
-function describeLeaf({ metric, measure, filters, groupBy, widthSeconds }: Leaf): string {
+function describeLeaf({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {
   const kind = measure.kind === "aggregation" ? measure.aggregation : measure.kind;
   const threshold = measure.kind === "fraction" ? ` ${measure.threshold}` : "";
   const filtered = [...filters].map(([label, values]) => ` ${label}=${values.join("|")}`).join("");

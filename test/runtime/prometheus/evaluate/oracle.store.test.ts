@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTimeSlices } from "../../../../limits/time-slices.ts";
-import { makeAnswer } from "../../../../runtime/prometheus/answer/answer.ts";
+import { makeResponse } from "../../../../runtime/prometheus/response.ts";
 import { startPrometheus, type PrometheusHandle } from "../../../support/prometheus.ts";
 import { remoteWrite, type WrittenSeries } from "../../../support/remote-write.ts";
 import { runsOf } from "../../../support/soak.ts";
@@ -103,7 +103,7 @@ async function askOwn(text: string, own: typeof stamps, isInstant: boolean): Pro
     ]),
   );
   const evaluated = await evaluatePlain(text, cut, { stamps: own, isInstant });
-  const answer = makeAnswer(evaluated, { warnings: [], isPartial: false, slices: createTimeSlices() });
+  const answer = makeResponse(evaluated, { warnings: [], isPartial: false, slices: createTimeSlices() });
   const { data } = JSON.parse(Buffer.from(await answer.json()).toString()) as { readonly data: unknown };
   return data;
 }
@@ -163,7 +163,7 @@ describe("a point that is absent here and NaN in the store", () => {
     ["((plain_two - 2) / (plain_two - 2)) != bool 1", "1", "1"],
   ])("%s: %s in the store, %s here", async (text, there, here) => {
     const own = await evaluatePlain(text, withoutValue, { stamps: { ...stamps, count: 1 }, isInstant: true });
-    const written = makeAnswer(own, { warnings: [], isPartial: false, slices: createTimeSlices() });
+    const written = makeResponse(own, { warnings: [], isPartial: false, slices: createTimeSlices() });
     const { data } = JSON.parse(Buffer.from(await written.json()).toString()) as { readonly data: unknown };
     expect([valueIn(await askStore("query", text, { time: startMs })), valueIn(data)]).toEqual([there, here]);
   });

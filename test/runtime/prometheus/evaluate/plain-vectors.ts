@@ -1,13 +1,17 @@
 import * as fc from "fast-check";
 import { createTimeSlices } from "../../../../limits/time-slices.ts";
-import type { LeafSeries, LeavesResult } from "../../../../runtime/metrics/leaves/leaf.ts";
+import type { SelectorSeries, SelectorsResult } from "../../../../runtime/metrics/request/selector.ts";
 import type { Program } from "../../../../runtime/prometheus/compile/program.ts";
-import { evaluate, type Evaluated, type Evaluation } from "../../../../runtime/prometheus/evaluate/evaluate.ts";
-import type { ResultSeries } from "../../../../runtime/prometheus/evaluate/result-series.ts";
+import {
+  evaluate,
+  type Evaluated,
+  type Evaluation,
+  type ResultSeries,
+} from "../../../../runtime/prometheus/evaluate/evaluate.ts";
 import type { BinaryOp, Expression } from "../../../../runtime/prometheus/language/expression.ts";
 import { parseExpression } from "../../../../runtime/prometheus/language/parse-expression.ts";
 
-type Labels = LeafSeries["labels"];
+type Labels = SelectorSeries["labels"];
 
 /** The points of a series: a number, or a gap. */
 export type PlainPoints = readonly (number | undefined)[];
@@ -28,7 +32,7 @@ export function labelsOf({ component, service }: PlainSeries): Labels {
 }
 
 /** Vectors as the leaves of a result. */
-export function leavesOf(vectors: PlainVectors): LeavesResult["leaves"] {
+export function leavesOf(vectors: PlainVectors): SelectorsResult["leaves"] {
   return Object.values(vectors).map((all) => ({
     series: all.map((one) => ({
       labels: labelsOf(one),
@@ -63,7 +67,7 @@ export function programOf(expression: Expression, names: readonly string[]): Pro
 export function evaluatePlain(
   text: string,
   vectors: PlainVectors,
-  { stamps, isInstant = false, slices = createTimeSlices() }: Pick<LeavesResult, "stamps"> & Partial<Evaluation>,
+  { stamps, isInstant = false, slices = createTimeSlices() }: Pick<SelectorsResult, "stamps"> & Partial<Evaluation>,
 ): Promise<Evaluated> {
   const program = programOf(parseExpression(text), Object.keys(vectors));
   return evaluate(program, { stamps, leaves: leavesOf(vectors) }, { isInstant, slices });

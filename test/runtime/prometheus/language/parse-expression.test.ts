@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ExpressionError, type Expression } from "../../../../runtime/prometheus/language/expression.ts";
 import { formatExpression } from "../../../../runtime/prometheus/language/format-expression.ts";
-import { parseExpression } from "../../../../runtime/prometheus/language/parse-expression.ts";
-import { typeOf } from "../../../../runtime/prometheus/language/type-of.ts";
+import { parseExpression, typeOf } from "../../../../runtime/prometheus/language/parse-expression.ts";
 
 /** The refusal of a text, by the parser or for its types. */
 function refusalOf(text: string): ExpressionError {

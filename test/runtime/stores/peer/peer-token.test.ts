@@ -9,7 +9,7 @@ import { KeySource, loadKeys } from "../../../../runtime/http/authentication/key
 import { listenServer, stopServer } from "../../../../runtime/http/server/listen-server.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
-import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import { createPeerClient } from "../../../../runtime/metrics/federation/peer-client.ts";
 import { createStore, type Store } from "../../../../runtime/stores/store.ts";
 import {

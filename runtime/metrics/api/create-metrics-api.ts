@@ -1,0 +1,368 @@
+// Wires the metrics API. The rooms of `metrics/` do its work.
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { queryDeadlineMsDefault, type RuntimeConfig } from "../../../crds/config.ts";
+import { type CacheBytes, usualCaches } from "../../../limits/memory-plan.ts";
+import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { type Pods, singlePod } from "../../pods/pods.ts";
+import { tracedReads } from "../../stores/read-middleware.ts";
+import { createStoreSet, type Stores } from "../../stores/store-set.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
+import { type Admission, type AdmitQuery, type AdmitQueryNow, createAdmission } from "../admission/admission.ts";
+import type { AdmittedLeaves, LeavesAdmission } from "../admission/admit-leaves.ts";
+import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
+import { classOf } from "../authorization/access.ts";
+import { createHitRatios } from "../cache/cache-status.ts";
+import { createBackgroundRefreshes, createReadCache, type ReadCache } from "../cache/read-cache.ts";
+import { indexCatalogs, storesByKey } from "../catalog-index.ts";
+import { quotaResponse } from "../explain/quota-response.ts";
+import { handlePartials } from "../federation/handle-partials.ts";
+import { createPeerClient } from "../federation/peer-client.ts";
+import type { MetricsApi, RequestContext } from "../metrics-api.ts";
+import type { Plan } from "../planning/plan.ts";
+import type { QueryContext } from "../planning/query.ts";
+import { createEditJudge } from "../query-log/judge-edit.ts";
+import { createCollection, createQueryRecord } from "../query-log/query-record.ts";
+import type { QuerySources } from "../query-sources.ts";
+import { createFinishedMetrics } from "../reads/finish-metric.ts";
+import { createClassBulkheads } from "../reads/store-middleware.ts";
+import {
+  type CachedQuery,
+  createRepeatQueries,
+  createResponseCache,
+  repeatQuery,
+} from "../response/cached-response.ts";
+import { catalogResponse, describeMetric, readableMetrics, type Thresholds } from "../response/catalog-response.ts";
+import { createSnapshots } from "../response/snapshots.ts";
+import { handleSelectors } from "../selectors/handle-selectors.ts";
+import { createMetadataReads } from "../selectors/read-metadata.ts";
+import { type CachedSelectors, repeatSelectors } from "../selectors/selectors-result.ts";
+import { createBoundWarnings } from "../slo/bound-warnings.ts";
+import { createSloHistoryHandler } from "../slo/handle-history.ts";
+import { createSloHandler } from "../slo/handle-slo.ts";
+import { indexSlos, type SloEntry } from "../slo/slo-selection.ts";
+import { handleBulk } from "./handle-bulk.ts";
+import { handlePlan } from "./handle-plan.ts";
+import { handleQuery, type QueryRoute } from "./handle-query.ts";
+import { healthResponse } from "./health-response.ts";
+import {
+  createInstruments,
+  createRequestLog,
+  type Instruments,
+  observeBackground,
+  observeParts,
+} from "./instruments.ts";
+import { createMeasurement } from "./measure-request.ts";
+
+/** Options of {@link createMetricsApi}. */
+export interface MetricsApiOptions {
+  readonly config: RuntimeConfig;
+  readonly log: Pick<Logger, "warn">;
+  /** Receives the Prometheus metrics of the API. @default no registry */
+  readonly registry?: Registry;
+  /** @default no spans */
+  readonly tracer?: Tracer | undefined;
+  /** Unix milliseconds, for probes and the health view. @default Date.now */
+  readonly now?: () => number;
+  /** Monotonic milliseconds, for quotas. @default performance.now */
+  readonly elapsed?: () => number;
+  /**
+   * Bound on all store reads of one query together, in milliseconds. It is below the 2 s timeout of the clients, so
+   * that they receive the partial response. Source: seed "Operational Metrics API" §8. @default 1800
+   */
+  readonly deadlineMs?: number;
+  /** Pods that share the quotas and the cached extents. @default this pod only, without shared lifetimes */
+  readonly pods?: Pods;
+  /** Residency of the pods' messages: stores of other residencies share nothing. @default any store may share */
+  readonly residency?: string;
+  /** Sizes of the caches. @default those of a process that nothing limits */
+  readonly caches?: CacheBytes;
+}
+
+/** Most concurrent questions of peers. The asking runtime has charged its own callers for them. */
+const questionsMax = 128;
+
+/** The part of the configuration that requests use. */
+interface AppliedConfig {
+  readonly queryContext: QueryContext;
+  readonly slos: readonly SloEntry[];
+  readonly thresholds: Thresholds;
+}
+
+/** Creates the API and starts to probe the stores. Connections stay open until `stop`. */
+export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
+  const { log, pods, residency } = options;
+  const parts = createParts(options);
+  const { stores, admission, instruments, requests, measurement, hits, repeats, slo, sloHistory, partials } = parts;
+  let applied = appliedOf(options.config);
+  const apply = (config: RuntimeConfig): void => {
+    applied = appliedOf(config);
+    repeats.forget();
+    parts.sources.finished.forget();
+    stores.apply(storesByKey(config.catalogs), config.material);
+    checkAll(stores);
+    parts.boundWarnings.apply(applied.slos);
+  };
+  const observe = (context: RequestContext) => observeParts(instruments, log, context);
+  const sourcesOf = (context: RequestContext): QuerySources => ({
+    ...parts.sources,
+    queryContext: applied.queryContext,
+    observe: observe(context),
+  });
+  const queryOn =
+    (route: QueryRoute): MetricsApi["query"] =>
+    (params, caller, signal, context) =>
+      measurement.request(route, { signal, context }, (own) => {
+        const sources = { ...sourcesOf(context), remember: parts.remember(route) };
+        return handleQuery(route, { params, caller, signal, context: own }, sources);
+      });
+  const objectivesOn =
+    (handle: typeof slo): MetricsApi["slo"] =>
+    (params, caller, signal, context) =>
+      measurement.request("slo", { signal, context }, (own) => {
+        const served = { slos: applied.slos, quotas: applied.queryContext.quotas, observe: observe(context) };
+        return handle({ params, caller, signal, context: own }, served);
+      });
+  const leaves = measuredLeaves(measurement, (run) =>
+    handleSelectors(run, { ...sourcesOf(run.context), ...parts.leavesSources }),
+  );
+  const described = describing(admission, () => applied);
+
+  apply(options.config);
+  return {
+    query: queryOn("query"),
+    instant: queryOn("instant"),
+    ...pricing(parts, () => applied.queryContext),
+    bulk: (body, caller, signal, context) =>
+      measurement.request("bulk-query", { signal, context }, (own) => {
+        const sources = { ...sourcesOf(context), log, admission, admitItem: counted(admission.bulkItem, instruments) };
+        return handleBulk({ body, caller, signal, context: own }, sources);
+      }),
+    ...lookingUp(parts, sourcesOf, () => applied.queryContext),
+    leaves,
+    slo: objectivesOn(slo),
+    sloHistory: objectivesOn(sloHistory),
+    partials: (request) =>
+      measurement.request("partials", request, ({ span }) => {
+        const sources = { ...applied, ...parts.partialsSources, stores: tracedReads(stores, span) };
+        return partials(request, { ...sources, observe: observe(request.context) });
+      }),
+    catalog: (params, caller, context) => catalogResponse(params, caller, applied.queryContext, context),
+    ...described,
+    health() {
+      checkAll(stores);
+      const caches = { queryContext: applied.queryContext, ratios: hits.ratios(), pods, residency };
+      const warningsOf = (key: string) => parts.boundWarnings.of(key);
+      return healthResponse({ figures: requests.figures(), stores: stores.list(), warningsOf, ...caches });
+    },
+    judgeEdit: parts.judgeEdit,
+    apply,
+    stop: () => parts.stop(),
+  };
+}
+
+/** Creates the look-ups. Each takes one request token, and its leaves take none. */
+function lookingUp(
+  { admission, measurement, leavesSources }: ReturnType<typeof createParts>,
+  sourcesOf: (context: RequestContext) => QuerySources,
+  queryContext: () => QueryContext,
+): ReturnType<typeof createMetadataReads> {
+  const leaves = measuredLeaves(measurement, (run) => {
+    const sources = { ...sourcesOf(run.context), ...leavesSources, admitLeaves: leavesSources.admitWithin };
+    return handleSelectors(run, sources);
+  });
+  return createMetadataReads({
+    admit: (caller, metrics) => admission.request(caller, classOf(caller, metrics, queryContext().quotas), new Map()),
+    leaves,
+    queryContext,
+  });
+}
+
+/** Creates the reads of prices and quotas. */
+function pricing(
+  { sources, admission }: Pick<ReturnType<typeof createParts>, "sources" | "admission">,
+  queryContext: () => QueryContext,
+): Pick<MetricsApi, "plan" | "quota"> {
+  return {
+    plan: (params, caller, { nowMs }) =>
+      handlePlan({ params, caller, nowMs }, { ...sources, admission, queryContext: queryContext() }),
+    quota: (caller, { nowMs }) => quotaResponse({ caller, nowMs }, { admission, queryContext: queryContext() }),
+  };
+}
+
+/** Measures requests for leaves. */
+function measuredLeaves(
+  measurement: ReturnType<typeof createMeasurement>,
+  handle: (run: Parameters<typeof handleSelectors>[0]) => ReturnType<typeof handleSelectors>,
+): MetricsApi["leaves"] {
+  return async (request, caller, signal, context) => {
+    const { result } = await measurement.request("prometheus", { signal, context }, async (own) => {
+      const answered = await handle({ request, caller, signal, context: own });
+      return { status: answered.isPartial ? 206 : 200, result: answered };
+    });
+    return result;
+  };
+}
+
+/** Creates the reads of the catalog as configured. */
+function describing(
+  admission: Admission,
+  applied: () => AppliedConfig,
+): Pick<MetricsApi, "readable" | "describe" | "admitEmpty"> {
+  return {
+    readable: (reader) => readableMetrics(reader, applied().queryContext, applied().thresholds),
+    describe: (id, caller) => describeMetric(id, caller, applied().queryContext, applied().thresholds),
+    async admitEmpty(caller) {
+      const admitted = await admission.request(caller, classOf(caller, [], applied().queryContext.quotas), new Map());
+      admitted.end();
+      return admitted.headers();
+    },
+  };
+}
+
+/** Creates everything that outlives a configuration. */
+function createParts(options: MetricsApiOptions) {
+  const {
+    now = Date.now,
+    elapsed = () => performance.now(),
+    deadlineMs = queryDeadlineMsDefault,
+    pods = singlePod(),
+    caches = usualCaches,
+  } = options;
+  const stores = createStoreSet(now, createPeerClient, deadlineMs);
+  const requests = createRequestLog(elapsed);
+  const instruments = createInstruments(options.registry);
+  const measurement = createMeasurement(requests, instruments, options.tracer);
+  const admission = createAdmission(elapsed, pods);
+  const hits = createHitRatios(elapsed);
+  const countPoints: QuerySources["countPoints"] = (counts) => {
+    hits.add(counts);
+    instruments.countPoints(counts);
+  };
+  const repeats = createRepeatQueries();
+  const record = createQueryRecord(now);
+  const admitNow = countedNow(admission.queryNow, instruments);
+  const bulkheads = createClassBulkheads();
+  const sources = {
+    stores,
+    bulkheads,
+    slices: createTimeSlices(),
+    finished: createFinishedMetrics(caches.finished),
+    snapshots: createSnapshots(caches.snapshots),
+    cache: createCache({ ...options, deadlineMs, caches }, instruments),
+    responses: createResponseCache(caches.responses),
+    countPoints,
+    record,
+    deadlineMs,
+    admit: counted(admission.query, instruments),
+  };
+  return {
+    stores,
+    requests,
+    instruments,
+    measurement,
+    admission,
+    hits,
+    repeats,
+    sources,
+    deadlineMs,
+    remember: (route: QueryRoute) => (cached: CachedQuery) =>
+      repeats.remember(measurement.repeat(route, repeatQuery(cached, { admitNow, countPoints }))),
+    leavesSources: createLeavesSources({ admission, instruments, measurement, repeats, countPoints }),
+    slo: createSloHandler({ stores, bulkheads, admission, deadlineMs, elapsed }),
+    sloHistory: createSloHistoryHandler({ stores, bulkheads, admission, deadlineMs }),
+    partials: createPartials(),
+    partialsSources: { bulkheads, deadlineMs },
+    boundWarnings: createBoundWarnings({ stores, log: options.log, now }),
+    stop() {
+      admission.stop();
+      sources.cache.refreshes.stop();
+      return stores.stop();
+    },
+    judgeEdit: createEditJudge({ collect: createCollection(record, pods), price: admission.price, now }),
+  };
+}
+
+function createPartials(): typeof handlePartials {
+  const limited = createConcurrencyLimit(
+    questionsMax,
+    `more than ${questionsMax} questions of peers are under way in this pod; ask again later`,
+  );
+  return (request, sources) => limited(() => handlePartials(request, sources));
+}
+
+type CacheOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "caches">>;
+
+function createCache(
+  { log, deadlineMs, pods, residency, caches }: CacheOptions,
+  { renewed, unshared }: Instruments,
+): ReadCache {
+  const ended = observeBackground("background refresh", { log, count: renewed });
+  const failed = observeBackground("extent sharing", { log, count: unshared });
+  return createReadCache(caches.points, {
+    pods,
+    residency,
+    failed,
+    refreshes: createBackgroundRefreshes({ deadlineMs, ended }),
+  });
+}
+
+/** Admits queries and counts the admitted ones. */
+function counted(admit: AdmitQuery, instruments: Instruments): AdmitQuery {
+  return async (plan, caller) => {
+    const admitted = await admit(plan, caller);
+    instruments.planned(plan, admitted.estimate);
+    return admitted;
+  };
+}
+
+/** Like {@link counted}, without a wait. */
+function countedNow(admit: AdmitQueryNow, instruments: Instruments): AdmitQueryNow {
+  return (plan, caller) => {
+    const admitted = admit(plan, caller);
+    if (admitted !== undefined) instruments.planned(plan, admitted.estimate);
+    return admitted;
+  };
+}
+
+interface LeavesParts {
+  readonly admission: LeavesAdmission;
+  readonly instruments: Instruments;
+  readonly measurement: ReturnType<typeof createMeasurement>;
+  readonly repeats: ReturnType<typeof createRepeatQueries>;
+  readonly countPoints: QuerySources["countPoints"];
+}
+
+/** Admits leaves and counts each as a query, also for repeats. */
+function createLeavesSources({ admission, instruments, measurement, repeats, countPoints }: LeavesParts) {
+  const counting = (plans: readonly Plan[], admitted: AdmittedLeaves): AdmittedLeaves => {
+    for (const [index, plan] of plans.entries()) instruments.planned(plan, admitted.estimates[index] ?? 0);
+    return admitted;
+  };
+  const admitNow: LeavesAdmission["leavesNow"] = (plans, caller) => {
+    const admitted = admission.leavesNow(plans, caller);
+    return admitted && counting(plans, admitted);
+  };
+  const admitLeaves: LeavesAdmission["leaves"] = async (plans, caller) =>
+    counting(plans, await admission.leaves(plans, caller));
+  const admitWithin: LeavesAdmission["leaves"] = async (plans, caller) =>
+    counting(plans, await admission.leavesWithin(plans, caller));
+  const rememberLeaves = (cached: CachedSelectors) =>
+    repeats.remember(measurement.repeat("prometheus", repeatSelectors(cached, { admitNow, countPoints })));
+  return { admitLeaves, admitWithin, rememberLeaves };
+}
+
+function appliedOf(config: RuntimeConfig): AppliedConfig {
+  const catalog = indexCatalogs(config.catalogs);
+  const slos = indexSlos(config.catalogs, catalog);
+  return { queryContext: { catalog, quotas: config }, slos, thresholds: thresholdsOf(slos) };
+}
+
+function thresholdsOf(slos: readonly SloEntry[]): Thresholds {
+  const byMetric = Map.groupBy(slos, ({ slo }) => slo.metric);
+  return new Map([...byMetric].map(([id, own]) => [id, own.flatMap(({ slo: { threshold } }) => threshold ?? [])]));
+}
+
+function checkAll(stores: Stores): void {
+  for (const [, store] of stores.list()) store.check();
+}

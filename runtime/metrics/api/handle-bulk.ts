@@ -1,0 +1,184 @@
+// The bulk endpoint: it runs several queries of one caller. `handle-query.ts` handles each of them.
+import type { Logger } from "pino";
+import { Refusal } from "../../errors/refusal.ts";
+import { queryBytesMax, type ReadDeadline, startReadDeadline } from "../../stores/limits/fan-out.ts";
+import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
+import type { Admission, AdmitQuery } from "../admission/admission.ts";
+import type { AdmittedRequest } from "../admission/quotas.ts";
+import { classOf } from "../authorization/access.ts";
+import type { Caller } from "../authorization/caller.ts";
+import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
+import type { Plan } from "../planning/plan.ts";
+import { joinedVersions } from "../planning/require-labels.ts";
+import type { QuerySources } from "../query-sources.ts";
+import { retryAfterSeconds } from "../reads/region-status.ts";
+import { type BulkItem, readBulk } from "../request/bulk-request.ts";
+import { pointCount } from "../request/window.ts";
+import { freshnessOf, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
+import { handleQuery } from "./handle-query.ts";
+
+/** Most points of all responses of one bulk, since its body is in memory. */
+const bulkPointsMax = 1_000_000;
+/** Most bytes that the stores may send for all queries of one bulk. */
+const bulkStoreBytesMax = 2 * queryBytesMax;
+
+/** One bulk of one caller. */
+interface BulkRequest {
+  readonly body: Uint8Array;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+interface BulkSources extends QuerySources {
+  readonly log: Pick<Logger, "warn">;
+  readonly admission: Pick<Admission, "request">;
+  /** Admits one query of a bulk. */
+  readonly admitItem: AdmitQuery;
+}
+
+/** Store reads of all queries together. */
+interface Shards {
+  asked: number;
+  answered: number;
+}
+
+/** One bulk in progress. */
+interface Run {
+  readonly request: BulkRequest;
+  readonly sources: BulkSources;
+  readonly reads: ReadMemo;
+  readonly deadline: ReadDeadline;
+  readonly shards: Shards;
+  readonly schemaVersions: Set<string>;
+  /** Points that remain for the next queries. */
+  points: number;
+}
+
+/**
+ * Handles every query of a bulk like a single one. Equal reads are sent once, and one deadline bounds all queries.
+ * Source: seed "Operational Metrics API" §4.2.
+ *
+ * @throws Refusal for a body that is no bulk; the signal's reason when the caller leaves
+ */
+export async function handleBulk(request: BulkRequest, sources: BulkSources): Promise<BulkResponse> {
+  const items = readBulk(request.body);
+  const admitted = await admitBulk(items, request.caller, sources);
+  const startMs = performance.now();
+  const deadline = startReadDeadline(sources.deadlineMs);
+  const reads = memoizeReads({
+    signal: AbortSignal.any([request.signal, deadline.signal]),
+    bytesMax: bulkStoreBytesMax,
+    origin: { correlationId: request.context.correlationId, endsAtMs: startMs + sources.deadlineMs },
+  });
+  const shards: Shards = { asked: 0, answered: 0 };
+  const run: Run = { request, sources, reads, deadline, shards, schemaVersions: new Set(), points: bulkPointsMax };
+  try {
+    // At most `bulkQueriesMax`, together: one that waits for a store that hangs holds up no query of another store.
+    const results = await Promise.all(items.map((item) => handleItem(item, run)));
+    const response = bulkResponse(results, run, performance.now() - startMs);
+    return { ...response, headers: { ...response.headers, ...admitted.headers() } };
+  } finally {
+    deadline.end();
+    admitted.end();
+  }
+}
+
+/** Admits a bulk as one request, in the slowest class of its metrics. */
+function admitBulk(
+  items: readonly BulkItem[],
+  caller: Caller,
+  { queryContext, admission }: BulkSources,
+): Promise<AdmittedRequest> {
+  const ids = items.flatMap(({ params }) => (params instanceof Refusal ? [] : (params.get("metric") ?? [])));
+  const metrics = [...new Set(ids)].flatMap((id) => queryContext.catalog.get(id)?.metric ?? []);
+  return admission.request(caller, classOf(caller, metrics, queryContext.quotas), new Map());
+}
+
+async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {
+  const { request, sources, reads, shards } = run;
+  if (params instanceof Refusal) return { id, cost: undefined, refusal: params };
+  const deadlineMs = run.deadline.leftMs();
+  if (deadlineMs === 0) return { id, cost: undefined, refusal: outOfTime() };
+  let cost: number | undefined;
+  const admit: AdmitQuery = async (plan, caller) => {
+    takePoints(plan, run);
+    run.schemaVersions.add(plan.query.schemaVersion);
+    const admitted = await sources.admitItem(plan, caller);
+    cost = admitted.estimate;
+    return admitted;
+  };
+  const observe: QuerySources["observe"] = (outcomes) => {
+    shards.asked += outcomes.length;
+    shards.answered += outcomes.filter(({ outcome }) => outcome.ok).length;
+    sources.observe(outcomes);
+  };
+  try {
+    const own = { ...sources, share: reads.share, deadlineMs, admit, observe };
+    const response = await handleQuery("query", { ...request, params }, own);
+    return { id, cost, response };
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    return { id, cost, refusal: refusalOf(error, id, run) };
+  }
+}
+
+/** Takes the points of one query. @throws Refusal when too few remain */
+function takePoints({ query }: Plan, run: Run): void {
+  const series = query.groupBy.length === 0 ? query.metrics.length : query.limit;
+  run.points -= series * pointCount(query.window);
+  if (run.points >= 0) return;
+  const detail = `the responses of one bulk have more than ${bulkPointsMax} points; ask for fewer or coarser ones`;
+  throw new Refusal("result_too_large", detail);
+}
+
+function outOfTime(): Refusal {
+  return new Refusal("store_timeout", "the deadline of the bulk passed before this query; ask it again", {
+    retryAfterSeconds,
+  });
+}
+
+function refusalOf(error: unknown, id: string, { request, sources }: Run): Refusal {
+  if (error instanceof Refusal) return error;
+  const { correlationId } = request.context;
+  sources.log.warn({ correlationId, query: id, err: error }, "bulk query failed");
+  return new Refusal("internal", "Internal error. The server log has the cause under this correlation id.", {
+    cause: error,
+  });
+}
+
+function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: number): BulkResponse {
+  const { request, reads, shards } = run;
+  const responses = results.flatMap((result) => ("response" in result ? [result.response] : []));
+  const partial = results.some(isIncomplete);
+  const { wanted, sent } = reads.counts();
+  return {
+    status: partial ? 206 : 200,
+    headers: responseHeaders({
+      freshness: responses.map(({ headers }) => freshnessOf(headers)),
+      downsample: oneOrMixed(responses.map(({ headers }) => headers["X-Downsample"] ?? "none")),
+      partial,
+      plan: `queries=${results.length}, concurrency=${results.length}, reads=${wanted}, sent=${sent}`,
+      cache: oneOrMixed(responses.map(({ headers }) => headers["X-Query-Cache"] ?? "off")),
+      shards,
+      total: {
+        estimate: results.reduce((sum, { cost = 0 }) => sum + cost, 0),
+        cost: responses.reduce((sum, { headers }) => sum + Number(headers["X-Query-Cost"] ?? 0), 0),
+        durationMs,
+      },
+    }),
+    results,
+    meta: {
+      correlation_id: request.context.correlationId,
+      schema_version: joinedVersions(run.schemaVersions),
+      queries: results.length,
+      failed: results.length - responses.length,
+      partial,
+    },
+  };
+}
+
+/** Tests if a result is partial, or failed without an error of the caller. */
+function isIncomplete(result: BulkResult): boolean {
+  return "response" in result ? result.response.status === 206 : result.refusal.status >= 500;
+}

@@ -1,0 +1,179 @@
+// The plan and the cost of a query that is not run.
+import { Refusal } from "../../errors/refusal.ts";
+import type { Admission } from "../admission/admission.ts";
+import type { Balance } from "../admission/rate-headers.ts";
+import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { mayRead } from "../authorization/policy.ts";
+import { expectedCache, type ExpectedCache, planBody } from "../explain/plan-body.ts";
+import type { PlannedQuery } from "../metrics-api.ts";
+import { makePlan, type Plan } from "../planning/plan.ts";
+import { identityOf } from "../planning/query-identity.ts";
+import type { Query, QueryContext } from "../planning/query.ts";
+import { makeSelectorQueries, type SelectorQuery } from "../planning/selector-query.ts";
+import type { QuerySources } from "../query-sources.ts";
+import type { Parameters } from "../request/parameters.ts";
+import { readSpan } from "../request/read-query.ts";
+import type { MetricSelector, SelectorsRequest } from "../request/selector.ts";
+import { endAt, formatTime, timeAt } from "../request/time.ts";
+import { firstPointMs, pointCount } from "../request/window.ts";
+import { findResponse } from "../response/cached-response.ts";
+import { noStore } from "../response/response-headers.ts";
+import { parseQuery } from "./handle-query.ts";
+
+interface PlanRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  /** Unix milliseconds of the request. */
+  readonly nowMs: number;
+}
+
+interface PlanSources extends Pick<QuerySources, "queryContext" | "snapshots" | "responses" | "stores" | "cache"> {
+  readonly admission: Pick<Admission, "decide" | "chargeRequest" | "state">;
+}
+
+/** A query that has a plan, or its refusal. */
+type Parsed =
+  | { readonly plan: Plan; readonly refusal?: undefined }
+  | { readonly plan?: undefined; readonly refusal: Refusal };
+
+/**
+ * Plans and prices the query of `GET /v1/metrics/query` and stops before its first read. It charges one request token
+ * and no cost units, and decides on the query after that charge. The query is not recorded.
+ *
+ * @throws Refusal `rate_exceeded` when the client has no request token left
+ */
+export async function handlePlan(request: PlanRequest, sources: PlanSources): Promise<PlannedQuery> {
+  const { caller, nowMs } = request;
+  const { admission, queryContext } = sources;
+  const { plan, refusal: invalid } = parse(request, sources);
+  const grant = plan?.query.quota ?? classOf(caller, namedMetrics(request, sources), queryContext.quotas);
+  const charged = await admission.chargeRequest(caller, grant);
+  const decision = plan && (await admission.decide(plan, caller));
+  const refusal = invalid ?? decision?.refusal;
+  const body = planBody({
+    plan,
+    queryClass: grant.queryClass,
+    cost: decision?.estimate,
+    cache: plan && cacheOf(plan, sources, nowMs),
+    budget: await budgetOf(caller, grant, admission),
+    refusal,
+    cheaper: refusal && (await cheaperQuery(refusal, request, sources)),
+  });
+  const leaf = plan && selectorOfQuery(plan.query, { caller, queryContext, nowMs });
+  return { status: 200, headers: { ...charged.headers(), ...noStore }, body, leaf };
+}
+
+/** The named metrics that the caller may read. They determine the class of a query that has no plan. */
+function namedMetrics({ params, caller }: PlanRequest, { queryContext: { catalog, quotas } }: PlanSources) {
+  const access = accessOf(caller, quotas);
+  return (params.get("metric") ?? []).flatMap((id) => {
+    const entry = catalog.get(id);
+    return entry !== undefined && mayRead(entry, caller, access) ? [entry.metric] : [];
+  });
+}
+
+/** The cost units of a class, after the charge of the plan. */
+async function budgetOf(
+  caller: Caller,
+  grant: QueryClassGrant,
+  { state }: PlanSources["admission"],
+): Promise<Balance | undefined> {
+  const { balances } = await state(caller, grant, []);
+  return balances.find(({ charge }) => charge.unit === "cost");
+}
+
+const unrecorded = { add: () => undefined };
+
+function parse({ params, caller, nowMs }: PlanRequest, { queryContext, snapshots }: PlanSources): Parsed {
+  try {
+    const request = { params, caller, nowMs };
+    const { query, readAtMs } = parseQuery("query", request, { queryContext, snapshots, record: unrecorded });
+    return { plan: makePlan(query, readAtMs) };
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: error };
+    throw error;
+  }
+}
+
+function cacheOf(plan: Plan, sources: PlanSources, nowMs: number): ExpectedCache | null {
+  return findResponse(sources.responses, "query", plan, nowMs) === undefined
+    ? expectedCache(plan, sources, nowMs)
+    : "hit";
+}
+
+/** The parameters with the suggested step, if a query with them is admitted now. */
+async function cheaperQuery(
+  { suggestion }: Refusal,
+  request: PlanRequest,
+  sources: PlanSources,
+): Promise<Parameters | undefined> {
+  const step = suggestion?.step;
+  if (step === undefined) return undefined;
+  const params = absoluteTimes(new Map([...request.params, ["step", [step]] as const]), request.nowMs);
+  const { plan } = parse({ ...request, params }, sources);
+  if (plan === undefined) return undefined;
+  const { refusal } = await sources.admission.decide(plan, request.caller);
+  return refusal === undefined ? params : undefined;
+}
+
+/** The parameters with their relative times at the time of the request. They are valid. */
+function absoluteTimes(params: Parameters, nowMs: number): Parameters {
+  const { from, to } = readSpan(params);
+  const times = [
+    ...(from === undefined ? [] : [["from", [formatTime(timeAt(from, nowMs))]] as const]),
+    ...(to === undefined ? [] : [["to", [formatTime(endAt(to, nowMs))]] as const]),
+  ];
+  return new Map([...[...params].filter(([name]) => name !== "last"), ...times]);
+}
+
+interface LeafSources {
+  readonly caller: Caller;
+  readonly queryContext: QueryContext;
+  /** Unix milliseconds of the request. */
+  readonly nowMs: number;
+}
+
+/**
+ * The one leaf that reads the same points as a query, at the times of its points. Undefined where an expression cannot
+ * say the query: several metrics, exemplars, a later page, a snapshot, or points off the grid of leaves.
+ */
+function selectorOfQuery(query: Query, sources: LeafSources): MetricSelector | undefined {
+  const [metric, ...others] = query.metrics;
+  const isOdd = query.exemplars || query.page > 1 || query.snapshot !== undefined;
+  if (metric === undefined || others.length > 0 || isOdd) return undefined;
+  const leaf: MetricSelector = {
+    metric: metric.entry.metric.id,
+    measure: { kind: "aggregation", aggregation: metric.aggregation },
+    filters: query.filters,
+    groupBy: query.groupBy,
+    widthSeconds: query.window.widthSeconds,
+  };
+  const made = leafQueryOf(leaf, query, sources);
+  return made !== undefined && readsSame(made, query) ? leaf : undefined;
+}
+
+function leafQueryOf(
+  leaf: MetricSelector,
+  { window }: Query,
+  { caller, queryContext, nowMs }: LeafSources,
+): SelectorQuery | undefined {
+  const times = { startMs: firstPointMs(window), endMs: window.toMs, stepMs: window.stepSeconds * 1_000 };
+  const request: SelectorsRequest = { leaves: [leaf], times, tenant: undefined, isCompleteRequired: false };
+  try {
+    return makeSelectorQueries(request, caller, queryContext, nowMs)[0];
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+/** Compares the identities of both queries. The downsample is left out: the points themselves have its width. */
+function readsSame({ query: own, places }: SelectorQuery, query: Query): boolean {
+  const isWhole = places.length === pointCount(query.window) && places.every((place, stamp) => place === stamp);
+  return isWhole && identityOf(plain(own)) === identityOf(plain(query));
+}
+
+function plain(query: Query): Query {
+  return { ...query, window: { ...query.window, downsample: undefined } };
+}

@@ -1,0 +1,137 @@
+// The Prometheus metrics of the metrics API, its recent requests and its health response. Quotas are elsewhere.
+import type { ClassLimits } from "../../../crds/config.ts";
+import type { Store } from "../../stores/store.ts";
+import type { HitRatios } from "../cache/cache-status.ts";
+import type { CatalogIndex } from "../catalog-index.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
+import type { QueryContext } from "../planning/query.ts";
+import { recipeOf } from "../promql/recipe-of.ts";
+import type { StoreNeeds } from "../promql/recipe.ts";
+import { type RequestFigures, requestLogSeconds } from "./instruments.ts";
+
+/** `unsupported`: the store lacks a function that a metric of the catalog needs. */
+type HealthState = "unknown" | "ok" | "failing" | "unsupported";
+
+interface HealthInput extends CacheInput {
+  readonly figures: RequestFigures;
+  readonly stores: readonly (readonly [key: string, store: Store])[];
+  /** What is known to be wrong with the series of a store. */
+  readonly warningsOf: (storeKey: string) => readonly string[];
+}
+
+interface CacheInput {
+  readonly queryContext: QueryContext;
+  readonly ratios: ReturnType<HitRatios["ratios"]>;
+  /** Pods that share extents. @default extents are not shared */
+  readonly pods?: { readonly isConnected: () => boolean } | undefined;
+  /** Residency of the pods' messages: stores of other residencies share nothing. @default any store may share */
+  readonly residency?: string | undefined;
+}
+
+const decimals = 1_000;
+
+/**
+ * `GET /v1/metrics/health`, from the requests of the last {@link requestLogSeconds}. A pod reads points from its
+ * memory, then from other pods, then from the stores. Source: seed "Operational Metrics API" §2.5.
+ */
+export function healthResponse({ figures, stores, warningsOf, ...caches }: HealthInput): MetricsResponse {
+  const needs = needsByStore(caches.queryContext.catalog);
+  const reports = stores.map(([key, store]) => ({
+    name: store.config.name,
+    region: store.config.region,
+    catalog: key.slice(0, key.lastIndexOf("/")),
+    state: stateOf(store, needs.get(key)),
+    ...ageOf(store),
+    ...(warningsOf(key).length === 0 ? {} : { warnings: warningsOf(key) }),
+  }));
+  const cacheReports = reportCaches(caches);
+  return {
+    status: 200,
+    headers: {},
+    body: {
+      status: statusOf(
+        reports.map(({ state }) => state),
+        cacheReports.some(({ state }) => state === "failing"),
+      ),
+      window_seconds: requestLogSeconds,
+      requests: figures.requests,
+      latency_p95_ms: round(figures.latencyP95Ms),
+      error_rate: round(figures.errorRate),
+      cache_hit_ratio: round(caches.ratios.all),
+      partial_response_rate: round(figures.partialRate),
+      caches: cacheReports,
+      stores: reports,
+    },
+  };
+}
+
+/** `failing`: this pod reaches no other pod. `off`: no class in force caches anything there. */
+type CacheState = "ok" | "failing" | "off";
+
+interface CacheReport {
+  readonly name: "memory" | "distributed";
+  readonly state: CacheState;
+  readonly hit_ratio: number;
+  /** The source of the points that this cache lacks. */
+  readonly fallback: "distributed" | "stores";
+}
+
+function reportCaches({ queryContext, ratios, pods, residency }: CacheInput): readonly CacheReport[] {
+  const { catalog, quotas } = queryContext;
+  const limits: readonly ClassLimits[] = [
+    ...Object.values(quotas.classDefaults),
+    ...quotas.quotas.map((quota) => quota.limits),
+  ];
+  const stores = [...catalog.values()].flatMap((entry) => entry.stores);
+  const mayShare =
+    limits.some(({ distributedSeconds = 0 }) => distributedSeconds > 0) &&
+    stores.some(({ config: store }) => residency === undefined || store.residency === residency);
+  const state = !mayShare || pods === undefined ? "off" : pods.isConnected() ? "ok" : "failing";
+  return [
+    {
+      name: "memory",
+      state: limits.some(({ memorySeconds }) => memorySeconds > 0) ? "ok" : "off",
+      hit_ratio: round(ratios.memory),
+      fallback: state === "ok" ? "distributed" : "stores",
+    },
+    { name: "distributed", state, hit_ratio: round(ratios.distributed), fallback: "stores" },
+  ];
+}
+
+function statusOf(states: readonly HealthState[], isCacheFailing: boolean): "ok" | "degraded" | "down" {
+  if (states.length > 0 && states.every((state) => state === "failing")) return "down";
+  return isCacheFailing || states.some((state) => state === "failing" || state === "unsupported") ? "degraded" : "ok";
+}
+
+function ageOf(store: Store): { readonly age_seconds?: number } {
+  const ms = store.stateAgeMs();
+  return ms === undefined ? {} : { age_seconds: Math.max(0, Math.floor(ms / 1_000)) };
+}
+
+function stateOf(store: Store, needs: StoreNeeds | undefined): HealthState {
+  const state = store.state();
+  const known = store.knownCapabilities();
+  if (state !== "ok" || needs === undefined || known === undefined) return state;
+  return (needs.anchored && !known.anchored) || (needs.native && !known.native) ? "unsupported" : "ok";
+}
+
+/** The needs of all metrics of each store. */
+function needsByStore(catalog: CatalogIndex): ReadonlyMap<string, StoreNeeds> {
+  const needs = new Map<string, StoreNeeds>();
+  for (const { metric, stores } of catalog.values()) {
+    const own = recipeOf(metric, metric.defaultAggregation).needs;
+    for (const { key } of stores) {
+      const others = needs.get(key) ?? own;
+      needs.set(key, {
+        increases: own.increases || others.increases,
+        anchored: own.anchored || others.anchored,
+        native: own.native || others.native,
+      });
+    }
+  }
+  return needs;
+}
+
+function round(value: number): number {
+  return Math.round(value * decimals) / decimals;
+}

@@ -1,0 +1,131 @@
+// The index of metrics and their stores over all catalogs, and the deprecation of metrics. The catalog endpoint is
+// elsewhere.
+import { hash } from "node:crypto";
+import type { CatalogConfig, MetricConfig, RuntimeConfig, SloConfig, StoreConfig } from "../../crds/config.ts";
+import { refuseField } from "../errors/refusal.ts";
+import { formatTime } from "./request/time.ts";
+
+/** A store with one metric's settings. */
+export interface CatalogStore {
+  /** `<namespace>/<catalog>/<store>`: unique over all catalogs, and the order in which stores are merged. */
+  readonly key: string;
+  readonly config: StoreConfig;
+  /** Seconds between this metric's samples in this store. */
+  readonly intervalSeconds: number;
+  /** Digest of all members above. */
+  readonly digest: string;
+}
+
+/** A metric and its stores. */
+export interface MetricEntry {
+  readonly metric: MetricConfig;
+  readonly schemaVersion: string;
+  /** The objectives of the metric, in the order of the catalog. */
+  readonly slos: readonly SloConfig[];
+  /** Sorted by key; not empty for a metric of a valid catalog. */
+  readonly stores: readonly CatalogStore[];
+  /** Digest of the metric. */
+  readonly digest: string;
+}
+
+/** All metrics by id. */
+export type CatalogIndex = ReadonlyMap<string, MetricEntry>;
+
+/** Builds the key of a store, {@link CatalogStore.key}. Names of resources and stores hold no slash. */
+function storeKey(catalog: { readonly namespace: string; readonly name: string }, store: StoreConfig): string {
+  return `${catalog.namespace}/${catalog.name}/${store.name}`;
+}
+
+/** The stores of all catalogs by key. */
+export function storesByKey(catalogs: RuntimeConfig["catalogs"]): ReadonlyMap<string, StoreConfig> {
+  return new Map(
+    catalogs.flatMap((catalog) => catalog.stores.map((store) => [storeKey(catalog, store), store] as const)),
+  );
+}
+
+/** Indexes the catalogs. `compile` ensures that each metric id is in one catalog only. */
+export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex {
+  const entries = catalogs.flatMap((catalog) =>
+    catalog.metrics.map((metric): readonly [string, MetricEntry] => {
+      const stores = catalog.stores.flatMap((store) => {
+        const intervalSeconds = metric.intervalSeconds[store.name];
+        return intervalSeconds === undefined
+          ? []
+          : [catalogStore({ key: storeKey(catalog, store), config: store, intervalSeconds })];
+      });
+      const sorted = stores.sort((a, b) => (a.key < b.key ? -1 : 1));
+      const { schemaVersion } = catalog;
+      const slos = slosOf(catalog, metric);
+      return [metric.id, { metric, schemaVersion, slos, stores: sorted, digest: digestOf(metric) }];
+    }),
+  );
+  return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** An older operator compiles catalogs without objectives. */
+function slosOf({ slos = [] }: Partial<CatalogConfig>, { id }: MetricConfig): readonly SloConfig[] {
+  return slos.filter(({ metric }) => metric === id);
+}
+
+/** The digest is part of the keys under which pods share extents. Its members therefore keep their names. */
+function catalogStore({ key, config, intervalSeconds }: Omit<CatalogStore, "digest">): CatalogStore {
+  return { key, config, intervalSeconds, digest: digestOf({ key, store: config, intervalSeconds }) };
+}
+
+/** Computed once for each configuration; the identity of every query includes these digests. */
+function digestOf(part: object): string {
+  return hash("sha256", JSON.stringify(part), "base64url");
+}
+
+/** The notice of one deprecated metric in a response. */
+interface DeprecationNotice {
+  readonly metric: string;
+  readonly deprecated_at: string;
+  readonly sunset_at: string;
+  readonly replaced_by?: string;
+}
+
+/** Lists the notices of the deprecated metrics, in the given order. */
+export function deprecationNotices(metrics: readonly MetricConfig[]): readonly DeprecationNotice[] {
+  return metrics.flatMap(({ id, deprecatedAtMs, sunsetAtMs, replacedBy }) => {
+    if (deprecatedAtMs === undefined || sunsetAtMs === undefined) return [];
+    const times = { deprecated_at: formatTime(deprecatedAtMs), sunset_at: formatTime(sunsetAtMs) };
+    return [{ metric: id, ...times, ...(replacedBy === undefined ? {} : { replaced_by: replacedBy }) }];
+  });
+}
+
+/**
+ * The headers `Deprecation` and `Sunset` of a response about several metrics: the earliest of each. `Link` names the
+ * catalog entries of the replacements. Source: RFC 9745, RFC 8594.
+ */
+export function deprecationHeaders(metrics: readonly MetricConfig[]): Readonly<Record<string, string>> {
+  const deprecated = metrics.filter(({ state }) => state === "Deprecated");
+  if (deprecated.length === 0) return {};
+  const deprecatedAtMs = Math.min(...deprecated.map((metric) => metric.deprecatedAtMs ?? Infinity));
+  const sunsetAtMs = Math.min(...deprecated.map((metric) => metric.sunsetAtMs ?? Infinity));
+  const successors = [...new Set(deprecated.flatMap(({ replacedBy }) => replacedBy ?? []))];
+  const links = successors.map((id) => `</v1/metrics/catalog?metric=${id}>; rel="successor-version"`);
+  return {
+    Deprecation: `@${Math.floor(deprecatedAtMs / 1_000)}`,
+    Sunset: new Date(sunsetAtMs).toUTCString(),
+    ...(links.length === 0 ? {} : { Link: links.join(", ") }),
+  };
+}
+
+/** True from the sunset of a metric on. The API then neither lists nor reads it. */
+export function isPastSunset({ sunsetAtMs }: MetricConfig, nowMs: number): boolean {
+  return sunsetAtMs !== undefined && nowMs >= sunsetAtMs;
+}
+
+/** @throws Refusal `metric_gone` for the first metric past its sunset; it names the replacement */
+export function refuseSunset(metrics: readonly MetricConfig[], nowMs: number): void {
+  const gone = metrics.find((metric) => isPastSunset(metric, nowMs));
+  if (gone?.sunsetAtMs === undefined) return;
+  const instead =
+    gone.replacedBy === undefined ? "it has no replacement; leave it out" : `query ${gone.replacedBy} instead`;
+  throw refuseField(
+    "metric_gone",
+    "metric",
+    `the metric ${gone.id} ended on ${formatTime(gone.sunsetAtMs)}; ${instead}`,
+  );
+}

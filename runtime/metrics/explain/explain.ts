@@ -1,0 +1,137 @@
+import { Refusal } from "../../errors/refusal.ts";
+import type { Stores } from "../../stores/store-set.ts";
+import { type Caller, explainScope } from "../authorization/caller.ts";
+import { extentStatuses, type PointSource, type SourcedRange } from "../cache/cache-status.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
+import type { Plan, PlannedPart } from "../planning/plan.ts";
+import type { QueriedMetric } from "../planning/query.ts";
+import type { QueryStores, RecordedRead } from "../reads/store-middleware.ts";
+import { type Parameters, readWord } from "../request/parameters.ts";
+import { formatTime } from "../request/time.ts";
+import type { QueryData } from "../response/snapshots.ts";
+
+/**
+ * Removes `explain` from the parameters: it adds an explanation to a response and changes nothing else.
+ *
+ * @throws Refusal `invalid_request` for another word than `true` and `false`, `scope_missing`
+ */
+export function takeExplain(
+  params: Parameters,
+  caller: Caller,
+): { readonly params: Parameters; readonly explain: boolean } {
+  const explain = readWord(params, "explain", ["true", "false"]) === "true";
+  if (explain && !caller.scopes.includes(explainScope)) {
+    throw new Refusal("scope_missing", `explain=true needs the scope ${explainScope}; ask for a token with it`);
+  }
+  return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
+}
+
+interface Explained extends Pick<QueryData, "source" | "nowMs"> {
+  /** The stores as the query read them. */
+  readonly stores: QueryStores;
+  readonly costEstimate: number;
+}
+
+/** A response with its explanation in the body: the plan, the requests to each store, and the source of the points. */
+export function explainResponse(response: MetricsResponse, plan: Plan, explained: Explained): MetricsResponse {
+  return { ...response, json: undefined, body: { ...response.body, explain: explanationOf(plan, explained) } };
+}
+
+function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Explained): object {
+  const { query } = plan;
+  const context = { source, nowMs, sourcedRanges: stores.counts().sourcedRanges };
+  const byStore = Map.groupBy(plan.parts, ({ store }) => store.key);
+  return {
+    class: query.quota.queryClass,
+    points: plan.grid.count,
+    tenant: query.tenant,
+    environments: query.environments === "every" ? "every" : [...query.environments].sort(),
+    regions: query.regions,
+    cost_estimate: costEstimate,
+    metrics: query.metrics.map((metric) => explainMetric(metric, plan)),
+    stores: [...byStore].map(([key, parts]) => ({
+      ...explainStore(parts, plan, context),
+      ...explainCapabilities(key, stores.stores),
+      reads: stores.reads.filter((read) => read.store === key).map(explainRead),
+    })),
+  };
+}
+
+function explainMetric(metric: QueriedMetric, { parts }: Plan): object {
+  const { entry, aggregation, recipe } = metric;
+  const own = parts.filter((part) => part.metric === metric);
+  return {
+    metric: entry.metric.id,
+    aggregation,
+    kind: entry.metric.source.kind,
+    stores: own.length,
+    ranges: own[0]?.ranges.length ?? 0,
+    partials:
+      "statistics" in recipe
+        ? recipe.statistics.map(({ name, merge }) => ({ name, merge }))
+        : [{ name: "buckets", merge: "sum" }],
+  };
+}
+
+function explainCapabilities(key: string, stores: Stores): object {
+  // A later configuration can lack the store.
+  const known = stores
+    .list()
+    .find(([name]) => name === key)?.[1]
+    .knownCapabilities();
+  return known === undefined ? {} : { boundary: known.boundary, anchored: known.anchored };
+}
+
+interface ExtentContext extends Pick<QueryData, "source" | "nowMs"> {
+  /** The sources of the points of each store. */
+  readonly sourcedRanges: readonly SourcedRange[];
+}
+
+function explainStore(parts: readonly PlannedPart[], plan: Plan, context: ExtentContext): object {
+  const [first] = parts;
+  if (first === undefined) return {};
+  const { key, config: store } = first.store;
+  const { name, region, residency, settleSeconds } = store;
+  return { store: name, region, residency, extents: explainExtents(plan, key, settleSeconds, context) };
+}
+
+const reasons: Readonly<Record<PointSource | "snapshot", string>> = {
+  memory: "read by this pod within the lifetime of the class",
+  finer: "rolled up exactly from narrower points that this pod read within the lifetime of the class",
+  shared: "read by another pod within the lifetime of the class",
+  stale: "read by this pod; its lifetime is over, so it is read again in the background",
+  store: "not cached within the lifetime of the class, so the store was read",
+  snapshot: "from the data of an earlier page",
+};
+
+/** The sources of the points of a store, split into points that had settled and points that could still change. */
+function explainExtents(
+  { grid }: Plan,
+  key: string,
+  settleSeconds: number,
+  { source: data, nowMs, sourcedRanges }: ExtentContext,
+): readonly object[] {
+  const { startMs, stepMs, count } = grid;
+  const settled = Math.min(count, Math.max(0, Math.floor((nowMs - settleSeconds * 1_000 - startMs) / stepMs) + 1));
+  const own = sourcedRanges.filter(({ store }) => store === key);
+  const statuses = data === "snapshot" ? [{ offset: 0, count, source: data }] : extentStatuses(own, grid);
+  return statuses.flatMap(({ source, offset, count: points }) => {
+    const seam = Math.min(offset + points, Math.max(offset, settled));
+    const explain = (state: string, from: number, to: number): readonly object[] => {
+      const times = { from: formatTime(startMs + (from - 1) * stepMs), to: formatTime(startMs + (to - 1) * stepMs) };
+      return from === to ? [] : [{ ...times, state, source, reason: reasons[source] }];
+    };
+    return [...explain("settled", offset, seam), ...explain("hot", seam, offset + points)];
+  });
+}
+
+function explainRead({ api, promql, durationMs, outcome, series, error }: RecordedRead): object {
+  return {
+    api,
+    promql,
+    duration_ms: Math.round(durationMs * 10) / 10,
+    outcome,
+    series,
+    ...(error === undefined ? {} : { error }),
+  };
+}

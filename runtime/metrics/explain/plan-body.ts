@@ -1,0 +1,137 @@
+// The cost of queries, before and after they run, and the quotas that are charged. It reads no store.
+import type { QueryClass } from "../../../crds/config.ts";
+import type { Refusal, Suggestion } from "../../errors/refusal.ts";
+import { errorTable } from "../../errors/table.ts";
+import type { Stores } from "../../stores/store-set.ts";
+import { type Balance, leftOf, resetSeconds } from "../admission/rate-headers.ts";
+import { cover, lifetimesOf } from "../cache/extents.ts";
+import { extentKey } from "../cache/range-read.ts";
+import type { ReadCache } from "../cache/read-cache.ts";
+import type { Plan, PlannedPart } from "../planning/plan.ts";
+import { printVector } from "../promql/promql.ts";
+import type { Parameters } from "../request/parameters.ts";
+
+/** A planned query. Members of a query that was refused before it had a plan are undefined. */
+interface PricedQuery {
+  readonly plan: Plan | undefined;
+  /** The class that pays for the query: of a rejected one, that of the named metrics. */
+  readonly queryClass: QueryClass;
+  /** Expected cost units. */
+  readonly cost: number | undefined;
+  readonly cache: ExpectedCache | null | undefined;
+  /** The cost units of the class, after the charge of this request. */
+  readonly budget: Balance | undefined;
+  readonly refusal: Refusal | undefined;
+  /** The parameters of a cheaper query that is admitted now. */
+  readonly cheaper: Parameters | undefined;
+}
+
+/** The body of `GET /v1/metrics/plan`, without the expression. Unknown values are null. */
+export function planBody({ plan, queryClass, cost, cache, budget, refusal, cheaper }: PricedQuery): object {
+  return {
+    allowed: refusal === undefined,
+    class: queryClass,
+    cost: cost ?? null,
+    ...(plan === undefined ? unplanned : planMembers(plan)),
+    cache: cache === undefined ? null : { expected: cache },
+    budget: budget && budgetBody(budget),
+    refusal: refusal === undefined ? null : refusalBody(refusal, cheaper),
+  };
+}
+
+const unplanned = {
+  step_seconds: null,
+  downsample: null,
+  points: null,
+  series_max: null,
+  regions: [],
+};
+
+function planMembers(plan: Plan): Record<keyof typeof unplanned, unknown> {
+  const { query, grid } = plan;
+  return {
+    step_seconds: query.window.stepSeconds,
+    downsample: query.window.downsample ?? null,
+    points: grid.count,
+    series_max: query.limit,
+    regions: regionsOf(plan),
+  };
+}
+
+/** The regions of a query, sorted, with the number of stores that it reads. */
+function regionsOf({ parts }: Plan): readonly object[] {
+  const stores = new Map(parts.map(({ store }) => [store.key, store.config.region]));
+  return [...Map.groupBy(stores.values(), (region) => region)]
+    .map(([region, own]) => ({ region, stores: own.length }))
+    .sort((one, other) => (one.region < other.region ? -1 : 1));
+}
+
+function budgetBody(budget: Balance): object {
+  return { remaining: leftOf(budget), limit: budget.charge.limits.burst, reset_seconds: resetSeconds(budget) };
+}
+
+function refusalBody(refusal: Refusal, cheaper: Parameters | undefined): object {
+  const { code, status, message, errors, suggestion, retryAfterSeconds } = refusal;
+  return {
+    code,
+    status,
+    title: errorTable[code].title,
+    detail: message,
+    errors,
+    retry_after_seconds: retryAfterSeconds ?? null,
+    suggestion: suggestion === undefined ? null : suggestionBody(suggestion, cheaper),
+  };
+}
+
+function suggestionBody(suggestion: Suggestion, cheaper: Parameters | undefined): object {
+  return { ...suggestion, ...(cheaper === undefined ? {} : { query: queryString(cheaper) }) };
+}
+
+function queryString(params: Parameters): string {
+  return new URLSearchParams(
+    [...params].flatMap(([name, values]) => values.map((value): [string, string] => [name, value])),
+  ).toString();
+}
+
+/** Where the points of a query would come from: the memory of this pod, its stores, or both. */
+export type ExpectedCache = "hit" | "miss" | "partial";
+
+interface CacheSources {
+  readonly stores: Stores;
+  readonly cache: Pick<ReadCache, "ranges">;
+}
+
+/**
+ * Looks for the points of a plan in the memory of this pod. It asks neither a store nor another pod, and it rolls
+ * nothing up. The source of the points can thus only be better than expected.
+ *
+ * @returns null for a class whose points are not cached
+ */
+export function expectedCache(plan: Plan, { stores, cache }: CacheSources, nowMs: number): ExpectedCache | null {
+  const lifetimes = lifetimesOf(plan.query);
+  if (lifetimes.settledMs === 0) return null;
+  let [known, wanted] = [0, 0];
+  for (const part of plan.parts) {
+    const key = keyOf(part, plan, stores);
+    const extents = key === undefined ? [] : cache.ranges.extents(key);
+    for (const { grid } of part.splits) {
+      wanted += grid.count;
+      known += grid.count - (cover(extents, grid, lifetimes, nowMs).gap?.count ?? 0);
+    }
+  }
+  if (known === 0) return "miss";
+  return known === wanted ? "hit" : "partial";
+}
+
+/** The key of the extents of a part; undefined before the first response of its store. */
+function keyOf({ ranges, store, tenant, metric }: PlannedPart, { query, grid }: Plan, stores: Stores) {
+  const held = stores.get(store.key);
+  const boundary = held.knownCapabilities()?.boundary;
+  if (boundary === undefined) return undefined;
+  const printed = ranges.map((range) => printVector(range, boundary));
+  const isNative = metric.recipe.kind === "quantile" && metric.recipe.histogram === "Native";
+  const text = printed.length > 1 ? JSON.stringify(printed) : (printed[0] ?? "");
+  const kind = isNative ? "histograms" : printed.length > 1 ? "numbers together" : "numbers";
+  const own = { ...grid, rangeMs: query.window.widthSeconds * 1_000 };
+  return extentKey({ name: `${kind} of ${held.identity}` }, text, own, { tenant });
+}

@@ -1,0 +1,181 @@
+// Turns leaves into closed queries, by the same rules as native queries, and applies the rules over all leaves
+// together: one tenant, one query class, and the compliance scope of all regions.
+import { seriesMax } from "../../../api/queries.ts";
+import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { type Access, accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { grant, type GrantedMetric, requireReadScope, requireScopeOver } from "../authorization/policy.ts";
+import { type MetricEntry, refuseSunset } from "../catalog-index.ts";
+import { eventCountRecipe, eventFractionRecipe, refuseMeasure } from "../promql/event-recipes.ts";
+import { type Filters, filterValues, readLabel, shown } from "../request/parameters.ts";
+import { resolveSelectorWindow, type SelectorWindow, selectorWindowAt } from "../request/selector-window.ts";
+import { type Measure, type MetricSelector, selectorsMax, type SelectorsRequest } from "../request/selector.ts";
+import {
+  entryOf,
+  type EventsMeasure,
+  ownQuery,
+  queriedMetric,
+  type QueriedMetric,
+  type Query,
+  type QueryContext,
+  requireOneRule,
+  smallestStep,
+} from "./query.ts";
+import { requireLabels, schemaVersionOf } from "./require-labels.ts";
+
+/** A leaf as a closed query, and the points of its window that the stamps of the request have. */
+export interface SelectorQuery extends Pick<SelectorWindow, "stamps" | "places"> {
+  readonly query: Query;
+}
+
+/**
+ * Builds the closed query of every leaf. All of them have the slowest class of their metrics.
+ *
+ * @throws Refusal where a native query of one leaf, or one over all metrics and regions, is refused; `invalid_filter`
+ *   when the request names two tenants
+ */
+export function makeSelectorQueries(
+  request: SelectorsRequest,
+  caller: Caller,
+  queryContext: QueryContext,
+  nowMs: number,
+): readonly SelectorQuery[] {
+  const { leaves } = request;
+  if (leaves.length === 0 || leaves.length > selectorsMax) {
+    const detail = `the expression reads ${leaves.length} times from metrics; use 1 to ${selectorsMax} of them`;
+    throw refuseField("invalid_request", "query", detail);
+  }
+  const entries = leaves.map(({ metric }) => entryOf(metric, queryContext.catalog));
+  requireReadScope(caller);
+  const access = accessOf(caller, queryContext.quotas);
+  const quota = classOf(
+    caller,
+    entries.map(({ metric }) => metric),
+    queryContext.quotas,
+  );
+  const common = { request, caller, access, quota, nowMs, tenant: tenantOfAll(request) };
+  const made = leaves.map((leaf, index) => makeSelectorQuery(leaf, entries[index] as MetricEntry, common));
+  requireScopeOver(
+    [...new Set(made.flatMap(({ query }) => query.regions))].sort(),
+    made.flatMap(({ query }) => query.metrics),
+  );
+  return made;
+}
+
+interface Common {
+  readonly request: SelectorsRequest;
+  readonly caller: Caller;
+  readonly access: Access;
+  readonly quota: QueryClassGrant;
+  readonly nowMs: number;
+  /** The tenant that the request names. */
+  readonly tenant: string | undefined;
+}
+
+function makeSelectorQuery(leaf: MetricSelector, entry: MetricEntry, common: Common): SelectorQuery {
+  const { request, caller, access, quota, nowMs, tenant } = common;
+  const { metric } = entry;
+  const filters = filtersOf(leaf, tenant);
+  const groupBy = leaf.groupBy.map((name) => readLabel(name, "by", "invalid_group_by"));
+  const granted = grant([entry], filters, caller, access);
+  requireLabels({ filters, groupBy }, [metric], quota.limits.maxGroupBy);
+  const rules = { stepSecondsMin: smallestStep(caller, [metric], quota.limits), limits: quota.limits };
+  const { window, stamps, places } = resolveSelectorWindow(request.times, leaf.widthSeconds, { ...rules, nowMs });
+  const metrics = granted.metrics.map((one) => queriedSelector(one, leaf.measure));
+  refuseSunset([metric], nowMs);
+  const schemaVersion = schemaVersionOf([entry], undefined);
+  const parts = { metrics, filters, groupBy, window, exemplars: false, schemaVersion, quota };
+  return {
+    query: {
+      ...ownQuery(granted, parts),
+      windowAt: selectorWindowAt(request.times, leaf.widthSeconds, rules),
+      isCompleteRequired: request.isCompleteRequired,
+      limit: Math.min(seriesMax, quota.limits.maxSeries),
+    },
+    stamps,
+    places,
+  };
+}
+
+/** Checks the labels and the values, and adds the tenant of the request. */
+function filtersOf({ metric, filters }: MetricSelector, tenant: string | undefined): Filters {
+  const all = new Map([...filters, ...(tenant === undefined ? [] : [["tenant", [tenant]] as const])]);
+  const checked = [...all].map(([name, values]) => {
+    const field = `${metric}{${shown(name)}}`;
+    return [readLabel(name, field, "invalid_filter"), filterValues(values, field)] as const;
+  });
+  return new Map(checked.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** A place of a request that names a tenant. */
+interface NamedTenant {
+  readonly tenant: string;
+  readonly place: string;
+}
+
+/** The tenant that the request names; undefined when it names none. @throws Refusal `invalid_filter` for two */
+function tenantOfAll({ leaves, tenant }: SelectorsRequest): string | undefined {
+  const named: readonly NamedTenant[] = [
+    ...(tenant === undefined ? [] : [{ tenant, place: "X-Scope-OrgID" }]),
+    ...leaves.flatMap(({ metric, filters }) =>
+      (filters.get("tenant") ?? []).map((own) => ({ tenant: own, place: `${metric}{tenant}` })),
+    ),
+  ];
+  const [first] = named;
+  const other = named.find((one) => one.tenant !== first?.tenant);
+  if (first === undefined || other === undefined) return first?.tenant;
+  const detail =
+    `${first.place} names the tenant ${shown(first.tenant)} and ${other.place} the tenant ${shown(other.tenant)}; ` +
+    "name one tenant";
+  const errors = [first, other].map(({ place }) => ({ field: place, code: "invalid_filter", detail }));
+  throw new Refusal("invalid_filter", detail, { errors });
+}
+
+/**
+ * Builds one metric of a query that asks for a measure. The number and the share of events are partials of `avg`: a
+ * peer is asked for these.
+ *
+ * @throws Refusal `invalid_aggregation`, `incompatible_increases`
+ */
+export function queriedSelector(granted: GrantedMetric, measure: Measure): QueriedMetric {
+  switch (measure.kind) {
+    case "aggregation":
+      return queriedMetric(granted, measure.aggregation);
+    case "count":
+      return measured(granted, measure, { recipe: eventCountRecipe(granted.entry.metric), slo: countedBy(granted) });
+    case "fraction": {
+      const recipe = eventFractionRecipe(granted.entry.metric, measure.threshold);
+      return measured(granted, measure, { recipe, slo: sloWith(granted, measure.threshold) });
+    }
+    default:
+      return measure satisfies never;
+  }
+}
+
+interface Counted {
+  readonly recipe: QueriedMetric["recipe"];
+  readonly slo: string | undefined;
+}
+
+function measured(granted: GrantedMetric, measure: EventsMeasure, { recipe, slo }: Counted): QueriedMetric {
+  requireOneRule(granted, recipe);
+  return { ...granted, aggregation: "avg", measure, recipe, ...(slo === undefined ? {} : { slo }) };
+}
+
+/** The objective whose events are the count; undefined where the metric offers its average, which holds the count. */
+function countedBy({ entry: { metric, slos } }: GrantedMetric): string | undefined {
+  if (metric.aggregations.includes("avg")) return undefined;
+  const [slo] = slos;
+  if (slo !== undefined) return slo.name;
+  const valid = metric.aggregations.join(", ");
+  throw refuseMeasure(metric.id, `it has neither avg nor an objective, so its events are not counted; use ${valid}`);
+}
+
+/** The objective with a threshold: no other bound is read. */
+function sloWith({ entry: { metric, slos } }: GrantedMetric, threshold: number): string {
+  const found = slos.find((slo) => slo.threshold === threshold);
+  if (found !== undefined) return found.name;
+  const valid = [...new Set(slos.flatMap((slo) => slo.threshold ?? []))].sort((one, other) => one - other);
+  const advice = valid.length === 0 ? "it has none, so ask for a percentile" : `use ${valid.join(" or ")}`;
+  throw refuseMeasure(metric.id, `no objective has the threshold ${threshold}; ${advice}`);
+}

@@ -1,0 +1,118 @@
+// The effect of an edit on recorded queries, by the rules that queries are refused and priced by.
+import { setImmediate } from "node:timers/promises";
+import type { JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { Refusal } from "../../errors/refusal.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { indexCatalogs, refuseSunset } from "../catalog-index.ts";
+import type { QueryReader } from "../metrics-api.ts";
+import { makePlan, type Plan } from "../planning/plan.ts";
+import { makeInstant, makeQuery, type QueryContext } from "../planning/query.ts";
+import { formatTime } from "../request/time.ts";
+import type { CollectedQueries, RecordedQueries } from "./query-record.ts";
+import { queryLike, type QueryShape } from "./query-shape.ts";
+
+/** Judges the recorded queries under two configurations, within the rights of a caller. */
+type JudgeEdit = (before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader) => Promise<PreviewedQueries>;
+
+interface JudgeSources {
+  readonly collect: () => Promise<CollectedQueries>;
+  /** The expected cost units of a query. `isBeyondBurst`: its quota never admits it. */
+  readonly price: (plan: Plan, caller: Caller) => { readonly estimate: number; readonly isBeyondBurst: boolean };
+  readonly now: () => number;
+}
+
+type Counted = RecordedQueries["shapes"][number];
+
+/** Shapes of one preview, of all pods; the most frequent ones. */
+const judgedMax = 2_000;
+/** Shapes of one result. */
+export const shownMax = 50;
+/** Shapes between two breaks for other requests, about two milliseconds of work. */
+const judgedAtOnce = 8;
+const every = "*";
+
+/** Creates the judgement. It reads nothing from stores and charges no quota. */
+export function createEditJudge({ collect, price, now }: JudgeSources): JudgeEdit {
+  return async (before, after, reader) => {
+    const { live, answers } = await collect();
+    const nowMs = now();
+    const contexts = [contextOf(before), contextOf(after)] as const;
+    const tally = { judged: 0, refused: 0, allowed: 0, dearer: 0, cheaper: 0 };
+    const shapes: PreviewedShape[] = [];
+    for (const [index, { shape, count }] of merged(answers, reader).entries()) {
+      if (index % judgedAtOnce === 0) await setImmediate();
+      tally.judged += count;
+      const [one, other] = contexts.map((context) => judge(shape, context, price, nowMs)) as [JudgedQuery, JudgedQuery];
+      const effect = effectOf(one, other);
+      if (effect === undefined) continue;
+      tally[effect] += count;
+      if (shapes.length < shownMax) shapes.push({ effect, count, ...shownShape(shape), before: one, after: other });
+    }
+    return {
+      since: formatTime(Math.max(...answers.map(({ sinceMs }) => sinceMs))),
+      pods: { live, answered: answers.length },
+      seen: isWhole(reader) ? answers.reduce((sum, { seen }) => sum + seen, 0) : null,
+      ...tally,
+      shapes,
+    };
+  };
+}
+
+function contextOf(config: RuntimeConfig): QueryContext {
+  return { catalog: indexCatalogs(config.catalogs), quotas: config };
+}
+
+function isWhole({ tenants, metrics }: QueryReader): boolean {
+  return tenants.includes(every) && metrics.includes(every);
+}
+
+/** The shapes of all pods that the caller may see, the most frequent first. */
+function merged(answers: readonly RecordedQueries[], reader: QueryReader): readonly Counted[] {
+  const byKey = new Map<string, Counted>();
+  for (const { shape, count } of answers.flatMap(({ shapes }) => shapes)) {
+    if (!maySee(shape, reader)) continue;
+    const key = JSON.stringify(shape);
+    byKey.set(key, { shape, count: count + (byKey.get(key)?.count ?? 0) });
+  }
+  return [...byKey.values()].sort((one, other) => other.count - one.count).slice(0, judgedMax);
+}
+
+function maySee({ tenant, metrics }: QueryShape, reader: QueryReader): boolean {
+  const hasTenant = reader.tenants.includes(every) || reader.tenants.includes(tenant);
+  return hasTenant && (reader.metrics.includes(every) || metrics.every((id) => reader.metrics.includes(id)));
+}
+
+function judge(shape: QueryShape, context: QueryContext, price: JudgeSources["price"], nowMs: number): JudgedQuery {
+  try {
+    const { params, caller } = queryLike(shape, nowMs);
+    const query = (shape.route === "query" ? makeQuery : makeInstant)(params, caller, context, nowMs);
+    const metrics = query.metrics.map(({ entry }) => entry.metric);
+    refuseSunset(metrics, nowMs);
+    const { estimate, isBeyondBurst } = price(makePlan(query, nowMs), caller);
+    return { class: query.quota.queryClass, cost: estimate, code: isBeyondBurst ? "cost_exceeded" : null };
+  } catch (error) {
+    if (error instanceof Refusal) return { class: null, cost: null, code: error.code };
+    throw error;
+  }
+}
+
+function effectOf(before: JudgedQuery, after: JudgedQuery): PreviewedShape["effect"] | undefined {
+  if (before.code !== null) return after.code === null ? "allowed" : undefined;
+  if (after.code !== null) return "refused";
+  const [one, other] = [before.cost ?? 0, after.cost ?? 0];
+  if (one === other) return undefined;
+  return one < other ? "dearer" : "cheaper";
+}
+
+function shownShape({ caller, metrics, kept, groupBy, filters, windowSeconds }: QueryShape) {
+  return {
+    client: caller.client,
+    metrics,
+    aggregation: kept.agg ?? null,
+    group_by: groupBy,
+    filters,
+    window_seconds: windowSeconds ?? null,
+    step: kept.step ?? null,
+  };
+}

@@ -1,0 +1,89 @@
+// The form of leaves: several governed queries that are asked and answered as one request.
+import type { Aggregation, LabelName } from "../../../crds/config.ts";
+
+/**
+ * What a leaf computes: an aggregation as in `GET /v1/metrics/query`; the number of events, which are the observations
+ * of a histogram and the denominator of a ratio; or the share of a histogram's observations up to the threshold of an
+ * SLO.
+ */
+export type Measure =
+  | { readonly kind: "aggregation"; readonly aggregation: Aggregation }
+  | { readonly kind: "count" }
+  | { readonly kind: "fraction"; readonly threshold: number };
+
+/** One query over one metric, without its times. No name in it is checked against a catalog or rights. */
+export interface MetricSelector {
+  readonly metric: string;
+  readonly measure: Measure;
+  /** The values of each label are sorted and without duplicates; the tenant has one. */
+  readonly filters: ReadonlyMap<LabelName, readonly string[]>;
+  /** Sorted, without duplicates. */
+  readonly groupBy: readonly LabelName[];
+  /**
+   * The time that each point covers.
+   *
+   * @default the greater of the smallest step and the step; in an instant the smallest step
+   */
+  readonly widthSeconds: number | undefined;
+}
+
+/** Most leaves of one request. */
+export const selectorsMax = 10;
+
+/** One request for several leaves. */
+export interface SelectorsRequest {
+  /** 1 to {@link selectorsMax}. */
+  readonly leaves: readonly MetricSelector[];
+  readonly times: SelectorTimes;
+  /** The tenant that a header names. @default none */
+  readonly tenant: string | undefined;
+  /** Makes a response with missing data an error. */
+  readonly isCompleteRequired: boolean;
+}
+
+/** One series of a leaf. */
+export interface SelectorSeries {
+  readonly labels: Readonly<Partial<Record<LabelName, string>>>;
+  /** One value for each stamp; NaN where there is no point. */
+  readonly values: Float64Array;
+}
+
+/** The response to a request for leaves. */
+export interface SelectorsResult {
+  /** The stamps as requested, without those in the future. */
+  readonly stamps: Stamps;
+  /** In the order of the request; the series of each leaf are sorted by labels. */
+  readonly leaves: readonly { readonly series: readonly SelectorSeries[] }[];
+  /** Some data is missing. */
+  readonly isPartial: boolean;
+  readonly regions: readonly {
+    readonly region: string;
+    readonly state: string;
+    /** Why the region is partial. @default the state says it */
+    readonly reasons?: readonly { readonly detail: string }[];
+  }[];
+  /** Sentences about named regions and environments that no store of a metric has. @default every name has one */
+  readonly unmatched?: readonly string[];
+  /** Sentences about metrics of which no store has a series, and about values that are NaN. @default none */
+  readonly hints?: readonly string[];
+  /** Quota, cost, cache and freshness. Source: seed "Operational Metrics API" §6. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * As `again` of `MetricsResponse`; the series are the same objects.
+   *
+   * @default the request is handled like a new one
+   */
+  readonly again?: ((nowMs: number) => Readonly<Record<string, string>> | undefined) | undefined;
+}
+
+/** The times that a request for leaves names: a range, or one instant. All are Unix milliseconds. */
+export type SelectorTimes =
+  | { readonly startMs: number; readonly endMs: number; readonly stepMs: number }
+  | { readonly timeMs: number };
+
+/** The stamps of a response to leaves, in Unix milliseconds. An instant has one. */
+export interface Stamps {
+  readonly startMs: number;
+  readonly stepMs: number;
+  readonly count: number;
+}

@@ -1,0 +1,144 @@
+import { hash } from "node:crypto";
+import { refuseField } from "../../errors/refusal.ts";
+import { identityOf } from "../planning/query-identity.ts";
+import type { Query } from "../planning/query.ts";
+import { bytesOfSeries } from "../reads/finish-metric.ts";
+import { later } from "../reads/read-stores.ts";
+import type { Result } from "../reads/run-plan.ts";
+import type { Parameters } from "../request/parameters.ts";
+import { widthApart } from "../request/window.ts";
+
+/** The source of the data of a response. */
+export type DataSource = "store" | "snapshot";
+
+/** The data of a response. */
+export interface QueryData {
+  readonly result: Result;
+  /** Name of the data of all pages. */
+  readonly snapshot: string;
+  readonly source: DataSource;
+  /** Unix milliseconds at which it was read. */
+  readonly nowMs: number;
+}
+
+/** The time for which a query is parsed. A later page has the window of its snapshot. */
+export function readTimeOf(params: Parameters, nowMs: number, snapshots: Snapshots): number {
+  const [pinned] = params.get("snapshot") ?? [];
+  return (pinned === undefined ? undefined : snapshots.readAtMs(pinned, nowMs)) ?? nowMs;
+}
+
+/** The data of the snapshot that a query names; undefined when the stores have to be read. */
+export function findSnapshot(query: Query, nowMs: number, snapshots: Snapshots): QueryData | undefined {
+  if (query.snapshot === undefined) return undefined;
+  const found = snapshots.find(query.snapshot, query, nowMs);
+  if (found === undefined || (query.isCompleteRequired && found.result.partial)) return undefined;
+  const agedSeconds = Math.ceil((nowMs - found.nowMs) / 1_000);
+  const result = { ...found.result, freshnessSeconds: later(found.result.freshnessSeconds, agedSeconds) };
+  return { result, snapshot: query.snapshot, source: "snapshot", nowMs: found.nowMs };
+}
+
+/**
+ * Names the data that was read, and stores it when it has more pages.
+ *
+ * @throws Refusal `snapshot_gone` when the query names other data
+ */
+export function takeSnapshot(result: Result, query: Query, nowMs: number, snapshots: Snapshots): QueryData {
+  const snapshot = snapshotOf(result, query);
+  requireSnapshot(query.snapshot, snapshot);
+  if (result.series.length > query.limit) snapshots.add(snapshot, query, { result, nowMs });
+  return { result, snapshot, source: "store", nowMs };
+}
+
+/** Time after the read for which its pages are served. */
+const snapshotMs = 5 * 60_000;
+/** A larger result is not stored: its later pages are read from the stores, and refused if the data has changed. */
+const resultBytesMax = 16 * 1024 * 1024;
+
+/** The data of a response with several pages. */
+interface Snapshot {
+  readonly result: Result;
+  /** Unix milliseconds of the request that read it; every page is parsed for this time. */
+  readonly nowMs: number;
+}
+
+/**
+ * Recent results with several pages, by the name of their data. A snapshot serves only the same query over the same
+ * catalog, so that its name alone gives no access.
+ */
+export interface Snapshots {
+  /** Stores a result that fits; the oldest ones are removed first. */
+  add(name: string, query: Query, snapshot: Snapshot): void;
+  /** Time of the read of the data with this name, for any query; undefined when it is gone. */
+  readAtMs(name: string, nowMs: number): number | undefined;
+  /** The data of this name, if it belongs to this query. */
+  find(name: string, query: Query, nowMs: number): Snapshot | undefined;
+}
+
+interface StoredSnapshot extends Snapshot {
+  readonly identity: string;
+  readonly bytes: number;
+}
+
+/** Creates an empty store of snapshots. @param bytesMax bound on all snapshots */
+export function createSnapshots(bytesMax: number): Snapshots {
+  // Insertion order is age.
+  const snapshots = new Map<string, StoredSnapshot>();
+  let storedBytes = 0;
+  const drop = (name: string): void => {
+    storedBytes -= snapshots.get(name)?.bytes ?? 0;
+    snapshots.delete(name);
+  };
+  const makeRoom = (bytes: number, nowMs: number): void => {
+    for (const [name, snapshot] of snapshots) {
+      if (isFresh(snapshot, nowMs) && storedBytes + bytes <= bytesMax) return;
+      drop(name);
+    }
+  };
+  const fresh = (name: string, nowMs: number): StoredSnapshot | undefined => {
+    const found = snapshots.get(name);
+    return found !== undefined && isFresh(found, nowMs) ? found : undefined;
+  };
+  return {
+    add(name, query, snapshot) {
+      const bytes = bytesOfSeries(snapshot.result.series);
+      if (bytes > Math.min(resultBytesMax, bytesMax)) return;
+      drop(name);
+      makeRoom(bytes, snapshot.nowMs);
+      snapshots.set(name, { ...snapshot, identity: identityOf(query), bytes });
+      storedBytes += bytes;
+    },
+    readAtMs: (name, nowMs) => fresh(name, nowMs)?.nowMs,
+    find(name, query, nowMs) {
+      const found = fresh(name, nowMs);
+      return found?.identity === identityOf(query) ? found : undefined;
+    },
+  };
+}
+
+function isFresh({ nowMs: readAtMs }: Snapshot, nowMs: number): boolean {
+  return nowMs - readAtMs < snapshotMs;
+}
+
+const snapshotLength = 22;
+
+/**
+ * The name of the data of all pages: a digest of the window and of every series. A request for a page with the name of
+ * other data is refused, so that pages never mix.
+ */
+export function snapshotOf({ series }: Result, { window }: Query): string {
+  const times = [window.fromMs, window.toMs, window.stepSeconds, ...widthApart(window)];
+  const parts: Uint8Array[] = [Buffer.from(JSON.stringify(times))];
+  for (const { metric, labels, values } of series) {
+    parts.push(Buffer.from(JSON.stringify([metric, labels])));
+    parts.push(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+  }
+  // One call for all bytes: a call for each series takes longer than their copy.
+  return hash("sha256", Buffer.concat(parts), "base64url").slice(0, snapshotLength);
+}
+
+/** @throws Refusal `snapshot_gone` */
+function requireSnapshot(pinned: string | undefined, snapshot: string): void {
+  if (pinned === undefined || pinned === snapshot) return;
+  const detail = "the data has changed since that page; start again from page 1 with the from and to of its response";
+  throw refuseField("snapshot_gone", "snapshot", detail);
+}

@@ -1,0 +1,124 @@
+// Several governed queries as one request: one tenant, one class, one admission, one deadline. Each leaf is read,
+// merged and cached like a native query.
+import { Refusal } from "../../errors/refusal.ts";
+import type { AdmittedLeaves, LeafReads, LeavesAdmission } from "../admission/admit-leaves.ts";
+import type { Caller } from "../authorization/caller.ts";
+import type { Again, RequestContext } from "../metrics-api.ts";
+import { makePlan } from "../planning/plan.ts";
+import type { Query } from "../planning/query.ts";
+import { makeSelectorQueries, type SelectorQuery } from "../planning/selector-query.ts";
+import type { QuerySources } from "../query-sources.ts";
+import type { Parameters } from "../request/parameters.ts";
+import { stampsAt } from "../request/selector-window.ts";
+import type { MetricSelector, SelectorsRequest, SelectorsResult } from "../request/selector.ts";
+import { formatDuration, formatTime } from "../request/time.ts";
+import { readSelectors, type ReadSelectors } from "./read-selectors.ts";
+import { type CachedSelectors, selectorsResult } from "./selectors-result.ts";
+
+/** One request for leaves, of one caller. */
+interface SelectorsRun {
+  readonly request: SelectorsRequest;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+interface SelectorsSources extends QuerySources {
+  readonly admitLeaves: LeavesAdmission["leaves"];
+  /** Makes a cached response repeatable without parsing. */
+  readonly rememberLeaves: (cached: CachedSelectors) => Again;
+}
+
+/**
+ * Handles leaves, step by step: authorize, plan, admit, then read each from the caches or the stores.
+ *
+ * @throws Refusal when a leaf, or all of them together, would be refused as a native query; the signal's reason
+ */
+export async function handleSelectors(run: SelectorsRun, sources: SelectorsSources): Promise<SelectorsResult> {
+  const startMs = performance.now();
+  const { request, caller, context } = run;
+  const leaves = resolve(run, sources);
+  const plans = leaves.map(({ query }) => makePlan(query, context.nowMs));
+  const admitted = await sources.admitLeaves(plans, caller);
+  const reads: (LeafReads | undefined)[] = plans.map(() => undefined);
+  const noteReads = (index: number, own: LeafReads): void => void (reads[index] = own);
+  const stamps = stampsAt(request.times, context.nowMs);
+  try {
+    const read = await readSelectors({ ...run, plans, stamps: stamps.count, sources, noteReads }).finally(() =>
+      admitted.charge(reads),
+    );
+    const durationMs = performance.now() - startMs;
+    const result = selectorsResult({ ...read, stamps, leaves, durationMs });
+    const again = repeatable({ plans, caller, times: request.times, stamps }, read, sources);
+    return { ...result, headers: { ...result.headers, ...admitted.headers() }, again };
+  } catch (error) {
+    throw refusedWith(error, admitted);
+  } finally {
+    admitted.end();
+  }
+}
+
+/** Resolves the leaves against the rights of the caller, and records them as native queries. */
+function resolve(
+  { request, caller, context }: SelectorsRun,
+  { queryContext, record }: SelectorsSources,
+): readonly SelectorQuery[] {
+  let made: readonly SelectorQuery[] = [];
+  try {
+    made = makeSelectorQueries(request, caller, queryContext, context.nowMs);
+    return made;
+  } finally {
+    for (const [index, leaf] of request.leaves.entries()) {
+      const query = made[index]?.query;
+      const form = nativeForm(leaf, request, query);
+      record.add({ ...form, caller, nowMs: context.nowMs, query }, queryContext);
+    }
+  }
+}
+
+function repeatable(
+  parts: Omit<CachedSelectors, "found">,
+  { answers }: ReadSelectors,
+  { rememberLeaves }: SelectorsSources,
+): Again | undefined {
+  const found = answers.flatMap((answer) => answer.found ?? []);
+  return found.length === answers.length ? rememberLeaves({ ...parts, found }) : undefined;
+}
+
+function refusedWith(error: unknown, admitted: AdmittedLeaves): unknown {
+  return error instanceof Refusal ? error.with(admitted.headers()) : error;
+}
+
+/** The nearest native query of a leaf, for the record of queries. */
+interface NativeForm {
+  readonly route: "query" | "instant";
+  readonly params: Parameters;
+}
+
+/**
+ * The native query with the same metric, labels, window and step as a leaf. The record has no form for a width apart
+ * from the step, and none for counts and fractions; these have the default aggregation there.
+ *
+ * @param query undefined when the leaf was refused
+ */
+function nativeForm(leaf: MetricSelector, { times, tenant }: SelectorsRequest, query: Query | undefined): NativeForm {
+  const { metric, measure, groupBy } = leaf;
+  const filters = new Map([...(tenant === undefined ? [] : [["tenant", [tenant]] as const]), ...leaf.filters]);
+  const selection: readonly Pair[] = [
+    ["metric", [metric]],
+    ...(measure.kind === "aggregation" ? [["agg", [measure.aggregation]] as const] : []),
+    ...[...filters].map(([label, values]) => [`filter[${label}]`, values.slice(0, 1)] as const),
+    ...(groupBy.length === 0 ? [] : [["group_by", [groupBy.join(",")]] as const]),
+  ];
+  if ("timeMs" in times) return { route: "instant", params: new Map(selection) };
+  const widthMs = (leaf.widthSeconds ?? 0) * 1_000;
+  const window = query?.window ?? { fromMs: Math.max(0, times.startMs - widthMs), toMs: times.endMs };
+  const range: readonly Pair[] = [
+    ["from", [formatTime(window.fromMs)]],
+    ["to", [formatTime(window.toMs)]],
+    ...(query === undefined ? [] : [["step", [formatDuration(query.window.stepSeconds)]] as const]),
+  ];
+  return { route: "query", params: new Map([...selection, ...range]) };
+}
+
+type Pair = readonly [name: string, values: readonly string[]];

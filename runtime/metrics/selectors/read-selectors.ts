@@ -1,0 +1,193 @@
+import { Refusal } from "../../errors/refusal.ts";
+import { queryBytesMax, type ReadDeadline, startReadDeadline } from "../../stores/limits/fan-out.ts";
+import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
+import type { LeafReads } from "../admission/admit-leaves.ts";
+import { type Caller, explainScope } from "../authorization/caller.ts";
+import { computedShare } from "../cache/cached-stores.ts";
+import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
+import type { Plan } from "../planning/plan.ts";
+import type { QuerySources } from "../query-sources.ts";
+import type { RegionReport } from "../reads/region-status.ts";
+import { type Result, runPlan } from "../reads/run-plan.ts";
+import { queryStores } from "../reads/store-middleware.ts";
+import type { SelectorSeries } from "../request/selector.ts";
+import {
+  findResponse,
+  type FoundResponse,
+  newResponseHeaders,
+  pointsOf,
+  storeResponse,
+} from "../response/cached-response.ts";
+import { cacheHeader, freshnessHeader } from "../response/response-headers.ts";
+
+/** Most points of all leaves of one request, since they are in memory together. */
+const selectorsPointsMax = 1_000_000;
+/** Most bytes that the stores may send for all leaves of one request. */
+const selectorsStoreBytesMax = 2 * queryBytesMax;
+
+/** The leaves of one admitted request. */
+interface SelectorsReading {
+  readonly plans: readonly Plan[];
+  /** The number of stamps. */
+  readonly stamps: number;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+  readonly sources: QuerySources;
+  /** Receives the reads of each leaf, by the index of its plan, also of one that is then refused. */
+  readonly noteReads: (index: number, reads: LeafReads) => void;
+}
+
+/** The answers to all leaves. */
+export interface ReadSelectors {
+  /** In the order of the plans. */
+  readonly answers: readonly SelectorResponse[];
+  /** The store reads of all leaves, and those that were sent. */
+  readonly reads: ReturnType<ReadMemo["counts"]>;
+}
+
+/** What the leaves of one request share. */
+interface Shared extends SelectorsReading {
+  readonly memo: ReadMemo;
+  readonly deadline: ReadDeadline;
+  /** Points that remain for the next leaves. */
+  readonly points: { left: number };
+}
+
+/**
+ * Answers all leaves, from the cache of responses or by reads at the same time. Equal reads are sent once, and one
+ * deadline bounds them. The first refused leaf ends the others.
+ *
+ * @throws Refusal as a query does, and `result_too_large` for too many points; the signal's reason
+ */
+export async function readSelectors(reading: SelectorsReading): Promise<ReadSelectors> {
+  const { plans, context, sources, noteReads } = reading;
+  const cached = plans.map((plan, index) => {
+    const found = findResponse(sources.responses, selectorRoute, plan, context.nowMs);
+    if (found === undefined) return undefined;
+    const answer = foundResponse(found);
+    noteReads(index, answer.reads);
+    sources.countPoints(pointsOf(plan));
+    return answer;
+  });
+  const points = { left: selectorsPointsMax };
+  for (const [index, answer] of cached.entries()) {
+    if (answer !== undefined) takePoints(plans[index] as Plan, answer, reading.stamps, points);
+  }
+  const found = cached.filter((answer) => answer !== undefined);
+  if (found.length === plans.length) return { answers: found, reads: { wanted: 0, sent: 0 } };
+  return readOthers(cached, { ...reading, points });
+}
+
+async function readOthers(
+  cached: readonly (SelectorResponse | undefined)[],
+  reading: SelectorsReading & Pick<Shared, "points">,
+): Promise<ReadSelectors> {
+  const { sources, context, plans } = reading;
+  const failure = new AbortController();
+  const signal = AbortSignal.any([reading.signal, failure.signal]);
+  const deadline = startReadDeadline(sources.deadlineMs);
+  const memo = memoizeReads({
+    signal: AbortSignal.any([signal, deadline.signal]),
+    bytesMax: selectorsStoreBytesMax,
+    origin: { correlationId: context.correlationId, endsAtMs: performance.now() + sources.deadlineMs },
+  });
+  const shared: Shared = { ...reading, signal, memo, deadline };
+  try {
+    const answers = await Promise.all(plans.map(async (plan, index) => cached[index] ?? readNew(plan, index, shared)));
+    return { answers, reads: memo.counts() };
+  } catch (error) {
+    failure.abort(error);
+    throw error;
+  } finally {
+    deadline.end();
+  }
+}
+
+async function readNew(plan: Plan, index: number, shared: Shared): Promise<SelectorResponse> {
+  const { sources, context, caller, signal, deadline, memo, noteReads } = shared;
+  const { nowMs, span } = context;
+  const stores = queryStores(plan.query, { ...sources, share: memo.share }, { nowMs, explain: false, span });
+  let reads: LeafReads = { outcomes: [], share: 0 };
+  const observe: QuerySources["observe"] = (outcomes) => {
+    reads = { outcomes, share: computedShare(stores.counts()) };
+    noteReads(index, reads);
+    sources.observe(outcomes);
+  };
+  const { slices, finished } = sources;
+  const showsRefusals = caller.scopes.includes(explainScope);
+  const options = { ...context, deadlineMs: deadline.leftMs(), slices, finished, signal, showsRefusals, observe };
+  const result = await runPlan(plan, stores.stores, options);
+  const counts = stores.counts();
+  sources.countPoints(counts);
+  const response = selectorResponse(result, cacheHeader("store", counts, plan));
+  const age = { nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
+  storeResponse(sources.responses, selectorRoute, plan, { ...age, response, series: result.series });
+  const headers = { ...response.headers, ...newResponseHeaders(plan, { ...age, response }) };
+  const answer = { data: response.body, headers, reads, found: undefined };
+  takePoints(plan, answer, shared.stamps, shared.points);
+  return answer;
+}
+
+/** Takes the points of one leaf. @throws Refusal when too few remain */
+function takePoints({ grid }: Plan, { data }: SelectorResponse, stamps: number, points: Shared["points"]): void {
+  points.left -= data.series.length * Math.max(grid.count, stamps);
+  if (points.left >= 0) return;
+  const detail =
+    `the parts of the expression have more than ${selectorsPointsMax} points together; ` +
+    "use a greater step, a shorter range or fewer groups";
+  throw new Refusal("result_too_large", detail);
+}
+
+/** The name of leaves in the cache of responses. */
+const selectorRoute = "leaf";
+
+/** The data of one leaf over the window of its query. It is the body of its cached response. */
+export interface SelectorData {
+  readonly series: readonly SelectorSeries[];
+  /** Sentences about a metric without series, and about values that are NaN. @default none */
+  readonly hints?: readonly string[];
+  readonly isPartial: boolean;
+  readonly regions: readonly RegionReport[];
+  readonly mayRunCheaper: boolean;
+  readonly retryAfterSeconds?: number;
+  readonly shards: Result["shards"];
+}
+
+/** The answer to one leaf. */
+export interface SelectorResponse {
+  readonly data: SelectorData;
+  /** The headers of its data: age, lifetime and cache. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly reads: LeafReads;
+  /** Undefined when the data was read for this request. */
+  readonly found: FoundResponse | undefined;
+}
+
+/** The response of one leaf, as the cache of responses holds it. */
+function selectorResponse(result: Result, cache: string): MetricsResponse & { readonly body: SelectorData } {
+  return {
+    status: result.partial ? 206 : 200,
+    headers: { ...freshnessHeader([result.freshnessSeconds]), "X-Query-Cache": cache },
+    body: {
+      series: result.series.map(({ labels, values }) => ({ labels, values })),
+      ...(result.hints === undefined || result.hints.length === 0 ? {} : { hints: result.hints }),
+      isPartial: result.partial,
+      regions: result.regions,
+      mayRunCheaper: result.mayRunCheaper,
+      ...(result.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: result.retryAfterSeconds }),
+      shards: result.shards,
+    },
+  };
+}
+
+/** The answer of a cached response. */
+function foundResponse(found: FoundResponse): SelectorResponse {
+  return {
+    // Only leaves store responses under their route.
+    data: found.response.body as SelectorData,
+    headers: found.response.headers,
+    reads: { outcomes: [], share: 0 },
+    found,
+  };
+}

@@ -1,0 +1,175 @@
+import type { LeavesAdmission } from "../admission/admit-leaves.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { unmatchedNames } from "../authorization/policy.ts";
+import type { PointCounts } from "../cache/cache-status.ts";
+import { deprecationHeaders } from "../catalog-index.ts";
+import type { Again } from "../metrics-api.ts";
+import type { Plan } from "../planning/plan.ts";
+import type { SelectorQuery } from "../planning/selector-query.ts";
+import { type RegionReport, retryAfterSeconds } from "../reads/region-status.ts";
+import { shown } from "../request/parameters.ts";
+import { stampsAt } from "../request/selector-window.ts";
+import type { SelectorSeries, SelectorsResult, SelectorTimes, Stamps } from "../request/selector.ts";
+import { pointCount } from "../request/window.ts";
+import { type FoundResponse, isStillCurrent, pointsOf } from "../response/cached-response.ts";
+import { recoveryHints } from "../response/query-response.ts";
+import { freshnessHeader, freshnessOf, noStore, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
+import type { ReadSelectors, SelectorData, SelectorResponse } from "./read-selectors.ts";
+
+/** The read leaves of one request. */
+interface AnsweredSelectors extends ReadSelectors {
+  readonly stamps: Stamps;
+  readonly leaves: readonly SelectorQuery[];
+  readonly durationMs: number;
+}
+
+/** Puts the points of every leaf at the stamps of the request, and unites states and headers. */
+export function selectorsResult(answered: AnsweredSelectors): SelectorsResult {
+  const { stamps, leaves, answers } = answered;
+  const data = answers.map((answer) => answer.data);
+  return {
+    stamps,
+    leaves: leaves.map((leaf, index) => ({ series: placed(leaf, data[index]?.series ?? []) })),
+    isPartial: data.some(({ isPartial }) => isPartial),
+    regions: regionsOf(data),
+    unmatched: unmatchedOf(leaves),
+    hints: [...new Set(data.flatMap(({ hints = [] }) => hints))],
+    headers: headersOf(answered, data),
+  };
+}
+
+/** One sentence for each name without a store. A list may name it for the sake of another metric. */
+function unmatchedOf(leaves: readonly SelectorQuery[]): readonly string[] {
+  const sentences = leaves.flatMap(({ query: { metrics, filters } }) =>
+    unmatchedNames(metrics, filters).map(
+      ({ label, value }) =>
+        `no store of ${metrics.map(({ entry }) => entry.metric.id).join(" or ")} has the ${label} ${shown(value)}`,
+    ),
+  );
+  return [...new Set(sentences)];
+}
+
+/** Puts each value at its stamps. Where the stamps are the points themselves, it copies nothing. */
+function placed({ places }: SelectorQuery, series: readonly SelectorSeries[]): readonly SelectorSeries[] {
+  if (places.every((place, stamp) => place === stamp)) return series;
+  return series
+    .map(({ labels, values }) => ({
+      labels,
+      values: Float64Array.from(places, (place) => values[place] ?? Number.NaN),
+    }))
+    .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
+}
+
+/** Each region over all leaves: its state in every leaf, or partial if leaves differ, and the reasons of all. */
+function regionsOf(data: readonly SelectorData[]): readonly RegionReport[] {
+  const byRegion = Map.groupBy(
+    data.flatMap(({ regions }) => regions),
+    ({ region }) => region,
+  );
+  return [...byRegion]
+    .map(([region, own]): RegionReport => {
+      const [state = "partial", ...others] = new Set(own.map((report) => report.state));
+      const reasons = new Map(own.flatMap((report) => report.reasons ?? []).map((reason) => [reason.detail, reason]));
+      return {
+        region,
+        state: others.length === 0 ? state : "partial",
+        ...(reasons.size === 0 ? {} : { reasons: [...reasons.values()] }),
+      };
+    })
+    .sort((a, b) => (a.region < b.region ? -1 : 1));
+}
+
+function headersOf(
+  { leaves, answers, reads, durationMs }: AnsweredSelectors,
+  data: readonly SelectorData[],
+): SelectorsResult["headers"] {
+  const sum = (of: keyof SelectorData["shards"]): number => data.reduce((total, { shards }) => total + shards[of], 0);
+  const metrics = new Set(leaves.flatMap(({ query }) => query.metrics.map(({ entry }) => entry.metric)));
+  const isCached = answers.every(({ found }) => found !== undefined);
+  return {
+    ...responseHeaders({
+      freshness: [],
+      downsample: oneOrMixed(leaves.map(({ query }) => query.window.downsample ?? "none")),
+      partial: data.some(({ isPartial }) => isPartial),
+      plan:
+        `class=${leaves[0]?.query.quota.queryClass ?? ""}, leaves=${leaves.length}, ` +
+        `reads=${reads.wanted}, sent=${reads.sent}`,
+      cache: "",
+      shards: { asked: sum("asked"), answered: sum("answered") },
+    }),
+    ...unitedHeaders(answers.map(({ headers }) => headers)),
+    ...hintsOf(leaves, data),
+    ...deprecationHeaders([...metrics]),
+    "Server-Timing": isCached ? "cache;desc=answer" : `total;dur=${durationMs.toFixed(1)}`,
+  };
+}
+
+/** The hints of a partial response, for the leaf with the most points. */
+function hintsOf(leaves: readonly SelectorQuery[], data: readonly SelectorData[]): Readonly<Record<string, string>> {
+  const partial = leaves.flatMap(({ query }, index) => (data[index]?.isPartial === true ? [query] : []));
+  if (partial.length === 0) return {};
+  const widest = partial.reduce((one, other) => (pointCount(other.window) > pointCount(one.window) ? other : one));
+  const missing = data.filter(({ isPartial }) => isPartial);
+  const hints = {
+    regions: regionsOf(data),
+    mayRunCheaper: missing.some((own) => own.mayRunCheaper),
+    retryAfterSeconds: Math.max(...missing.map((own) => own.retryAfterSeconds ?? retryAfterSeconds)),
+  };
+  return recoveryHints(hints, widest);
+}
+
+/** The headers of all leaves that depend on the time: the shortest lifetime, the greatest age. */
+function unitedHeaders(leaves: readonly SelectorResponse["headers"][]): Readonly<Record<string, string>> {
+  const lifetimes = leaves.map((headers) => lifetimeSeconds(headers["Cache-Control"]));
+  return {
+    ...(lifetimes.includes(undefined)
+      ? noStore
+      : { "Cache-Control": `private, max-age=${Math.min(...lifetimes.map((seconds = 0) => seconds))}` }),
+    ...freshnessHeader(leaves.map(freshnessOf)),
+    "X-Query-Cache": oneOrMixed(leaves.map((headers) => headers["X-Query-Cache"] ?? "off")),
+  };
+}
+
+/** The lifetime in `Cache-Control`, in seconds; undefined where no cache may store the response. */
+function lifetimeSeconds(text = ""): number | undefined {
+  const seconds = /max-age=(\d+)/u.exec(text)?.[1];
+  return seconds === undefined ? undefined : Number.parseInt(seconds, 10);
+}
+
+/** A request whose leaves all have cached responses. */
+export interface CachedSelectors {
+  readonly plans: readonly Plan[];
+  readonly caller: Caller;
+  readonly times: SelectorTimes;
+  readonly stamps: Stamps;
+  /** In the order of the plans. */
+  readonly found: readonly FoundResponse[];
+}
+
+interface RepeatSources {
+  readonly admitNow: LeavesAdmission["leavesNow"];
+  readonly countPoints: (counts: PointCounts) => void;
+}
+
+/**
+ * Handles an equal request under the same configuration, while every leaf has the same cached data. Cost and quota are
+ * computed for each repeat.
+ */
+export function repeatSelectors(cached: CachedSelectors, { admitNow, countPoints }: RepeatSources): Again {
+  const { plans, caller, times, stamps, found } = cached;
+  const reads = plans.map(() => ({ outcomes: [], share: 0 }));
+  const hit = plans.reduce((sum, plan) => sum + pointsOf(plan).hit, 0);
+  return (nowMs) => {
+    const { startMs, count } = stampsAt(times, nowMs);
+    if (startMs !== stamps.startMs || count !== stamps.count) return undefined;
+    if (!plans.every(({ query }) => isStillCurrent(query, nowMs))) return undefined;
+    const aged = found.map((one) => one.again(nowMs)).filter((headers) => headers !== undefined);
+    const admitted = aged.length === found.length ? admitNow(plans, caller) : undefined;
+    if (admitted === undefined) return undefined;
+    admitted.charge(reads);
+    countPoints({ hit, miss: 0 });
+    admitted.end();
+    const [only, ...others] = aged;
+    return { ...(others.length === 0 ? only : unitedHeaders(aged)), ...admitted.headers() };
+  };
+}

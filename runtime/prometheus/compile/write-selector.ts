@@ -1,0 +1,53 @@
+import type { MetricSelector } from "../../metrics/request/selector.ts";
+import { type Expression, ExpressionError, type LabelMatcher } from "../language/expression.ts";
+import { formatExpression } from "../language/format-expression.ts";
+import { compileText } from "./compile.ts";
+import { formMeasure, formsOf, type NamedMetric } from "./forms.ts";
+import type { LookUp } from "./program.ts";
+import { numbersOf } from "./rewrite.ts";
+
+const span = { start: 0, end: 0 };
+
+/**
+ * Writes a leaf as the text of an expression, in the form to recommend. The text compiles to the same leaf.
+ *
+ * @returns undefined for a metric that the caller's catalog lacks, and for a measure without a form
+ */
+export function writeSelector(leaf: MetricSelector, lookUp: LookUp): string | undefined {
+  const known = lookUp(leaf.metric);
+  const expression = known && expressionOf(leaf, { ...known, name: leaf.metric });
+  const text = expression && formatExpression(expression);
+  return text !== undefined && compilesTo(text, leaf, lookUp) ? text : undefined;
+}
+
+function expressionOf({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector, named: NamedMetric) {
+  const form = formsOf(named).find((one) => one.measure === formMeasure(measure));
+  if (form?.fn === undefined || widthSeconds === undefined) return undefined;
+  const matchers = [...filters].map(([label, values]): LabelMatcher => ({
+    label,
+    op: values.length === 1 ? "=" : "=~",
+    values,
+    span,
+  }));
+  const selector: Expression = { kind: "selector", metric, matchers, rangeMs: widthSeconds * 1_000, span };
+  const by = groupBy.length === 0 ? undefined : groupBy;
+  const of: Expression = { kind: "call", fn: form.fn, args: [selector], span };
+  const aggregate: Expression = { kind: "aggregate", op: form.op, by, of, span };
+  if (form.outer === undefined) return aggregate;
+  const args = numbersOf(measure).map((value): Expression => ({ kind: "number", value, span }));
+  return { kind: "call", fn: form.outer, args: [...args, aggregate], span } satisfies Expression;
+}
+
+function compilesTo(text: string, leaf: MetricSelector, lookUp: LookUp): boolean {
+  try {
+    const { leaves, program } = compileText(text, lookUp, () => []);
+    return program.kind === "leaf" && leaves.every((one) => keyOf(one) === keyOf(leaf));
+  } catch (error) {
+    if (error instanceof ExpressionError) return false;
+    throw error;
+  }
+}
+
+function keyOf({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {
+  return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds]);
+}

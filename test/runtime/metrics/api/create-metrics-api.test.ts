@@ -1,0 +1,518 @@
+import { Registry } from "prom-client";
+import { afterEach, describe, expect, test } from "vitest";
+import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
+import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
+import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
+import type { MetricsApi, MetricsResponse } from "../../../../runtime/metrics/metrics-api.ts";
+import { singlePod } from "../../../../runtime/pods/pods.ts";
+import { stallMsMax, waitFor } from "../../../support/wait.ts";
+import {
+  healthyProbe,
+  json,
+  matrix,
+  type ScriptedStore,
+  startScriptedStore,
+  type StoreReply,
+  type StoreRequest,
+  success,
+  vector,
+} from "../../stores/scripted-store.ts";
+import { configOf, everyone, metricConfig, parameters, storeConfig } from "../oracle/universe.ts";
+
+/** Stores that fail in ways in which no real one can be made to: what the API makes of them. */
+
+const nowMs = Date.parse("2026-01-01T12:00:00Z");
+const nowSeconds = nowMs / 1_000;
+/** Long enough for every store that answers at all, on a busy machine too. */
+const deadlineMs = 1_200;
+const never = (): AbortSignal => new AbortController().signal;
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+const gauge = { source: { kind: "gauge", name: "lag", matchers: [] } } as const;
+
+interface Running {
+  readonly api: MetricsApi;
+  readonly config: RuntimeConfig;
+  readonly stores: readonly ScriptedStore[];
+  readonly warnings: readonly object[];
+}
+
+/** Stores with these behaviours, by region; a name stands for its region too unless it says otherwise. */
+async function run(
+  behaviours: Readonly<Record<string, StoreReply>>,
+  metric: Pick<MetricConfig, "source"> & Partial<MetricConfig> = gauge,
+  options: Partial<MetricsApiOptions> = {},
+): Promise<Running> {
+  const stores = await Promise.all(
+    Object.values(behaviours).map((behaviour) => startScriptedStore(healthyProbe(behaviour))),
+  );
+  const configs = Object.keys(behaviours).map((name, index) =>
+    storeConfig({ name, region: name.split("-")[0] ?? name, url: stores[index]?.url ?? "" }),
+  );
+  const warnings: object[] = [];
+  const log = { warn: (details: object) => void warnings.push(details) };
+  const config = configOf(configs, [metricConfig("lag", configs, metric)]);
+  const api = createMetricsApi({ config, log, deadlineMs: stallMsMax, ...options });
+  closing.push(() => api.stop(), ...stores.map((store) => () => store.close()));
+  return { api, config, stores, warnings };
+}
+
+type Pairs = readonly (readonly [string, string])[];
+const lastFiveMinutes: Pairs = [
+  ["metric", "lag"],
+  ["filter[tenant]", "brand-a"],
+  ["from", "2026-01-01T11:55:00Z"],
+  ["step", "1m"],
+];
+
+function ask({ api }: Running, pairs: Pairs = [], signal = new AbortController().signal): Promise<MetricsResponse> {
+  return api.query(parameters([...lastFiveMinutes, ...pairs]), everyone, signal, { correlationId: "id-1", nowMs });
+}
+
+async function refusalOf(running: Promise<unknown>): Promise<Refusal> {
+  const error = await running.then(
+    () => new Error("it was answered"),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Refusal) return error;
+  throw error;
+}
+
+/** Answers every range with one point at the end of the window, and a newest sample of `ageSeconds`. */
+function answering(value: number, ageSeconds = 10): StoreReply {
+  return (response, request) => {
+    const body = isInstant(request) ? vector(String(nowSeconds - ageSeconds)) : matrix([nowSeconds, String(value)]);
+    success(body)(response, request);
+  };
+}
+
+const isInstant = ({ path }: StoreRequest): boolean => path.endsWith("/query");
+const silent: StoreReply = () => undefined;
+const broken: StoreReply = (response) => void response.socket?.destroy();
+const overloaded = json(422, { status: "error", errorType: "execution", error: "too many samples" });
+
+interface Body {
+  readonly data: readonly { readonly points: readonly unknown[] }[];
+  readonly meta: {
+    readonly partial: boolean;
+    readonly regions: readonly { readonly region: string; readonly state: string }[];
+  };
+}
+const bodyOf = ({ body }: MetricsResponse): Body => body as Body;
+const statesOf = (answer: MetricsResponse): string =>
+  bodyOf(answer)
+    .meta.regions.map(({ region, state }) => `${region}=${state}`)
+    .join(" ");
+
+describe("a store that fails (Operational Metrics API §7)", () => {
+  const rows: readonly (readonly [sentence: string, behaviour: StoreReply, state: string])[] = [
+    ["breaks its connection", broken, "failed"],
+    ["refuses the query", overloaded, "failed"],
+    ["answers a page of a proxy", json(502, "Bad Gateway"), "failed"],
+    ["answers after the deadline", silent, "late"],
+  ];
+  test.each(rows)("and %s leaves a partial response of the others", async (_sentence, behaviour, state) => {
+    // Only silence has to be waited for; a busy machine may take long for everything else.
+    const running = await run({ eu: answering(5), latam: behaviour }, gauge, {
+      deadlineMs: state === "late" ? deadlineMs : 10 * deadlineMs,
+    });
+    const answer = await ask(running);
+    expect([answer.status, answer.headers["X-Partial"], statesOf(answer)]).toEqual([
+      206,
+      "true",
+      `eu=ok latam=${state}`,
+    ]);
+    expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 1]] }]);
+    expect(bodyOf(answer).meta.partial).toBe(true);
+    expect(answer.headers["X-Query-Shards"]).toBe("asked=2, answered=1");
+    expect(running.warnings).toMatchObject([
+      { store: "metrics/generated/latam", region: "latam", metric: "lag", correlationId: "id-1" },
+    ]);
+  });
+
+  test("in a region with others makes the region partial", async () => {
+    const answer = await ask(await run({ "eu-1": answering(5), "eu-2": broken }));
+    expect([answer.status, statesOf(answer)]).toEqual([206, "eu=partial"]);
+  });
+
+  test("for one of two statistics is left out completely", async () => {
+    const half: StoreReply = (response, request) => {
+      const counts = request.form.get("query")?.includes("count_over_time") ?? false;
+      (counts ? overloaded : answering(1_000))(response, request);
+    };
+    const answer = await ask(await run({ eu: answering(5), latam: half }));
+    expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 1]] }]);
+    expect(statesOf(answer)).toBe("eu=ok latam=failed");
+  });
+
+  test("to read all of its own data makes the response partial too", async () => {
+    const answer = await ask(
+      await run({
+        eu: (response, request) => {
+          if (isInstant(request)) answering(5)(response, request);
+          else success(matrix([nowSeconds, "5"]), ["remote_read: connection refused"])(response, request);
+        },
+      }),
+    );
+    expect([answer.status, statesOf(answer)]).toEqual([206, "eu=partial"]);
+  });
+});
+
+describe("when no store answers (Operational Metrics API §7)", () => {
+  test("the request is refused with 502 and a suggested query", async () => {
+    const running = await run({ eu: broken, latam: silent }, gauge, { deadlineMs: 4 * deadlineMs });
+    const refusal = await refusalOf(ask(running));
+    expect([refusal.status, refusal.code, refusal.suggestion, refusal.retryAfterSeconds]).toEqual([
+      502,
+      "store_failed",
+      { step: "2m", downsample: "5m" },
+      5,
+    ]);
+    expect(refusal.message).toBe("no store answered: eu (failed), latam (late)");
+  });
+
+  test("and all were late, with 504, not much after the deadline", async () => {
+    const running = await run({ eu: silent, latam: silent }, gauge, { deadlineMs });
+    const startMs = performance.now();
+    const refusal = await refusalOf(ask(running));
+    expect([refusal.status, refusal.code, refusal.suggestion?.step]).toEqual([504, "store_timeout", "2m"]);
+    expect(performance.now() - startMs).toBeLessThan(deadlineMs + stallMsMax);
+    await waitFor(() => running.stores.every((store) => store.abandoned() > 0), {
+      timeoutMs: 20_000,
+      what: "the requests to be cancelled",
+    });
+  });
+
+  test("since all lack a function of the metric, the region is unsupported", async () => {
+    const unflagged = await startScriptedStore(healthyProbe(answering(5), { anchored: false }));
+    const config = storeConfig({ name: "eu", region: "eu", url: unflagged.url });
+    const source = { kind: "counter", increase: "Anchored", name: "paid_total", matchers: [] } as const;
+    const runtimeConfig = configOf([config], [metricConfig("lag", [config], { source })]);
+    const api = createMetricsApi({ config: runtimeConfig, log: { warn: () => undefined } });
+    closing.push(
+      () => api.stop(),
+      () => unflagged.close(),
+    );
+    const refusal = await refusalOf(ask({ api, config: runtimeConfig, stores: [unflagged], warnings: [] }));
+    expect([refusal.code, refusal.message]).toEqual([
+      "store_failed",
+      "no store answered: eu (unsupported); the store has no anchored ranges, which the metric needs; remove the metric from it or upgrade it",
+    ]);
+    expect(api.health().body).toMatchObject({ status: "degraded", stores: [{ name: "eu", state: "unsupported" }] });
+  });
+});
+
+describe("a store that rests after five failures", () => {
+  test("has a reason, and the response says when it gets a request again", async () => {
+    const running = await run({ eu: answering(5), latam: broken });
+    const failed = await ask(running);
+    expect([failed.headers["Retry-After"], statesOf(failed)]).toEqual(["5", "eu=ok latam=failed"]);
+    for (let asked = 1; asked < 5; asked += 1) await ask(running);
+    const resting = await ask(running);
+    expect([resting.headers["Retry-After"], statesOf(resting)]).toEqual(["1", "eu=ok latam=failed"]);
+    expect(resting.body).toMatchObject({
+      meta: { regions: [{ region: "eu" }, { region: "latam", reasons: [{ metric: "lag", code: "resting" }] }] },
+    });
+    const refusal = await refusalOf(ask(running, [["filter[region]", "latam"]]));
+    expect([refusal.code, refusal.retryAfterSeconds]).toEqual(["store_failed", 1]);
+  });
+});
+
+describe("a caller who leaves", () => {
+  test("ends the requests to the stores", async () => {
+    const running = await run({ eu: silent, latam: silent });
+    const controller = new AbortController();
+    const asking = ask(running, [], controller.signal);
+    asking.catch(() => undefined);
+    // The probe's four requests, a newest sample and two statistics.
+    await waitFor(() => running.stores.every(({ requests }) => requests.length === 7), {
+      timeoutMs: 20_000,
+      what: "the stores to be asked",
+    });
+    controller.abort(new Error("the caller left"));
+    await expect(asking).rejects.toThrow("the caller left");
+    await waitFor(() => running.stores.every((store) => store.abandoned() === 3), {
+      timeoutMs: 20_000,
+      what: "the requests to be cancelled",
+    });
+  });
+});
+
+describe("X-Data-Freshness (Operational Metrics API §6)", () => {
+  const header = async (behaviours: Readonly<Record<string, StoreReply>>): Promise<string | undefined> =>
+    (await ask(await run(behaviours))).headers["X-Data-Freshness"];
+  const empty: StoreReply = (response, request) => {
+    success({ resultType: isInstant(request) ? "vector" : "matrix", result: [] })(response, request);
+  };
+  const withoutNewest: StoreReply = (response, request) =>
+    (isInstant(request) ? empty : answering(5))(response, request);
+
+  test("is the age of the newest sample, of the stalest store", async () => {
+    expect(await header({ eu: answering(5, 7), latam: answering(5, 90) })).toBe("90s");
+  });
+
+  test("is not that of a store that failed or holds no such series", async () => {
+    expect(await header({ eu: answering(5, 7), latam: broken, apac: empty })).toBe("7s");
+  });
+
+  test("is at most a point's width off where the store names no newest sample", async () => {
+    expect(await header({ eu: withoutNewest })).toBe("60s");
+  });
+
+  test("is absent without a sample, also for a bulk", async () => {
+    const running = await run({ eu: empty });
+    expect((await ask(running)).headers).not.toHaveProperty("X-Data-Freshness");
+    const item = { id: "one", metric: "lag", filter: { tenant: "brand-a" }, from: "2026-01-01T11:55:00Z", step: "1m" };
+    const bulk = await running.api.bulk(Buffer.from(JSON.stringify({ queries: [item] })), everyone, never(), {
+      correlationId: "id-1",
+      nowMs,
+    });
+    expect([bulk.status, bulk.headers["X-Data-Freshness"]]).toEqual([200, undefined]);
+  });
+});
+
+describe("a result", () => {
+  test("of too many series is refused with a suggested query", async () => {
+    const result = Array.from({ length: 5_001 }, (_, index) => ({
+      metric: { service: `s${index}` },
+      values: [[nowSeconds, "1"]],
+    }));
+    const many: StoreReply = (response, request) =>
+      (isInstant(request) ? answering(1) : success({ resultType: "matrix", result }))(response, request);
+    const refusal = await refusalOf(ask(await run({ eu: many }), [["group_by", "service"]]));
+    expect([refusal.status, refusal.code]).toEqual([400, "result_too_large"]);
+  });
+
+  test("of buckets that two stores do not share is refused with one region to ask", async () => {
+    const buckets =
+      (bound: string): StoreReply =>
+      (response, request) => {
+        const result = [bound, "+Inf"].map((le) => ({ metric: { le }, values: [[nowSeconds, "1"]] }));
+        (isInstant(request) ? answering(1) : success({ resultType: "matrix", result }))(response, request);
+      };
+    const histogram = {
+      source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] },
+      aggregations: ["p95"],
+      defaultAggregation: "p95",
+    } as const;
+    const running = await run({ eu: buckets("1"), latam: buckets("2") }, histogram);
+    const refusal = await refusalOf(ask(running));
+    expect([refusal.status, refusal.code, refusal.errors[0]?.field]).toEqual([
+      400,
+      "incompatible_buckets",
+      "filter[region]",
+    ]);
+    expect(refusal.message).toBe(
+      "the histograms of lag share too few bounds over these stores; name a region with filter[region]",
+    );
+    expect((await ask(running, [["filter[region]", "eu"]])).status).toBe(200);
+  });
+
+  test("of buckets that two stores do not share fails alone among several metrics (Operational Metrics API §4.7.4)", async () => {
+    const buckets =
+      (bound: string): StoreReply =>
+      (response, request) => {
+        const isHistogram = request.form.get("query")?.includes("ms_bucket") === true;
+        const labels: readonly object[] = isHistogram ? [bound, "+Inf"].map((le) => ({ le })) : [{}];
+        (isInstant(request)
+          ? answering(1)
+          : success({
+              resultType: "matrix",
+              result: labels.map((metric) => ({ metric, values: [[nowSeconds, "1"]] })),
+            }))(response, request);
+      };
+    const stores = await Promise.all(["1", "2"].map((bound) => startScriptedStore(healthyProbe(buckets(bound)))));
+    const configs = stores.map(({ url }, index) =>
+      storeConfig({ name: `s${index}`, region: ["eu", "latam"][index] ?? "", url }),
+    );
+    const both = { complianceScope: { regions: ["eu", "latam"] } };
+    const config = configOf(configs, [
+      metricConfig("lag", configs, {
+        ...gauge,
+        ...both,
+        aggregations: ["p95"],
+        defaultAggregation: "p95",
+        source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] },
+      }),
+      metricConfig("load", configs, { source: { kind: "gauge", name: "load", matchers: [] }, ...both }),
+    ]);
+    const api = createMetricsApi({ config, log: { warn: () => undefined } });
+    closing.push(() => api.stop(), ...stores.map((store) => () => store.close()));
+    const { status, body, json: bytes } = await ask({ api, config, stores, warnings: [] }, [["metric", "load"]]);
+    expect([status, JSON.parse(Buffer.from((await bytes?.()) ?? []).toString())]).toEqual([
+      200,
+      JSON.parse(JSON.stringify(body)),
+    ]);
+    expect(body).toMatchObject({
+      data: [{ metric: "load" }],
+      errors: [{ metric: "lag", status: 400, code: "incompatible_buckets" }],
+      meta: { partial: false },
+    });
+  });
+
+  test("of a store that refuses a query has the store's message for callers with the explain scope only", async () => {
+    const running = await run({ eu: overloaded });
+    const explainer = { ...everyone, scopes: [...everyone.scopes, "metrics:explain"] };
+    const told = await refusalOf(
+      running.api.query(parameters([...lastFiveMinutes]), explainer, never(), { correlationId: "id-1", nowMs }),
+    );
+    expect([told.status, told.code]).toEqual([502, "store_failed"]);
+    expect(told.errors).toEqual([
+      {
+        field: "metric",
+        code: "store_failed",
+        detail: "the store eu refused the query of lag: HTTP 422: execution: too many samples",
+      },
+    ]);
+    expect((await refusalOf(ask(running))).errors).toEqual([]);
+    const partial = await run({ eu: overloaded, latam: answering(1) });
+    const { body } = await partial.api.query(
+      parameters([...lastFiveMinutes, ["explain", "true"]]),
+      explainer,
+      never(),
+      { correlationId: "id-1", nowMs },
+    );
+    expect(JSON.stringify(body)).toContain(
+      '"outcome":"refused","series":0,"error":"HTTP 422: execution: too many samples"',
+    );
+  });
+
+  test("holds no point where a value is no finite number", async () => {
+    const values = [
+      [nowSeconds - 120, "NaN"],
+      [nowSeconds - 60, "+Inf"],
+      [nowSeconds, "3"],
+    ] as const;
+    const odd: StoreReply = (response, request) =>
+      (isInstant(request) ? answering(1) : success(matrix(...values)))(response, request);
+    const answer = await ask(await run({ eu: odd }), [["agg", "max"]]);
+    expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 3]] }]);
+    expect(JSON.stringify(bodyOf(answer).data)).not.toMatch(/null|NaN|Infinity/u);
+    expect(answer.body).toMatchObject({
+      meta: {
+        infinite_points: 1,
+        hints: ["lag: points that are no number are left out; of the values of its stores 1 is NaN or infinite"],
+      },
+    });
+  });
+});
+
+describe("the health view (Operational Metrics API §4.4)", () => {
+  test("has the measured figures", async () => {
+    const running = await run({ eu: answering(5), latam: broken });
+    await ask(running);
+    await ask(running, [["filter[region]", "eu"]]);
+    await refusalOf(ask(running, [["filter[region]", "latam"]]));
+    await refusalOf(ask(running, [["agg", "p99"]]));
+    expect(running.api.health().body).toEqual({
+      status: "degraded",
+      window_seconds: 300,
+      requests: 4,
+      latency_p95_ms: expect.any(Number) as number,
+      error_rate: 0.25,
+      cache_hit_ratio: 0,
+      partial_response_rate: 0.5,
+      caches: [
+        { name: "memory", state: "off", hit_ratio: 0, fallback: "stores" },
+        { name: "distributed", state: "off", hit_ratio: 0, fallback: "stores" },
+      ],
+      stores: [
+        { name: "eu", region: "eu", catalog: "metrics/generated", state: "ok", age_seconds: 0 },
+        { name: "latam", region: "latam", catalog: "metrics/generated", state: "failing", age_seconds: 0 },
+      ],
+    });
+  });
+
+  test("has the states and hit ratios of both caches", async () => {
+    let isConnected = true;
+    const pods = { ...singlePod(), isConnected: () => isConnected };
+    const running = await run({ eu: answering(5) }, gauge, { pods });
+    const caches = () => (running.api.health().body as { readonly caches: unknown }).caches;
+    running.api.apply({ ...running.config, classDefaults });
+    await ask(running);
+    await ask(running);
+    expect(caches()).toEqual([
+      { name: "memory", state: "ok", hit_ratio: 0.5, fallback: "distributed" },
+      { name: "distributed", state: "ok", hit_ratio: 0, fallback: "stores" },
+    ]);
+    isConnected = false;
+    expect(running.api.health().body).toMatchObject({
+      status: "degraded",
+      caches: [{ fallback: "stores" }, { state: "failing" }],
+    });
+    // The configuration of these tests keeps nothing anywhere.
+    running.api.apply(running.config);
+    expect(running.api.health().body).toMatchObject({
+      status: "ok",
+      caches: [{ state: "off", fallback: "stores" }, { state: "off" }],
+    });
+  });
+
+  test("reports the distributed cache as off for stores in another residency", async () => {
+    const running = await run({ eu: answering(5) }, gauge, { pods: singlePod(), residency: "elsewhere" });
+    running.api.apply({ ...running.config, classDefaults });
+    expect(running.api.health().body).toMatchObject({
+      caches: [
+        { state: "ok", fallback: "stores" },
+        { name: "distributed", state: "off" },
+      ],
+    });
+  });
+
+  test("is down when every store fails, and ok again when they are back", async () => {
+    let down = true;
+    const running = await run({ eu: (response, request) => (down ? broken : answering(5))(response, request) });
+    await refusalOf(ask(running));
+    expect(running.api.health().body).toMatchObject({ status: "down" });
+    down = false;
+    await ask(running);
+    expect(running.api.health().body).toMatchObject({ status: "ok", stores: [{ state: "ok" }] });
+  });
+
+  test("probes a store whose state is older than ten seconds, and shows the age until the probe ends", async () => {
+    let [down, timeMs] = [true, nowMs];
+    const reply: StoreReply = (response, request) => (down ? broken : answering(5))(response, request);
+    const running = await run({ eu: reply }, gauge, { now: () => timeMs });
+    await refusalOf(ask(running));
+    down = false;
+    timeMs += 9_000;
+    const sent = running.stores[0]?.requests.length;
+    expect(running.api.health().body).toMatchObject({ status: "down", stores: [{ state: "failing", age_seconds: 9 }] });
+    expect(running.stores[0]?.requests.length).toBe(sent);
+    timeMs += 1_000;
+    expect(running.api.health().body).toMatchObject({ stores: [{ state: "failing", age_seconds: 10 }] });
+    await waitFor(() => (running.api.health().body as { readonly status: string }).status === "ok", {
+      what: "the probe",
+      timeoutMs: 5_000,
+    });
+    expect(running.api.health().body).toMatchObject({ stores: [{ state: "ok", age_seconds: 0 }] });
+  });
+
+  test("does not count a refused query as a failure of the store", async () => {
+    const running = await run({ eu: overloaded });
+    await refusalOf(ask(running));
+    expect(running.api.health().body).toMatchObject({ stores: [{ state: "ok" }] });
+  });
+});
+
+test("the API counts its requests, its metrics and its stores (Operational Metrics API §2.2)", async () => {
+  const registry = new Registry();
+  const running = await run({ eu: answering(5), latam: broken }, gauge, { registry });
+  await ask(running);
+  const text = await registry.metrics();
+  expect(text).toContain('heliograph_metrics_request_duration_seconds_count{route="query",outcome="partial"} 1');
+  expect(text).toContain('heliograph_metrics_queried_total{metric="lag",class="A"} 1');
+  expect(text).toContain('heliograph_metrics_cost_units_total{class="A"} 20');
+  expect(text).toContain('heliograph_store_reads_total{store="latam",region="latam",outcome="unreachable"} 1');
+});
+
+test("another configuration applies to all later requests", async () => {
+  const running = await run({ eu: answering(5) });
+  running.api.apply(configOf([], []));
+  expect((await refusalOf(ask(running))).code).toBe("unknown_metric");
+  expect(running.api.health().body).toMatchObject({ stores: [] });
+});
