@@ -2,7 +2,6 @@ import { Aggregation, LabelName, Labels, filterValuesMax } from "./queries.ts";
 import {
   closedObject,
   constant,
-  count,
   described,
   either,
   integer,
@@ -23,13 +22,16 @@ export const questionVersion = 1;
 export const bucketsPart = "buckets";
 export const newestPart = "newest";
 export const exemplarsPart = "exemplars";
+/** Greatest width of a point, and longest window of exemplars: 400 days. */
+export const widthMsMax = 400 * 86_400_000;
+/** Most names in a list. */
 const namesMax = 64;
 
 const name = { minLength: 1, maxLength: 200 };
 
 const points = closedObject(
   {
-    width_ms: integer("Width of a point in milliseconds", { minimum: 1_000 }),
+    width_ms: integer("Width of a point in milliseconds", { minimum: 1_000, maximum: widthMsMax }),
     interval_seconds: number("Seconds between samples by which this region is weighed", {
       minimum: 1,
       maximum: 86_400,
@@ -39,6 +41,7 @@ const points = closedObject(
   {
     step_ms: integer("Distance of two points in milliseconds. Default: `width_ms`. Earlier versions reject it", {
       minimum: 1_000,
+      maximum: widthMsMax,
     }),
   },
 );
@@ -67,7 +70,7 @@ export const PartialAsk = closedObject(
       ]),
       { propertyNames: ref(LabelName), description: "Values of labels" },
     ),
-    group_by: list(ref(LabelName), "Labels to group by"),
+    group_by: list(ref(LabelName), "Labels to group by", { maxItems: namesMax }),
   },
   {
     slo: text("Objective whose events are counted. Default: none", name),
@@ -80,13 +83,17 @@ export const PartialAsk = closedObject(
 );
 export type PartialAsk = Static<typeof PartialAsk>;
 
+/** Latest time of ECMAScript, in Unix milliseconds. */
+export const timeMsMax = 8.64e15;
+const timeMs = integer("Unix milliseconds", { minimum: 0, maximum: timeMsMax });
+
 export const PartialTimes = either([
   closedObject({
-    start_ms: count("Unix milliseconds"),
+    start_ms: timeMs,
     count: integer("Number of points", { minimum: 1, maximum: 11_000 }),
   }),
-  closedObject({ time_ms: count("Unix milliseconds") }),
-  closedObject({ from_ms: count("Unix milliseconds"), to_ms: count("Unix milliseconds") }),
+  closedObject({ time_ms: timeMs }),
+  closedObject({ from_ms: timeMs, to_ms: timeMs }),
 ]);
 export type PartialTimes = Static<typeof PartialTimes>;
 

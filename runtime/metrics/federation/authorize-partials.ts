@@ -2,6 +2,7 @@ import {
   bucketsPart,
   exemplarsPart,
   newestPart,
+  widthMsMax,
   type PartialPoints,
   type PartialTimes,
   type PartialAsk,
@@ -28,7 +29,6 @@ import {
 import { requireLabels, schemaVersionOf } from "../planning/require-labels.ts";
 import { countingRecipe } from "../slo/read-slo.ts";
 import type { SloEntry } from "../slo/slo-selection.ts";
-import { widthMsMax } from "./parse-partial-request.ts";
 
 /** The configuration that a question is checked against. */
 export interface PartialsContext {

@@ -1,4 +1,11 @@
-import { type PartialAsk, type PartialPoints, type PartialTimes, questionVersion } from "../../../api/peers.ts";
+import {
+  type PartialAsk,
+  type PartialPoints,
+  type PartialTimes,
+  questionVersion,
+  timeMsMax,
+  widthMsMax,
+} from "../../../api/peers.ts";
 import { filterValuesMax } from "../../../api/queries.ts";
 import { aggregations, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
@@ -10,10 +17,6 @@ import { filterValues, readLabel, shown, textLengthMax } from "../request/parame
 export const partialRequestBytesMax = 64 * 1024;
 /** Most regions, and most environments, of one question. */
 const namesMax = 64;
-/** Latest time of ECMAScript. */
-const timeMsMax = 8.64e15;
-/** Greatest width of a point, and longest window of exemplars: 400 days. */
-export const widthMsMax = 400 * 86_400_000;
 /** Most points of one response of a store. Source: Prometheus HTTP API, "Range queries". */
 const pointsMax = 11_000;
 const intervalSecondsMax = 86_400;
