@@ -34,8 +34,6 @@ const textFields: ReadonlySet<string> = new Set(["detail", "error", "message", "
 const causeFields = ["detail", "err", "error", "reason"];
 /** Outcomes of attempts that did not deliver an event (`Settlement`). */
 const failedOutcomes: ReadonlySet<unknown> = new Set(["retry", "rejected", "dead", "disabled"]);
-/** Statuses from here on are errors. */
-const errorStatusMin = 400;
 
 /** A cause that was logged in this interval. */
 interface Cause {
@@ -55,8 +53,8 @@ const machine: LineClock = {
 
 /**
  * Creates the limit for the lines of a program that state a cause: warnings, errors, and lines at `info` about a failed
- * attempt or a rejected request. The first line of a cause is written at once, then one line per interval. Its field
- * `repeated` counts the lines that it replaces. All other lines pass.
+ * attempt. The first line of a cause is written at once, then one line per interval. Its field `repeated` counts the
+ * lines that it replaces. All other lines pass: a caller finds the line of each request by its correlation id.
  */
 export function limitRepeatedLines(clock: LineClock = machine): RepeatedLines {
   const causes = new Map<string, Cause>();
@@ -124,9 +122,10 @@ function isLimited(level: number, fields: object): boolean {
 }
 
 function statesCause(fields: object): boolean {
-  const { outcome, status } = fields as { readonly outcome?: unknown; readonly status?: unknown };
-  const isFailure = failedOutcomes.has(outcome) || (typeof status === "number" && status >= errorStatusMin);
-  return isFailure || causeFields.some((name) => name in fields);
+  if ("route" in fields && "status" in fields) return false;
+  return (
+    failedOutcomes.has((fields as { readonly outcome?: unknown }).outcome) || causeFields.some((name) => name in fields)
+  );
 }
 
 function repeatOf(log: Logger, method: LogFn, fields: unknown, text: string): (count: number) => void {

@@ -53,14 +53,6 @@ const repeats: readonly (readonly [
     { partner: "p", outcome: "retry", code: "connect", detail: "connect ECONNREFUSED 10.0.0.2:443", durationMs: 4 },
   ],
   [
-    "a rejected request",
-    "info",
-    "request",
-    { route: "/events", status: 429, code: "rate_limited", detail: "wait for 17 s", correlationId: "a" },
-    { route: "/events", status: 429, code: "rate_limited", detail: "wait for 18 s", correlationId: "b" },
-  ],
-  ["a caller that disconnected", "info", "request", { route: "/x", status: 499 }, { route: "/x", status: 499 }],
-  [
     "a failed reconcile",
     "error",
     "reconcile failed",
@@ -127,6 +119,7 @@ describe("a repeated cause", () => {
   });
 });
 
+const rejected = (correlationId: string) => ({ route: "/events", status: 429, detail: "wait for 17 s", correlationId });
 const failed = (partner: string) => ({ partner, outcome: "dead", code: "status_500" });
 
 test.each<[string, (log: Logger) => void]>([
@@ -143,6 +136,7 @@ test.each<[string, (log: Logger) => void]>([
   ["lines of the audit log", (log) => (log.warn({ audit: "refused" }, "a"), log.warn({ audit: "refused" }, "a"))],
   ["lines without a cause", (log) => (log.info("a"), log.info("a"))],
   ["delivered attempts", (log) => (log.info({ outcome: "delivered" }, "a"), log.info({ outcome: "delivered" }, "a"))],
+  ["rejected requests", (log) => (log.info(rejected("a"), "request"), log.info(rejected("b"), "request"))],
   ["requests with a result", (log) => (log.info({ status: 202 }, "a"), log.info({ status: 202 }, "a"))],
   ["lines for debugging", (log) => (log.debug({ reason: "x" }, "a"), log.debug({ reason: "x" }, "a"))],
   ["failed attempts of other partners", (log) => (log.info(failed("one"), "a"), log.info(failed("two"), "a"))],
