@@ -63,7 +63,7 @@ const [readyMsMax, endMsMax, tokenSeconds] = [60_000, 30_000, 12 * 3_600];
 export async function compileProgram(): Promise<string> {
   const target = join(root, "dist", "bench");
   await writeImageFiles(root, target);
-  return join(target, "app", "runtime", "cli", "heliograph.js");
+  return join(target, "app", "cli", "heliograph.js");
 }
 
 export async function makeSite(program: string): Promise<Site> {
