@@ -1,6 +1,6 @@
 import { traceparentOf } from "../tracing/trace-context.ts";
 import type { StartedSpan } from "../tracing/tracer.ts";
-import { createByteBudget } from "./limits/fan-out.ts";
+import { createByteBudget, type ReadDeadline, startReadDeadline } from "./limits/fan-out.ts";
 import type { PrometheusClient } from "./prometheus/prometheus-client.ts";
 import type { CallOrigin, StoreCall } from "./prometheus/store-http.ts";
 import { StoreError } from "./store-error.ts";
@@ -84,7 +84,7 @@ export interface ReadMemo {
  * Sends equal reads of several queries once and returns one result to all of them, also after the read has ended. No
  * query may change a result.
  */
-export function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMemo {
+function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMemo {
   const reads = new Map<string, Promise<unknown>>();
   const bytes = createByteBudget(bytesMax);
   let wanted = 0;
@@ -98,6 +98,31 @@ export function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMem
     return result;
   };
   return { share: (stores) => aroundReads(stores, around), counts: () => ({ wanted, sent: reads.size }) };
+}
+
+interface Sharing {
+  /** Aborts every request. @default only the deadline does */
+  readonly signal?: AbortSignal;
+  /** Bound on all reads together. */
+  readonly deadlineMs: number;
+  /** Most bytes of all responses together. */
+  readonly bytesMax: number;
+  readonly context: Pick<CallOrigin, "correlationId">;
+}
+
+/** Runs reads with one deadline. Equal ones are sent once. */
+export async function shareReads<Result>(
+  { signal, deadlineMs, bytesMax, context: { correlationId } }: Sharing,
+  run: (memo: ReadMemo, deadline: ReadDeadline) => Promise<Result>,
+): Promise<Result> {
+  const deadline = startReadDeadline(deadlineMs);
+  const origin = { correlationId, endsAtMs: performance.now() + deadlineMs };
+  const either = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
+  try {
+    return await run(memoizeReads({ signal: either, bytesMax, origin }), deadline);
+  } finally {
+    deadline.end();
+  }
 }
 
 /** Puts a span below `parent` around every read, and names it to the store. @param parent undefined: no spans */

@@ -178,7 +178,7 @@ const table = `
   runtime/metrics/query-log/ <
       api/ crds/ pods/ errors/ metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
       metrics/planning/
-  runtime/metrics/query-sources.ts <
+  runtime/metrics/read-plan.ts <
       limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/
   runtime/metrics/explain/ <
@@ -188,7 +188,7 @@ const table = `
   runtime/metrics/selectors/ <
       crds/ errors/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts
       metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
-      metrics/response/ metrics/query-sources.ts
+      metrics/response/ metrics/read-plan.ts
   runtime/metrics/slo/ <
       limits/ crds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
       metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/
@@ -201,7 +201,7 @@ const table = `
       limits/ crds/ tracing/ pods/ errors/ stores/limits/ stores/store.ts stores/store-set.ts
       stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
       metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
-      metrics/response/ metrics/query-log/ metrics/query-sources.ts metrics/explain/ metrics/selectors/ metrics/slo/
+      metrics/response/ metrics/query-log/ metrics/read-plan.ts metrics/explain/ metrics/selectors/ metrics/slo/
       metrics/federation/
   runtime/prometheus/language/ < errors/
   runtime/prometheus/compile/ < crds/ errors/ metrics/request/ metrics/planning/ prometheus/language/

@@ -1,9 +1,16 @@
-// The decision to run a query: its cost, the quotas of its client, and concurrency. The rights of the caller are
+// The decision to run queries: their cost, the quotas of their client, and concurrency. The rights of the caller are
 // checked elsewhere.
+import { Refusal } from "../../errors/refusal.ts";
+import type { Pods } from "../../pods/pods.ts";
 import type { QueryClassGrant } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
+import type { Plan } from "../planning/plan.ts";
+import type { PartOutcome } from "../reads/read-stores.ts";
+import { suggestionWithin } from "../reads/region-status.ts";
+import { windowSecondsOf } from "../request/window.ts";
 import {
   actualCosts,
+  addedCosts,
   type Cardinality,
   type Costs,
   createCardinality,
@@ -11,40 +18,50 @@ import {
   requestTokens,
   totalCost,
 } from "./cost.ts";
-import type { Pods } from "../../pods/pods.ts";
-import type { Plan } from "../planning/plan.ts";
-import { createLeavesAdmission, type LeavesAdmission } from "./admit-leaves.ts";
-import { createQuotas, type AdmittedRequest, type QuotaState } from "./quotas.ts";
+import { type AdmittedRequest, createQuotas, type QuotaState } from "./quotas.ts";
 import { chargesOf, type QuotaClient, type RequestCost } from "./token-source.ts";
-import type { PartOutcome } from "../reads/read-stores.ts";
-import { suggestionWithin } from "../reads/region-status.ts";
-import { windowSecondsOf } from "../request/window.ts";
-import { Refusal } from "../../errors/refusal.ts";
 
-/** One admitted query. */
-export interface AdmittedQuery {
-  /** Expected cost units. */
-  readonly estimate: number;
+/** The reads of one query. */
+export interface QueryReads {
+  readonly outcomes: readonly PartOutcome[];
+  /** Of its points, those that were not cached. */
+  readonly share: number;
+}
+
+/** The reads of a query whose response was cached. */
+export const noReads: QueryReads = { outcomes: [], share: 0 };
+
+/** Queries that were admitted as one request. */
+export interface AdmittedQueries {
+  /** Expected cost units of each query, in the order of the plans. */
+  readonly estimates: readonly number[];
   /** Headers of the response, also of an error. Source: seed "Operational Metrics API" §6. */
   headers(): Readonly<Record<string, string>>;
   /**
    * Charges the points that the stores computed; nothing without an outcome.
    *
-   * @param share of the points that were not cached
+   * @param reads of each query, in the order of the plans; undefined charges the expected cost of a query that did not
+   *   end
    */
-  charge(outcomes: readonly PartOutcome[], share: number): void;
+  charge(reads: readonly (QueryReads | undefined)[]): void;
   /** Ends the request for the limit on concurrent requests. */
   end(): void;
 }
 
-/** Admits a query. @throws Refusal when its client has used up a quota */
-export type AdmitQuery = (plan: Plan, caller: Caller) => Promise<AdmittedQuery>;
+/**
+ * Charges all queries or none: the request tokens of the widest one, of each metric the tokens of all its queries, and
+ * the cost of every query.
+ *
+ * @param plans at least one, all of the same class
+ * @throws Refusal when the client has used up a quota
+ */
+export type AdmitQueries = (plans: readonly Plan[], caller: Caller) => Promise<AdmittedQueries>;
 
-/** Admits a query synchronously; undefined, without a charge, when only {@link AdmitQuery} can decide. */
-export type AdmitQueryNow = (plan: Plan, caller: Caller) => AdmittedQuery | undefined;
+/** Admits queries synchronously; undefined, without a charge, when only {@link AdmitQueries} can decide. */
+export type AdmitQueriesNow = (plans: readonly Plan[], caller: Caller) => AdmittedQueries | undefined;
 
-/** The price of a query. */
-export interface QueryPrice {
+/** The cost of a query. */
+export interface QueryCost {
   /** Expected cost units. */
   readonly estimate: number;
   /** True when the expected cost is above a whole burst, so that the query is never admitted. */
@@ -60,22 +77,21 @@ export interface QueryDecision {
 }
 
 /** The admission of all routes. */
-export interface Admission extends LeavesAdmission {
-  /** Admits a single query. */
-  readonly query: AdmitQuery;
-  /** Admits a single query where no other pod is needed and nothing is refused. */
-  readonly queryNow: AdmitQueryNow;
-  /** Admits an item of a bulk. The bulk took the request token; the item takes those of its metrics. */
-  readonly bulkItem: AdmitQuery;
-  /** Prices a query and charges nothing. */
-  readonly price: (plan: Plan, caller: Caller) => QueryPrice;
-  /** Decides on a query as {@link query} does, and charges nothing. */
+export interface Admission {
+  readonly queries: AdmitQueries;
+  /** Admits where no other pod is needed and nothing is refused. */
+  readonly queriesNow: AdmitQueriesNow;
+  /** Admits a part of a request that took its request token. The part takes those of its metrics. */
+  readonly queriesWithin: AdmitQueries;
+  /** Computes the cost of a query and charges nothing. */
+  readonly cost: (plan: Plan, caller: Caller) => QueryCost;
+  /** Decides on a query as {@link queries} does, and charges nothing. */
   readonly decide: (plan: Plan, caller: Caller) => Promise<QueryDecision>;
   /** Charges one request token for a request that reads no store and takes no place among the concurrent ones. */
   readonly chargeRequest: (caller: Caller, grant: QueryClassGrant) => Promise<AdmittedRequest>;
   /** The quotas of the caller in one class, as this pod knows them. It charges nothing. */
   readonly state: (caller: Caller, grant: QueryClassGrant, metrics: readonly string[]) => Promise<QuotaState>;
-  /** Admits any other request to stores: one request token and its expected cost. @throws as {@link AdmitQuery} does */
+  /** Admits any other request to stores: one request token and its expected cost. @throws as {@link AdmitQueries} */
   request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<AdmittedRequest>;
   /** Returns the allocated tokens of this pod to their owner pods. */
   stop(): void;
@@ -86,37 +102,35 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
   const quotas = createQuotas(now, pods);
   const cardinality = createCardinality();
   const costsOf = rememberCosts(cardinality);
-  const pricedOf = (plan: Plan, caller: Caller, requests: number): PricedQuery => {
-    const costs = costsOf(plan);
-    const cost = { requests, metricRequests: tokensOf(plan), costs };
-    return { plan, client: { ...plan.query.quota, client: caller.client }, cost, estimate: totalCost(costs) };
-  };
-  const admit = async (plan: Plan, caller: Caller, requests: number): Promise<AdmittedQuery> => {
-    const priced = pricedOf(plan, caller, requests);
-    const { client, cost } = priced;
+  const admit = async (expected: ExpectedQueries): Promise<AdmittedQueries> => {
+    const { client, cost, widest } = expected;
     try {
-      const admitted = await quotas.admit(client, cost, (share) => suggestionWithin(plan.query, share));
-      return admittedOf(priced, admitted, cardinality);
+      const admitted = await quotas.admit(client, cost, (share) => suggestionWithin(widest.query, share));
+      return admittedOf(expected, admitted, cardinality);
     } catch (error) {
-      throw error instanceof Refusal ? error.with(estimateHeaders(priced)) : error;
+      throw error instanceof Refusal ? error.with(estimateHeaders(expected)) : error;
     }
   };
   return {
-    query: (plan, caller) => admit(plan, caller, tokensOf(plan)),
-    queryNow(plan, caller) {
-      const priced = pricedOf(plan, caller, tokensOf(plan));
-      const admitted = quotas.admitNow(priced.client, priced.cost);
-      return admitted && admittedOf(priced, admitted, cardinality);
+    queries: async (plans, caller) => admit(expectedOf(plans, caller, costsOf)),
+    queriesNow(plans, caller) {
+      const expected = expectedOf(plans, caller, costsOf);
+      const admitted = quotas.admitNow(expected.client, expected.cost);
+      return admitted && admittedOf(expected, admitted, cardinality);
     },
-    bulkItem: (plan, caller) => admit(plan, caller, 0),
-    price: (plan, caller) => {
-      const { client, cost, estimate } = pricedOf(plan, caller, tokensOf(plan));
-      return { estimate, isBeyondBurst: chargesOf(client, cost).some(({ count, limits }) => count > limits.burst) };
+    async queriesWithin(plans, caller) {
+      const expected = expectedOf(plans, caller, costsOf);
+      return admit({ ...expected, cost: { ...expected.cost, requests: 0 } });
+    },
+    cost(plan, caller) {
+      const { client, cost } = expectedOf([plan], caller, costsOf);
+      const isBeyondBurst = chargesOf(client, cost).some(({ count, limits }) => count > limits.burst);
+      return { estimate: totalCost(cost.costs), isBeyondBurst };
     },
     async decide(plan, caller) {
-      const { client, cost, estimate } = pricedOf(plan, caller, tokensOf(plan));
+      const { client, cost } = expectedOf([plan], caller, costsOf);
       const { refusal } = await quotas.decide(client, cost, (share) => suggestionWithin(plan.query, share));
-      return { estimate, refusal };
+      return { estimate: totalCost(cost.costs), refusal };
     },
     async chargeRequest({ client }, grant) {
       const limits = { ...grant.limits, maxConcurrent: Number.POSITIVE_INFINITY };
@@ -127,7 +141,6 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
     state: ({ client }, grant, metrics) => quotas.state({ ...grant, client }, metrics),
     request: (caller, grant, costs) =>
       quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, () => undefined),
-    ...createLeavesAdmission({ quotas, cardinality, costsOf }),
     stop: () => quotas.stop(),
   };
 }
@@ -147,38 +160,88 @@ function rememberCosts(cardinality: Cardinality): (plan: Plan) => Costs {
 
 const oneRequest: RequestCost = { requests: 1, costs: new Map() };
 
-/** A query with its expected cost. */
-interface PricedQuery {
-  readonly plan: Plan;
+/** Queries with their expected costs. */
+interface ExpectedQueries {
+  readonly plans: readonly Plan[];
+  readonly widest: Plan;
   readonly client: QuotaClient;
   readonly cost: RequestCost;
-  readonly estimate: number;
+  /** In the order of the plans. */
+  readonly costs: readonly Costs[];
 }
 
-function tokensOf({ query: { window } }: Plan): number {
-  return requestTokens(windowSecondsOf(window));
+function expectedOf(plans: readonly Plan[], caller: Caller, costsOf: (plan: Plan) => Costs): ExpectedQueries {
+  const [first] = plans;
+  if (first === undefined) throw new Error("a request has no queries");
+  const costs = plans.map(costsOf);
+  const tokens = plans.map(({ query: { window } }) => requestTokens(windowSecondsOf(window)));
+  const metricRequests = addedCosts(
+    plans.map(
+      ({ query: { metrics } }, index) => new Map(metrics.map(({ entry }) => [entry.metric.id, tokens[index] ?? 1])),
+    ),
+  );
+  return {
+    plans,
+    widest: plans.reduce((one, other) => (other.grid.count > one.grid.count ? other : one)),
+    client: { ...first.query.quota, client: caller.client },
+    cost: { requests: Math.max(...tokens), metricRequests, costs: addedCosts(costs) },
+    costs,
+  };
 }
 
-function estimateHeaders({ estimate }: PricedQuery): Readonly<Record<string, string>> {
-  return { "X-Query-Cost-Estimate": String(estimate) };
+function estimateHeaders({ cost }: ExpectedQueries): Readonly<Record<string, string>> {
+  return { "X-Query-Cost-Estimate": String(totalCost(cost.costs)) };
 }
 
-function admittedOf(priced: PricedQuery, admitted: AdmittedRequest, cardinality: Cardinality): AdmittedQuery {
-  const { plan, estimate } = priced;
+function admittedOf(expected: ExpectedQueries, admitted: AdmittedRequest, cardinality: Cardinality): AdmittedQueries {
+  const { plans, costs } = expected;
   let actual: number | undefined;
   return {
-    estimate,
+    estimates: costs.map(totalCost),
     headers: () => ({
-      ...estimateHeaders(priced),
+      ...estimateHeaders(expected),
       ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }),
       ...admitted.headers(),
     }),
-    charge(outcomes, share) {
-      cardinality.record(outcomes, plan.query);
-      const costs = actualCosts(plan, outcomes, share);
-      actual = totalCost(costs);
-      admitted.settle(costs);
+    charge(reads) {
+      const charged = addedCosts(
+        plans.map((plan, index) => {
+          const own = reads[index];
+          if (own === undefined) return costs[index] ?? new Map<string, number>();
+          cardinality.record(own.outcomes, plan.query);
+          return actualCosts(plan, own.outcomes, own.share);
+        }),
+      );
+      actual = totalCost(charged);
+      admitted.settle(charged);
     },
     end: () => admitted.end(),
   };
+}
+
+/** A request that was admitted. */
+interface Admitted {
+  /** Headers of its quotas. @default the response shows none */
+  readonly headers?: () => Readonly<Record<string, string>>;
+  /** Ends the request for the limit on concurrent requests. */
+  end(): void;
+}
+
+/**
+ * Runs an admitted request, and ends it. Its response has the headers of its quotas, and so has an error.
+ *
+ * @throws what `run` throws
+ */
+export async function runAdmitted<Response extends { readonly headers: Readonly<Record<string, string>> }>(
+  admitted: Admitted,
+  run: () => Promise<Response>,
+): Promise<Response> {
+  try {
+    const response = await run();
+    return { ...response, headers: { ...response.headers, ...admitted.headers?.() } };
+  } catch (error) {
+    throw error instanceof Refusal ? error.with(admitted.headers?.() ?? {}) : error;
+  } finally {
+    admitted.end();
+  }
 }

@@ -8,8 +8,13 @@ import { type Pods, singlePod } from "../../pods/pods.ts";
 import { tracedReads } from "../../stores/read-middleware.ts";
 import { createStoreSet, type Stores } from "../../stores/store-set.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
-import { type Admission, type AdmitQuery, type AdmitQueryNow, createAdmission } from "../admission/admission.ts";
-import type { AdmittedLeaves, LeavesAdmission } from "../admission/admit-leaves.ts";
+import {
+  type Admission,
+  type AdmitQueries,
+  type AdmitQueriesNow,
+  type AdmittedQueries,
+  createAdmission,
+} from "../admission/admission.ts";
 import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import { classOf } from "../authorization/access.ts";
 import { createHitRatios } from "../cache/cache-status.ts";
@@ -23,7 +28,7 @@ import type { Plan } from "../planning/plan.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { createEditJudge } from "../query-log/judge-edit.ts";
 import { createCollection, createQueryRecord } from "../query-log/query-record.ts";
-import type { QuerySources } from "../query-sources.ts";
+import { type QuerySources } from "../read-plan.ts";
 import { createFinishedMetrics } from "../reads/finish-metric.ts";
 import { createClassBulkheads } from "../reads/store-middleware.ts";
 import {
@@ -135,7 +140,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     ...pricing(parts, () => applied.queryContext),
     bulk: (body, caller, signal, context) =>
       measurement.request("bulk-query", { signal, context }, (own) => {
-        const sources = { ...sourcesOf(context), log, admission, admitItem: counted(admission.bulkItem, instruments) };
+        const sources = { ...sourcesOf(context), log, admission, admitItem: parts.admitWithin };
         return handleBulk({ body, caller, signal, context: own }, sources);
       }),
     ...lookingUp(parts, sourcesOf, () => applied.queryContext),
@@ -163,12 +168,12 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
 
 /** Creates the look-ups. Each takes one request token, and its leaves take none. */
 function lookingUp(
-  { admission, measurement, leavesSources }: ReturnType<typeof createParts>,
+  { admission, measurement, leavesSources, admitWithin }: ReturnType<typeof createParts>,
   sourcesOf: (context: RequestContext) => QuerySources,
   queryContext: () => QueryContext,
 ): ReturnType<typeof createMetadataReads> {
   const leaves = measuredLeaves(measurement, (run) => {
-    const sources = { ...sourcesOf(run.context), ...leavesSources, admitLeaves: leavesSources.admitWithin };
+    const sources = { ...sourcesOf(run.context), ...leavesSources, admitLeaves: admitWithin };
     return handleSelectors(run, sources);
   });
   return createMetadataReads({
@@ -241,7 +246,7 @@ function createParts(options: MetricsApiOptions) {
   };
   const repeats = createRepeatQueries();
   const record = createQueryRecord(now);
-  const admitNow = countedNow(admission.queryNow, instruments);
+  const admitNow = countedNow(admission.queriesNow, instruments);
   const bulkheads = createClassBulkheads();
   const sources = {
     stores,
@@ -254,7 +259,7 @@ function createParts(options: MetricsApiOptions) {
     countPoints,
     record,
     deadlineMs,
-    admit: counted(admission.query, instruments),
+    admit: counted(admission.queries, instruments),
   };
   return {
     stores,
@@ -268,7 +273,12 @@ function createParts(options: MetricsApiOptions) {
     deadlineMs,
     remember: (route: QueryRoute) => (cached: CachedQuery) =>
       repeats.remember(measurement.repeat(route, repeatQuery(cached, { admitNow, countPoints }))),
-    leavesSources: createLeavesSources({ admission, instruments, measurement, repeats, countPoints }),
+    leavesSources: {
+      admitLeaves: sources.admit,
+      rememberLeaves: (cached: CachedSelectors) =>
+        repeats.remember(measurement.repeat("prometheus", repeatSelectors(cached, { admitNow, countPoints }))),
+    },
+    admitWithin: counted(admission.queriesWithin, instruments),
     slo: createSloHandler({ stores, bulkheads, admission, deadlineMs, elapsed }),
     sloHistory: createSloHistoryHandler({ stores, bulkheads, admission, deadlineMs }),
     partials: createPartials(),
@@ -279,7 +289,7 @@ function createParts(options: MetricsApiOptions) {
       sources.cache.refreshes.stop();
       return stores.stop();
     },
-    judgeEdit: createEditJudge({ collect: createCollection(record, pods), price: admission.price, now }),
+    judgeEdit: createEditJudge({ collect: createCollection(record, pods), price: admission.cost, now }),
   };
 }
 
@@ -308,48 +318,21 @@ function createCache(
 }
 
 /** Admits queries and counts the admitted ones. */
-function counted(admit: AdmitQuery, instruments: Instruments): AdmitQuery {
-  return async (plan, caller) => {
-    const admitted = await admit(plan, caller);
-    instruments.planned(plan, admitted.estimate);
-    return admitted;
-  };
+function counted(admit: AdmitQueries, instruments: Instruments): AdmitQueries {
+  return async (plans, caller) => countPlanned(plans, await admit(plans, caller), instruments);
 }
 
 /** Like {@link counted}, without a wait. */
-function countedNow(admit: AdmitQueryNow, instruments: Instruments): AdmitQueryNow {
-  return (plan, caller) => {
-    const admitted = admit(plan, caller);
-    if (admitted !== undefined) instruments.planned(plan, admitted.estimate);
-    return admitted;
+function countedNow(admit: AdmitQueriesNow, instruments: Instruments): AdmitQueriesNow {
+  return (plans, caller) => {
+    const admitted = admit(plans, caller);
+    return admitted && countPlanned(plans, admitted, instruments);
   };
 }
 
-interface LeavesParts {
-  readonly admission: LeavesAdmission;
-  readonly instruments: Instruments;
-  readonly measurement: ReturnType<typeof createMeasurement>;
-  readonly repeats: ReturnType<typeof createRepeatQueries>;
-  readonly countPoints: QuerySources["countPoints"];
-}
-
-/** Admits leaves and counts each as a query, also for repeats. */
-function createLeavesSources({ admission, instruments, measurement, repeats, countPoints }: LeavesParts) {
-  const counting = (plans: readonly Plan[], admitted: AdmittedLeaves): AdmittedLeaves => {
-    for (const [index, plan] of plans.entries()) instruments.planned(plan, admitted.estimates[index] ?? 0);
-    return admitted;
-  };
-  const admitNow: LeavesAdmission["leavesNow"] = (plans, caller) => {
-    const admitted = admission.leavesNow(plans, caller);
-    return admitted && counting(plans, admitted);
-  };
-  const admitLeaves: LeavesAdmission["leaves"] = async (plans, caller) =>
-    counting(plans, await admission.leaves(plans, caller));
-  const admitWithin: LeavesAdmission["leaves"] = async (plans, caller) =>
-    counting(plans, await admission.leavesWithin(plans, caller));
-  const rememberLeaves = (cached: CachedSelectors) =>
-    repeats.remember(measurement.repeat("prometheus", repeatSelectors(cached, { admitNow, countPoints })));
-  return { admitLeaves, admitWithin, rememberLeaves };
+function countPlanned(plans: readonly Plan[], admitted: AdmittedQueries, instruments: Instruments): AdmittedQueries {
+  for (const [index, plan] of plans.entries()) instruments.planned(plan, admitted.estimates[index] ?? 0);
+  return admitted;
 }
 
 function appliedOf(config: RuntimeConfig): AppliedConfig {

@@ -1,16 +1,16 @@
 // The bulk endpoint: it runs several queries of one caller. `handle-query.ts` handles each of them.
 import type { Logger } from "pino";
 import { Refusal } from "../../errors/refusal.ts";
-import { queryBytesMax, type ReadDeadline, startReadDeadline } from "../../stores/limits/fan-out.ts";
-import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
-import type { Admission, AdmitQuery } from "../admission/admission.ts";
+import { queryBytesMax, type ReadDeadline } from "../../stores/limits/fan-out.ts";
+import { type ReadMemo, shareReads } from "../../stores/read-middleware.ts";
+import { type Admission, type AdmitQueries, runAdmitted } from "../admission/admission.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
 import { classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import { joinedVersions } from "../planning/require-labels.ts";
-import type { QuerySources } from "../query-sources.ts";
+import { type QuerySources } from "../read-plan.ts";
 import { retryAfterSeconds } from "../reads/region-status.ts";
 import { type BulkItem, readBulk } from "../request/bulk-request.ts";
 import { pointCount } from "../request/window.ts";
@@ -34,7 +34,7 @@ interface BulkSources extends QuerySources {
   readonly log: Pick<Logger, "warn">;
   readonly admission: Pick<Admission, "request">;
   /** Admits one query of a bulk. */
-  readonly admitItem: AdmitQuery;
+  readonly admitItem: AdmitQueries;
 }
 
 /** Store reads of all queries together. */
@@ -65,23 +65,17 @@ export async function handleBulk(request: BulkRequest, sources: BulkSources): Pr
   const items = readBulk(request.body);
   const admitted = await admitBulk(items, request.caller, sources);
   const startMs = performance.now();
-  const deadline = startReadDeadline(sources.deadlineMs);
-  const reads = memoizeReads({
-    signal: AbortSignal.any([request.signal, deadline.signal]),
-    bytesMax: bulkStoreBytesMax,
-    origin: { correlationId: request.context.correlationId, endsAtMs: startMs + sources.deadlineMs },
-  });
+  const { signal, context } = request;
+  const sharing = { signal, deadlineMs: sources.deadlineMs, bytesMax: bulkStoreBytesMax, context };
   const shards: Shards = { asked: 0, answered: 0 };
-  const run: Run = { request, sources, reads, deadline, shards, schemaVersions: new Set(), points: bulkPointsMax };
-  try {
-    // At most `bulkQueriesMax`, together: one that waits for a store that hangs holds up no query of another store.
-    const results = await Promise.all(items.map((item) => handleItem(item, run)));
-    const response = bulkResponse(results, run, performance.now() - startMs);
-    return { ...response, headers: { ...response.headers, ...admitted.headers() } };
-  } finally {
-    deadline.end();
-    admitted.end();
-  }
+  return runAdmitted(admitted, () =>
+    shareReads(sharing, async (reads, deadline) => {
+      const run: Run = { request, sources, reads, deadline, shards, schemaVersions: new Set(), points: bulkPointsMax };
+      // At most `bulkQueriesMax`, together: one that waits for a store that hangs holds up no query of another store.
+      const results = await Promise.all(items.map((item) => handleItem(item, run)));
+      return bulkResponse(results, run, performance.now() - startMs);
+    }),
+  );
 }
 
 /** Admits a bulk as one request, in the slowest class of its metrics. */
@@ -101,11 +95,13 @@ async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
   const deadlineMs = run.deadline.leftMs();
   if (deadlineMs === 0) return { id, cost: undefined, refusal: outOfTime() };
   let cost: number | undefined;
-  const admit: AdmitQuery = async (plan, caller) => {
-    takePoints(plan, run);
-    run.schemaVersions.add(plan.query.schemaVersion);
-    const admitted = await sources.admitItem(plan, caller);
-    cost = admitted.estimate;
+  const admit: AdmitQueries = async (plans, caller) => {
+    for (const plan of plans) {
+      takePoints(plan, run);
+      run.schemaVersions.add(plan.query.schemaVersion);
+    }
+    const admitted = await sources.admitItem(plans, caller);
+    [cost] = admitted.estimates;
     return admitted;
   };
   const observe: QuerySources["observe"] = (outcomes) => {

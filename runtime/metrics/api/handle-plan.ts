@@ -11,7 +11,7 @@ import { makePlan, type Plan } from "../planning/plan.ts";
 import { identityOf } from "../planning/query-identity.ts";
 import type { Query, QueryContext } from "../planning/query.ts";
 import { makeSelectorQueries, type SelectorQuery } from "../planning/selector-query.ts";
-import type { QuerySources } from "../query-sources.ts";
+import { type QuerySources } from "../read-plan.ts";
 import type { Parameters } from "../request/parameters.ts";
 import { readSpan } from "../request/read-query.ts";
 import type { MetricSelector, SelectorsRequest } from "../request/selector.ts";

@@ -1,16 +1,11 @@
-import { Refusal } from "../../errors/refusal.ts";
-import type { AdmittedQuery } from "../admission/admission.ts";
-import { explainScope } from "../authorization/caller.ts";
-import { computedShare } from "../cache/cached-stores.ts";
+import { type AdmittedQueries, noReads, type QueryReads, runAdmitted } from "../admission/admission.ts";
 import { refuseSunset } from "../catalog-index.ts";
 import { explainResponse, takeExplain } from "../explain/explain.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { makeInstant, makeQuery, type Query } from "../planning/query.ts";
-import type { QueryRequest, QuerySources } from "../query-sources.ts";
-import { runPlan } from "../reads/run-plan.ts";
-import { queryStores } from "../reads/store-middleware.ts";
-import { findResponse, newResponseHeaders, pointsOf, storeResponse } from "../response/cached-response.ts";
+import { findCounted, type QueryRequest, type QuerySources, readPlan, storesOf } from "../read-plan.ts";
+import { newResponseHeaders, storeResponse } from "../response/cached-response.ts";
 import { withoutInfinite } from "../response/query-json.ts";
 import { instantResponse, pageOf, queryResponse } from "../response/query-response.ts";
 import { cacheHeader, createServerTiming, type ServerTiming } from "../response/response-headers.ts";
@@ -30,7 +25,7 @@ interface AdmittedRun extends QueryRequest {
   readonly sources: QuerySources;
   readonly timing: ServerTiming;
   readonly plan: Plan;
-  readonly admitted: AdmittedQuery;
+  readonly admitted: AdmittedQueries;
   readonly explain: boolean;
 }
 
@@ -52,16 +47,9 @@ export async function handleQuery(
   const { params, caller, context } = request;
   const { query, readAtMs, explain } = parseQuery(route, { params, caller, nowMs: context.nowMs }, sources);
   const plan = makePlan(query, readAtMs);
-  const admitted = await sources.admit(plan, caller);
+  const admitted = await sources.admit([plan], caller);
   const run: AdmittedRun = { ...request, route, sources, timing, plan, admitted, explain };
-  try {
-    const { headers, ...response } = cached(run) ?? respond(run, await read(run));
-    return { ...response, headers: { ...headers, ...admitted.headers() } };
-  } catch (error) {
-    throw error instanceof Refusal ? error.with(admitted.headers()) : error;
-  } finally {
-    admitted.end();
-  }
+  return runAdmitted(admitted, async () => cached(run) ?? respond(run, await read(run)));
 }
 
 interface ParseSources extends Pick<QuerySources, "queryContext" | "snapshots"> {
@@ -101,33 +89,25 @@ export function parseQuery(
 
 /** The stored response to an equal query, unless it is too old for the class of this one. */
 function cached({ route, plan, caller, context, admitted, explain, sources }: AdmittedRun) {
-  const found = explain ? undefined : findResponse(sources.responses, route, plan, context.nowMs);
+  const found = explain ? undefined : findCounted(route, plan, context.nowMs, sources);
   if (found === undefined) return undefined;
-  admitted.charge([], 0);
-  sources.countPoints(pointsOf(plan));
+  admitted.charge([noReads]);
   return { ...found.response, again: sources.remember?.({ plan, caller, found }) };
 }
 
 /** The merged data: of a snapshot, or of the cache and the stores. */
-async function read({ plan, caller, signal, context, admitted, explain, sources, timing }: AdmittedRun) {
+async function read(run: AdmittedRun) {
+  const { plan, context, admitted, sources, timing } = run;
   timing.step("stores");
-  const { deadlineMs, slices, finished, snapshots } = sources;
-  const stores = queryStores(plan.query, sources, { nowMs: context.nowMs, explain, span: context.span });
-  const found = findSnapshot(plan.query, context.nowMs, snapshots);
+  const reading = { ...run, noteReads: (reads: QueryReads) => admitted.charge([reads]) };
+  const stores = storesOf(plan, reading);
+  const found = findSnapshot(plan.query, context.nowMs, sources.snapshots);
   if (found !== undefined) {
-    admitted.charge([], 0);
+    admitted.charge([noReads]);
     return { ...found, stores };
   }
-  const observe: QuerySources["observe"] = (outcomes) => {
-    admitted.charge(outcomes, computedShare(stores.counts()));
-    sources.observe(outcomes);
-  };
-  const showsRefusals = caller.scopes.includes(explainScope);
-  const options = { ...context, deadlineMs, slices, finished, signal, showsRefusals, observe };
-  const result = withoutInfinite(await runPlan(plan, stores.stores, options));
-  const data = takeSnapshot(result, plan.query, context.nowMs, snapshots);
-  sources.countPoints(stores.counts());
-  return { ...data, stores };
+  const result = withoutInfinite(await readPlan(plan, stores, reading));
+  return { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores };
 }
 
 /** The response, which is stored for equal queries. */
@@ -139,7 +119,7 @@ function respond({ route, plan, context, admitted, explain, sources, timing }: A
   const age = { nowMs: context.nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
   const own = { ...newResponseHeaders(plan, { ...age, response: made }), "Server-Timing": timing.header() };
   const response = { ...made, headers: { ...made.headers, ...own } };
-  if (explain) return explainResponse(response, plan, { ...data, costEstimate: admitted.estimate });
+  if (explain) return explainResponse(response, plan, { ...data, costEstimate: admitted.estimates[0] ?? 0 });
   if (data.source === "store") {
     const series = pageOf(data.result, plan.query);
     storeResponse(sources.responses, route, plan, { ...age, response, series });

@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
-import type { AdmitQueryNow } from "../admission/admission.ts";
+import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
 import type { Caller } from "../authorization/caller.ts";
 import type { PointCounts } from "../cache/cache-status.ts";
 import { type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.ts";
@@ -175,7 +175,7 @@ export function createResponseCache(bytesMax: number): ResponseCache {
 }
 
 interface RepeatSources {
-  readonly admitNow: AdmitQueryNow;
+  readonly admitNow: AdmitQueriesNow;
   readonly countPoints: (counts: PointCounts) => void;
 }
 
@@ -188,9 +188,9 @@ export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, co
   const counts = pointsOf(plan);
   return (nowMs) => {
     const aged = isStillCurrent(query, nowMs) ? found.again(nowMs) : undefined;
-    const admitted = aged && admitNow(plan, caller);
+    const admitted = aged && admitNow([plan], caller);
     if (admitted === undefined) return undefined;
-    admitted.charge([], 0);
+    admitted.charge([noReads]);
     countPoints(counts);
     admitted.end();
     return { ...aged, ...admitted.headers() };

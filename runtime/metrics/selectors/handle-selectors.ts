@@ -1,13 +1,12 @@
 // Several governed queries as one request: one tenant, one class, one admission, one deadline. Each leaf is read,
 // merged and cached like a native query.
-import { Refusal } from "../../errors/refusal.ts";
-import type { AdmittedLeaves, LeafReads, LeavesAdmission } from "../admission/admit-leaves.ts";
+import { type AdmitQueries, type QueryReads, runAdmitted } from "../admission/admission.ts";
 import type { Caller } from "../authorization/caller.ts";
 import type { Again, RequestContext } from "../metrics-api.ts";
 import { makePlan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { makeSelectorQueries, type SelectorQuery } from "../planning/selector-query.ts";
-import type { QuerySources } from "../query-sources.ts";
+import { type QuerySources } from "../read-plan.ts";
 import type { Parameters } from "../request/parameters.ts";
 import { stampsAt } from "../request/selector-window.ts";
 import type { MetricSelector, SelectorsRequest, SelectorsResult } from "../request/selector.ts";
@@ -24,7 +23,7 @@ interface SelectorsRun {
 }
 
 interface SelectorsSources extends QuerySources {
-  readonly admitLeaves: LeavesAdmission["leaves"];
+  readonly admitLeaves: AdmitQueries;
   /** Makes a cached response repeatable without parsing. */
   readonly rememberLeaves: (cached: CachedSelectors) => Again;
 }
@@ -40,22 +39,17 @@ export async function handleSelectors(run: SelectorsRun, sources: SelectorsSourc
   const leaves = resolve(run, sources);
   const plans = leaves.map(({ query }) => makePlan(query, context.nowMs));
   const admitted = await sources.admitLeaves(plans, caller);
-  const reads: (LeafReads | undefined)[] = plans.map(() => undefined);
-  const noteReads = (index: number, own: LeafReads): void => void (reads[index] = own);
+  const reads: (QueryReads | undefined)[] = plans.map(() => undefined);
+  const noteReads = (index: number, own: QueryReads): void => void (reads[index] = own);
   const stamps = stampsAt(request.times, context.nowMs);
-  try {
+  return runAdmitted(admitted, async () => {
     const read = await readSelectors({ ...run, plans, stamps: stamps.count, sources, noteReads }).finally(() =>
       admitted.charge(reads),
     );
     const durationMs = performance.now() - startMs;
-    const result = selectorsResult({ ...read, stamps, leaves, durationMs });
     const again = repeatable({ plans, caller, times: request.times, stamps }, read, sources);
-    return { ...result, headers: { ...result.headers, ...admitted.headers() }, again };
-  } catch (error) {
-    throw refusedWith(error, admitted);
-  } finally {
-    admitted.end();
-  }
+    return { ...selectorsResult({ ...read, stamps, leaves, durationMs }), again };
+  });
 }
 
 /** Resolves the leaves against the rights of the caller, and records them as native queries. */
@@ -83,10 +77,6 @@ function repeatable(
 ): Again | undefined {
   const found = answers.flatMap((answer) => answer.found ?? []);
   return found.length === answers.length ? rememberLeaves({ ...parts, found }) : undefined;
-}
-
-function refusedWith(error: unknown, admitted: AdmittedLeaves): unknown {
-  return error instanceof Refusal ? error.with(admitted.headers()) : error;
 }
 
 /** The nearest native query of a leaf, for the record of queries. */

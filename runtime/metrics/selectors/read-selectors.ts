@@ -1,23 +1,15 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { queryBytesMax, type ReadDeadline, startReadDeadline } from "../../stores/limits/fan-out.ts";
-import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
-import type { LeafReads } from "../admission/admit-leaves.ts";
-import { type Caller, explainScope } from "../authorization/caller.ts";
-import { computedShare } from "../cache/cached-stores.ts";
+import { queryBytesMax, type ReadDeadline } from "../../stores/limits/fan-out.ts";
+import { type ReadMemo, shareReads } from "../../stores/read-middleware.ts";
+import { noReads, type QueryReads } from "../admission/admission.ts";
+import { type Caller } from "../authorization/caller.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
-import type { QuerySources } from "../query-sources.ts";
+import { findCounted, type QuerySources, readPlan, storesOf } from "../read-plan.ts";
 import type { RegionReport } from "../reads/region-status.ts";
-import { type Result, runPlan } from "../reads/run-plan.ts";
-import { queryStores } from "../reads/store-middleware.ts";
+import { type Result } from "../reads/run-plan.ts";
 import type { SelectorSeries } from "../request/selector.ts";
-import {
-  findResponse,
-  type FoundResponse,
-  newResponseHeaders,
-  pointsOf,
-  storeResponse,
-} from "../response/cached-response.ts";
+import { type FoundResponse, newResponseHeaders, storeResponse } from "../response/cached-response.ts";
 import { cacheHeader, freshnessHeader } from "../response/response-headers.ts";
 
 /** Most points of all leaves of one request, since they are in memory together. */
@@ -35,7 +27,7 @@ interface SelectorsReading {
   readonly context: RequestContext;
   readonly sources: QuerySources;
   /** Receives the reads of each leaf, by the index of its plan, also of one that is then refused. */
-  readonly noteReads: (index: number, reads: LeafReads) => void;
+  readonly noteReads: (index: number, reads: QueryReads) => void;
 }
 
 /** The answers to all leaves. */
@@ -63,11 +55,10 @@ interface Shared extends SelectorsReading {
 export async function readSelectors(reading: SelectorsReading): Promise<ReadSelectors> {
   const { plans, context, sources, noteReads } = reading;
   const cached = plans.map((plan, index) => {
-    const found = findResponse(sources.responses, selectorRoute, plan, context.nowMs);
+    const found = findCounted(selectorRoute, plan, context.nowMs, sources);
     if (found === undefined) return undefined;
     const answer = foundResponse(found);
     noteReads(index, answer.reads);
-    sources.countPoints(pointsOf(plan));
     return answer;
   });
   const points = { left: selectorsPointsMax };
@@ -86,40 +77,34 @@ async function readOthers(
   const { sources, context, plans } = reading;
   const failure = new AbortController();
   const signal = AbortSignal.any([reading.signal, failure.signal]);
-  const deadline = startReadDeadline(sources.deadlineMs);
-  const memo = memoizeReads({
-    signal: AbortSignal.any([signal, deadline.signal]),
-    bytesMax: selectorsStoreBytesMax,
-    origin: { correlationId: context.correlationId, endsAtMs: performance.now() + sources.deadlineMs },
+  const sharing = { signal, deadlineMs: sources.deadlineMs, bytesMax: selectorsStoreBytesMax, context };
+  return shareReads(sharing, async (memo, deadline) => {
+    const shared: Shared = { ...reading, signal, memo, deadline };
+    try {
+      const answers = await Promise.all(
+        plans.map(async (plan, index) => cached[index] ?? readNew(plan, index, shared)),
+      );
+      return { answers, reads: memo.counts() };
+    } catch (error) {
+      failure.abort(error);
+      throw error;
+    }
   });
-  const shared: Shared = { ...reading, signal, memo, deadline };
-  try {
-    const answers = await Promise.all(plans.map(async (plan, index) => cached[index] ?? readNew(plan, index, shared)));
-    return { answers, reads: memo.counts() };
-  } catch (error) {
-    failure.abort(error);
-    throw error;
-  } finally {
-    deadline.end();
-  }
 }
 
 async function readNew(plan: Plan, index: number, shared: Shared): Promise<SelectorResponse> {
-  const { sources, context, caller, signal, deadline, memo, noteReads } = shared;
-  const { nowMs, span } = context;
-  const stores = queryStores(plan.query, { ...sources, share: memo.share }, { nowMs, explain: false, span });
-  let reads: LeafReads = { outcomes: [], share: 0 };
-  const observe: QuerySources["observe"] = (outcomes) => {
-    reads = { outcomes, share: computedShare(stores.counts()) };
-    noteReads(index, reads);
-    sources.observe(outcomes);
+  const { context, deadline, memo } = shared;
+  const { nowMs } = context;
+  const sources = { ...shared.sources, share: memo.share, deadlineMs: deadline.leftMs() };
+  let reads = noReads;
+  const noteReads = (own: QueryReads): void => {
+    reads = own;
+    shared.noteReads(index, own);
   };
-  const { slices, finished } = sources;
-  const showsRefusals = caller.scopes.includes(explainScope);
-  const options = { ...context, deadlineMs: deadline.leftMs(), slices, finished, signal, showsRefusals, observe };
-  const result = await runPlan(plan, stores.stores, options);
+  const reading = { ...shared, sources, explain: false, noteReads };
+  const stores = storesOf(plan, reading);
+  const result = await readPlan(plan, stores, reading);
   const counts = stores.counts();
-  sources.countPoints(counts);
   const response = selectorResponse(result, cacheHeader("store", counts, plan));
   const age = { nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
   storeResponse(sources.responses, selectorRoute, plan, { ...age, response, series: result.series });
@@ -159,7 +144,7 @@ export interface SelectorResponse {
   readonly data: SelectorData;
   /** The headers of its data: age, lifetime and cache. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly reads: LeafReads;
+  readonly reads: QueryReads;
   /** Undefined when the data was read for this request. */
   readonly found: FoundResponse | undefined;
 }
@@ -187,7 +172,7 @@ function foundResponse(found: FoundResponse): SelectorResponse {
     // Only leaves store responses under their route.
     data: found.response.body as SelectorData,
     headers: found.response.headers,
-    reads: { outcomes: [], share: 0 },
+    reads: noReads,
     found,
   };
 }

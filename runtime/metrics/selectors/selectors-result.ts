@@ -1,4 +1,4 @@
-import type { LeavesAdmission } from "../admission/admit-leaves.ts";
+import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { unmatchedNames } from "../authorization/policy.ts";
 import type { PointCounts } from "../cache/cache-status.ts";
@@ -147,7 +147,7 @@ export interface CachedSelectors {
 }
 
 interface RepeatSources {
-  readonly admitNow: LeavesAdmission["leavesNow"];
+  readonly admitNow: AdmitQueriesNow;
   readonly countPoints: (counts: PointCounts) => void;
 }
 
@@ -157,7 +157,7 @@ interface RepeatSources {
  */
 export function repeatSelectors(cached: CachedSelectors, { admitNow, countPoints }: RepeatSources): Again {
   const { plans, caller, times, stamps, found } = cached;
-  const reads = plans.map(() => ({ outcomes: [], share: 0 }));
+  const reads = plans.map(() => noReads);
   const hit = plans.reduce((sum, plan) => sum + pointsOf(plan).hit, 0);
   return (nowMs) => {
     const { startMs, count } = stampsAt(times, nowMs);

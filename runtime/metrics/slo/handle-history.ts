@@ -1,6 +1,6 @@
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { Stores } from "../../stores/store-set.ts";
-import type { Admission } from "../admission/admission.ts";
+import { type Admission, runAdmitted } from "../admission/admission.ts";
 import { totalCost } from "../admission/cost.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { requireReadScope } from "../authorization/policy.ts";
@@ -66,22 +66,25 @@ export function createSloHistoryHandler(options: HistoryOptions): HistoryHandler
     if (quota === undefined) throw new Error("a history has one plan");
     const admitted = await options.admission.request(caller, quota, plan.costs);
     const sources = { ...options, ...context, cache, completed, read: readHistory };
-    const { read, counts } = await readViews([plan], request, sources).finally(() => admitted.end());
-    const [own] = read;
-    if (own === undefined) throw new Error("a plan was not read");
-    if (own.hit) admitted.settle(new Map());
-    requireSomeStore(own.data.outcomes);
-    const partial = isPartial(own.data);
-    return {
-      status: partial ? 206 : 200,
-      headers: {
-        ...headersOf(plan, own, counts, { durationMs: performance.now() - startMs, nowMs }),
-        ...admitted.headers(),
-        ...(partial ? noStore : { "Cache-Control": "private, max-age=30" }),
-        Vary: "Authorization, Accept",
-      },
-      body: historyBody(own, { schemaVersion, partial }),
-    };
+    // Its errors show no quota.
+    return runAdmitted({ end: () => admitted.end() }, async () => {
+      const { read, counts } = await readViews([plan], request, sources);
+      const [own] = read;
+      if (own === undefined) throw new Error("a plan was not read");
+      if (own.hit) admitted.settle(new Map());
+      requireSomeStore(own.data.outcomes);
+      const partial = isPartial(own.data);
+      return {
+        status: partial ? 206 : 200,
+        headers: {
+          ...headersOf(plan, own, counts, { durationMs: performance.now() - startMs, nowMs }),
+          ...admitted.headers(),
+          ...(partial ? noStore : { "Cache-Control": "private, max-age=30" }),
+          Vary: "Authorization, Accept",
+        },
+        body: historyBody(own, { schemaVersion, partial }),
+      };
+    });
   };
 }
 

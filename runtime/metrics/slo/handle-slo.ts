@@ -1,7 +1,7 @@
 // The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
 // rates. Queries of metrics are elsewhere.
 import type { Stores } from "../../stores/store-set.ts";
-import type { Admission } from "../admission/admission.ts";
+import { type Admission, runAdmitted } from "../admission/admission.ts";
 import { type AnonymousLimit, createAnonymousLimit, createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
@@ -98,38 +98,40 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   const costs = addedCosts(plans.map((plan) => plan.costs));
   const admitted = await admitSlo(plans, request, sources);
   const deadlineMs = sources.deadlineMs - (performance.now() - startMs);
-  const { read, counts } = await readViews(plans, request, { ...sources, deadlineMs, read: readSlo }).finally(() =>
-    admitted?.end(),
-  );
-  const charged = addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs])));
-  admitted?.settle(charged);
-  const outcomes = read.flatMap(({ data }) => data.outcomes);
-  requireSomeStore(outcomes);
-  const partial = read.some(({ data }) => isPartial(data));
-  const answered = outcomes.filter(({ outcome }) => outcome.ok).length;
-  return {
-    status: partial ? 206 : 200,
-    headers: {
-      ...responseHeaders({
-        freshness: read.map(({ data }) => ageSeconds(data.stalestMs, context.nowMs)),
-        downsample: "none",
-        partial,
-        plan: `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
-        cache: cacheStatus(read),
-        shards: { asked: outcomes.length, answered },
-        total: {
-          estimate: totalCost(costs),
-          cost: totalCost(charged),
-          durationMs: performance.now() - startMs,
-        },
-      }),
-      // A public cache must not store the remaining quota of all anonymous callers.
-      ...(isPublic ? {} : admitted?.headers()),
-      ...(partial ? retryHeaders(outcomes) : {}),
-      ...cacheHeaders(isPublic, partial),
-    },
-    body: sloBody(read, { schemaVersion, partial }),
-  };
+  // Its errors show no quota, nor does a public response.
+  const shown = { end: () => admitted?.end() };
+  return runAdmitted(shown, async () => {
+    const { read, counts } = await readViews(plans, request, { ...sources, deadlineMs, read: readSlo });
+    const charged = addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs])));
+    admitted?.settle(charged);
+    const outcomes = read.flatMap(({ data }) => data.outcomes);
+    requireSomeStore(outcomes);
+    const partial = read.some(({ data }) => isPartial(data));
+    const answered = outcomes.filter(({ outcome }) => outcome.ok).length;
+    return {
+      status: partial ? 206 : 200,
+      headers: {
+        ...responseHeaders({
+          freshness: read.map(({ data }) => ageSeconds(data.stalestMs, context.nowMs)),
+          downsample: "none",
+          partial,
+          plan: `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
+          cache: cacheStatus(read),
+          shards: { asked: outcomes.length, answered },
+          total: {
+            estimate: totalCost(costs),
+            cost: totalCost(charged),
+            durationMs: performance.now() - startMs,
+          },
+        }),
+        // A public cache must not store the remaining quota of all anonymous callers.
+        ...(isPublic ? {} : admitted?.headers()),
+        ...(partial ? retryHeaders(outcomes) : {}),
+        ...cacheHeaders(isPublic, partial),
+      },
+      body: sloBody(read, { schemaVersion, partial }),
+    };
+  });
 }
 
 /** Drops plans without a store that has their environment: callers without a token can name any environment. */

@@ -1,7 +1,7 @@
 import type { QueryClass } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { type FanOutOptions, queryBytesMax, startReadDeadline } from "../../stores/limits/fan-out.ts";
-import { memoizeReads, type ReadMemo, tracedReads } from "../../stores/read-middleware.ts";
+import { type FanOutOptions, queryBytesMax } from "../../stores/limits/fan-out.ts";
+import { type ReadMemo, shareReads, tracedReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { ClassBulkheads } from "../reads/store-middleware.ts";
 import type { PartOutcome } from "../reads/read-stores.ts";
@@ -51,37 +51,33 @@ export async function readViews<Data extends StoreReads>(
   { signal: callerSignal, context }: { readonly signal: AbortSignal; readonly context: RequestContext },
   sources: ViewSources<Data>,
 ): Promise<ReadViews<Data>> {
-  const { nowMs, correlationId, span } = context;
+  const { nowMs, span } = context;
   // Other requests may wait for the same data, so that the read continues when this caller leaves.
   const signal = new AbortController().signal;
-  const deadline = startReadDeadline(sources.deadlineMs);
-  const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
-  const reads = memoizeReads({ signal: deadline.signal, bytesMax: sloStoreBytesMax, origin });
-  const shared = reads.share(tracedReads(sources.stores, span));
-  const readOne = async (plan: SloPlan): Promise<DatedData<Data>> => {
-    let readAtMs = nowMs;
-    const note = (ms: number): void => void (readAtMs = Math.min(readAtMs, ms));
-    const stores = sources.completed.of(sources.bulkheads.of(classOf(plan), shared), nowMs, note);
-    const data = await sources.read(plan, stores, { deadlineMs: deadline.leftMs(), signal, nowMs });
-    sources.observe(data.outcomes);
-    return { data, readAtMs };
-  };
-  const readView = async (plan: SloPlan): Promise<ReadView<Data>> => {
-    callerSignal.throwIfAborted();
-    const { hit, data } = sources.cache.get(plan, nowMs, () => readOne(plan));
-    const found = await data;
-    // The request that began this read had less time left than this one.
-    const isCutOff = hit && found.outcomes.some(isLate) && deadline.leftMs() > 0;
-    return isCutOff
-      ? { plan, hit: false, data: await sources.cache.get(plan, nowMs, () => readOne(plan)).data }
-      : { plan, hit, data: found };
-  };
-  try {
+  const sharing = { deadlineMs: sources.deadlineMs, bytesMax: sloStoreBytesMax, context };
+  return shareReads(sharing, async (reads, deadline) => {
+    const shared = reads.share(tracedReads(sources.stores, span));
+    const readOne = async (plan: SloPlan): Promise<DatedData<Data>> => {
+      let readAtMs = nowMs;
+      const note = (ms: number): void => void (readAtMs = Math.min(readAtMs, ms));
+      const stores = sources.completed.of(sources.bulkheads.of(classOf(plan), shared), nowMs, note);
+      const data = await sources.read(plan, stores, { deadlineMs: deadline.leftMs(), signal, nowMs });
+      sources.observe(data.outcomes);
+      return { data, readAtMs };
+    };
+    const readView = async (plan: SloPlan): Promise<ReadView<Data>> => {
+      callerSignal.throwIfAborted();
+      const { hit, data } = sources.cache.get(plan, nowMs, () => readOne(plan));
+      const found = await data;
+      // The request that began this read had less time left than this one.
+      const isCutOff = hit && found.outcomes.some(isLate) && deadline.leftMs() > 0;
+      return isCutOff
+        ? { plan, hit: false, data: await sources.cache.get(plan, nowMs, () => readOne(plan)).data }
+        : { plan, hit, data: found };
+    };
     const read = await Promise.all(plans.map(readView));
     return { read, counts: reads.counts() };
-  } finally {
-    deadline.end();
-  }
+  });
 }
 
 function classOf({ plans: [plan] }: SloPlan): QueryClass {

@@ -14,7 +14,7 @@ import { refused } from "../refused.ts";
 import { ask, configWith, contextOf, nowMs, type Pairs, reader } from "./recorded-queries.ts";
 
 const everything = { tenants: ["*"], metrics: ["*"] };
-const { price } = createAdmission(() => 0, singlePod());
+const { cost: price } = createAdmission(() => 0, singlePod());
 
 /** A pod with a record, which judges edits. */
 function podOf(pods: Pods = singlePod()) {
