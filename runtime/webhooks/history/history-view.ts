@@ -25,8 +25,8 @@ const withdrawn = "not_permitted";
 const sentences: Readonly<Record<FailureReason, string>> = {
   guard: "the networks of the partner do not allow the URL or an address of its host",
   dns: "the host of the endpoint was not found",
-  connect: "no connection came about",
-  connect_timeout: "no connection came about in time",
+  connect: "could not connect to the endpoint",
+  connect_timeout: "connecting to the endpoint timed out",
   tls: "the TLS handshake failed",
   client_certificate: "the endpoint did not accept the client certificate",
   reset: "the connection ended before the response",
