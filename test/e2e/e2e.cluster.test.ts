@@ -493,7 +493,8 @@ describeOnCluster("uninstall and install again", () => {
       user.kubectl(["get", ownedKinds, `--selector=app.kubernetes.io/instance=${release}`, "--output=name"]);
     const isGone = async (): Promise<boolean> => !(await left()).includes("pod/");
     await waitFor(isGone, { timeoutMs: readyMsMax, pollMs: 500, what: "the end of the pods" });
-    expect(await left()).toBe(`configmap/${service}-streams\npersistentvolumeclaim/data-${service}-nats-0\n`);
+    const secrets = ["auth", "tls"].map((what) => `secret/${service}-nats-${what}\n`).join("");
+    expect(await left()).toBe(`configmap/${service}-streams\n${secrets}persistentvolumeclaim/data-${service}-nats-0\n`);
     expect(await user.kubectl(["get", "secret", `${service}-config-00`, "--output=name"])).not.toBe("");
   });
 });
@@ -503,6 +504,9 @@ describeOnCluster("the release before this one", () => {
     "is upgraded to this one and rolled back under load, and no event is lost",
     async () => {
       const setting = { installation, user, release, service, secret: keys.second };
+      // The chart of that release makes these Secrets, and Helm lets it take over none.
+      const made = `--selector=app.kubernetes.io/instance=${release},app.kubernetes.io/component=nats`;
+      await user.kubectl(["delete", "secret", made]);
       const whole = { lost: 0, lostWhilePaused: 0, doubled: 0 };
       expect(await upgradedAndRolledBack(setting, () => upgrade(addedValues()))).toEqual([
         { ...whole, images: [productTag] },
