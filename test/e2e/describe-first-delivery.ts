@@ -18,7 +18,7 @@ const clusterSection = "A cluster on one machine";
 const stepMsMax = 5 * 60_000;
 
 const steps = pageSteps(page).filter(({ section }) => section !== clusterSection);
-const isLast = ({ section }: PageStep): boolean => section === "Remove all of it";
+const isLast = ({ section }: PageStep): boolean => section === "Clean up";
 const sendAnother = "kubectl heliograph --namespace shop send order.created --tenant lumen --id order-1003 --body '{}'";
 const title = ({ section, commands }: PageStep): string => `${section}: ${commands.split("\n", 1)[0]}`;
 
@@ -48,8 +48,8 @@ export function describeFirstDelivery(suite: () => Installation): void {
       await folder?.remove();
     });
 
-    test("goes from Install to Remove all of it", () => {
-      expect([steps[0]?.section, steps.at(-1)?.section]).toEqual(["Install", "Remove all of it"]);
+    test("goes from Install to Clean up", () => {
+      expect([steps[0]?.section, steps.at(-1)?.section]).toEqual(["Install", "Clean up"]);
     });
 
     const typed = (some: readonly PageStep[]) => some.map((step) => ({ name: title(step), step }));
