@@ -3,16 +3,14 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { loadExampleImages } from "../image/cluster-images.ts";
-import { freePort } from "../support/free-port.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import type { Installation } from "./installation.ts";
-import { outputOf, type PageStep, pageSteps, typeStep } from "./page-commands.ts";
+import { type PageStep, pageSteps, typeStep } from "./page-commands.ts";
 import { tailEvents } from "./tailed-events.ts";
 
 const root = dirname(dirname(import.meta.dirname));
 const page = await readFile(join(root, "docs", "tutorials", "first-delivery.md"), "utf8");
-const consoleSteps = pageSteps(await readFile(join(root, "docs", "how-to", "console.md"), "utf8"));
 /** The section of the page that makes a cluster, which the suite has. */
 const clusterSection = "A cluster on one machine";
 const stepMsMax = 5 * 60_000;
@@ -71,18 +69,6 @@ export function describeFirstDelivery(suite: () => Installation): void {
       } finally {
         await tail.close();
       }
-    });
-
-    test("opens the console with a token, as its page says", { timeout: stepMsMax }, async () => {
-      const port = await freePort();
-      const [step] = consoleSteps.filter(({ section }) => section === "Without an issuer");
-      const forwarded = (step?.commands ?? "").replace(
-        / 8080:http$/mu,
-        ` ${port}:http >&2 &\ntrap 'kill $!; wait' EXIT`,
-      );
-      const request = "curl --silent --fail --retry 40 --retry-delay 1 --retry-connrefused --output /dev/null";
-      const read = `${request} --write-out '%{http_code}' http://127.0.0.1:${port}/console/`;
-      expect(await outputOf(`${forwarded}${read}`, { cwd: root, env })).toMatch(/^ey\S+\n200$/u);
     });
 
     test.each(typed(steps.filter(isLast)))("types $name", { timeout: stepMsMax }, async ({ step }) => {
