@@ -1,10 +1,5 @@
 import type { LogFn, Logger, LoggerOptions } from "pino";
-
-/** The time of the machine, or of a test. */
-interface LineClock {
-  /** Calls back once after a delay. Returns a function that cancels the call. */
-  readonly after: (delayMs: number, callback: () => void) => () => void;
-}
+import { backgroundClock, type Clock } from "../../limits/clock.ts";
 
 /** Limits how often a log states the same cause. */
 export interface RepeatedLines {
@@ -44,19 +39,12 @@ interface Cause {
   readonly cancel: () => void;
 }
 
-const machine: LineClock = {
-  after: (delayMs, callback) => {
-    const timer = setTimeout(callback, delayMs).unref();
-    return () => clearTimeout(timer);
-  },
-};
-
 /**
  * Creates the limit for the lines of a program that state a cause: warnings, errors, and lines at `info` about a failed
  * attempt. The first line of a cause is written at once, then one line per interval. Its field `repeated` counts the
  * lines that it replaces. All other lines pass: a caller finds the line of each request by its correlation id.
  */
-export function limitRepeatedLines(clock: LineClock = machine): RepeatedLines {
+export function limitRepeatedLines(clock: Pick<Clock, "after"> = backgroundClock): RepeatedLines {
   const causes = new Map<string, Cause>();
   const ofMessage = new Map<string, number>();
   const forget = (key: string, { message }: Cause): void => {

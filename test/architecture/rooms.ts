@@ -240,7 +240,7 @@ const table = `
       program/
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   runtime/open-pod.ts < program/ processes/ main.ts standalone.ts
-  cli/command-line/ < program/
+  cli/command-line/ < limits/ program/
   cli/operator/ <
       kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts operator/main.ts
       cli/command-line/
