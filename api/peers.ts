@@ -16,16 +16,20 @@ import {
   type Static,
 } from "./schema.ts";
 
-/** Version of the format of questions and their responses; any other version is refused. */
+/** Version of the format of partial requests and their responses; any other version is rejected. */
 export const questionVersion = 1;
-/** Parts of a question besides the statistics. */
+/** Parts of a partial request besides the statistics. */
 export const bucketsPart = "buckets";
 export const newestPart = "newest";
 export const exemplarsPart = "exemplars";
 /** Greatest width of a point, and longest window of exemplars: 400 days. */
 export const widthMsMax = 400 * 86_400_000;
 /** Most names in a list. */
-const namesMax = 64;
+export const namesMax = 64;
+
+/** Most points of one response of a store. Source: Prometheus HTTP API, "Range queries". */
+export const pointsMax = 11_000;
+export const intervalSecondsMax = 86_400;
 
 const name = { minLength: 1, maxLength: 200 };
 
@@ -34,7 +38,7 @@ const points = closedObject(
     width_ms: integer("Width of a point in milliseconds", { minimum: 1_000, maximum: widthMsMax }),
     interval_seconds: number("Seconds between samples by which this region is weighed", {
       minimum: 1,
-      maximum: 86_400,
+      maximum: intervalSecondsMax,
     }),
     increases: words(["Extrapolated", "Plain"], "Rule by which the stores compute increases"),
   },
@@ -48,9 +52,9 @@ const points = closedObject(
 export type PartialPoints = Static<typeof points>;
 
 /**
- * The question of one runtime to another about a metric in its region: one partial of the canonical query. Rights are
+ * The request of one runtime to another about a metric in its region: one partial of the canonical query. Rights are
  * in it as granted names. It holds no query language and no name of a store or of a series. Names are sorted, so that
- * equal questions have equal bytes; an older runtime rejects a list of values in a filter.
+ * equal requests have equal bytes; an older runtime rejects a list of values in a filter.
  */
 export const PartialAsk = closedObject(
   {
@@ -90,7 +94,7 @@ const timeMs = integer("Unix milliseconds", { minimum: 0, maximum: timeMsMax });
 export const PartialTimes = either([
   closedObject({
     start_ms: timeMs,
-    count: integer("Number of points", { minimum: 1, maximum: 11_000 }),
+    count: integer("Number of points", { minimum: 1, maximum: pointsMax }),
   }),
   closedObject({ time_ms: timeMs }),
   closedObject({ from_ms: timeMs, to_ms: timeMs }),

@@ -2,6 +2,9 @@ import {
   type PartialAsk,
   type PartialPoints,
   type PartialTimes,
+  intervalSecondsMax,
+  namesMax,
+  pointsMax,
   questionVersion,
   timeMsMax,
   widthMsMax,
@@ -15,11 +18,6 @@ import { filterValues, readLabel, shown, textLengthMax } from "../request/parame
 
 /** Largest body of a question, in bytes: names and filters of one metric. */
 export const partialRequestBytesMax = 64 * 1024;
-/** Most regions, and most environments, of one question. */
-const namesMax = 64;
-/** Most points of one response of a store. Source: Prometheus HTTP API, "Range queries". */
-const pointsMax = 11_000;
-const intervalSecondsMax = 86_400;
 
 /** The question of a peer: for its capabilities in a region, or for one partial. */
 type ReadQuestion =
