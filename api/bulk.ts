@@ -78,7 +78,7 @@ export const BulkResult = described(
       error: ref(Problem, "Why the query failed"),
     },
   ),
-  "What the query would be answered alone: data and meta, or error",
+  "The response to the query as a single request: data and meta, or error",
 );
 
 export const BulkAnswer = object({

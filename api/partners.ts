@@ -66,7 +66,7 @@ export const PartnerPage = object({
 });
 
 export const PartnerLive = object({
-  known: flag("False when the owning pod did not answer: the figures are the last known ones"),
+  known: flag("False if the owning pod did not respond; the figures are the last known ones"),
   hidden: flag("True when the partner also gets events of tenants outside the token: no figure is shown"),
   as_of: nullable(ref(Time), "Time of the figures; null without any"),
   age_seconds: nullable(number(undefined, { minimum: 0 }), "Age of the figures in seconds; null without any"),

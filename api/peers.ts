@@ -115,7 +115,7 @@ export const PartialQuestion = either([
         "Requests only whether a region is served",
       ),
     }),
-    "Whether a region is answered for",
+    "Whether a region is served",
   ),
 ]);
 

@@ -86,9 +86,9 @@ export const PreviewedAttempts = object({
 export type PreviewedAttempts = Static<typeof PreviewedAttempts>;
 
 export const JudgedQuery = object({
-  class: nullable(text(), "Class of the caller; null when the query is refused"),
-  cost: nullable(count(), "Expected cost units; null when the query is refused before its plan"),
-  code: nullable(text(), "Error code of the refusal; null when the query is allowed"),
+  class: nullable(text(), "Class of the caller; null when the query is rejected"),
+  cost: nullable(count(), "Expected cost units; null when the query is rejected before its plan"),
+  code: nullable(text(), "Error code of the rejection; null when the query is allowed"),
 });
 export type JudgedQuery = Static<typeof JudgedQuery>;
 

@@ -22,7 +22,7 @@ function success<Data>(data: Schema<Data>) {
 }
 
 export const PrometheusForm: Schema<Readonly<Record<string, unknown>>> = {
-  ...anyObject("The parameters of the operation, which stand before those of the URL"),
+  ...anyObject("The parameters of the operation, which precede those of the URL"),
   additionalProperties: true,
 };
 

@@ -66,8 +66,8 @@ export const RegionReason = object({
   code: words(
     ["part_missing", "late", "failed", "unsupported", "resting", "times_rounded"],
     "`part_missing`: a store has a part of the metric, such as a numerator, without another. `times_rounded`: a " +
-      "store returned the values of other times. `resting`: a store failed repeatedly and was not asked. The others: " +
-      "a store did not return this metric of several",
+      "store returned the values of other times. `resting`: a store failed repeatedly and was not queried. The " +
+      "others: a store did not return this metric of several",
   ),
   detail: text("The reason, in a sentence"),
 });
@@ -110,7 +110,7 @@ const page = {
   limit: integer("Most series of a page", { minimum: 1, maximum: seriesMax }),
   total_series: count("Series of all pages"),
   has_more: flag("Whether there is another page"),
-  snapshot: text("Name of the data that all pages of this answer are cut from"),
+  snapshot: text("Name of the data that all pages of this response are cut from"),
   partial: flag("True if some data is missing; `regions` says where"),
   regions: list(ref(RegionState), "State of each region that was read"),
 };
@@ -216,7 +216,7 @@ export const Explanation = described(
       "Stores that were planned",
     ),
   }),
-  "With `explain=true` and the scope `metrics:explain`: what each store was asked, and why",
+  "With `explain=true` and the scope `metrics:explain`: what was requested from each store, and why",
 );
 
 const sometimesOfAnswer = {

@@ -98,7 +98,7 @@ export const Quota = object({
   cost: described(costUnits, "Cost units"),
   concurrent: described(
     object({ limit: count("Most concurrent requests"), used: count("Running requests") }),
-    "Requests of the client that run in the pod that answers",
+    "Requests of the client that run in the responding pod",
   ),
   max_series: count("Most series of a page"),
   max_window_seconds: count("Longest window in seconds"),
@@ -109,12 +109,12 @@ export const Quota = object({
       requests: nullable(requestTokens, "Request tokens of the metric; null without a limit"),
       cost: nullable(costUnits, "Cost units of the metric; null without a limit"),
     }),
-    "Metrics with limits of their own",
+    "Metrics with separate limits",
   ),
   known_by: words(
     ["home_pod", "this_pod"],
     "`home_pod`: the pod that keeps the buckets told them. `this_pod`: it did not respond, and the figures are the " +
-      "share of the pod that answers",
+      "share of the responding pod",
   ),
 });
 export type Quota = Static<typeof Quota>;

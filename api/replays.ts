@@ -118,7 +118,7 @@ export const ReplaySummary = object({
     object({ from: nullable(ref(Time), "Start; null if an event id is the start"), to: ref(Time, "End") }),
     "Window of the events; null for a replay of ids",
   ),
-  event_ids: nullable(count(), "How many ids were asked for; null without ids"),
+  event_ids: nullable(count(), "How many ids were requested; null without ids"),
 });
 export type ReplaySummary = Static<typeof ReplaySummary>;
 

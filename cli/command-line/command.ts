@@ -43,7 +43,8 @@ export const exitCodes = {
   done: { code: 0, meaning: "Done; for `run` and `runtime`, drained after a signal." },
   problems: {
     code: 1,
-    meaning: "The answer is no: there are problems, a difference, or a delivery that failed; each command says when.",
+    meaning:
+      "The result is negative: there are problems, a difference, or a delivery that failed; each command says when.",
   },
   usage: { code: 2, meaning: "The command line or the environment is not valid." },
   folder: { code: 3, meaning: "The folder or file of the configuration cannot be read." },
@@ -54,9 +55,9 @@ export const exitCodes = {
   nats: { code: 8, meaning: "NATS cannot be reached or lacks a required feature." },
   nats_server: { code: 9, meaning: "The own nats-server cannot be started." },
   kubernetes: { code: 10, meaning: "The Kubernetes API server or the namespace is not known." },
-  refused: { code: 11, meaning: "The server refused the request; the sentence says why." },
+  refused: { code: 11, meaning: "The server rejected the request; the message states the reason." },
   unreachable: { code: 12, meaning: "The server cannot be reached, or its response does not arrive." },
-  undecided: { code: 13, meaning: "The question cannot be judged from the data that there is." },
+  undecided: { code: 13, meaning: "The available data does not allow a decision." },
   migration: { code: 14, meaning: "The streams cannot be migrated, or a copy differs from its source." },
   failed: { code: 70, meaning: "Another failure; the log has the cause." },
   interrupted: { code: 130, meaning: "A second signal ended the program without a drain." },

@@ -8,7 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Flag {
   /** Without the dashes. */
   readonly name: string;
-  /** One letter, for `-o` beside `--output`. */
+  /** One letter, for `-o` next to `--output`. */
   readonly short?: string;
   /** Placeholder of the value in the help; absent for a switch. */
   readonly value?: string;

@@ -11,7 +11,7 @@ export const validateCommand: Command<ValidateArguments> = {
       name: "output",
       short: "o",
       value: "FORM",
-      help: "Form of the report: text, json or sarif (SARIF 2.1.0, which code hosts show beside the lines).",
+      help: "Form of the report: text, json or sarif (SARIF 2.1.0, which code hosts show next to the lines).",
       variable: "HELIOGRAPH_VALIDATE_OUTPUT",
       standard: "text",
     },

@@ -15,7 +15,7 @@ export const queryCommand: Command<QueryArguments & { readonly isPlan: boolean }
   operands: [{ name: "METRIC", isRepeated: true }],
   flags: [
     ...queryFlags,
-    { name: "plan", help: "Prints the plan and the price of the query, as lines or json, and reads no data." },
+    { name: "plan", help: "Prints the plan and the cost of the query, as lines or json, and reads no data." },
     {
       name: "output",
       short: "o",
@@ -140,7 +140,7 @@ const columns: readonly Column<Series>[] = [
   { title: "AT", cell: ({ points }) => points.at(-1)?.[0] },
 ];
 
-/** Prints the plan and the price of a query, which is not run. @throws CommandError */
+/** Prints the plan and the cost of a query, which is not run. @throws CommandError */
 async function printPlan({ connect, query, isJson }: PlanArguments): Promise<ExitName> {
   return withApi(connect, async (connection): Promise<ExitName> => {
     const { body } = await send(connection, { path: "/v1/metrics/plan", query });

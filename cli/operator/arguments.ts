@@ -74,7 +74,7 @@ export const flags = [
   {
     name: "runtime-port",
     value: "NAME",
-    help: "Name of the Service's port at which pods answer /configz.",
+    help: "Name of the Service's port at which pods serve /configz.",
     standard: "admin",
   },
   {

@@ -77,7 +77,7 @@ export const runtimeFlags = [
     name: "unready-seconds",
     value: "SECONDS",
     help:
-      "Time after a signal in which requests are still answered while `/readyz` answers 503, so that load balancers " +
+      "Time after a signal in which requests are still served while `/readyz` returns 503, so that load balancers " +
       "notice; the drain follows.",
     standard: "5",
   },

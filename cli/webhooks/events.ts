@@ -39,7 +39,7 @@ export const listEventsCommand: Command<ListArguments> = {
     typeFlag,
     partnerFlag,
     { name: "state", value: "STATE", help: "Only events with a delivery in this state, for example dead." },
-    { name: "status", value: "STATUS", help: "Only events with such a last answer: 503, 5xx, or none." },
+    { name: "status", value: "STATUS", help: "Only events whose last response has this status: 503, 5xx, or none." },
     { name: "reason", value: "REASON", help: "Only events with a delivery of this reason, for example status_503." },
     descFlag,
     limitFlag,

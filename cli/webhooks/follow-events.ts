@@ -90,7 +90,7 @@ export function placeOf({ accepted_at: from, event_id: afterId }: EventSummary):
 }
 
 /**
- * Repeats a read while the server is away or has no time, without end.
+ * Repeats a read while the server is unavailable or has no time, without end.
  * @returns undefined after an abort
  * @throws the error that no repetition heals
  */

@@ -74,7 +74,7 @@ interface OneArguments extends ApiArguments {
 
 /** `heliograph replays list` */
 export const listReplaysCommand: Command<ListArguments> = {
-  summary: "Lists replays and redrives with their progress and who asked for them, newest first.",
+  summary: "Lists replays and redrives with their progress and who requested them, newest first.",
   flags: [limitFlag, ...apiFlags],
   read: (given) => ({ ...apiArguments(given), limit: limitOf(given) }),
   run: ({ connect, format, limit }, { environment }) =>

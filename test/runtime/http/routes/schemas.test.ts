@@ -12,7 +12,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
   "2026-11-22": "c4a06d84b2b61f60",
-  "2026-11-26": "4d80bb6178b6fd3b",
+  "2026-11-26": "1ae2f6c260138876",
 };
 
 let server: MetricsServer;
