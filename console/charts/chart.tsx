@@ -1,9 +1,9 @@
 // Figures over time, drawn and as a table. What they mean is the page's business.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { DataTable } from "../parts/data-table.tsx";
-import { formatNumber, formatTime } from "../parts/format.ts";
-import { useTheme } from "../parts/theme.tsx";
+import { DataTable } from "../components/data-table.tsx";
+import { formatNumber, formatTime } from "../components/format.ts";
+import { useTheme } from "../components/theme.tsx";
 import { alignSeries, describeSeries, type ChartColumns, type ChartSeries } from "./chart-data.ts";
 import type { Drawing } from "./draw-chart.ts";
 

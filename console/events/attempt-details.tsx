@@ -1,9 +1,9 @@
 import type { AttemptHistory, AttemptSignature } from "../../api/histories.ts";
 import type { ComponentChildren, JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { Facts } from "../parts/data-table.tsx";
-import { formatMs, formatTime, formatWord } from "../parts/format.ts";
+import { Badge } from "../components/badge.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Facts } from "../components/data-table.tsx";
+import { formatMs, formatTime, formatWord } from "../components/format.ts";
 import { ReplayLink } from "../webhooks/links.tsx";
 import { TextBlock } from "./package-section.tsx";
 import { PhaseTable, Waterfall } from "./waterfall.tsx";

@@ -1,10 +1,10 @@
 import type { DeliveryHistory } from "../../api/histories.ts";
 import type { JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatNumber, formatWord } from "../parts/format.ts";
-import { Countdown, Moment } from "../parts/moment.tsx";
-import { Section } from "../parts/page.tsx";
+import { Badge } from "../components/badge.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatNumber, formatWord } from "../components/format.ts";
+import { Countdown, Timestamp } from "../components/timestamp.tsx";
+import { Section } from "../components/page.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
 import { Link } from "../router/router.tsx";
 import { AttemptDetails } from "./attempt-details.tsx";
@@ -82,13 +82,13 @@ function Waits({ delivery: { waiting } }: { readonly delivery: DeliveryHistory }
       {since === null ? null : (
         <>
           {" "}
-          since <Moment at={since} />
+          since <Timestamp at={since} />
           {waiting?.since_at_latest === true ? " or earlier" : ""}
         </>
       )}
       {until === null ? null : (
         <>
-          , until <Moment at={until} />
+          , until <Timestamp at={until} />
         </>
       )}
     </span>

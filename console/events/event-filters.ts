@@ -1,6 +1,6 @@
 // Parts of the pages of events and of one event. Nothing here reads the address.
-import type { FilterField } from "../parts/filter-form.tsx";
-import { formatTime, formatWord } from "../parts/format.ts";
+import type { FilterField } from "../components/filter-form.tsx";
+import { formatTime, formatWord } from "../components/format.ts";
 import { changedQuery } from "../router/place.ts";
 import { deliveryStates } from "../webhooks/delivery-states.ts";
 

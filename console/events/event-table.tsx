@@ -1,8 +1,8 @@
 import type { EventSummary } from "../../api/histories.ts";
 import type { JSX } from "preact";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Moment } from "../parts/moment.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
 import { DeliveryLines, EventLink } from "../webhooks/links.tsx";
 
 interface EventTableProps {
@@ -14,7 +14,7 @@ interface EventTableProps {
 
 const columns: readonly Column<EventSummary>[] = [
   { header: "Event", cell: ({ event_id }) => <EventLink id={event_id} /> },
-  { header: "Accepted", cell: ({ accepted_at }) => <Moment at={accepted_at} /> },
+  { header: "Accepted", cell: ({ accepted_at }) => <Timestamp at={accepted_at} /> },
   { header: "Type", cell: ({ type }) => <code>{type}</code> },
   { header: "Tenant", cell: ({ tenant }) => <code>{tenant}</code> },
   { header: "Deliveries", cell: ({ deliveries }) => <DeliveryLines deliveries={deliveries} /> },

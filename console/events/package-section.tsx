@@ -1,10 +1,10 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useSession } from "../api/session-context.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { formatNumber } from "../parts/format.ts";
-import { Section } from "../parts/page.tsx";
-import { Skeleton } from "../parts/reading.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { formatNumber } from "../components/format.ts";
+import { Section } from "../components/page.tsx";
+import { Skeleton } from "../components/reading.tsx";
 import { indentJson, rawMember } from "./raw-json.ts";
 
 /** Longer packages are shown as they are. */

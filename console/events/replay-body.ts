@@ -1,6 +1,6 @@
 import type { EventPage } from "../../api/histories.ts";
 import type { ApiClient } from "../api/client.ts";
-import { formatNumber } from "../parts/format.ts";
+import { formatNumber } from "../components/format.ts";
 import { changedQuery } from "../router/place.ts";
 import type { ReplayBody } from "../webhooks/start-replay.tsx";
 import { isWindowEnough, meansFailed, windowOf, type EventFilters } from "./event-filters.ts";

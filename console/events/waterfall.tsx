@@ -1,7 +1,7 @@
 import type { AttemptHistory } from "../../api/histories.ts";
 import type { JSX } from "preact";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { formatMs } from "../parts/format.ts";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { formatMs } from "../components/format.ts";
 import { phasesOf, type Phase } from "./phases.ts";
 
 interface WaterfallProps {

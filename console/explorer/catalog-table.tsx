@@ -1,10 +1,10 @@
 // Questions to the metrics API: choosing a metric, its parameters, its plan, its answer. Objectives are elsewhere.
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { FilterForm } from "../parts/filter-form.tsx";
+import { Badge } from "../components/badge.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { FilterForm } from "../components/filter-form.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 

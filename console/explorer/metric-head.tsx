@@ -1,7 +1,7 @@
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { Moment } from "../parts/moment.tsx";
+import { Badge } from "../components/badge.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 import { metricPath } from "./catalog-table.tsx";
@@ -37,7 +37,7 @@ function Deprecation({ entry }: { readonly entry: CatalogEntry }): JSX.Element |
       <Badge state={state} tone="warn" label="deprecated" />{" "}
       {sunset === undefined ? null : (
         <>
-          Gone at <Moment at={sunset} />.{" "}
+          Gone at <Timestamp at={sunset} />.{" "}
         </>
       )}
       {replacement === undefined ? null : (

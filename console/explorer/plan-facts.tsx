@@ -1,8 +1,8 @@
 import type { PlanAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
-import { Bar } from "../parts/bar.tsx";
-import { Facts } from "../parts/data-table.tsx";
-import { formatNumber, formatSeconds } from "../parts/format.ts";
+import { Bar } from "../components/bar.tsx";
+import { Facts } from "../components/data-table.tsx";
+import { formatNumber, formatSeconds } from "../components/format.ts";
 import { CheaperButton } from "./cheaper-button.tsx";
 
 const cacheWords = {

@@ -3,9 +3,9 @@ import type { QueryAnswer } from "../../api/queries.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../charts/chart.tsx";
-import { Facts } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatNumber, formatTime } from "../parts/format.ts";
+import { Facts } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatNumber, formatTime } from "../components/format.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { formatOfUnit, pointCountOf, shownSeries } from "./shown-series.ts";
 

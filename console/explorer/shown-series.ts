@@ -1,6 +1,6 @@
 import type { QueryAnswer, QueryItem } from "../../api/queries.ts";
 import type { ChartSeries } from "../charts/chart-data.ts";
-import { formatMs } from "../parts/format.ts";
+import { formatMs } from "../components/format.ts";
 import { secondsOf } from "./asked-query.ts";
 
 /** A difference of times that is no gap yet: steps of a store may begin a little late. */

@@ -2,9 +2,9 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { problemOfError, type Problem } from "../api/problem.ts";
 import { useSession } from "../api/session-context.ts";
-import { CodeBlock } from "../parts/copy-button.tsx";
-import { Section } from "../parts/page.tsx";
-import { ProblemNotice } from "../parts/problem-notice.tsx";
+import { CodeBlock } from "../components/copy-button.tsx";
+import { Section } from "../components/page.tsx";
+import { ProblemNotice } from "../components/problem-notice.tsx";
 import { timesOf, type AskedQuery } from "./asked-query.ts";
 import { curlLine, promqlLine } from "./command-lines.ts";
 

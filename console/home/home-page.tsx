@@ -1,6 +1,6 @@
 // The first page: health, and what needs a person. Each need is solved on another page.
 import type { JSX } from "preact";
-import { Page } from "../parts/page.tsx";
+import { Page } from "../components/page.tsx";
 import { MetricsSection } from "./metrics-section.tsx";
 import { NeedsSection } from "./needs-section.tsx";
 

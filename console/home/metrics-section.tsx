@@ -2,12 +2,12 @@ import type { HealthAnswer } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
-import { Badge } from "../parts/badge.tsx";
-import { DataTable } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatMs, formatNumber, formatSeconds, formatShare } from "../parts/format.ts";
-import { Section } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Badge } from "../components/badge.tsx";
+import { DataTable } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatMs, formatNumber, formatSeconds, formatShare } from "../components/format.ts";
+import { Section } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 
 const everySeconds = 30;
 

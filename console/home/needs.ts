@@ -1,6 +1,6 @@
 import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import type { DeadLetterCount } from "../../api/replays.ts";
-import { formatNumber, formatWord } from "../parts/format.ts";
+import { formatNumber, formatWord } from "../components/format.ts";
 import { changedQuery, pathTo } from "../router/place.ts";
 
 /** Something that a person should look at. */

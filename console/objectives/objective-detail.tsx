@@ -4,13 +4,13 @@ import { useMemo } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
 import { Chart } from "../charts/chart.tsx";
 import { metricPath } from "../explorer/catalog-table.tsx";
-import { Badge } from "../parts/badge.tsx";
-import { DataTable, Facts } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatNumber, formatSeconds } from "../parts/format.ts";
-import { Moment } from "../parts/moment.tsx";
-import { Section } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Badge } from "../components/badge.tsx";
+import { DataTable, Facts } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatNumber, formatSeconds } from "../components/format.ts";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Section } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { formatSli } from "./format-sli.ts";
@@ -45,7 +45,7 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
           ],
           ["Domain", objective.domain],
           ["Tenant", tenant],
-          ["Counted at", <Moment key="at" at={objective.at} />],
+          ["Counted at", <Timestamp key="at" at={objective.at} />],
           ["Regions", <Regions key="regions" objective={objective} />],
           ["Status page", <StatusLink key="link" objective={objective} />],
         ]}

@@ -1,8 +1,8 @@
 import type { Me } from "../../api/documents.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useSession } from "../api/session-context.ts";
-import { Empty } from "../parts/empty.tsx";
-import { FilterForm, type FilterField } from "../parts/filter-form.tsx";
+import { Empty } from "../components/empty.tsx";
+import { FilterForm, type FilterField } from "../components/filter-form.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 
 /** The tenants that a token names; undefined for all tenants and while they are unknown. */

@@ -1,11 +1,11 @@
 // Objectives with their budgets: the list, and the parts of one of them. Queries of metrics are elsewhere.
 import type { Slo } from "../../api/objectives.ts";
 import type { JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { Bar } from "../parts/bar.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatNumber, formatShare, formatWord } from "../parts/format.ts";
+import { Badge } from "../components/badge.tsx";
+import { Bar } from "../components/bar.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatNumber, formatShare, formatWord } from "../components/format.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { formatSli } from "./format-sli.ts";
 import { budgetLeft, budgetTone, objectivePath } from "./objective-view.ts";

@@ -1,6 +1,6 @@
 import type { Slo, SloHistoryAnswer } from "../../api/objectives.ts";
 import type { ChartSeries } from "../charts/chart-data.ts";
-import type { Tone } from "../parts/badge.tsx";
+import type { Tone } from "../components/badge.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
 
 /** Parameters that narrow objectives, in the address and in the API. */

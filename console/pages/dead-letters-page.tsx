@@ -8,15 +8,15 @@ import { AckPanel } from "../webhooks/ack-panel.tsx";
 import { DeadLetterCountsSection } from "../webhooks/dead-letter-counts.tsx";
 import { EventLink, PartnerLink } from "../webhooks/links.tsx";
 import { StartReplay } from "../webhooks/start-replay.tsx";
-import { Badge } from "../parts/badge.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { FilterForm, type FilterField } from "../parts/filter-form.tsx";
-import { formatNumber, formatWord } from "../parts/format.ts";
-import { Moment } from "../parts/moment.tsx";
-import { Page, Section } from "../parts/page.tsx";
-import { Pager } from "../parts/pager.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Badge } from "../components/badge.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { FilterForm, type FilterField } from "../components/filter-form.tsx";
+import { formatNumber, formatWord } from "../components/format.ts";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Page, Section } from "../components/page.tsx";
+import { Pager } from "../components/pager.tsx";
+import { Reading } from "../components/reading.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 
@@ -88,7 +88,7 @@ export function DeadLettersPage(): JSX.Element {
 
 const columns: readonly Column<DeadLetter>[] = [
   { header: "Event", cell: ({ event_id }) => <EventLink id={event_id} /> },
-  { header: "Ended", cell: ({ ended_at }) => <Moment at={ended_at} /> },
+  { header: "Ended", cell: ({ ended_at }) => <Timestamp at={ended_at} /> },
   {
     header: "Ended as",
     cell: ({ state, reason }) => (

@@ -6,12 +6,12 @@ import { useRead } from "../api/use-read.ts";
 import { DeliverySection } from "../events/delivery-section.tsx";
 import { PackageSection } from "../events/package-section.tsx";
 import type { PageProps } from "../page-entry.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { Facts } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Moment } from "../parts/moment.tsx";
-import { Page } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Facts } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Page } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { pathTo } from "../router/place.ts";
 import { StartReplay } from "../webhooks/start-replay.tsx";
 
@@ -78,9 +78,9 @@ function EventFacts({ history }: { readonly history: EventHistory }): JSX.Elemen
         ["Tenant", member("tenant")],
         ["Producer", member("producer")],
         ["Version", member("version")],
-        ["Happened", typeof event["ts"] === "string" ? <Moment at={event["ts"]} /> : undefined],
-        ["Accepted", acceptedAt === undefined ? undefined : <Moment at={acceptedAt} />],
-        ["Not for every partner since", routedAt === null ? undefined : <Moment at={routedAt} />],
+        ["Happened", typeof event["ts"] === "string" ? <Timestamp at={event["ts"]} /> : undefined],
+        ["Accepted", acceptedAt === undefined ? undefined : <Timestamp at={acceptedAt} />],
+        ["Not for every partner since", routedAt === null ? undefined : <Timestamp at={routedAt} />],
       ]}
     />
   );

@@ -1,12 +1,12 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
-import { FilterForm } from "../parts/filter-form.tsx";
-import { Badge } from "../parts/badge.tsx";
-import { Page } from "../parts/page.tsx";
-import { Pager } from "../parts/pager.tsx";
-import { ProblemNotice } from "../parts/problem-notice.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { FilterForm } from "../components/filter-form.tsx";
+import { Badge } from "../components/badge.tsx";
+import { Page } from "../components/page.tsx";
+import { Pager } from "../components/pager.tsx";
+import { ProblemNotice } from "../components/problem-notice.tsx";
+import { Reading } from "../components/reading.tsx";
 import { useQueryState } from "../router/router.tsx";
 import { eventFields, filterWords, filtersOf, isWindowEnough, meansFailed } from "../events/event-filters.ts";
 import { EventTable } from "../events/event-table.tsx";

@@ -7,9 +7,9 @@ import { CatalogTable } from "../explorer/catalog-table.tsx";
 import { MetricHead } from "../explorer/metric-head.tsx";
 import { QueryForm } from "../explorer/query-form.tsx";
 import { QueryOutcome } from "../explorer/query-outcome.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Page } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Page } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 
 const secondMs = 1_000;

@@ -8,8 +8,8 @@ import { PingButton } from "../partners/ping-button.tsx";
 import { StatsSection } from "../partners/stats-section.tsx";
 import { SubscriptionsSection } from "../partners/subscriptions-section.tsx";
 import { TimelineSection } from "../partners/timeline-section.tsx";
-import { Page } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Page } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { pathTo } from "../router/place.ts";
 
 const everySeconds = 10;

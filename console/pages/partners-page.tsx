@@ -2,13 +2,13 @@ import type { PartnerSummary } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
-import { Badge } from "../parts/badge.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Moment } from "../parts/moment.tsx";
-import { Page } from "../parts/page.tsx";
-import { Pager } from "../parts/pager.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Badge } from "../components/badge.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Page } from "../components/page.tsx";
+import { Pager } from "../components/pager.tsx";
+import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
 import { StateReason } from "../partners/state-reason.tsx";
@@ -58,5 +58,5 @@ const columns: readonly Column<PartnerSummary>[] = [
     cell: ({ subscriptions }) => <TypeList types={[...new Set(subscriptions.flatMap(({ types }) => types))]} />,
   },
   { header: "Signing key", cell: ({ keys: [first] }) => (first === undefined ? "–" : <code>{first.id}</code>) },
-  { header: "Key ends", cell: ({ keys: [first] }) => <Moment at={first?.not_after ?? null} shows="distance" /> },
+  { header: "Key ends", cell: ({ keys: [first] }) => <Timestamp at={first?.not_after ?? null} shows="distance" /> },
 ];

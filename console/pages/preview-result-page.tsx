@@ -2,12 +2,12 @@ import type { Preview } from "../../api/previews.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
 import type { PageProps } from "../page-entry.ts";
-import { Badge } from "../parts/badge.tsx";
-import { Facts } from "../parts/data-table.tsx";
-import { formatNumber, formatTime } from "../parts/format.ts";
-import { Moment } from "../parts/moment.tsx";
-import { Page } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Badge } from "../components/badge.tsx";
+import { Facts } from "../components/data-table.tsx";
+import { formatNumber, formatTime } from "../components/format.ts";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Page } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { EventEffect } from "../preview/event-effect.tsx";
 import { QueryEffect } from "../preview/query-effect.tsx";
 import { ResourceEffect } from "../preview/resource-effect.tsx";
@@ -48,7 +48,7 @@ function Outcome({ preview }: { readonly preview: Preview }): JSX.Element {
       <Facts
         facts={[
           ["State", <Badge key="state" state={status} />],
-          ["Started", <Moment key="at" at={createdAt} />],
+          ["Started", <Timestamp key="at" at={createdAt} />],
           ["Events compared", events === null ? undefined : formatNumber(events.read)],
           ["Window", events === null ? undefined : `${formatTime(events.from)} to ${formatTime(events.to)}`],
           ["Reason", detail ?? undefined],

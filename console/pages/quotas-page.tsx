@@ -1,12 +1,12 @@
 import type { Quota, QuotaAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
-import { Bar } from "../parts/bar.tsx";
-import { DataTable, Facts, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatNumber, formatSeconds } from "../parts/format.ts";
-import { Page, Section } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Bar } from "../components/bar.tsx";
+import { DataTable, Facts, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatNumber, formatSeconds } from "../components/format.ts";
+import { Page, Section } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { quotaRows, quotaTone, type QuotaRow } from "../quotas/quota-buckets.ts";
 
 const everySeconds = 5;

@@ -5,14 +5,14 @@ import { mayUse, useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
 import { useSend } from "../api/use-send.ts";
 import type { PageProps } from "../page-entry.ts";
-import { Badge } from "../parts/badge.tsx";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { formatNumber } from "../parts/format.ts";
-import { Facts } from "../parts/data-table.tsx";
-import { Moment } from "../parts/moment.tsx";
-import { Page, Section } from "../parts/page.tsx";
-import { ProblemNotice } from "../parts/problem-notice.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Badge } from "../components/badge.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { formatNumber } from "../components/format.ts";
+import { Facts } from "../components/data-table.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Page, Section } from "../components/page.tsx";
+import { ProblemNotice } from "../components/problem-notice.tsx";
+import { Reading } from "../components/reading.tsx";
 import { isGoingOn, Progress } from "../replays/progress.tsx";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
@@ -59,7 +59,7 @@ function ReplayFacts({ replay }: { readonly replay: Replay }): JSX.Element {
     <Facts
       facts={[
         ["Status", <Badge key="status" state={status} />],
-        ["Asked for", <Moment key="asked" at={created_at} />],
+        ["Asked for", <Timestamp key="asked" at={created_at} />],
         ["Deliveries that match", formatNumber(matched)],
         ["Published", formatNumber(published)],
         ["Delivered", formatNumber(delivered)],

@@ -2,13 +2,13 @@ import type { ReplaySummary } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
-import { Badge } from "../parts/badge.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Moment } from "../parts/moment.tsx";
-import { Page } from "../parts/page.tsx";
-import { Pager } from "../parts/pager.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Badge } from "../components/badge.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Page } from "../components/page.tsx";
+import { Pager } from "../components/pager.tsx";
+import { Reading } from "../components/reading.tsx";
 import { Progress } from "../replays/progress.tsx";
 import { askedFor } from "../replays/replay-words.ts";
 import { changedQuery } from "../router/place.ts";
@@ -54,7 +54,7 @@ export function ReplaysPage(): JSX.Element {
 
 const columns: readonly Column<ReplaySummary>[] = [
   { header: "Replay", cell: ({ replay_id }) => <ReplayLink id={replay_id} /> },
-  { header: "Asked for", cell: ({ created_at }) => <Moment at={created_at} /> },
+  { header: "Asked for", cell: ({ created_at }) => <Timestamp at={created_at} /> },
   { header: "By", cell: ({ requested_by: by }) => by ?? "–" },
   { header: "Status", cell: ({ status }) => <Badge state={status} /> },
   { header: "What (UTC)", cell: askedFor },

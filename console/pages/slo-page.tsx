@@ -6,9 +6,9 @@ import { ObjectiveFilters } from "../objectives/objective-filters.tsx";
 import { ObjectiveTable } from "../objectives/objective-table.tsx";
 import { narrowing } from "../objectives/objective-view.ts";
 import type { PageProps } from "../page-entry.ts";
-import { Empty } from "../parts/empty.tsx";
-import { Page } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Page } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 

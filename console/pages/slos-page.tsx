@@ -4,8 +4,8 @@ import { useRead } from "../api/use-read.ts";
 import { ObjectiveFilters } from "../objectives/objective-filters.tsx";
 import { ObjectiveTable } from "../objectives/objective-table.tsx";
 import { narrowing } from "../objectives/objective-view.ts";
-import { Page } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { Page } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
 

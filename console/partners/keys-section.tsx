@@ -1,11 +1,11 @@
 import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { CodeBlock } from "../parts/copy-button.tsx";
-import { DataTable, Facts, type Column } from "../parts/data-table.tsx";
-import { formatNumber, formatSeconds } from "../parts/format.ts";
-import { Countdown, Moment, useNow } from "../parts/moment.tsx";
-import { Section } from "../parts/page.tsx";
+import { Badge } from "../components/badge.tsx";
+import { CodeBlock } from "../components/copy-button.tsx";
+import { DataTable, Facts, type Column } from "../components/data-table.tsx";
+import { formatNumber, formatSeconds } from "../components/format.ts";
+import { Countdown, Timestamp, useNow } from "../components/timestamp.tsx";
+import { Section } from "../components/page.tsx";
 
 type Key = PartnerDetail["keys"][number] & { readonly isFirst: boolean };
 
@@ -19,7 +19,7 @@ export function KeysSection({ partner }: { readonly partner: PartnerDetail }): J
   const columns: readonly Column<Key>[] = [
     { header: "Key", cell: ({ id }) => <code>{id}</code> },
     { header: "Use", cell: (key) => useOf(key, nowMs) },
-    { header: "Not after", cell: ({ not_after: at }) => (at === null ? "no end" : <Moment at={at} />) },
+    { header: "Not after", cell: ({ not_after: at }) => (at === null ? "no end" : <Timestamp at={at} />) },
     { header: "Ends", cell: ({ not_after: at }) => (at === null ? "–" : <Countdown to={at} over="ended" />) },
   ];
   return (

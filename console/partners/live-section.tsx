@@ -1,9 +1,9 @@
 import type { PartnerDetail } from "../../api/partners.ts";
 import type { ComponentChildren, JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { formatNumber, formatSeconds } from "../parts/format.ts";
-import { Countdown, Moment } from "../parts/moment.tsx";
-import { Section } from "../parts/page.tsx";
+import { Badge } from "../components/badge.tsx";
+import { formatNumber, formatSeconds } from "../components/format.ts";
+import { Countdown, Timestamp } from "../components/timestamp.tsx";
+import { Section } from "../components/page.tsx";
 import { stateReasons } from "./state-reasons.ts";
 
 /** What the pod that delivers to the partner knows now. */
@@ -20,7 +20,7 @@ export function LiveSection({ partner }: { readonly partner: PartnerDetail }): J
         />
         <Card title="Waiting" figure={formatNumber(live.backlog)} note={limitOf(delivery.max_backlog)} />
         <Card title="In flight" figure={formatNumber(live.in_flight)} note={limitOf(delivery.max_in_flight)} />
-        <Card title="Oldest due" figure={<Moment at={live.oldest_due_at} shows="distance" />} />
+        <Card title="Oldest due" figure={<Timestamp at={live.oldest_due_at} shows="distance" />} />
       </div>
       {stateReasons(partner).map((line) => (
         <p key={line} class="state-reason">

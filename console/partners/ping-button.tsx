@@ -3,8 +3,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import { useSend } from "../api/use-send.ts";
-import { useAnnounce } from "../parts/announcer.tsx";
-import { ProblemNotice } from "../parts/problem-notice.tsx";
+import { useAnnounce } from "../components/announcer.tsx";
+import { ProblemNotice } from "../components/problem-notice.tsx";
 import { pathTo } from "../router/place.ts";
 import { EventLink } from "../webhooks/links.tsx";
 

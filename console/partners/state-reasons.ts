@@ -1,5 +1,5 @@
 import type { PartnerSummary } from "../../api/partners.ts";
-import { formatWord } from "../parts/format.ts";
+import { formatWord } from "../components/format.ts";
 
 /** Servers of earlier versions do not report what is missing or why the definition is rejected. */
 type Reasons = Pick<PartnerSummary, "state" | "reason"> & Partial<Pick<PartnerSummary, "missing" | "rejected">>;

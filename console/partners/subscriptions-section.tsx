@@ -1,9 +1,9 @@
 // Parts of the page of a partner. Lists of partners are elsewhere.
 import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Section } from "../parts/page.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Section } from "../components/page.tsx";
 
 type Subscription = PartnerDetail["subscriptions"][number];
 

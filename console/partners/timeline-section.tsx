@@ -2,11 +2,11 @@ import type { PartnerDetail } from "../../api/partners.ts";
 import type { DeadLetterCounts } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
-import { Badge } from "../parts/badge.tsx";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Moment } from "../parts/moment.tsx";
-import { Section } from "../parts/page.tsx";
+import { Badge } from "../components/badge.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Section } from "../components/page.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 import { timelineOf, type TimelineItem } from "./timeline.ts";
@@ -14,8 +14,8 @@ import { timelineOf, type TimelineItem } from "./timeline.ts";
 const everySeconds = 30;
 
 const columns: readonly Column<TimelineItem>[] = [
-  { header: "Time", cell: ({ at }) => <Moment at={at} /> },
-  { header: "Distance", cell: ({ at }) => <Moment at={at} shows="distance" /> },
+  { header: "Time", cell: ({ at }) => <Timestamp at={at} /> },
+  { header: "Distance", cell: ({ at }) => <Timestamp at={at} shows="distance" /> },
   { header: "State", cell: ({ state }) => <Badge state={state} /> },
   { header: "What", cell: ({ text }) => text },
 ];

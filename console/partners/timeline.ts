@@ -1,6 +1,6 @@
 import type { PartnerDetail } from "../../api/partners.ts";
 import type { DeadLetterCount } from "../../api/replays.ts";
-import { formatNumber, formatWord } from "../parts/format.ts";
+import { formatNumber, formatWord } from "../components/format.ts";
 
 /** A moment in the life of a partner that the runtime knows. */
 export interface TimelineItem {

@@ -1,9 +1,9 @@
 import type { PreviewedEvents } from "../../api/previews.ts";
 import type { JSX } from "preact";
-import { DataTable } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatNumber, formatTime } from "../parts/format.ts";
-import { Section } from "../parts/page.tsx";
+import { DataTable } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatNumber, formatTime } from "../components/format.ts";
+import { Section } from "../components/page.tsx";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 

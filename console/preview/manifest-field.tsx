@@ -1,7 +1,7 @@
 // Edits before they are applied: what they change, exactly and as a simulation. Applying them is kubectl's business.
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
-import { formatNumber } from "../parts/format.ts";
+import { formatNumber } from "../components/format.ts";
 
 interface ManifestFieldProps {
   readonly text: string;

@@ -1,10 +1,10 @@
 import type { PreviewedResources } from "../../api/previews.ts";
 import type { JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { DataTable } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatNumber } from "../parts/format.ts";
-import { Section } from "../parts/page.tsx";
+import { Badge } from "../components/badge.tsx";
+import { DataTable } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatNumber } from "../components/format.ts";
+import { Section } from "../components/page.tsx";
 
 interface ObjectRow {
   readonly object: string;

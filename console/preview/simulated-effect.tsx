@@ -1,9 +1,9 @@
 import type { PreviewedFigures, PreviewedSimulation } from "../../api/previews.ts";
 import type { JSX } from "preact";
-import { DataTable } from "../parts/data-table.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { formatMs, formatNumber } from "../parts/format.ts";
-import { Section } from "../parts/page.tsx";
+import { DataTable } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { formatMs, formatNumber } from "../components/format.ts";
+import { Section } from "../components/page.tsx";
 
 interface SimulatedEffectProps {
   /** Null before the end. */

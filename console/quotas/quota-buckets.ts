@@ -1,7 +1,7 @@
 // The quotas of the token as rows with a bar. What a query costs is said by its plan, elsewhere.
 import type { Quota } from "../../api/quotas.ts";
-import type { Tone } from "../parts/badge.tsx";
-import { formatNumber } from "../parts/format.ts";
+import type { Tone } from "../components/badge.tsx";
+import { formatNumber } from "../components/format.ts";
 
 /** One limit that goes down while requests run. */
 export interface QuotaRow {

@@ -1,7 +1,7 @@
 // Parts of the pages of replays.
 import type { Replay } from "../../api/replays.ts";
 import type { JSX } from "preact";
-import { formatNumber } from "../parts/format.ts";
+import { formatNumber } from "../components/format.ts";
 
 /** True while a replay goes on, or its deliveries do. */
 export function isGoingOn({ status, published, delivered, failed }: Replay): boolean {

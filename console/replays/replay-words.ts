@@ -1,5 +1,5 @@
 import type { ReplaySummary } from "../../api/replays.ts";
-import { formatNumber, formatTime } from "../parts/format.ts";
+import { formatNumber, formatTime } from "../components/format.ts";
 
 /** What a replay was asked to do, in words. */
 export function askedFor({ filter, window, event_ids: ids, kind }: ReplaySummary): string {

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { mayUse } from "../api/session-context.ts";
 import type { PageEntry } from "../page-entry.ts";
-import { ThemeSwitch } from "../parts/theme.tsx";
+import { ThemeSwitch } from "../components/theme.tsx";
 import { matchPath } from "../router/place.ts";
 import { Link, useRouter } from "../router/router.tsx";
 import { SignInAgain } from "../sign-in/sign-in-page.tsx";

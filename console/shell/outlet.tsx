@@ -1,9 +1,9 @@
 import type { ComponentType, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { PageEntry, PageProps } from "../page-entry.ts";
-import { Empty } from "../parts/empty.tsx";
-import { Page } from "../parts/page.tsx";
-import { Skeleton } from "../parts/reading.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Page } from "../components/page.tsx";
+import { Skeleton } from "../components/reading.tsx";
 import { matchPath, type PathParameters } from "../router/place.ts";
 import { Link, useRouter } from "../router/router.tsx";
 

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { CodeBlock } from "../parts/copy-button.tsx";
+import { CodeBlock } from "../components/copy-button.tsx";
 import type { SignedOut } from "./start-session.ts";
 
 /** As the server takes it. */

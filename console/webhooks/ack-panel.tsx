@@ -2,8 +2,8 @@ import type { Ack, DeadLetter } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useSend } from "../api/use-send.ts";
-import { useAnnounce } from "../parts/announcer.tsx";
-import { ProblemNotice } from "../parts/problem-notice.tsx";
+import { useAnnounce } from "../components/announcer.tsx";
+import { ProblemNotice } from "../components/problem-notice.tsx";
 import { EventLink } from "./links.tsx";
 
 interface AckPanelProps {

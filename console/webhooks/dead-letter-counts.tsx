@@ -2,11 +2,11 @@ import type { DeadLetterCount, DeadLetterCounts } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
-import { DataTable, type Column } from "../parts/data-table.tsx";
-import { formatNumber, formatWord } from "../parts/format.ts";
-import { Moment } from "../parts/moment.tsx";
-import { Section } from "../parts/page.tsx";
-import { Reading } from "../parts/reading.tsx";
+import { DataTable, type Column } from "../components/data-table.tsx";
+import { formatNumber, formatWord } from "../components/format.ts";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Section } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 import { PartnerLink } from "./links.tsx";
@@ -57,6 +57,6 @@ const columns: readonly Column<DeadLetterCount>[] = [
   },
   { header: "Partner", cell: ({ partner }) => <PartnerLink partner={partner} /> },
   { header: "Count", cell: ({ count }) => formatNumber(count), isNumber: true },
-  { header: "Oldest", cell: ({ oldest_at: at }) => <Moment at={at} shows="distance" /> },
-  { header: "Newest", cell: ({ newest_at: at }) => <Moment at={at} shows="distance" /> },
+  { header: "Oldest", cell: ({ oldest_at: at }) => <Timestamp at={at} shows="distance" /> },
+  { header: "Newest", cell: ({ newest_at: at }) => <Timestamp at={at} shows="distance" /> },
 ];

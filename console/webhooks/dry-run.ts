@@ -1,5 +1,5 @@
 import type { DryRun } from "../../api/replays.ts";
-import { formatNumber } from "../parts/format.ts";
+import { formatNumber } from "../components/format.ts";
 
 /** How many deliveries a replay would publish, by its dry run. */
 export function publishedBy({ matched, in_progress, too_old }: DryRun): number {

@@ -1,7 +1,7 @@
 import type { DeliverySummary } from "../../api/histories.ts";
 import type { JSX } from "preact";
-import { Badge } from "../parts/badge.tsx";
-import { formatWord } from "../parts/format.ts";
+import { Badge } from "../components/badge.tsx";
+import { formatWord } from "../components/format.ts";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 

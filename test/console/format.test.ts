@@ -8,7 +8,7 @@ import {
   formatShare,
   formatTime,
   formatWord,
-} from "../../console/parts/format.ts";
+} from "../../console/components/format.ts";
 
 describe("formats", () => {
   test.each([

@@ -17,7 +17,7 @@ export function useNow(stepMs: number): number {
 const distanceStepMs = 10_000;
 const countdownStepMs = 1_000;
 
-interface MomentProps {
+interface TimestampProps {
   /** ISO 8601. Null is a dash. */
   readonly at: string | null;
   /** `time`: the time, with the distance on hover. `distance`: the other way round. @default "time" */
@@ -25,7 +25,7 @@ interface MomentProps {
 }
 
 /** A point in time. */
-export function Moment({ at, shows = "time" }: MomentProps): JSX.Element {
+export function Timestamp({ at, shows = "time" }: TimestampProps): JSX.Element {
   const nowMs = useNow(distanceStepMs);
   if (at === null) return <span>–</span>;
   const distance = formatDistance(Date.parse(at), nowMs);
