@@ -2,8 +2,8 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { DataTable } from "../components/data-table.tsx";
-import { formatNumber, formatTime } from "../components/format.ts";
-import { useTheme } from "../components/theme.tsx";
+import { formatNumber } from "../components/format.ts";
+import { useFormatTime, usePreferences } from "../components/preferences.tsx";
 import { alignSeries, describeSeries, type ChartColumns, type ChartSeries } from "./chart-data.ts";
 import type { Drawing } from "./draw-chart.ts";
 
@@ -67,7 +67,7 @@ interface CanvasProps extends PartProps {
 
 function Canvas({ title, series, columns, format, heightPx, isFitted, onPoint }: CanvasProps): JSX.Element {
   const target = useRef<HTMLDivElement>(null);
-  const { shown } = useTheme();
+  const { shown, zone } = usePreferences();
   useEffect(() => {
     const element = target.current;
     if (element === null) return undefined;
@@ -76,7 +76,7 @@ function Canvas({ title, series, columns, format, heightPx, isFitted, onPoint }:
     const size = new ResizeObserver(() => drawing?.resize(element.clientWidth));
     void import("./draw-chart.ts").then(({ drawChart }) => {
       if (!isHere) return;
-      drawing = drawChart({ target: element, series, columns, heightPx, isFitted, format, onPoint });
+      drawing = drawChart({ target: element, series, columns, heightPx, isFitted, format, zone, onPoint });
       size.observe(element);
     });
     return () => {
@@ -84,13 +84,14 @@ function Canvas({ title, series, columns, format, heightPx, isFitted, onPoint }:
       size.disconnect();
       drawing?.remove();
     };
-  }, [series, columns, format, heightPx, isFitted, onPoint, shown]);
+  }, [series, columns, format, heightPx, isFitted, onPoint, shown, zone]);
   const label = `${title}. ${describeSeries(series, format)}`;
   const height = heightPx === heightPxDefault ? "canvas" : "canvas tall";
   return <div ref={target} class={height} role="img" aria-label={label} />;
 }
 
 function Legend({ series, columns, format, point }: PartProps & { readonly point: number | null }): JSX.Element {
+  const formatTime = useFormatTime();
   const at = point === null ? undefined : columns.timesMs[point];
   return (
     <div class="legend">
@@ -113,6 +114,7 @@ function Legend({ series, columns, format, point }: PartProps & { readonly point
 const rowsMax = 500;
 
 function ChartTable({ title, series, columns, format }: PartProps & { readonly title: string }): JSX.Element {
+  const formatTime = useFormatTime();
   const rows = columns.timesMs.map((atMs, index) => ({ atMs, index })).slice(-rowsMax);
   const shown = series.map(({ label }, column) => ({
     header: label,

@@ -1,5 +1,6 @@
 // Draws by uPlot. Loaded with the first chart that is seen.
 import Plot from "uplot";
+import type { TimeZone } from "../components/format.ts";
 import type { ChartColumns, ChartSeries } from "./chart-data.ts";
 
 /** Where and how a chart is drawn. */
@@ -11,6 +12,8 @@ export interface DrawOptions {
   /** True: the axis spans the values only. */
   readonly isFitted: boolean;
   readonly format: (value: number) => string;
+  /** Of the time axis. */
+  readonly zone: TimeZone;
   /** Index of the time under the pointer; null when it leaves. */
   readonly onPoint: (index: number | null) => void;
 }
@@ -28,7 +31,8 @@ const barShare = 0.7;
 const pointPx = 5;
 
 /** Draws a chart in the colours of the style sheet. */
-export function drawChart({ target, series, columns, heightPx, isFitted, format, onPoint }: DrawOptions): Drawing {
+export function drawChart(options: DrawOptions): Drawing {
+  const { target, series, columns, heightPx, isFitted, format, zone, onPoint } = options;
   const style = getComputedStyle(target);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis = {
@@ -42,9 +46,12 @@ export function drawChart({ target, series, columns, heightPx, isFitted, format,
       height: heightPx,
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { show: series.length <= seriesColors } },
-      tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1_000), "Etc/UTC"),
+      tzDate: (seconds) => inZone(new Date(seconds * 1_000), zone),
       scales: { y: { range: isFitted ? fittedRange : rangeOf } },
-      axes: [axis, { ...axis, size: axisPx, values: (_plot, ticks) => ticks.map((tick) => format(tick)) }],
+      axes: [
+        { ...axis, values: timeLabels, space: timeLabelPx },
+        { ...axis, size: axisPx, values: (_plot, ticks) => ticks.map((tick) => format(tick)) },
+      ],
       series: [{}, ...series.map((one, index) => lineOf(one, color(`--series-${(index % seriesColors) + 1}`)))],
       hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
     },
@@ -56,6 +63,21 @@ export function drawChart({ target, series, columns, heightPx, isFitted, format,
     remove: () => plot.destroy(),
   };
 }
+
+function inZone(date: Date, zone: TimeZone): Date {
+  return zone === "utc" ? Plot.tzDate(date, "Etc/UTC") : date;
+}
+
+/** Room of a label of the time axis, so that labels never collide. */
+const timeLabelPx = 64;
+const secondsOfDay = 86_400;
+
+/** Labels as the console writes times: `14:05`, with seconds below a minute, and the date at the start of a day. */
+const timeLabels: Plot.Axis.Values = [
+  [secondsOfDay, "{MM}-{DD}", "\n{YYYY}", null, null, null, null, null, 1],
+  [60, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
+  [0.001, "{HH}:{mm}:{ss}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
+];
 
 function lineOf({ label, kind = "line" }: ChartSeries, stroke: string): Plot.Series {
   const bars = Plot.paths.bars?.({ size: [barShare, Number.POSITIVE_INFINITY] });

@@ -40,10 +40,46 @@ export function formatSeconds(seconds: number): string {
   return parts.join(" ");
 }
 
-/** ISO 8601 as `2026-01-31 14:05:09 UTC`; the text itself when it is no time. */
-export function formatTime(at: string): string {
+/** Where times are shown: UTC, or the zone of the browser. */
+export type TimeZone = "utc" | "local";
+
+/**
+ * ISO 8601 as `2026-01-31 14:05:09 UTC`, or with the offset of the browser's zone: `2026-01-31 15:05:09 +01:00`. Text
+ * that is not a time is returned as it is.
+ */
+export function formatTime(at: string, zone: TimeZone = "utc"): string {
   const ms = Date.parse(at);
-  return Number.isNaN(ms) ? at : `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  if (Number.isNaN(ms)) return at;
+  const offset = zone === "utc" ? 0 : -new Date(ms).getTimezoneOffset();
+  const shown = wallTime(ms, offset).replace("T", " ");
+  return `${shown} ${zone === "utc" ? "UTC" : offsetText(offset)}`;
+}
+
+/** A time as the value of an `<input type="datetime-local">`, to the second; empty if it is not a time. */
+export function inputTime(at: string, zone: TimeZone): string {
+  const ms = Date.parse(at);
+  return Number.isNaN(ms) ? "" : wallTime(ms, zone === "utc" ? 0 : -new Date(ms).getTimezoneOffset());
+}
+
+/** The value of an `<input type="datetime-local">` as ISO 8601 in UTC; null if it is empty. */
+export function parseInputTime(value: string, zone: TimeZone): string | null {
+  const ms = Date.parse(zone === "utc" ? `${value}Z` : value);
+  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
+}
+
+function wallTime(ms: number, offsetMinutes: number): string {
+  return new Date(ms + offsetMinutes * 60_000).toISOString().slice(0, 19);
+}
+
+function offsetText(minutes: number): string {
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
+/** A count with its noun: `1 dead letter`, `2,000 events`. @param many the plural @default the noun and an s */
+export function formatCount(count: number, noun: string, many = `${noun}s`): string {
+  return `${numbers.format(count)} ${count === 1 ? noun : many}`;
 }
 
 /** How far a time is from now: `3 min ago`, `in 20 s`, `now`. */

@@ -4,7 +4,7 @@ import type { Problem, Suggestion } from "../api/problem.ts";
 import type { Read } from "../api/use-read.ts";
 import { Badge } from "./badge.tsx";
 import { Empty } from "./empty.tsx";
-import { formatTime } from "./format.ts";
+import { useFormatTime } from "./preferences.tsx";
 import { ProblemNotice } from "./problem-notice.tsx";
 
 interface ReadingProps<Body> {
@@ -54,6 +54,7 @@ interface FailureProps {
 
 function Failure({ read, problem, suggestion }: FailureProps): JSX.Element {
   const { data, atMs, refresh } = read;
+  const formatTime = useFormatTime();
   return (
     <>
       <ProblemNotice problem={problem} onRetry={refresh} suggestion={suggestion} />

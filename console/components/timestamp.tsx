@@ -1,8 +1,9 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatDistance, formatTime } from "./format.ts";
+import { formatDistance } from "./format.ts";
+import { useFormatTime } from "./preferences.tsx";
 
-/** Now, Unix milliseconds, anew after each step while the page is seen. */
+/** The current time in Unix milliseconds, updated after each step while the page is visible. */
 export function useNow(stepMs: number): number {
   const [nowMs, setNow] = useState(() => Date.now());
   useEffect(() => {
@@ -20,19 +21,21 @@ const countdownStepMs = 1_000;
 interface TimestampProps {
   /** ISO 8601. Null is a dash. */
   readonly at: string | null;
-  /** `time`: the time, with the distance on hover. `distance`: the other way round. @default "time" */
-  readonly shows?: "time" | "distance";
+  /** `time`: the time, with its age on hover. `age`: the other way round. `both`: the age follows. @default "time" */
+  readonly shows?: "time" | "age" | "both";
 }
 
-/** A point in time. */
+/** A time, in the zone that the person chose. */
 export function Timestamp({ at, shows = "time" }: TimestampProps): JSX.Element {
   const nowMs = useNow(distanceStepMs);
+  const formatTime = useFormatTime();
   if (at === null) return <span>–</span>;
-  const distance = formatDistance(Date.parse(at), nowMs);
+  const age = formatDistance(Date.parse(at), nowMs);
   const time = formatTime(at);
   return (
-    <time dateTime={at} title={shows === "time" ? distance : time}>
-      {shows === "time" ? time : distance}
+    <time class="timestamp" dateTime={at} title={shows === "age" ? time : age}>
+      {shows === "age" ? age : time}
+      {shows === "both" ? <span class="quiet"> {age}</span> : null}
     </time>
   );
 }
@@ -44,9 +47,10 @@ interface CountdownProps {
   readonly over?: string;
 }
 
-/** The time until a moment, second by second. */
+/** The time that is left, updated each second. */
 export function Countdown({ to, over = "due" }: CountdownProps): JSX.Element {
   const nowMs = useNow(countdownStepMs);
+  const formatTime = useFormatTime();
   const atMs = Date.parse(to);
   return (
     <time dateTime={to} title={formatTime(to)}>

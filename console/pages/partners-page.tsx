@@ -58,5 +58,5 @@ const columns: readonly Column<PartnerSummary>[] = [
     cell: ({ subscriptions }) => <TypeList types={[...new Set(subscriptions.flatMap(({ types }) => types))]} />,
   },
   { header: "Signing key", cell: ({ keys: [first] }) => (first === undefined ? "–" : <code>{first.id}</code>) },
-  { header: "Key ends", cell: ({ keys: [first] }) => <Timestamp at={first?.not_after ?? null} shows="distance" /> },
+  { header: "Key ends", cell: ({ keys: [first] }) => <Timestamp at={first?.not_after ?? null} shows="age" /> },
 ];

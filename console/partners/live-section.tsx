@@ -20,7 +20,7 @@ export function LiveSection({ partner }: { readonly partner: PartnerDetail }): J
         />
         <Card title="Waiting" figure={formatNumber(live.backlog)} note={limitOf(delivery.max_backlog)} />
         <Card title="In flight" figure={formatNumber(live.in_flight)} note={limitOf(delivery.max_in_flight)} />
-        <Card title="Oldest due" figure={<Timestamp at={live.oldest_due_at} shows="distance" />} />
+        <Card title="Oldest due" figure={<Timestamp at={live.oldest_due_at} shows="age" />} />
       </div>
       {stateReasons(partner).map((line) => (
         <p key={line} class="state-reason">

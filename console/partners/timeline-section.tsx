@@ -15,7 +15,7 @@ const everySeconds = 30;
 
 const columns: readonly Column<TimelineItem>[] = [
   { header: "Time", cell: ({ at }) => <Timestamp at={at} /> },
-  { header: "Distance", cell: ({ at }) => <Timestamp at={at} shows="distance" /> },
+  { header: "Distance", cell: ({ at }) => <Timestamp at={at} shows="age" /> },
   { header: "State", cell: ({ state }) => <Badge state={state} /> },
   { header: "What", cell: ({ text }) => text },
 ];

@@ -7,7 +7,7 @@ import { isAbort } from "../api/problem.ts";
 import { SessionContext } from "../api/session-context.ts";
 import { pages } from "../pages.ts";
 import { Announcer } from "../components/announcer.tsx";
-import { ThemeProvider } from "../components/theme.tsx";
+import { PreferencesProvider } from "../components/preferences.tsx";
 import { RouterProvider } from "../router/router.tsx";
 import { takeFragmentToken } from "../sign-in/fragment-token.ts";
 import { createTokenSession, type Session } from "../sign-in/session.ts";
@@ -29,7 +29,7 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
   };
   useNewToken(again, useToken);
   return (
-    <ThemeProvider>
+    <PreferencesProvider>
       <Announcer>
         <RouterProvider>
           {current.start.kind === "signed-in" ? (
@@ -45,7 +45,7 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
           )}
         </RouterProvider>
       </Announcer>
-    </ThemeProvider>
+    </PreferencesProvider>
   );
 }
 

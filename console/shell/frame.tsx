@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { mayUse } from "../api/session-context.ts";
 import type { PageEntry } from "../page-entry.ts";
-import { ThemeSwitch } from "../components/theme.tsx";
+import { PreferenceSwitches } from "../components/preferences.tsx";
 import { matchPath } from "../router/place.ts";
 import { Link, useRouter } from "../router/router.tsx";
 import { SignInAgain } from "../sign-in/sign-in-page.tsx";
@@ -48,7 +48,7 @@ export function Frame({ pages, me, onSignOut, onToken, ended, children }: FrameP
               {me.is_console_admin ? `${me.client}, administrator` : me.client}
             </span>
           )}
-          <ThemeSwitch />
+          <PreferenceSwitches />
           <button type="button" class="small" onClick={onSignOut}>
             Sign out
           </button>

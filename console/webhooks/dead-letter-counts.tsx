@@ -57,6 +57,6 @@ const columns: readonly Column<DeadLetterCount>[] = [
   },
   { header: "Partner", cell: ({ partner }) => <PartnerLink partner={partner} /> },
   { header: "Count", cell: ({ count }) => formatNumber(count), isNumber: true },
-  { header: "Oldest", cell: ({ oldest_at: at }) => <Timestamp at={at} shows="distance" /> },
-  { header: "Newest", cell: ({ newest_at: at }) => <Timestamp at={at} shows="distance" /> },
+  { header: "Oldest", cell: ({ oldest_at: at }) => <Timestamp at={at} shows="age" /> },
+  { header: "Newest", cell: ({ newest_at: at }) => <Timestamp at={at} shows="age" /> },
 ];

@@ -1,6 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { alignSeries, describeSeries } from "../../console/charts/chart-data.ts";
 import {
+  formatCount,
   formatDistance,
   formatMs,
   formatNumber,
@@ -8,6 +9,8 @@ import {
   formatShare,
   formatTime,
   formatWord,
+  inputTime,
+  parseInputTime,
 } from "../../console/components/format.ts";
 
 describe("formats", () => {
@@ -32,8 +35,35 @@ describe("formats", () => {
     [formatDistance(20_000, 0), "in 20 s"],
     [formatDistance(400, 0), "now"],
     [formatWord("half_open"), "half open"],
+    [formatCount(1, "delivery", "deliveries"), "1 delivery"],
+    [formatCount(0, "dead letter"), "0 dead letters"],
+    [formatCount(2_000, "event"), "2,000 events"],
   ])("%s is %s", (written, expected) => {
     expect(written).toBe(expected);
+  });
+});
+
+describe("times in the zone of the browser", () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  test.each([
+    ["Asia/Kolkata", "2026-01-31T14:05:09.123Z", "2026-01-31 19:35:09 +05:30", "2026-01-31T19:35:09"],
+    ["America/New_York", "2026-07-01T02:00:00Z", "2026-06-30 22:00:00 -04:00", "2026-06-30T22:00:00"],
+    ["UTC", "2026-07-01T02:00:00Z", "2026-07-01 02:00:00 +00:00", "2026-07-01T02:00:00"],
+  ])("in %s, %s is %s", (zone, at, shown, input) => {
+    vi.stubEnv("TZ", zone);
+    expect(formatTime(at, "local")).toBe(shown);
+    expect(inputTime(at, "local")).toBe(input);
+    expect(parseInputTime(input, "local")).toBe(new Date(Math.floor(Date.parse(at) / 1_000) * 1_000).toISOString());
+    expect(inputTime(at, "utc")).toBe(at.slice(0, 19));
+    expect(parseInputTime(at.slice(0, 16), "utc")).toBe(`${at.slice(0, 16)}:00.000Z`);
+  });
+
+  test("text that is not a time is shown as it is and never sent", () => {
+    expect(formatTime("soon", "local")).toBe("soon");
+    expect(inputTime("soon", "utc")).toBe("");
+    expect(parseInputTime("", "utc")).toBeNull();
+    expect(parseInputTime("soon", "local")).toBeNull();
   });
 });
 

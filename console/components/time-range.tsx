@@ -1,0 +1,104 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Link, useQueryState } from "../router/router.tsx";
+import { inputTime, parseInputTime } from "./format.ts";
+import { usePreferences } from "./preferences.tsx";
+
+/** Ranges up to now, the shortest first. */
+export const timePresets = [
+  { name: "15m", label: "15 min", seconds: 900 },
+  { name: "1h", label: "1 h", seconds: 3_600 },
+  { name: "24h", label: "24 h", seconds: 86_400 },
+  { name: "7d", label: "7 d", seconds: 604_800 },
+] as const;
+
+type PresetName = (typeof timePresets)[number]["name"];
+
+/** The time range of an address: `range=1h`, or `from` and `to`. */
+export interface TimeRange {
+  /** A preset; undefined for a custom range. */
+  readonly preset: PresetName | undefined;
+  /** ISO 8601. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * The range of an address. `from` and `to` win over `range`; a missing end is now, and a missing start is the length of
+ * the default before the end.
+ */
+export function timeRangeOf(query: URLSearchParams, nowMs: number, standard: PresetName = "24h"): TimeRange {
+  const [from, to] = [query.get("from") ?? "", query.get("to") ?? ""];
+  const preset = timePresets.find(({ name }) => name === query.get("range")) ?? presetOf(standard);
+  const parsedTo = Date.parse(to);
+  const endMs = Number.isNaN(parsedTo) ? nowMs : parsedTo;
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  if (from === "" && to === "") {
+    return { preset: preset.name, from: iso(endMs - preset.seconds * 1_000), to: iso(endMs) };
+  }
+  const parsedFrom = Date.parse(from);
+  const startMs = Number.isNaN(parsedFrom) ? endMs - preset.seconds * 1_000 : parsedFrom;
+  return { preset: undefined, from: iso(startMs), to: iso(endMs) };
+}
+
+function presetOf(name: PresetName): (typeof timePresets)[number] {
+  return timePresets.find((preset) => preset.name === name) ?? timePresets[2];
+}
+
+interface TimeRangeProps {
+  /** The range without a choice. @default "24h" */
+  readonly standard?: PresetName;
+}
+
+/** Presets and a custom range in one row. The choice is in the address; the page starts at its first items again. */
+export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Element {
+  const state = useQueryState();
+  const range = timeRangeOf(state.query, Date.now(), standard);
+  const [isOpen, setOpen] = useState(range.preset === undefined);
+  const reset = { from: null, to: null, cursor: null };
+  return (
+    <div class="time-range" role="group" aria-label="Time range">
+      {timePresets.map(({ name, label }) => (
+        <Link
+          key={name}
+          to={state.to({ ...reset, range: name === standard ? null : name })}
+          class="choice"
+          isCurrent={range.preset === name}
+        >
+          {label}
+        </Link>
+      ))}
+      <button type="button" class="choice" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        Custom
+      </button>
+      {isOpen ? <CustomRange key={state.query.toString()} range={range} /> : null}
+    </div>
+  );
+}
+
+function CustomRange({ range }: { readonly range: TimeRange }): JSX.Element {
+  const state = useQueryState();
+  const { zone } = usePreferences();
+  const apply = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const values = new FormData(event.currentTarget as HTMLFormElement);
+    const time = (name: string): string | null => {
+      const value = values.get(name);
+      return typeof value === "string" ? parseInputTime(value, zone) : null;
+    };
+    state.set({ range: null, from: time("from"), to: time("to"), cursor: null });
+  };
+  const input = (name: "from" | "to", label: string): JSX.Element => (
+    <label>
+      <span>{label}</span>
+      <input type="datetime-local" step={1} name={name} value={inputTime(range[name], zone)} />
+    </label>
+  );
+  return (
+    <form class="custom-range" onSubmit={apply}>
+      {input("from", "From")}
+      {input("to", "To")}
+      <button type="submit">Apply</button>
+    </form>
+  );
+}
