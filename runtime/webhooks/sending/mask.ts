@@ -31,30 +31,29 @@ const basicForm = /^basic +(\S+)$/iu;
 /** A part of a text: start index, and end index (exclusive). */
 type TextRange = readonly [start: number, end: number];
 
-/** Nested encodings that are decoded. */
-const decodingsMax = 2;
+/** Named character references of HTML. */
+const characters: Readonly<Record<string, string>> = { amp: "&", apos: "'", gt: ">", lt: "<", quot: '"' };
+
 /** Only this much of a text is decoded, so that a text full of escapes costs little. Less of each text is stored. */
 const decodedCharactersMax = 4_096;
-/** Percent-encoding, JSON escapes, and numeric character references of HTML. */
-const escapeForm = new RegExp(
+/** What an escape looks like, and its character: one unit of UTF-16, since headers contain no higher code points. */
+type Escape = readonly [form: RegExp, characterOf: (escape: string) => string];
+
+/** Percent-encoding, JSON escapes, and character references of HTML. */
+const escapes: readonly Escape[] = [
+  [/%[0-9A-Fa-f]{2}/gu, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16))],
+  [/\\(?:u[0-9A-Fa-f]{4}|["/\\])/gu, (escape) => JSON.parse(`"${escape}"`) as string],
   [
-    /%(?<percent>[0-9A-Fa-f]{2})/u,
-    /\\u(?<json>[0-9A-Fa-f]{4})/u,
-    /\\(?<plain>["/\\])/u,
-    /&#[xX](?<hex>[0-9A-Fa-f]{1,6});/u,
-    /&#(?<decimal>[0-9]{1,7});/u,
-  ]
-    .map(({ source }) => source)
-    .join("|"),
-  "gu",
-);
+    /&(?:#[xX][0-9A-Fa-f]{1,6}|#[0-9]{1,7}|amp|apos|gt|lt|quot);/gu,
+    (escape) =>
+      characters[escape.slice(1, -1)] ?? String.fromCharCode(Number(escape.slice(2, -1).replace(/^x/iu, "0x"))),
+  ],
+];
 const base64Run = /[\w+/-]{10}/u;
-const bitsOfByte = 8;
-const bitsOfCharacter = 6;
 
 /**
  * Masks secrets of the request in its outcome. Partners echo requests in error pages, and responses are stored, shown
- * and logged. Secrets are found unchanged, in base64, and escaped for URLs, JSON or HTML.
+ * and logged. Secrets are found unchanged and in base64, both also escaped once for URLs, JSON or HTML.
  *
  * @param url of the request; the values of its query are treated as secret
  */
@@ -67,27 +66,20 @@ export function maskOutcome(
   if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined && !warnings)) {
     return outcome;
   }
-  const find = createWordFinder([...secretsOf(requestHeaders), ...querySecrets(url)]);
-  const masked = { ...outcome, headers: maskHeaders(outcome.headers, find), body: mask(outcome.body, find) };
-  return warnings === undefined ? masked : { ...masked, warnings: warnings.map((text) => mask(text, find)) };
+  const mask = createMask([...secretsOf(requestHeaders), ...querySecrets(url)]);
+  const masked = { ...outcome, headers: maskHeaders(outcome.headers, mask), body: mask(outcome.body) };
+  return warnings === undefined ? masked : { ...masked, warnings: warnings.map(mask) };
 }
 
-type FindSecrets = ReturnType<typeof createWordFinder>;
+type Mask = (text: string) => string;
 
-function maskHeaders(headers: Readonly<Record<string, string>>, find: FindSecrets): Readonly<Record<string, string>> {
+function maskHeaders(headers: Readonly<Record<string, string>>, mask: Mask): Readonly<Record<string, string>> {
   // Most responses echo nothing, and one search over all headers is cheaper than one per header.
-  if (find(Object.values(headers).join("\n")).length === 0) {
+  const all = Object.values(headers).join("\n");
+  if (mask(all) === all) {
     return headers;
   }
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, mask(value, find)]));
-}
-
-function mask(text: string, find: FindSecrets): string {
-  let rest = text;
-  for (const [start, end] of find(text).toReversed()) {
-    rest = rest.slice(0, start) + maskText + rest.slice(end);
-  }
-  return rest;
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, mask(value)]));
 }
 
 /** Complete values and their parts. An echo may show a token without its scheme, or one of several signatures. */
@@ -128,22 +120,39 @@ function basicCredentials(value: string): readonly string[] {
   return [credentials, password, new URLSearchParams(`p=${password}`).get("p") ?? ""];
 }
 
-/**
- * Finds words in texts: unchanged, in base64, and escaped for URLs, JSON or HTML, completely or in part. The ranges are
- * sorted and never overlap.
- */
-function createWordFinder(words: readonly string[]): (text: string) => readonly TextRange[] {
-  // A word may contain text that looks like an escape.
-  const plain = [...new Set(words.flatMap((word) => [word, ...decodings(word).map(({ text }) => text)]))];
-  let encoded: readonly string[] | undefined;
+function createMask(words: readonly string[]): Mask {
+  let withBase64: readonly string[] | undefined;
+  const wordsFor = (text: string): readonly string[] =>
+    base64Run.test(text) ? (withBase64 ??= [...words, ...words.flatMap(base64Forms)]) : words;
   return (text) => {
-    const levels = [{ text, starts: undefined }, ...decodings(text.slice(0, decodedCharactersMax))];
-    const found = levels.flatMap((level) => {
-      const inBase64 = base64Run.test(level.text) ? (encoded ??= words.flatMap(base64Forms)) : [];
-      return [...plain, ...inBase64].flatMap((word) => placesOf(level, word));
-    });
-    return joined(found);
+    const kinds = [undefined, ...escapes.filter(([form]) => text.search(form) !== -1)];
+    const ranges = kinds.flatMap((escape) => [...rangesIn(text, wordsFor, escape)]);
+    const shown = ranges.length === 0 ? [text] : text.split("");
+    for (const [start, end] of ranges) {
+      const first = shown[start] === "" ? "" : maskText;
+      shown.fill("", start, end);
+      shown[start] = first;
+    }
+    return shown.join("");
   };
+}
+
+/** Finds words in a text, or in the text without its escapes of one kind. */
+function* rangesIn(text: string, wordsFor: (text: string) => readonly string[], escape?: Escape): Generator<TextRange> {
+  const decoded = escape === undefined ? text : text.slice(0, decodedCharactersMax).replaceAll(...escape);
+  const found = wordsFor(decoded).filter((word) => decoded.includes(word));
+  if (found.length === 0) {
+    return;
+  }
+  // One token per character of the decoded text. Without the flag `u`, a surrogate pair is two.
+  const tokens = text.match(new RegExp(`${escape?.[0].source ?? "(?!)"}|[^]`, "g")) ?? [];
+  let position = 0;
+  const starts = [0, ...tokens.map(({ length }) => (position += length))];
+  for (const word of found) {
+    for (let at = decoded.indexOf(word); at !== -1; at = decoded.indexOf(word, at + word.length)) {
+      yield [starts[at] ?? 0, starts[at + word.length] ?? 0];
+    }
+  }
 }
 
 /**
@@ -152,74 +161,11 @@ function createWordFinder(words: readonly string[]): (text: string) => readonly 
  */
 function base64Forms(text: string): readonly string[] {
   const bytes = Buffer.from(`\0\0${text}`);
-  const lengthOfText = bytes.length - 2;
-  const alone = bytes.toString("base64", 2);
-  const inside = [0, 1, 2].map((before) => {
-    const start = Math.ceil((before * bitsOfByte) / bitsOfCharacter);
-    const end = Math.floor(((before + lengthOfText) * bitsOfByte) / bitsOfCharacter);
-    return bytes.toString("base64", 2 - before).slice(start, end);
-  });
-  const standard = [alone, alone.replace(/=+$/u, ""), ...inside];
-  const ofUrls = standard
-    .filter((form) => /[+/]/u.test(form))
-    .map((form) => form.replaceAll("+", "-").replaceAll("/", "_"));
-  return [...standard, ...ofUrls];
-}
-
-interface Level {
-  readonly text: string;
-  /** Index of each character, and of the end, in the original text; undefined for the original text itself. */
-  readonly starts: readonly number[] | undefined;
-}
-
-/** The text decoded once, twice, and so on up to the limit. */
-function decodings(text: string): readonly Level[] {
-  const levels: Level[] = [];
-  let last: Level = { text, starts: undefined };
-  while (levels.length < decodingsMax && last.text.search(escapeForm) !== -1) {
-    last = decoded(last);
-    levels.push(last);
-  }
-  return levels;
-}
-
-function decoded({ text, starts }: Level): Level {
-  const placed: number[] = [];
-  const place = (from: number, to: number): void => {
-    for (let index = from; index < to; index += 1) placed.push(starts?.[index] ?? index);
-  };
-  let plain = "";
-  let done = 0;
-  for (const { index, 0: escape, groups = {} } of text.matchAll(escapeForm)) {
-    plain += text.slice(done, index) + characterOf(groups);
-    place(done, index + 1);
-    done = index + escape.length;
-  }
-  place(done, text.length + 1);
-  return { text: plain + text.slice(done), starts: placed };
-}
-
-/** One unit of UTF-16; headers contain no higher code points. */
-function characterOf({ percent, json, plain, hex, decimal }: Readonly<Record<string, string | undefined>>): string {
-  const code = percent ?? json ?? hex;
-  return plain ?? String.fromCharCode(code === undefined ? Number(decimal) : Number.parseInt(code, 16));
-}
-
-function placesOf({ text, starts }: Level, word: string): readonly TextRange[] {
-  const places: TextRange[] = [];
-  for (let start = text.indexOf(word); start !== -1; start = text.indexOf(word, start + word.length)) {
-    const end = start + word.length;
-    places.push(starts === undefined ? [start, end] : [starts[start] ?? 0, starts[end] ?? 0]);
-  }
-  return places;
-}
-
-function joined(ranges: readonly TextRange[]): readonly TextRange[] {
-  const whole: [number, number][] = [];
-  for (const [start, end] of ranges.toSorted((a, b) => a[0] - b[0])) {
-    const last = whole.at(-1);
-    if (last !== undefined && start < last[1]) last[1] = Math.max(last[1], end);
-    else whole.push([start, end]);
-  }
-  return whole;
+  return (["base64", "base64url"] as const).flatMap((alphabet) => [
+    bytes.toString(alphabet, 2),
+    ...[0, 1, 2].map((before) => {
+      const end = Math.floor(((before + bytes.length - 2) * 4) / 3);
+      return bytes.toString(alphabet, 2 - before).slice(Math.ceil((before * 4) / 3), end);
+    }),
+  ]);
 }

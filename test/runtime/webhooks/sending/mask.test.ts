@@ -67,11 +67,13 @@ describe("a response that echoes its request", () => {
     ],
     ["a password, escaped as in JSON", String.raw`{"p":"s3cr3t\/pass\u002bword"}`, '{"p":"***"}'],
     ["a password, escaped as in HTML", "<p>s3cr3t&#x2F;pass&#43;word</p>", "<p>***</p>"],
+    ["a key, escaped with the names of HTML", "<p>key&amp;of&lt;the&gt;&quot;endpoint&quot;</p>", "<p>***</p>"],
   ])("is kept without %s", (_, body, kept) => {
     const headers = {
       ...requestHeaders,
       "x-basic": `Basic ${Buffer.from("client:s3cr3t%2Fpass%2Bword").toString("base64")}`,
       "x-odd": "~~~token?of?the?endpoint",
+      "x-named": 'key&of<the>"endpoint"',
     };
     expect(maskOutcome(answer(body), headers)).toMatchObject({ body: kept });
   });
