@@ -60,9 +60,7 @@ export function* openMetrics(window: SeriesWindow): Generator<string> {
   const store = demoStores[window.store];
   for (const [name, members] of Map.groupBy(families, (family) => family.name)) {
     yield `# TYPE ${name.replace(/_total$/u, "")} ${members[0]?.kind ?? "unknown"}\n`;
-    for (const target of members.flatMap((family) => targetsOf(family, store, window))) {
-      yield* linesOf(target, window);
-    }
+    for (const target of members.flatMap((family) => targetsOf(family, store, window))) yield* linesOf(target, window);
   }
   yield "# EOF\n";
 }

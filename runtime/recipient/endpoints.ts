@@ -158,9 +158,7 @@ function decoded(eventId: string): string {
 
 /** Source: seed "Webhook Event Delivery" §2.3. An event that failed was processed, but is not seen. */
 function statusBody(record: SeenRecord | undefined): object {
-  if (record === undefined) {
-    return { seen: false };
-  }
+  if (record === undefined) return { seen: false };
   return {
     seen: record.status === "ok",
     processed_at: new Date(record.processedAtMs).toISOString(),

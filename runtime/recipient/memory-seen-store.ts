@@ -44,15 +44,9 @@ export function createMemorySeenStore({
     find: async (eventId) => fresh(keyOf(eventId)),
     once: async (eventId, handlerVersion, effect) => {
       const key = keyOf(eventId);
-      if (fresh(key)?.status === "ok") {
-        return "seen";
-      }
-      if (underWay.has(key)) {
-        return "busy";
-      }
-      if (!makeRoom(records, entriesMax - underWay.size, ttlSeconds, now())) {
-        return "full";
-      }
+      if (fresh(key)?.status === "ok") return "seen";
+      if (underWay.has(key)) return "busy";
+      if (!makeRoom(records, entriesMax - underWay.size, ttlSeconds, now())) return "full";
       underWay.add(key);
       try {
         const outcome = await effect(undefined);
@@ -77,9 +71,7 @@ function makeRoom(records: Map<string, SeenRecord>, entriesMax: number, ttlSecon
   for (const [key, record] of records) {
     const isExpired = ageSeconds(record, nowMs) >= ttlSeconds;
     const mayGo = record.status === "error" || ageSeconds(record, nowMs) >= seenSecondsMin;
-    if (!isExpired && (records.size < entriesMax || !mayGo)) {
-      break;
-    }
+    if (!isExpired && (records.size < entriesMax || !mayGo)) break;
     records.delete(key);
   }
   return records.size < entriesMax;

@@ -185,9 +185,7 @@ export class WebhookEngine {
    * @param hash of the configuration
    */
   apply(config?: RuntimeConfig, hash?: string): void {
-    if (config !== undefined) {
-      this.#context.partnerMetrics.configured(config.partners);
-    }
+    if (config !== undefined) this.#context.partnerMetrics.configured(config.partners);
     this.#partners.apply(config, hash);
     this.#router.use(this.#partners.table());
     this.#lanes.apply(this.#partners.all());
@@ -214,12 +212,8 @@ export class WebhookEngine {
   }
 
   health(): EngineHealth {
-    if (!this.#deps.nats.isConnected()) {
-      return { ok: false, detail: "no connection to NATS" };
-    }
-    if (this.streamsLoss !== undefined) {
-      return { ok: false, detail: this.streamsLoss };
-    }
+    if (!this.#deps.nats.isConnected()) return { ok: false, detail: "no connection to NATS" };
+    if (this.streamsLoss !== undefined) return { ok: false, detail: this.streamsLoss };
     return this.#ownership.silentMs() > silentMsMax ? { ok: false, detail: "JetStream does not answer" } : { ok: true };
   }
 
@@ -306,8 +300,6 @@ export class WebhookEngine {
   }
 
   async #followPromotions(): Promise<void> {
-    if (this.#partners.all().some(({ lane, key }) => lane !== key) && (await this.#promotions.poll())) {
-      this.apply();
-    }
+    if (this.#partners.all().some(({ lane, key }) => lane !== key) && (await this.#promotions.poll())) this.apply();
   }
 }

@@ -86,9 +86,7 @@ async function adoptOrStart(options: ChildServerOptions, files: ChildFiles): Pro
   try {
     return await launch(options, files, state);
   } catch (error) {
-    if (state.port === 0) {
-      throw error;
-    }
+    if (state.port === 0) throw error;
     // Another program may have taken the port while no server ran.
     options.log.warn({ err: error, port: state.port }, "nats-server start on its port failed, another port chosen");
     return launch(options, files, { ...state, port: 0 });
@@ -143,12 +141,8 @@ async function untilListening({ folder, log }: ChildFiles, pid: number): Promise
     const port = await readFile(path, "utf8")
       .then(portOf)
       .catch(() => 0);
-    if (port > 0) {
-      return port;
-    }
-    if (!isRunning(pid)) {
-      throw new Error(`nats-server ended while it started; see ${log}`);
-    }
+    if (port > 0) return port;
+    if (!isRunning(pid)) throw new Error(`nats-server ended while it started; see ${log}`);
     await sleep(readyPollMs);
   }
   await endProcess(pid, stopTimeoutMs);
@@ -220,9 +214,7 @@ class SupervisedServer implements ChildServer {
         await sleep(watchMs, undefined, { signal: this.#stopping.signal, ref: false });
         await this.#poll();
       } catch (error) {
-        if (!this.#stopping.signal.aborted) {
-          this.#options.log.error({ err: error }, "nats-server restart failed");
-        }
+        if (!this.#stopping.signal.aborted) this.#options.log.error({ err: error }, "nats-server restart failed");
       }
     }
   }
@@ -233,9 +225,7 @@ class SupervisedServer implements ChildServer {
       return;
     }
     const nowMs = performance.now();
-    if (nowMs - this.#checkedAtMs < healthMs) {
-      return;
-    }
+    if (nowMs - this.#checkedAtMs < healthMs) return;
     this.#checkedAtMs = nowMs;
     const { pid, port, systemPassword } = this.#state;
     // A server that is too busy to answer in time is not faulty.

@@ -20,9 +20,7 @@ const pauseMs = 50;
 export async function lockFolder(path: string, what: string): Promise<FolderLock> {
   const own = `${process.pid} ${(await startOf(process.pid)) ?? ""}`;
   for (let tries = 1; tries <= triesMax; tries += 1) {
-    if (await create(path, own)) {
-      return { release: () => releaseOwn(path, own) };
-    }
+    if (await create(path, own)) return { release: () => releaseOwn(path, own) };
     const held = await readFile(path, "utf8").catch(() => "");
     const [pid = "", start = ""] = held.split(" ");
     if (held !== "" && (await startOf(Number(pid))) === start) {
@@ -43,9 +41,7 @@ async function create(path: string, text: string): Promise<boolean> {
     await writeFile(path, text, { flag: "wx", mode: 0o600 });
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") {
-      return false;
-    }
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw error;
   }
 }
@@ -60,7 +56,5 @@ async function removeStale(path: string, stale: string): Promise<void> {
 
 async function releaseOwn(path: string, own: string): Promise<void> {
   const held = await readFile(path, "utf8").catch(() => "");
-  if (held === own) {
-    await rm(path, { force: true });
-  }
+  if (held === own) await rm(path, { force: true });
 }

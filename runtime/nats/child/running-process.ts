@@ -81,9 +81,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
 async function isGoneWithin(pid: number, boundMs: number): Promise<boolean> {
   const deadlineMs = performance.now() + boundMs;
   while (isRunning(pid)) {
-    if (performance.now() > deadlineMs) {
-      return false;
-    }
+    if (performance.now() > deadlineMs) return false;
     await sleep(pollMs);
   }
   return true;

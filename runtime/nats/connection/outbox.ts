@@ -39,9 +39,7 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
     const ready = gathered;
     gathered = [];
     // The client would buffer it for a connection that may come back after every caller has given up.
-    if (isConnected()) {
-      ready.forEach((message) => send(connection, message));
-    }
+    if (isConnected()) ready.forEach((message) => send(connection, message));
   };
   return {
     publish: (subject, payload, options) => {

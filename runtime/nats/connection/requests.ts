@@ -62,9 +62,7 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
   let lastToken = 0;
   connection.subscribe(`${inbox}.*`, {
     callback: (error, message) => {
-      if (error === null) {
-        settleRequest(pending, message, inbox.length + 1);
-      }
+      if (error === null) settleRequest(pending, message, inbox.length + 1);
     },
   });
   const sweep = sweeper(pending);
@@ -102,9 +100,7 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
 function settleRequest(pending: Map<string, PendingRequest>, message: Msg, tokenStart: number): void {
   const token = message.subject.slice(tokenStart);
   const request = pending.get(token);
-  if (request === undefined) {
-    return;
-  }
+  if (request === undefined) return;
   pending.delete(token);
   if (message.data.length === 0 && message.headers?.code === noRespondersCode) {
     request.reject(new Unanswered(request.subject, "no_responders"));

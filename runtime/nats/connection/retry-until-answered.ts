@@ -27,9 +27,7 @@ export async function untilAnswered<T>(step: () => Promise<T>, limits: RetryLimi
     } catch (error) {
       const pauseMs = pauseAfter(tries);
       const isOver = performance.now() + pauseMs >= deadlineMs || limits.signal?.aborted === true;
-      if (!(error instanceof Unanswered) || isOver) {
-        throw error;
-      }
+      if (!(error instanceof Unanswered) || isOver) throw error;
       await sleep(pauseMs, undefined, { ref: false });
     }
   }

@@ -32,9 +32,7 @@ export async function ensureConsumer(handle: NatsConnectionHandle, consumer: Dur
   try {
     return await handle.manager.consumers.add(stream, config);
   } catch (error) {
-    if (!hasCode(error, apiCode.consumerExists) && !hasCode(error, apiCode.consumerNameInUse)) {
-      throw error;
-    }
+    if (!hasCode(error, apiCode.consumerExists) && !hasCode(error, apiCode.consumerNameInUse)) throw error;
     return await handle.manager.consumers.update(stream, name, config);
   }
 }
@@ -61,9 +59,7 @@ export async function consumerNames(handle: NatsConnectionHandle, stream: string
       total?: number;
     };
     names.push(...(page.consumers ?? []));
-    if ((page.consumers ?? []).length === 0 || names.length >= (page.total ?? 0)) {
-      return names;
-    }
+    if ((page.consumers ?? []).length === 0 || names.length >= (page.total ?? 0)) return names;
   }
 }
 
@@ -76,9 +72,7 @@ async function ifExists<T>(step: () => Promise<T>): Promise<T | undefined> {
   try {
     return await step();
   } catch (error) {
-    if (hasCode(error, apiCode.consumerNotFound)) {
-      return undefined;
-    }
+    if (hasCode(error, apiCode.consumerNotFound)) return undefined;
     throw error;
   }
 }

@@ -14,12 +14,8 @@ const lineBreak = /[\r\n]/u;
 export function encodeHeaders(fields: HeaderFields): MsgHdrs {
   let text = "NATS/1.0\r\n";
   for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined) {
-      continue;
-    }
-    if (lineBreak.test(value)) {
-      throw new Error(`message header ${name} contains a line break`);
-    }
+    if (value === undefined) continue;
+    if (lineBreak.test(value)) throw new Error(`message header ${name} contains a line break`);
     text += `${name}: ${value}\r\n`;
   }
   const bytes = Buffer.from(`${text}\r\n`);
@@ -97,8 +93,6 @@ export function parseHeaders(block: string): Readonly<Record<string, string>> {
 /** The first value of each header. */
 export function firstValues(headers: Iterable<[string, string[]]>): Readonly<Record<string, string>> {
   const flat: Record<string, string> = {};
-  for (const [name, [value = ""]] of headers) {
-    flat[name] = value;
-  }
+  for (const [name, [value = ""]] of headers) flat[name] = value;
   return flat;
 }

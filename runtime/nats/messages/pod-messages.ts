@@ -102,8 +102,6 @@ export function serveSubject(
     },
   });
   return async () => {
-    if (!connection.isClosed()) {
-      await subscription.drain().catch(() => undefined);
-    }
+    if (!connection.isClosed()) await subscription.drain().catch(() => undefined);
   };
 }

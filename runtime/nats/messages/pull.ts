@@ -86,9 +86,7 @@ class RunningPull implements Pull {
   open(): void {
     const { connection } = this.#handle;
     // A draining connection accepts no subscriptions.
-    if (this.#stopped || connection.isClosed() || connection.isDraining()) {
-      return;
-    }
+    if (this.#stopped || connection.isClosed() || connection.isDraining()) return;
     this.#subscription?.unsubscribe();
     this.#inbox = createInbox();
     this.#requested = 0;
@@ -97,9 +95,7 @@ class RunningPull implements Pull {
     const inbox = this.#inbox;
     this.#subscription = connection.subscribe(inbox, {
       callback: (error, message) => {
-        if (error === null) {
-          this.#receive(message, message.subject === inbox);
-        }
+        if (error === null) this.#receive(message, message.subject === inbox);
       },
     });
     this.topUp();
@@ -133,16 +129,12 @@ class RunningPull implements Pull {
   }
 
   async stop(): Promise<void> {
-    if (this.#stopped) {
-      return;
-    }
+    if (this.#stopped) return;
     this.#stopped = true;
     this.#removeListeners.forEach((remove) => remove());
     clearTimeout(this.#pause);
     clearTimeout(this.#newLeader);
-    if (this.#handle.isConnected()) {
-      await this.#subscription?.drain().catch(() => undefined);
-    }
+    if (this.#handle.isConnected()) await this.#subscription?.drain().catch(() => undefined);
     this.#subscription?.unsubscribe();
   }
 
@@ -177,9 +169,7 @@ class RunningPull implements Pull {
   /** Handles heartbeats, ends of requests, and errors. Source: NATS ADR-13. */
   #receiveStatus(message: Msg): void {
     const code = message.headers?.code;
-    if (code === status.heartbeat) {
-      return;
-    }
+    if (code === status.heartbeat) return;
     if (code === status.conflict || code === status.noRespondersOrShutdown || code === status.badRequest) {
       this.startOver();
       return;
@@ -193,9 +183,7 @@ class RunningPull implements Pull {
   }
 
   startOver(): void {
-    if (this.#pause !== undefined || this.#stopped) {
-      return;
-    }
+    if (this.#pause !== undefined || this.#stopped) return;
     this.#pause = setTimeout(() => {
       this.#options
         .repair()

@@ -47,9 +47,7 @@ export async function readEach(
   const messages: StoredMessage[] = [];
   for (let seq = 1; messages.length < countMax;) {
     const message = await askLeader(handle, stream, { next_by_subj: subject, seq });
-    if (message === undefined) {
-      break;
-    }
+    if (message === undefined) break;
     messages.push(message);
     seq = message.seq + 1;
   }
@@ -154,9 +152,7 @@ export async function removeMessage(handle: NatsConnectionHandle, stream: string
   try {
     await handle.manager.streams.deleteMessage(stream, seq, false);
   } catch (error) {
-    if (!(error instanceof JetStreamApiError && goneCodes.has(error.code))) {
-      throw error;
-    }
+    if (!(error instanceof JetStreamApiError && goneCodes.has(error.code))) throw error;
   }
 }
 
@@ -176,9 +172,7 @@ async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly 
     }
   } catch (error) {
     // "None" is an error for a batch of one subject, and an empty answer for several subjects.
-    if ((error as { readonly code?: unknown }).code !== noneStatus) {
-      throw error;
-    }
+    if ((error as { readonly code?: unknown }).code !== noneStatus) throw error;
   }
   return messages;
 }
@@ -206,9 +200,7 @@ async function askLeader(
   if (error !== undefined && error.err_code !== noMessageCode) {
     throw new Error(`cannot read from ${stream}: ${error.description ?? "unknown error"}`);
   }
-  if (message === undefined) {
-    return undefined;
-  }
+  if (message === undefined) return undefined;
   const { subject, seq, time, hdrs = "", data = "" } = message;
   const headers = parseHeaders(Buffer.from(hdrs, "base64").toString());
   return { subject, seq, storedAtMs: Date.parse(time), headers, data: Buffer.from(data, "base64") };

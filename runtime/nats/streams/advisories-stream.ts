@@ -42,9 +42,7 @@ export function createAdvisoriesStream(handle: NatsConnectionHandle, layout: Lay
       const consumer = await handle.manager.jetstream().consumers.get(stream, consumerName);
       for await (const message of await consumer.fetch({ max_messages: batchMax, expires: fetchMs })) {
         const advisory = readAdvisory(message.data);
-        if (advisory !== undefined) {
-          await handler(advisory);
-        }
+        if (advisory !== undefined) await handler(advisory);
         message.ack();
       }
     },

@@ -62,9 +62,7 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
   const storeIf = async (key: string, value: string, revision: number): Promise<boolean> => {
     const headers = { [publishHeader.expectedSubjectSequence]: String(revision) };
     const answer = await publish(handle, { subject: prefix + key, payload: value, headers });
-    if (answer.kind === "refused") {
-      throw new Error(`the bucket ${name} refused ${key}: ${answer.detail}`);
-    }
+    if (answer.kind === "refused") throw new Error(`the bucket ${name} refused ${key}: ${answer.detail}`);
     return answer.kind === "stored";
   };
   const entryOf = ({ subject, seq, storedAtMs, headers, data }: StoredMessage): MarkedEntry => {

@@ -207,9 +207,7 @@ async function removePartner(handle: NatsConnectionHandle, layout: Layout, partn
   const counts = await Promise.all(
     layout.partnerFilters(partner).map((filter) => countSubjects(handle, stream, filter)),
   );
-  if (counts.some((count) => count > 0)) {
-    return false;
-  }
+  if (counts.some((count) => count > 0)) return false;
   await Promise.all(laneQueues.map((queue) => deleteConsumer(handle, stream, laneConsumer(queue, partner))));
   return true;
 }
@@ -220,9 +218,7 @@ async function removeLane(handle: NatsConnectionHandle, layout: Layout, lane: st
   const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
   const isBusy = infos.some((info) => info !== undefined && laneState(info).messages > 0);
   // The target of a schedule is fixed: waiting messages may still arrive in the former lane of the partner.
-  if (isBusy || (await countSubjects(handle, stream, layout.schedule(lane, "*"))) > 0) {
-    return false;
-  }
+  if (isBusy || (await countSubjects(handle, stream, layout.schedule(lane, "*"))) > 0) return false;
   await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
   return true;
 }

@@ -180,14 +180,10 @@ async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {
     throw hasNoResponders(cause) ? new JetStreamUnavailable(off, { cause }) : cause;
   });
   const { error, limits: found } = JSON.parse(Buffer.from(payload).toString()) as AccountResponse;
-  if (error !== undefined && offCodes.has(error.err_code)) {
-    throw new JetStreamUnavailable(off);
-  }
+  if (error !== undefined && offCodes.has(error.err_code)) throw new JetStreamUnavailable(off);
   const { max_streams: streams = -1, max_consumers: consumers = -1 } = found ?? {};
   const fault = limitsFault({ maxPayloadBytes: handle.connection.info?.max_payload, streams, consumers });
-  if (fault !== undefined) {
-    throw new Error(fault);
-  }
+  if (fault !== undefined) throw new Error(fault);
 }
 
 interface AccountResponse {
@@ -295,9 +291,7 @@ async function existingStream(handle: NatsConnectionHandle, name: string): Promi
   try {
     return (await handle.manager.streams.info(name)).config;
   } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === apiCode.streamNotFound) {
-      return undefined;
-    }
+    if (error instanceof JetStreamApiError && error.code === apiCode.streamNotFound) return undefined;
     throw error;
   }
 }
@@ -316,9 +310,7 @@ async function addStream(handle: NatsConnectionHandle, config: NamedConfig): Pro
       );
     }
     // Another pod may have just created it with other limits; the second check compares them.
-    if (!(cause instanceof JetStreamApiError && cause.code === apiCode.streamNameInUse)) {
-      throw cause;
-    }
+    if (!(cause instanceof JetStreamApiError && cause.code === apiCode.streamNameInUse)) throw cause;
     await ensureStream(handle, config);
   }
 }

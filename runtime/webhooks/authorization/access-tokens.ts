@@ -81,24 +81,18 @@ export function createTokens(sender: Sender, now: () => number): Tokens {
   const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> =>
     once(request.key, async () => {
       const token = await fetchToken({ sender, now, prove, styles }, request);
-      if ("value" in token) {
-        cached.set(request.key, token, token.endsAtMs);
-      }
+      if ("value" in token) cached.set(request.key, token, token.endsAtMs);
       return token;
     });
   return {
     authorize: async (request) => {
       const token = cached.use(request.key, now()) ?? (await fetched(request));
-      if (!("value" in token)) {
-        return { failure: token };
-      }
+      if (!("value" in token)) return { failure: token };
       return { headers: headersOf(request, token.value, prove, now(), nonces.get(request.key)) };
     },
     refused: (key, nonce) => {
       cached.delete(key);
-      if (nonce !== undefined) {
-        nonces.set(key, nonce);
-      }
+      if (nonce !== undefined) nonces.set(key, nonce);
     },
   };
 }
@@ -110,9 +104,7 @@ function headersOf(
   nowMs: number,
   nonce: string | undefined,
 ): Readonly<Record<string, string>> {
-  if (oauth2.dpop !== true) {
-    return { Authorization: `Bearer ${token}` };
-  }
+  if (oauth2.dpop !== true) return { Authorization: `Bearer ${token}` };
   const proof = prove({ method, url, nowMs, token, ...(nonce === undefined ? {} : { nonce }) });
   return { Authorization: `DPoP ${token}`, DPoP: proof };
 }
@@ -201,9 +193,7 @@ function formEncoded(text: string): string {
 }
 
 function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
-  if (outcome.kind === "failure" || outcome.status < 200 || outcome.status > 299) {
-    return undefined;
-  }
+  if (outcome.kind === "failure" || outcome.status < 200 || outcome.status > 299) return undefined;
   const { token, expiresInSeconds } = parseTokenResponse(outcome.body) ?? {};
   const lifeMs = Math.min(expiresInSeconds === undefined ? lifeMsDefault : expiresInSeconds * secondMs, lifeMsMax);
   // A token that expires within the leeway serves only this request.

@@ -90,9 +90,7 @@ export function createEndpointValidations(deps: EndpointValidationDeps): Endpoin
       return one === undefined ? undefined : { sinceMs: one.sinceMs, ...(failure === undefined ? {} : { failure }) };
     },
     of: async (partner, url) => {
-      if (partner.config.endpoint.verification === undefined) {
-        return granted;
-      }
+      if (partner.config.endpoint.verification === undefined) return granted;
       const key = `${partner.fingerprint} ${url.href}`;
       return validations.use(key, nowMs()) ?? once(key, () => validate(key, partner, url));
     },
@@ -166,13 +164,9 @@ function validationIn(outcome: Outcome, origin: string, nowMs: number): Validati
 
 /** Source: ibid. §4.2. */
 function refusalIn({ status, headers }: ResponseOutcome, origin: string): string | undefined {
-  if (status < 200 || status > 299) {
-    return `status ${status}`;
-  }
+  if (status < 200 || status > 299) return `status ${status}`;
   const allowed = headers["webhook-allowed-origin"]?.trim().toLowerCase();
-  if (allowed === undefined) {
-    return "no WebHook-Allowed-Origin";
-  }
+  if (allowed === undefined) return "no WebHook-Allowed-Origin";
   return allowed === "*" || allowed === origin.toLowerCase()
     ? undefined
     : "WebHook-Allowed-Origin names another origin";

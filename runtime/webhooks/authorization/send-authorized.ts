@@ -50,13 +50,9 @@ async function sendWhileAllowed(
 ): Promise<Outcome | undefined> {
   const identified = partner.tls === undefined ? request : { ...request, tls: partner.tls };
   const tokenRequest = tokenRequestOf(partner, identified);
-  if (tokenRequest === undefined) {
-    return sender.send(identified);
-  }
+  if (tokenRequest === undefined) return sender.send(identified);
   const first = await sendWithToken({ sender, tokens, maySend }, tokenRequest, identified);
-  if (first === undefined || first.kind === "failure" || first.status !== unauthorized) {
-    return first;
-  }
+  if (first === undefined || first.kind === "failure" || first.status !== unauthorized) return first;
   tokens.refused(tokenRequest.key, first.headers["dpop-nonce"]);
   return sendWithToken({ sender, tokens, maySend }, tokenRequest, identified);
 }
@@ -67,12 +63,8 @@ async function sendWithToken(
   request: SendRequest,
 ): Promise<Outcome | undefined> {
   const authorization = await tokens.authorize(tokenRequest);
-  if (authorization.failure !== undefined) {
-    return authorization.failure;
-  }
-  if (!maySend()) {
-    return undefined;
-  }
+  if (authorization.failure !== undefined) return authorization.failure;
+  if (!maySend()) return undefined;
   return sender.send({ ...request, headers: withFixedHeaders(request.headers, authorization.headers) });
 }
 
@@ -81,9 +73,7 @@ function tokenRequestOf(
   { method = "POST", url, networks, timeoutMs }: SendRequest,
 ): TokenRequest | undefined {
   const { oauth2 } = config.endpoint;
-  if (oauth2 === undefined || clientSecret === undefined) {
-    return undefined;
-  }
+  if (oauth2 === undefined || clientSecret === undefined) return undefined;
   const identity = tls === undefined ? {} : { tls };
   return { key: fingerprint, oauth2, secret: clientSecret, networks, timeoutMs, method, url, ...identity };
 }

@@ -126,9 +126,7 @@ export async function storeDeadLetter(
 ): Promise<void> {
   const store = () => appendDeadLetter(context, deadLetter, state, onNew);
   let answer = await store();
-  if (answer.kind !== "refused") {
-    return;
-  }
+  if (answer.kind !== "refused") return;
   lane.block(true);
   try {
     while (answer.kind === "refused") {

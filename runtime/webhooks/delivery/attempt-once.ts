@@ -51,22 +51,16 @@ export async function attemptOnce(
 ): Promise<"done" | "held" | "redelivered"> {
   for (;;) {
     const ready = await readyPartner(context, attempt, lane);
-    if (ready === "held" || ready === "done") {
-      return ready;
-    }
+    if (ready === "held" || ready === "done") return ready;
     const holding = source.holding();
-    if (holding === "redelivered") {
-      return holding;
-    }
+    if (holding === "redelivered") return holding;
     if (holding === "lost") {
       // This process stood still. Whoever receives the message looks for the record of an attempt first.
       const fields = { eventId: attempt.delivery.eventId, partner: ready.partner.label };
       context.log.warn(fields, "delivery left to its next owner");
       return "done";
     }
-    if (await make(context, attempt, source, lane, ready)) {
-      return "done";
-    }
+    if (await make(context, attempt, source, lane, ready)) return "done";
   }
 }
 
@@ -81,20 +75,12 @@ async function readyPartner(
 ): Promise<ReadyPartner | "done" | "held"> {
   for (;;) {
     const partner = lane.current(attempt);
-    if (partner === undefined) {
-      return "held";
-    }
+    if (partner === undefined) return "held";
     const { failure, ...granted } = await validations.of(partner, partner.urlFor(attempt.delivery.type));
-    if ("perMinute" in granted && granted.perMinute !== undefined) {
-      await lane.throttle(granted.perMinute);
-    }
-    if (ending.aborted) {
-      return "done";
-    }
+    if ("perMinute" in granted && granted.perMinute !== undefined) await lane.throttle(granted.perMinute);
+    if (ending.aborted) return "done";
     // The partner may have changed or paused meanwhile. Only another change causes another repeat.
-    if (lane.current(attempt) === partner) {
-      return { partner, failure };
-    }
+    if (lane.current(attempt) === partner) return { partner, failure };
   }
 }
 
@@ -162,9 +148,7 @@ async function send(
 ): Promise<{ readonly outcome: Outcome | undefined; readonly signed: KeptSignature }> {
   const { endpoint, signing, networks } = partner.config;
   const keys = signersAt(partner.signers, signing.sideBySide === true, startedAtMs);
-  if (keys.length === 0) {
-    throw new Error(`signing key of ${partner.label} is missing`);
-  }
+  if (keys.length === 0) throw new Error(`signing key of ${partner.label} is missing`);
   const number = attemptNumber(delivery);
   const body = spliceAttempt(bytes, number);
   const url = partner.urlFor(delivery.type);

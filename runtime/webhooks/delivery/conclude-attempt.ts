@@ -37,12 +37,8 @@ async function record(context: DeliveryContext, made: MadeAttempt): Promise<void
   const text = JSON.stringify(attemptRecord(made));
   for (let tries = 1; tries <= recordTriesMax;) {
     const problem = await recordOnce(context, tenant, eventHash(eventId), text);
-    if (problem === undefined) {
-      return;
-    }
-    if (context.ending.aborted) {
-      throw problem;
-    }
+    if (problem === undefined) return;
+    if (context.ending.aborted) throw problem;
     // Without a connection no other step would succeed, so these tries do not count.
     const isDisconnected = problem instanceof Unanswered && problem.reason === "disconnected";
     await pause(context.clock, pauseAfter(tries));
@@ -65,9 +61,7 @@ async function recordOnce(
     const answer = await attempts.append(tenant, idhash, text);
     return answer.kind === "refused" ? new Error(answer.detail) : undefined;
   } catch (error) {
-    if (error instanceof Unanswered) {
-      return error;
-    }
+    if (error instanceof Unanswered) return error;
     throw error;
   }
 }

@@ -68,9 +68,7 @@ export function createInFlight<W extends HeldWork>(
       if (works.size === 0) return;
       const olderMs = clock.nowMs() - keepAliveMs / 2;
       for (const { message, sinceMs } of works.values()) {
-        if (sinceMs < olderMs) {
-          message.working();
-        }
+        if (sinceMs < olderMs) message.working();
       }
     },
     idle: (timeoutMs) =>
@@ -115,11 +113,8 @@ export function createRedeliveryCheck(inFlightMax: () => number): RedeliveryChec
     },
     require,
     report: (hasTrace) => {
-      if (hasTrace) {
-        require();
-      } else {
-        left = Math.max(0, left - 1);
-      }
+      if (hasTrace) require();
+      else left = Math.max(0, left - 1);
     },
   };
 }

@@ -59,9 +59,7 @@ function deliveryEvent(
 
 /** Events of a settlement. Deliveries of operational events cause none, so that events cause no further events. */
 export function eventsOfSettlement({ delivery, partner, settlement }: SettledDelivery): readonly OperationalEvent[] {
-  if (isOwnType(delivery.type)) {
-    return [];
-  }
+  if (isOwnType(delivery.type)) return [];
   const { event, disablesPartner } = settlementRow(settlement);
   const reason = settlement.kind === "delivered" ? {} : { reason: settlement.reason };
   const { min, max } = event.attempts;
@@ -121,9 +119,7 @@ async function store(
 ): Promise<void> {
   const { installation: producer } = deps;
   const type = types[kind];
-  if (deps.table().partnersFor({ type, tenant, producer, about: about.key }).length === 0) {
-    return;
-  }
+  if (deps.table().partnersFor({ type, tenant, producer, about: about.key }).length === 0) return;
   const ts = new Date(deps.now()).toISOString();
   const envelope: Envelope = { eventId, type, version, ts, producer, tenant, data };
   const body = { event_id: eventId, type, version, ts, producer, ...(tenant === noTenant ? {} : { tenant }), data };

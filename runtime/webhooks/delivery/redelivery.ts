@@ -51,9 +51,7 @@ export function decideRedelivery(
   }
   const records = attempts.filter((record) => !isLater(delivery, record));
   const record = records.find(({ settlement }) => settlement.kind === "delivered") ?? records.at(-1);
-  if (record !== undefined) {
-    return { kind: "apply", settlement: record.settlement };
-  }
+  if (record !== undefined) return { kind: "apply", settlement: record.settlement };
   return deliveryCount > deliveriesWithoutTraceMax ? { kind: "poison" } : { kind: "send" };
 }
 

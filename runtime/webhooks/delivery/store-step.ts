@@ -46,9 +46,7 @@ export async function storeStep(
       return publish(step, seq);
     };
     const answer = await untilAnswered(publishOnce, { signal });
-    if (answer.kind === "stored") {
-      return true;
-    }
+    if (answer.kind === "stored") return true;
     if (answer.kind === "refused") {
       log.warn({ detail: answer.detail, eventId: step.eventId, partner }, refusal);
       await pause(clock, pauseAfter(tries), signal);

@@ -134,15 +134,11 @@ function standing(
   const last = ordered.at(-1);
   const settlement = lastSettlement(ordered);
   const live = waiting === undefined ? undefined : standingOfLive(waiting, last, settlement);
-  if (live !== undefined) {
-    return live;
-  }
+  if (live !== undefined) return live;
   if (last !== undefined && isHandled(last, handled)) {
     return { ...open, state: "delivered", reason: null, handled: "manual" };
   }
-  if (last === undefined && refused.includes(partner)) {
-    return { ...open, state: "not_routed", reason: "not_permitted" };
-  }
+  if (last === undefined && refused.includes(partner)) return { ...open, state: "not_routed", reason: "not_permitted" };
   return { ...standingOf(settlement, nowMs), handled: null };
 }
 
@@ -155,9 +151,7 @@ export function lastSettlement(ordered: readonly AttemptRecord[]): Settlement | 
 
 /** Orders attempts by step, then by time. */
 export function compareAttempts(a: AttemptRecord, b: AttemptRecord): number {
-  if (isLater(a, b)) {
-    return 1;
-  }
+  if (isLater(a, b)) return 1;
   return isLater(b, a) ? -1 : a.at.localeCompare(b.at);
 }
 
@@ -168,9 +162,7 @@ function standingOfLive(
   settlement: Settlement | undefined,
 ): Standing | undefined {
   const isNext = generation > (last?.generation ?? -1);
-  if (held !== undefined && (isNext || settlement?.kind === "retry")) {
-    return { ...open, state: "held", reason: held };
-  }
+  if (held !== undefined && (isNext || settlement?.kind === "retry")) return { ...open, state: "held", reason: held };
   return isNext ? { ...open, state: "in_delivery", reason: null } : undefined;
 }
 
@@ -178,9 +170,7 @@ function standingOf(
   settlement: Settlement | undefined,
   nowMs: number,
 ): Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at"> {
-  if (settlement === undefined) {
-    return { state: "in_delivery", reason: null, next_attempt_at: null };
-  }
+  if (settlement === undefined) return { state: "in_delivery", reason: null, next_attempt_at: null };
   // A due attempt is made when the limits of the partner allow it. That time is unknown.
   const isAhead = settlement.kind === "retry" && settlement.atMs > nowMs;
   return {

@@ -88,15 +88,11 @@ export async function scanEvents(deps: HistoryDeps, query: EventQuery, bounds: S
     const messages = await deps.events.scan(tenant, start, batchMax);
     const inside = messages.filter(({ seq, storedAtMs }) => seq < bounds.beforeSeq && storedAtMs < query.toMs);
     for (const { item, seq } of await summariesOf(deps, query, inside)) {
-      if (items.length === query.limit) {
-        return { items, nextSeq: lastSeq, lastSeq };
-      }
+      if (items.length === query.limit) return { items, nextSeq: lastSeq, lastSeq };
       items.push(...item);
       lastSeq = seq;
     }
-    if (messages.length === 0 || inside.length < messages.length) {
-      return { items, lastSeq };
-    }
+    if (messages.length === 0 || inside.length < messages.length) return { items, lastSeq };
     read += messages.length;
   }
   return { items, nextSeq: lastSeq, lastSeq };

@@ -109,9 +109,7 @@ export async function readEventIdUse(
   ]);
   const events = stored.flatMap((message) => readEvent(message) ?? []).toSorted((a, b) => a.seq - b.seq);
   const refused = records.flatMap((message) => refusalOf(message));
-  if (events.length === 0 && refused.length === 0) {
-    return undefined;
-  }
+  if (events.length === 0 && refused.length === 0) return undefined;
   return {
     event_id: eventId,
     events: events.map(({ tenant, type, acceptedAtMs }) => ({

@@ -59,9 +59,7 @@ export function viewOf<A extends Attempt, D extends Delivery<A>>(
   view: HistoryView,
 ): readonly D[] {
   const visible = deliveries.filter((delivery) => isVisible(delivery, view));
-  if (view.showsInternals === true) {
-    return visible;
-  }
+  if (view.showsInternals === true) return visible;
   return visible.map((delivery) => ({ ...delivery, attempts: delivery.attempts.map(publicAttempt) }));
 }
 

@@ -61,9 +61,7 @@ export async function readHistory(
 ): Promise<EventHistory | undefined> {
   const message = await deps.events.find(tenants, eventHash(eventId));
   const event = message === undefined ? undefined : readEvent(message);
-  if (event === undefined) {
-    return undefined;
-  }
+  if (event === undefined) return undefined;
   const partners = await waitingPartners(deps, event, deps.findBlock);
   const waiting = new Map([...(await waitingRemoved(deps, event)), ...partners]);
   // Attempts are read last: a delivery that is not live any more by then has stored its attempt.
@@ -81,9 +79,7 @@ export async function visibleSeq(
   eventId: string,
   { tenants, ...access }: PartnerAccess & { readonly tenants: readonly string[] },
 ): Promise<number | undefined> {
-  if (isNarrowed(access) && (await readHistory(deps, eventId, tenants, access)) === undefined) {
-    return undefined;
-  }
+  if (isNarrowed(access) && (await readHistory(deps, eventId, tenants, access)) === undefined) return undefined;
   return (await deps.events.find(tenants, eventHash(eventId)))?.seq;
 }
 
@@ -130,9 +126,7 @@ export function standingsOf(
 export async function waitingPartners(deps: HistoryDeps, event: StoredEvent, findBlock?: FindBlock): Promise<Waiting> {
   const wanting = deps.table().partnersFor(event);
   const refused = deps.table().refusedFor(event);
-  if (wanting.length + refused.length === 0) {
-    return new Map();
-  }
+  if (wanting.length + refused.length === 0) return new Map();
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
   const find = async (
     partner: Partner,

@@ -55,9 +55,7 @@ export function eventIdProblem(
     };
   }
   const rules = forms.map((form) => formRules[form]);
-  if (rules.length === 0 || rules.some(({ accepts }) => accepts(id))) {
-    return undefined;
-  }
+  if (rules.length === 0 || rules.some(({ accepts }) => accepts(id))) return undefined;
   return {
     field: "event_id",
     code: "id_form",
@@ -94,9 +92,7 @@ export function createTakenIds({ attempts, now, log }: TakenIdsDeps): (taken: Ev
   const limit = createLineLimit(now);
   return ({ eventId, tenant, holder }) => {
     const leftOut = limit();
-    if (leftOut === undefined) {
-      return;
-    }
+    if (leftOut === undefined) return;
     log.warn(
       { eventId, tenant, holder, ...(leftOut === 0 ? {} : { leftOut }) },
       "event refused, another tenant has its id",

@@ -44,12 +44,8 @@ export function createIdempotencyKeys(bucket: Bucket, now: () => number): Idempo
     for (let tries = 0; tries < keyTriesMax; tries += 1) {
       const found = await bucket.get(entryKey(key));
       const known = found === undefined ? undefined : keyStateOf(found, digest, now());
-      if (known !== undefined) {
-        return known;
-      }
-      if (await bucket.putIf(entryKey(key), JSON.stringify({ digest }), found?.revision ?? 0)) {
-        return { kind: "first" };
-      }
+      if (known !== undefined) return known;
+      if (await bucket.putIf(entryKey(key), JSON.stringify({ digest }), found?.revision ?? 0)) return { kind: "first" };
     }
     return { kind: "running" };
   };
@@ -64,12 +60,8 @@ export function createIdempotencyKeys(bucket: Bucket, now: () => number): Idempo
 /** Undefined for an entry of a lost request. */
 function keyStateOf({ value, storedAtMs }: BucketEntry, digest: string, nowMs: number): KeyState | undefined {
   const entry = JSON.parse(value) as Entry;
-  if (entry.digest !== digest) {
-    return { kind: "other" };
-  }
-  if (entry.answer !== undefined) {
-    return { kind: "known", answer: entry.answer };
-  }
+  if (entry.digest !== digest) return { kind: "other" };
+  if (entry.answer !== undefined) return { kind: "known", answer: entry.answer };
   return nowMs - storedAtMs > runningMsMax ? undefined : { kind: "running" };
 }
 

@@ -43,12 +43,8 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
       throw new Refusal("invalid_request", `A batch has 1 to ${batchEventsMax} events`);
     }
     items.push(item);
-    if (body[end] === byte.closeBracket && skipSpaces(body, end + 1) === body.length) {
-      return items;
-    }
-    if (body[end] !== byte.comma) {
-      throw new Refusal("invalid_json", "A batch is one JSON list of events");
-    }
+    if (body[end] === byte.closeBracket && skipSpaces(body, end + 1) === body.length) return items;
+    if (body[end] !== byte.comma) throw new Refusal("invalid_json", "A batch is one JSON list of events");
     position = end + 1;
   }
 }
@@ -72,9 +68,7 @@ async function ingestOne(ingest: Ingest, item: Uint8Array, caller: EventCaller):
   try {
     return { response: await ingest(item, caller) };
   } catch (error) {
-    if (error instanceof Refusal) {
-      return { refusal: error };
-    }
+    if (error instanceof Refusal) return { refusal: error };
     throw error;
   }
 }
@@ -85,46 +79,34 @@ function elementEnd(body: Uint8Array, start: number): number {
   let position = start;
   while (position < body.length) {
     const code = body[position];
-    if (code === byte.quote) {
-      position = stringEnd(body, position);
-    } else if (depth === 0 && (code === byte.comma || code === byte.closeBracket)) {
-      return position;
-    } else {
-      depth += depthChange(code);
-    }
+    if (code === byte.quote) position = stringEnd(body, position);
+    else if (depth === 0 && (code === byte.comma || code === byte.closeBracket)) return position;
+    else depth += depthChange(code);
     position += 1;
   }
   return body.length;
 }
 
 function depthChange(code: number | undefined): number {
-  if (code === byte.openBrace || code === byte.openBracket) {
-    return 1;
-  }
+  if (code === byte.openBrace || code === byte.openBracket) return 1;
   return code === byte.closeBrace || code === byte.closeBracket ? -1 : 0;
 }
 
 /** Index of the quote that ends the string at `start`, or of the end of the body. */
 function stringEnd(body: Uint8Array, start: number): number {
   let position = start + 1;
-  while (position < body.length && body[position] !== byte.quote) {
-    position += body[position] === byte.backslash ? 2 : 1;
-  }
+  while (position < body.length && body[position] !== byte.quote) position += body[position] === byte.backslash ? 2 : 1;
   return position;
 }
 
 function skipSpaces(body: Uint8Array, start: number): number {
   let position = start;
-  while (spaces.has(body[position])) {
-    position += 1;
-  }
+  while (spaces.has(body[position])) position += 1;
   return position;
 }
 
 function lastOf(body: Uint8Array, start: number, end: number): number {
   let position = Math.min(end, body.length);
-  while (position > start && spaces.has(body[position - 1])) {
-    position -= 1;
-  }
+  while (position > start && spaces.has(body[position - 1])) position -= 1;
   return position;
 }

@@ -39,9 +39,7 @@ async function respondTo(
 ): Promise<object> {
   const caller = { tenants: [token], traceparent };
   try {
-    if (!isBatch(data)) {
-      return accepted(await ingest(data, caller));
-    }
+    if (!isBatch(data)) return accepted(await ingest(data, caller));
     const results = await ingestBatch(ingest, splitBatch(data), caller);
     return {
       results: results.map((result) => ("response" in result ? accepted(result.response) : refused(result.refusal))),

@@ -117,16 +117,10 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
   const deadlineMs = performance.now() + giveUpAfterMs;
   for (let tries = 1; ; tries += 1) {
     const result = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
-    if (result.kind === "refused") {
-      throw unavailable("The event store is full", retryAfterFullSeconds, result.detail);
-    }
-    if (result.kind === "stored") {
-      return { eventId, tenant, duplicate: false };
-    }
+    if (result.kind === "refused") throw unavailable("The event store is full", retryAfterFullSeconds, result.detail);
+    if (result.kind === "stored") return { eventId, tenant, duplicate: false };
     const known = await untilAnswered(() => readKnown(deps.events, envelope), { giveUpAfterMs });
-    if (known !== undefined) {
-      return responseFor(known, valid, nonce);
-    }
+    if (known !== undefined) return responseFor(known, valid, nonce);
     // The event with this id is still being replicated, or was just deleted because of its age.
     const pauseMs = pauseAfter(tries);
     if (performance.now() + pauseMs >= deadlineMs) {
@@ -139,9 +133,7 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
 /** @throws EventIdTaken, Refusal `event_id_reused` */
 function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestResponse {
   const { eventId, tenant } = envelope;
-  if (known.tenant !== tenant) {
-    throw new EventIdTaken(envelope, known.tenant);
-  }
+  if (known.tenant !== tenant) throw new EventIdTaken(envelope, known.tenant);
   if (known.nonce === nonce) {
     // An earlier try of this request was stored, and its response was lost.
     return { eventId, tenant, duplicate: false };
@@ -164,9 +156,7 @@ function unavailable(detail: string, afterSeconds: number, cause?: unknown): Ref
 }
 
 function refusalOf(error: unknown): Refusal {
-  if (error instanceof Refusal) {
-    return error;
-  }
+  if (error instanceof Refusal) return error;
   return unavailable(
     "The event store does not answer; send the event again, it is never stored twice",
     retryAfterSeconds,
@@ -176,9 +166,7 @@ function refusalOf(error: unknown): Refusal {
 
 function outcomeOf(refusal: Refusal): string {
   const { code } = refusal;
-  if (code === "event_id_reused") {
-    return refusal instanceof EventIdTaken ? "taken" : "reused";
-  }
+  if (code === "event_id_reused") return refusal instanceof EventIdTaken ? "taken" : "reused";
   return code === "events_unavailable" ? "unavailable" : "refused";
 }
 
@@ -196,9 +184,7 @@ function createAdmission(isConnected: () => boolean, isFull: () => boolean): Adm
     if (!isConnected() || (isSilent && waiting.events > 0)) {
       throw unavailable("The event store does not answer", retryAfterSeconds);
     }
-    if (isFull()) {
-      throw unavailable("The event store is nearly full", retryAfterFullSeconds);
-    }
+    if (isFull()) throw unavailable("The event store is nearly full", retryAfterFullSeconds);
     if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax) {
       throw unavailable("Too many events at once", retryAfterSeconds);
     }

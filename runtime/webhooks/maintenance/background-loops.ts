@@ -104,15 +104,11 @@ function createLeaderRun(
     run = (isRepair || ownership.isCurrent()) && ownership.isOwner(leaderKey) ? (run ?? begin()) : undefined;
     try {
       await run?.();
-      if (isFailing) {
-        log.info({ duty: name }, "maintenance job succeeded again");
-      }
+      if (isFailing) log.info({ duty: name }, "maintenance job succeeded again");
       isFailing = false;
     } catch (error) {
       run = undefined;
-      if (!isFailing) {
-        log.warn({ err: error, duty: name }, "maintenance job failed, retry scheduled");
-      }
+      if (!isFailing) log.warn({ err: error, duty: name }, "maintenance job failed, retry scheduled");
       isFailing = true;
     }
   };

@@ -71,9 +71,7 @@ export function createDueBacklog({
   let nextAtMs = 0;
   const countPaused = createPausedCounts(deliveries);
   return async () => {
-    if (performance.now() < nextAtMs) {
-      return;
-    }
+    if (performance.now() < nextAtMs) return;
     nextAtMs = performance.now() + countMs;
     const isEmpty = (await deliveries.size()).messages === 0;
     const dueByLane = new Map(isEmpty ? [] : await deliveries.dueByLane());
@@ -162,9 +160,7 @@ export function createOldestDue({ deliveries, own, metrics, figures, now }: Olde
   const ageOf = (sinceMs: number | undefined): number =>
     sinceMs === undefined ? 0 : Math.max(0, now() - sinceMs) / secondMs;
   return async () => {
-    if (performance.now() < nextAtMs) {
-      return;
-    }
+    if (performance.now() < nextAtMs) return;
     nextAtMs = performance.now() + readMs;
     const all = (await deliveries.size()).messages === 0 ? 0 : ageOf(await dueSinceMs("*"));
     metrics.oldestDue(undefined, all);
@@ -207,9 +203,7 @@ export function createHeldBytes({ deliveries, partners }: HeldBytesDeps): () => 
     return 0;
   };
   return async () => {
-    if (performance.now() < nextAtMs) {
-      return bytes;
-    }
+    if (performance.now() < nextAtMs) return bytes;
     let messages = 0;
     let sum = 0;
     for (const { lane, key } of partners().filter(({ config }) => config.held !== undefined)) {

@@ -78,9 +78,7 @@ export function createPendingEnder(context: DeliveryContext, isLeader: () => boo
 
 async function readBatch(context: DeliveryContext, end: PendingEnd, walk: Walk): Promise<"next" | "done" | "blocked"> {
   const place = pendingPlaces[walk.place];
-  if (place === undefined) {
-    return "done";
-  }
+  if (place === undefined) return "done";
   const messages = await context.deliveries.pending(end.partner.key, place, walk.seq, batchMax);
   for (let start = 0; start < messages.length; start += atOnceMax) {
     const some = messages.slice(start, start + atOnceMax);
@@ -119,9 +117,7 @@ async function endOne(
   message: StoredMessage,
 ): Promise<number | "ended" | "kept" | "refused"> {
   const delivery = parseDeliveryRecord(message);
-  if (delivery !== undefined && delivery.acceptedAtMs > end.acceptedUpToMs) {
-    return delivery.acceptedAtMs;
-  }
+  if (delivery !== undefined && delivery.acceptedAtMs > end.acceptedUpToMs) return delivery.acceptedAtMs;
   if (delivery !== undefined && delivery.acceptedAtMs <= (end.acceptedAfterMs ?? Number.NEGATIVE_INFINITY)) {
     return "kept";
   }

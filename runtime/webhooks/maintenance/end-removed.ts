@@ -48,9 +48,7 @@ export function createRemovedEnder(
       acceptedUpToMs: Number.POSITIVE_INFINITY,
       isValid: isRemoved,
     });
-    if (progress.kind !== "done" || !isRemoved() || !(await deliveries.removePartner(key))) {
-      return false;
-    }
+    if (progress.kind !== "done" || !isRemoved() || !(await deliveries.removePartner(key))) return false;
     ender.forget(key);
     return true;
   };

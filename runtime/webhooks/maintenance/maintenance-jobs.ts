@@ -95,12 +95,8 @@ function topologyJob(deps: MaintenanceDeps): () => Promise<void> {
 /** Recreates deleted streams. The router recreates deliveries from events after their stream was lost. */
 async function repair({ context, nats, layout, settings, known }: MaintenanceDeps): Promise<void> {
   const created = await repairTopology(nats, settings.streams, known);
-  if (created.length > 0) {
-    context.log.error({ streams: created }, "missing streams recreated");
-  }
-  if (created.includes(layout.streams.deliveries)) {
-    await context.events.forgetRouter();
-  }
+  if (created.length > 0) context.log.error({ streams: created }, "missing streams recreated");
+  if (created.includes(layout.streams.deliveries)) await context.events.forgetRouter();
 }
 
 function indexJob({ context, nats, layout }: MaintenanceDeps): () => Promise<void> {
@@ -145,9 +141,7 @@ function partnersJob({ context, isLeader, nats, layout, running, settings }: Mai
  * are not routed yet always stay, so only these can fill the stream.
  */
 export function firstSeqToKeep(size: StreamSize, bytesMax: number, routedUpTo: number): number | undefined {
-  if (size.bytes <= bytesMax * fullShare) {
-    return undefined;
-  }
+  if (size.bytes <= bytesMax * fullShare) return undefined;
   const surplus = size.messages - Math.floor((size.messages * bytesMax * keptShare) / size.bytes);
   const keep = Math.min(size.firstSeq + surplus, routedUpTo + 1);
   return keep > size.firstSeq ? keep : undefined;

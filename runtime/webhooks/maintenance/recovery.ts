@@ -63,9 +63,7 @@ async function handle(deps: RecoveryDeps, advisory: Advisory): Promise<void> {
 async function republish({ deliveries }: RouterDeps, message: StoredMessage): Promise<boolean> {
   const delivery = parseDeliveryRecord(message);
   const { lane } = parseDelivery(message.subject) ?? {};
-  if (delivery === undefined || lane === undefined) {
-    return false;
-  }
+  if (delivery === undefined || lane === undefined) return false;
   const next = { ...delivery, hop: delivery.hop + 1 };
   const { subject, seq, data } = message;
   const move = (step: DeliveryRecord): Promise<PublishResult> =>
@@ -83,9 +81,7 @@ export function createOrphanSearch(deps: RecoveryDeps): () => Promise<void> {
   const nextSeq: Record<LaneQueue, number> = { first: 1, retry: 1 };
   return async () => {
     if ((await deps.context.deliveries.size()).messages === 0) return;
-    for (const queue of laneQueues) {
-      nextSeq[queue] = await searchFrom(deps, queue, nextSeq[queue]);
-    }
+    for (const queue of laneQueues) nextSeq[queue] = await searchFrom(deps, queue, nextSeq[queue]);
   };
 }
 
@@ -97,17 +93,13 @@ async function searchFrom(deps: RecoveryDeps, queue: LaneQueue, seq: number): Pr
   const youngestMs = context.now() - (deps.orphanAgeMs ?? orphanAgeMsDefault);
   // Usually the oldest message is too young, so this read avoids the larger one.
   const [oldest] = await context.deliveries.waiting(queue, seq, 1);
-  if (oldest === undefined || oldest.storedAtMs > youngestMs) {
-    return 1;
-  }
+  if (oldest === undefined || oldest.storedAtMs > youngestMs) return 1;
   const messages = (await context.deliveries.waiting(queue, seq, batchMax)).filter(
     ({ storedAtMs }) => storedAtMs <= youngestMs,
   );
   const known = new Set(context.partners().map(({ key }) => key));
   const states = new Map<string, LaneState | undefined>();
-  for (const message of messages) {
-    await checkOne(deps, queue, message, { known, states });
-  }
+  for (const message of messages) await checkOne(deps, queue, message, { known, states });
   const last = messages.at(-1);
   return last === undefined || messages.length < batchMax ? 1 : last.seq + 1;
 }

@@ -86,14 +86,10 @@ export function createRoutingTable(partners: readonly Partner[], configuration?:
   const routeOf = (event: EventFacts): Route => {
     const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
     const known = cache.get(key);
-    if (known !== undefined) {
-      return known;
-    }
+    if (known !== undefined) return known;
     const matching = partners.filter(({ matches }) => matches(event));
     const refused = partners.filter(({ isRefused }) => isRefused(event));
-    if (cache.size >= cachedMax) {
-      cache.clear();
-    }
+    if (cache.size >= cachedMax) cache.clear();
     cache.set(key, { matching, refused });
     return { matching, refused };
   };

@@ -155,9 +155,7 @@ export async function readAll(
   const wanted = (await bucket.keys()).filter((token) => !known.has(token) && isWanted(token));
   for (const key of wanted.slice(0, countMax)) {
     const entry = await bucket.get(key);
-    if (entry !== undefined) {
-      known.set(key, JSON.parse(entry.value) as RegisteredPartner);
-    }
+    if (entry !== undefined) known.set(key, JSON.parse(entry.value) as RegisteredPartner);
   }
   return known;
 }

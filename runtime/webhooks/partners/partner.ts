@@ -141,9 +141,7 @@ function urlsOf(template: string): (type: string) => URL {
   return (type) => {
     const [domain = ""] = type.split(".");
     const url = urls.get(domain) ?? new URL(template.replaceAll(domainPlaceholder, domain));
-    if (urls.size < urlsMax) {
-      urls.set(domain, url);
-    }
+    if (urls.size < urlsMax) urls.set(domain, url);
     return url;
   };
 }
@@ -164,9 +162,7 @@ export function assignLanes(
   { ownLanesMax, sharedLanes }: LaneRules,
 ): ReadonlyMap<string, LanePlace> {
   const own = (key: string): LanePlace => ({ lane: key, lanes: [key] });
-  if (keys.length <= ownLanesMax) {
-    return new Map(keys.map((key) => [key, own(key)]));
-  }
+  if (keys.length <= ownLanesMax) return new Map(keys.map((key) => [key, own(key)]));
   const ranked = keys.toSorted((a, b) => Number(promoted.has(b)) - Number(promoted.has(a)) || (a < b ? -1 : 1));
   return new Map(
     ranked.map((key, rank) => {

@@ -68,9 +68,7 @@ export function parseDeliveryRecord({
   const { [header.accepted]: accepted, [header.producer]: producer, [header.replayId]: replayId } = headers;
   const step = stepForm.exec(headers[header.step] ?? "")?.groups;
   const texts = { partner, did, eventId, tenant, type };
-  if (step === undefined || accepted === undefined || !areWhole(texts)) {
-    return undefined;
-  }
+  if (step === undefined || accepted === undefined || !areWhole(texts)) return undefined;
   return {
     ...texts,
     acceptedAtMs: Number(accepted),

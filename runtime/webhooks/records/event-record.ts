@@ -84,9 +84,7 @@ export function readEvent({ subject, seq, storedAtMs, headers, data }: StoredMes
   const { tenant } = parseEvent(subject) ?? {};
   const { [header.eventId]: eventId, [header.producer]: producer, [header.trace]: trace } = headers;
   const type = headers[header.ping] === undefined ? headers[header.type] : pingType;
-  if (tenant === undefined || eventId === undefined || type === undefined) {
-    return undefined;
-  }
+  if (tenant === undefined || eventId === undefined || type === undefined) return undefined;
   const nonce = headers[header.nonce] ?? "";
   const known = { tenant, eventId, type, seq, acceptedAtMs: storedAtMs, body: data, nonce };
   const traced = trace === undefined ? known : { ...known, trace };

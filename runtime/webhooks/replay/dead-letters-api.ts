@@ -99,18 +99,14 @@ async function listDeadLetters(
   for (let read = 0; read < readMax;) {
     const from = { reason: query.reason ?? "*", fromSeq: lastSeq + 1, countMax: batchMax };
     const messages = await readDeadLetters(deps.deadLetters, keys, from);
-    if (messages.length === 0) {
-      return { items };
-    }
+    if (messages.length === 0) return { items };
     for (const message of messages) {
       const deadLetter = parseDeadLetter(message.data);
       if (deadLetter !== undefined && includesTenant(tenants, deadLetter.tenant)) {
         items.push(summaryOf(deadLetter, label));
       }
       lastSeq = message.seq;
-      if (items.length === query.limit) {
-        return { items, nextSeq: lastSeq };
-      }
+      if (items.length === query.limit) return { items, nextSeq: lastSeq };
     }
     read += messages.length;
   }
@@ -162,15 +158,11 @@ async function tenantsOf(
     }
     return [tenant];
   }
-  if (!tenants.includes(anyTenant)) {
-    return tenants;
-  }
+  if (!tenants.includes(anyTenant)) return tenants;
   const message = await deps.events.find(tenants, eventHash(eventId));
   const event = message === undefined ? undefined : readEvent(message);
   // A caller without access to the deliveries must not learn whether the event is stored.
-  if (event === undefined && isNarrowed(caller)) {
-    return [];
-  }
+  if (event === undefined && isNarrowed(caller)) return [];
   if (event === undefined) {
     throw new Refusal("tenant_required", "The event itself is not stored any more: name its tenant.");
   }

@@ -45,15 +45,9 @@ export type ReplayDecision =
 export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): ReplayDecision {
   const { attempts, live, before = [] } = state;
   const { replayId } = candidate;
-  if ([...attempts, ...live].some((one) => one.replayId === replayId)) {
-    return { kind: "done" };
-  }
-  if (candidate.onlyFailed && !hasFailed(state)) {
-    return { kind: "unmatched" };
-  }
-  if (live.length > 0) {
-    return { kind: "in_progress" };
-  }
+  if ([...attempts, ...live].some((one) => one.replayId === replayId)) return { kind: "done" };
+  if (candidate.onlyFailed && !hasFailed(state)) return { kind: "unmatched" };
+  if (live.length > 0) return { kind: "in_progress" };
   if (!candidate.force && candidate.nowMs - candidate.acceptedAtMs > candidate.idempotencyMs) {
     return { kind: "too_old" };
   }
@@ -71,8 +65,6 @@ function hasFailed({ attempts, live, handled }: DeliveryState): boolean {
   const ordered = attempts.toSorted(compareAttempts);
   const last = ordered.at(-1);
   const settlement = lastSettlement(ordered);
-  if (last === undefined || settlement === undefined || live.length > 0) {
-    return false;
-  }
+  if (last === undefined || settlement === undefined || live.length > 0) return false;
   return settlementRow(settlement).deadLetter !== undefined && !isHandled(last, handled);
 }

@@ -31,9 +31,7 @@ export async function notifyRecipient(
   const { endpoint, signing, networks } = config;
   const sentAtMs = now();
   const keys = signersAt(signers, signing.sideBySide === true, sentAtMs);
-  if (endpoint.ackUrl === undefined || keys.length === 0) {
-    return null;
-  }
+  if (endpoint.ackUrl === undefined || keys.length === 0) return null;
   const url = new URL(endpoint.ackUrl);
   const message = {
     event_id: eventId,

@@ -154,9 +154,7 @@ async function readDeadLetterChunk(
 /** Undefined for the dead letter of an unreadable message, and for a removed partner. */
 function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): ReplayUnit | undefined {
   const deadLetter = parseDeadLetter(data);
-  if (deadLetter === undefined || partner === undefined) {
-    return undefined;
-  }
+  if (deadLetter === undefined || partner === undefined) return undefined;
   const { tenant, eventId, type, generation, attempt, attemptsBefore, endedAt } = deadLetter;
   return {
     // The dead letter may belong to a removed partner of the same name.

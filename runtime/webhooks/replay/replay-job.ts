@@ -180,9 +180,7 @@ export function createSettledCounter(
 ): (settled: SettledDelivery) => Promise<void> {
   return async ({ delivery: { replayId, did }, settlement }) => {
     const { replayMark: mark } = settlementRow(settlement);
-    if (replayId === undefined || mark === undefined) {
-      return;
-    }
+    if (replayId === undefined || mark === undefined) return;
     try {
       await untilAnswered(() => replays.mark(replayId, mark, did), { giveUpAfterMs, signal });
     } catch (error) {

@@ -67,9 +67,7 @@ export function createReplayPace({ deliveries, clock, ending }: ReplayPaceDeps):
 }
 
 function laneAfter(before: Lane | undefined, state: LaneState | undefined, maxInFlight: number, nowMs: number): Lane {
-  if (state === undefined) {
-    return { lookedAtMs: nowMs, permits: 1, handedOut: 0 };
-  }
+  if (state === undefined) return { lookedAtMs: nowMs, permits: 1, handedOut: 0 };
   const places = Math.max(1, Math.floor(maxInFlight * placesShare));
   // The count of a consumer that was created again is smaller.
   const since = Math.min(before?.handedOut ?? state.handedOut, state.handedOut);

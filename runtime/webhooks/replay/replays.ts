@@ -67,9 +67,7 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
   const countMarks = createCountMarks(deps);
   const take = async (spec: ReplaySpec, isDryRun: boolean, caller: ReplayCaller): Promise<Replay | DryRunResponse> => {
     const job = newJob(spec, deps.now());
-    if (isDryRun) {
-      return count(deps, job);
-    }
+    if (isDryRun) return count(deps, job);
     await makeSpace(store);
     await store.save(job);
     return responseOf(countMarks, job, caller);
@@ -102,9 +100,7 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
     get: async (id, caller) => responseOf(countMarks, await visible(id, caller), caller),
     cancel: async (id, caller) => {
       const job = await visible(id, caller);
-      if (isOver(job)) {
-        return responseOf(countMarks, job, caller);
-      }
+      if (isOver(job)) return responseOf(countMarks, job, caller);
       await store.cancel(id);
       return responseOf(countMarks, { ...job, status: "cancelled" }, caller);
     },
@@ -141,9 +137,7 @@ async function listReplays(
 /** Finds a partner by name. One that the caller may not see counts as absent. @throws Refusal `partner_not_found` */
 export function partnerNamed(partners: readonly Partner[], label: string, access: PartnerAccess): Partner {
   const partner = mayNamePartner(access, label) ? partners.find((one) => one.label === label) : undefined;
-  if (partner === undefined) {
-    throw new Refusal("partner_not_found", `There is no partner ${label}.`);
-  }
+  if (partner === undefined) throw new Refusal("partner_not_found", `There is no partner ${label}.`);
   return partner;
 }
 
@@ -170,9 +164,7 @@ function specOf(
 
 async function sourceOf(deps: ReplaysDeps, request: ReplayRequest, caller: ReplayCaller): Promise<ReplaySource> {
   const { eventIds, fromMs = 0, toMs, afterId, beforeId } = request;
-  if (eventIds !== undefined) {
-    return { kind: "ids", eventIds: [...new Set(eventIds)] };
-  }
+  if (eventIds !== undefined) return { kind: "ids", eventIds: [...new Set(eventIds)] };
   const nowMs = deps.now();
   const afterSeq = await seqOf(deps, "after_id", afterId, caller);
   const beforeSeq = await seqOf(deps, "before_id", beforeId, caller);
@@ -192,9 +184,7 @@ async function seqOf(
   eventId: string | undefined,
   caller: ReplayCaller,
 ): Promise<number | undefined> {
-  if (eventId === undefined) {
-    return undefined;
-  }
+  if (eventId === undefined) return undefined;
   const seq = await visibleSeq(deps, eventId, caller);
   if (seq === undefined) {
     throw refuseField("event_not_found", field, `${field} names no event that is visible to this caller`);

@@ -153,9 +153,7 @@ async function replayOne(deps: RunDeps, job: ReplayJob, unit: ReplayUnit): Promi
         continue;
       }
     }
-    if (decision.kind === "publish" || decision.kind === "done") {
-      await settlePublished(deps, job, unit);
-    }
+    if (decision.kind === "publish" || decision.kind === "done") await settlePublished(deps, job, unit);
     return decision.kind;
   }
   const { label } = unit.partner;
@@ -194,9 +192,7 @@ async function settlePublished(deps: ReplayDeps, job: ReplayJob, unit: ReplayUni
   await untilAnswered(() => deps.replays.mark(job.id, "published", did), { signal });
   for (const { seq, data } of await deadLettersOfDelivery(deps.deadLetters, partner, unit)) {
     // A dead letter of this replay itself stays.
-    if (parseDeadLetter(data)?.replayId !== job.id) {
-      await deps.deadLetters.remove(seq);
-    }
+    if (parseDeadLetter(data)?.replayId !== job.id) await deps.deadLetters.remove(seq);
   }
 }
 

@@ -64,9 +64,7 @@ async function runNext(
   const nowMs = performance.now();
   allowance.bucket = refilled(allowance.bucket, rate, nowMs);
   const { tokens } = allowance.bucket;
-  if (tokens < 1 || nowMs < allowance.pausedUntilMs) {
-    return undefined;
-  }
+  if (tokens < 1 || nowMs < allowance.pausedUntilMs) return undefined;
   try {
     const chunk = await readChunk(deps, job, Math.min(allowance.eventsMax, Math.floor(tokens)));
     const { tally, published } = await runChunk(deps, job, chunk);

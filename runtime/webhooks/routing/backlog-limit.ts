@@ -73,9 +73,7 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
     poll: async () => {
       const all = await deliveries.size();
       const isQuiet = !partners().some((partner) => mayBeFull(partner, all));
-      if (isRead && full.size === 0 && isQuiet) {
-        return;
-      }
+      if (isRead && full.size === 0 && isQuiet) return;
       await read();
       const meanBytes = all.messages === 0 ? 0 : all.bytes / all.messages;
       const nowMs = performance.now();

@@ -41,9 +41,7 @@ export async function missingSteps(
   const areLive = await Promise.all(recipients.map(isLive));
   const attempts = await attemptsOf(deps, event);
   const others = attemptedDirectly(deps, recipients, attempts);
-  if (others.length > 0) {
-    return missingSteps(deps, event, [...recipients, ...others]);
-  }
+  if (others.length > 0) return missingSteps(deps, event, [...recipients, ...others]);
   return recipients.flatMap((partner, index) => {
     const first = firstDelivery(event, partner);
     const own = attempts.filter(({ did }) => did === first.did);
@@ -60,9 +58,7 @@ export async function lostDelivery(
 ): Promise<DeliveryRecord | undefined> {
   const first = firstDelivery(event, partner);
   const isGone = async (): Promise<boolean> => (await readStoredState(deps, first, partner)).live.length === 0;
-  if (!(await isGone()) || !(await isGone())) {
-    return undefined;
-  }
+  if (!(await isGone()) || !(await isGone())) return undefined;
   const { attempts } = await readStoredState(deps, first, partner);
   const last = attempts.toSorted((a, b) => (isLater(a, b) ? -1 : 1))[0];
   return unstoredStep(first, attempts) ?? (last === undefined ? undefined : stepAfter(first, last));

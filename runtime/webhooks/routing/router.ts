@@ -213,9 +213,7 @@ function attemptsOfRoute(
  */
 async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise<number> {
   const note = await readRoutingNote(deps, event);
-  if (note?.deliveries === 0) {
-    return 0;
-  }
+  if (note?.deliveries === 0) return 0;
   const recipients = [...to.partners, ...attemptedDirectly(deps, to.partners, await attemptsOf(deps, event))];
   const stored = await Promise.all(
     recipients.map(async (partner) => {

@@ -32,9 +32,7 @@ export async function storeRoutingNote(
   event: StoredEvent,
   { partners, refused, configuration }: Route,
 ): Promise<void> {
-  if (partners.length > 0 && refused.length === 0) {
-    return;
-  }
+  if (partners.length > 0 && refused.length === 0) return;
   const { ending: signal, metrics, log } = context;
   const names = refused.slice(0, refusedMax).map(({ config: { uid, namespace, name } }) => ({ uid, namespace, name }));
   const at = new Date(context.now()).toISOString();

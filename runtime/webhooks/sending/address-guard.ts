@@ -43,15 +43,9 @@ export function createGuard(networks: NetworksConfig): Guard {
  * forms of IPv4 into dotted ones. The addresses of a host name are checked on connect.
  */
 export function urlFault(guard: Guard, url: URL): string | undefined {
-  if (url.protocol !== "https:" && url.protocol !== "http:") {
-    return `${url.protocol} is not HTTP`;
-  }
-  if (url.protocol === "http:" && !guard.allowPlaintext) {
-    return "plain http is not allowed";
-  }
-  if (url.username !== "" || url.password !== "") {
-    return "credentials in the URL are not allowed";
-  }
+  if (url.protocol !== "https:" && url.protocol !== "http:") return `${url.protocol} is not HTTP`;
+  if (url.protocol === "http:" && !guard.allowPlaintext) return "plain http is not allowed";
+  if (url.username !== "" || url.password !== "") return "credentials in the URL are not allowed";
   const host = hostOf(url);
   return parseAddress(host) === undefined ? undefined : addressFault(guard, host);
 }
@@ -67,16 +61,12 @@ function hostOf(url: URL): string {
  */
 export function addressFault(guard: Guard, text: string): string | undefined {
   const address = parseAddress(text);
-  if (address === undefined) {
-    return `${text} is not an IP address`;
-  }
+  if (address === undefined) return `${text} is not an IP address`;
   const carried = carriedIPv4(address);
   const metadata = [address, ...carried.certain, ...carried.possible]
     .map(metadataName)
     .find((name) => name !== undefined);
-  if (metadata !== undefined) {
-    return `${text} is ${metadata}, which is never allowed`;
-  }
+  if (metadata !== undefined) return `${text} is ${metadata}, which is never allowed`;
   const special = checkedAddresses(address, carried)
     .map((one) => specialName(guard, one))
     .find((name) => name !== undefined);
@@ -105,9 +95,7 @@ function metadataName(address: Address): string | undefined {
 }
 
 function specialName(guard: Guard, address: Address): string | undefined {
-  if (guard.allowed.some((block) => blockHolds(block, address))) {
-    return undefined;
-  }
+  if (guard.allowed.some((block) => blockHolds(block, address))) return undefined;
   const block = specialBlocks.find((special) => blockHolds(special, address));
   return block === undefined ? undefined : `${block.name} (${block.text})`;
 }
@@ -148,9 +136,7 @@ function lastFour(address: Address): Omit<CarriedIPv4, "decidedBy"> {
 
 function carriedIPv4(address: Address): CarriedIPv4 {
   const form = carryingForms.find(({ block }) => block !== undefined && blockHolds(block, address));
-  if (form === undefined) {
-    return { certain: [], possible: [], decidedBy: "both" };
-  }
+  if (form === undefined) return { certain: [], possible: [], decidedBy: "both" };
   return { ...form.read(address), decidedBy: form.decidedBy ?? "both" };
 }
 
@@ -172,9 +158,7 @@ function localNat64(address: Address): readonly Address[] {
 
 /** Parses an address; undefined for other text, and for an address with a zone (`%eth0`). */
 export function parseAddress(text: string): Address | undefined {
-  if (isIPv4(text)) {
-    return Uint8Array.from(text.split("."), Number);
-  }
+  if (isIPv4(text)) return Uint8Array.from(text.split("."), Number);
   return isIPv6(text) && !text.includes("%") ? parseIPv6(text) : undefined;
 }
 
@@ -188,9 +172,7 @@ function parseIPv6(text: string): Address {
 
 /** Groups of 16 bits; a dotted tail is two groups. */
 function groups(part: string): readonly number[] {
-  if (part === "") {
-    return [];
-  }
+  if (part === "") return [];
   return part.split(":").flatMap((group) => {
     const [a, b, c, d] = group.split(".").map(Number);
     const isDotted = a !== undefined && b !== undefined && c !== undefined && d !== undefined;
@@ -209,14 +191,10 @@ export function parseBlock(text: string): AddressBlock | undefined {
 /** True when the block contains the address; an IPv6 block contains no IPv4 address. */
 export function blockHolds(block: AddressBlock, address: Address): boolean {
   const { prefix, bits } = block;
-  if (prefix.length !== address.length) {
-    return false;
-  }
+  if (prefix.length !== address.length) return false;
   const wholeBytes = bits >> 3;
   for (let index = 0; index < wholeBytes; index += 1) {
-    if (prefix[index] !== address[index]) {
-      return false;
-    }
+    if (prefix[index] !== address[index]) return false;
   }
   const restBits = bits & 7;
   const difference = (prefix[wholeBytes] ?? 0) ^ (address[wholeBytes] ?? 0);

@@ -65,9 +65,7 @@ export function createResolver({
   hostsFile = "/etc/hosts",
 }: ResolverOptions = {}): Resolver {
   const nameServers = new NameServerResolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
-  if (servers !== undefined) {
-    nameServers.setServers(servers);
-  }
+  if (servers !== undefined) nameServers.setServers(servers);
   const fixed = openHostsFile(hostsFile);
   const cached = new ExpiringMap<string, readonly string[]>(cachedMax);
   const once = createSingleFlight<readonly string[]>();
@@ -98,15 +96,10 @@ async function query(nameServers: NameServerResolver, name: string): Promise<Fou
     ),
   );
   await Promise.any(families).catch(() => undefined);
-  if (results.size > 0) {
-    await Promise.race([Promise.all(all), sleep(resolutionDelayMs, undefined, { ref: false })]);
-  } else {
-    await Promise.all(all);
-  }
+  if (results.size > 0) await Promise.race([Promise.all(all), sleep(resolutionDelayMs, undefined, { ref: false })]);
+  else await Promise.all(all);
   const records = [0, 1].flatMap((index) => results.get(index) ?? []);
-  if (records.length === 0) {
-    throw failures.find((failure) => !unknownHostCodes.has(codeOf(failure))) ?? failures[0];
-  }
+  if (records.length === 0) throw failures.find((failure) => !unknownHostCodes.has(codeOf(failure))) ?? failures[0];
   return {
     addresses: records.map(({ address }) => address),
     ttlSeconds: Math.min(...records.map(({ ttl }) => ttl)),

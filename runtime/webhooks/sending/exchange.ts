@@ -95,18 +95,14 @@ export class Exchange implements ConnectionUser {
   }
 
   onWarning(text: string): void {
-    if (this.#warnings.length < warningsMax) {
-      this.#warnings.push(text);
-    }
+    if (this.#warnings.length < warningsMax) this.#warnings.push(text);
   }
 
   onData(chunk: Buffer): void {
     const room = this.#options.bodyBytesMax - this.#bodyBytes;
     this.#chunks.push(chunk.subarray(0, room));
     this.#bodyBytes += chunk.length;
-    if (chunk.length > room) {
-      this.#finish("response_invalid", "a body without a head");
-    }
+    if (chunk.length > room) this.#finish("response_invalid", "a body without a head");
   }
 
   onEnd(isWhole: boolean): void {
@@ -138,21 +134,15 @@ export class Exchange implements ConnectionUser {
   }
 
   #latePhase(): FailureReason {
-    if (this.#sentAtMs !== undefined) {
-      return "first_byte_timeout";
-    }
+    if (this.#sentAtMs !== undefined) return "first_byte_timeout";
     return this.#connectionTrace.isConnecting ? "connect_timeout" : "timeout";
   }
 
   /** Settles with the response or else the failure; closes the connection unless the whole body was read. */
   #finish(reason: FailureReason, detail: string): void {
-    if (this.#isSettled) {
-      return;
-    }
+    if (this.#isSettled) return;
     this.#isSettled = true;
-    if (!this.#isWhole) {
-      this.#connection?.destroy();
-    }
+    if (!this.#isWhole) this.#connection?.destroy();
     const timings = this.#timings();
     const head = this.#head;
     const warnings = this.#warnings.length === 0 ? {} : { warnings: this.#warnings };
@@ -175,9 +165,7 @@ export class Exchange implements ConnectionUser {
   }
 
   #bodyText(): string {
-    if (this.#bodyBytes === 0) {
-      return "";
-    }
+    if (this.#bodyBytes === 0) return "";
     // In stream mode the decoder leaves out a character that was cut in the middle.
     return new TextDecoder().decode(Buffer.concat(this.#chunks), { stream: true });
   }
@@ -218,12 +206,8 @@ const failureRows: readonly (readonly [code: RegExp, reason: FailureReason])[] =
 ];
 
 function failureOf(error: Error): FailureReason {
-  if (error instanceof ConnectFault) {
-    return error.reason;
-  }
-  if (error instanceof ResponseFault) {
-    return "response_invalid";
-  }
+  if (error instanceof ConnectFault) return error.reason;
+  if (error instanceof ResponseFault) return "response_invalid";
   const code = codeOf(error) ?? "";
   return failureRows.find(([form]) => form.test(code))?.[1] ?? "internal";
 }

@@ -111,15 +111,11 @@ async function allowedAddresses(
   const isLiteral = isIP(host) !== 0;
   const startedAtMs = performance.now();
   const addresses = isLiteral ? [host] : await lookedUp(resolve, host, timeoutMs);
-  if (!isLiteral) {
-    trace.dnsMs = performance.now() - startedAtMs;
-  }
+  if (!isLiteral) trace.dnsMs = performance.now() - startedAtMs;
   const fault = addresses
     .map((address) => (guard === undefined ? undefined : addressFault(guard, address)))
     .find((found) => found !== undefined);
-  if (fault !== undefined) {
-    throw new ConnectFault("guard", isLiteral ? fault : `${host}: ${fault}`);
-  }
+  if (fault !== undefined) throw new ConnectFault("guard", isLiteral ? fault : `${host}: ${fault}`);
   return addresses;
 }
 
@@ -130,9 +126,7 @@ async function lookedUp(resolve: Resolver, host: string, timeoutMs: number): Pro
   });
   try {
     const addresses = await Promise.race([resolve(host), late]);
-    if (addresses.length === 0) {
-      throw new ConnectFault("dns", `${host}: no address`);
-    }
+    if (addresses.length === 0) throw new ConnectFault("dns", `${host}: no address`);
     return addresses;
   } catch (error) {
     throw asFault("dns", host, error);
@@ -185,9 +179,7 @@ async function openTls(
   const ticket = new Promise<void>((resolve) => socket.once("session", () => resolve()));
   await established(socket, hostname, timeoutMs);
   trace.tlsMs = performance.now() - startedAtMs;
-  if (identity.cert !== undefined && socket.getProtocol() === "TLSv1.3") {
-    await accepted(socket, hostname, ticket);
-  }
+  if (identity.cert !== undefined && socket.getProtocol() === "TLSv1.3") await accepted(socket, hostname, ticket);
   return socket;
 }
 
@@ -229,9 +221,7 @@ async function accepted(socket: TLSSocket, host: string, ticket: Promise<void>):
 }
 
 function asFault(reason: FailureReason, host: string, error: unknown): ConnectFault {
-  if (error instanceof ConnectFault) {
-    return error;
-  }
+  if (error instanceof ConnectFault) return error;
   const code = codeOf(error) ?? String(error);
   return new ConnectFault(certificateAlert.test(code) ? "client_certificate" : reason, `${host}: ${code}`, error);
 }

@@ -76,9 +76,7 @@ type Mask = (text: string) => string;
 function maskHeaders(headers: Readonly<Record<string, string>>, mask: Mask): Readonly<Record<string, string>> {
   // Most responses echo nothing, and one search over all headers is cheaper than one per header.
   const all = Object.values(headers).join("\n");
-  if (mask(all) === all) {
-    return headers;
-  }
+  if (mask(all) === all) return headers;
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, mask(value)]));
 }
 
@@ -97,9 +95,7 @@ function secretsOf(headers: Readonly<Record<string, string>>): readonly string[]
 
 /** The query, and its values as written and decoded. */
 function querySecrets(url: Pick<URL, "search" | "searchParams"> | undefined): readonly string[] {
-  if (url === undefined || url.search === "") {
-    return [];
-  }
+  if (url === undefined || url.search === "") return [];
   const query = url.search.slice(1);
   const written = query.split("&").map((pair) => pair.slice(pair.indexOf("=") + 1));
   const all = new Set([query, ...written, ...url.searchParams.values()]);
@@ -112,9 +108,7 @@ function querySecrets(url: Pick<URL, "search" | "searchParams"> | undefined): re
  */
 function basicCredentials(value: string): readonly string[] {
   const [, encoded] = basicForm.exec(value) ?? [];
-  if (encoded === undefined) {
-    return [];
-  }
+  if (encoded === undefined) return [];
   const credentials = Buffer.from(encoded, "base64").toString();
   const password = credentials.slice(credentials.indexOf(":") + 1);
   return [credentials, password, new URLSearchParams(`p=${password}`).get("p") ?? ""];
@@ -141,9 +135,7 @@ function createMask(words: readonly string[]): Mask {
 function* rangesIn(text: string, wordsFor: (text: string) => readonly string[], escape?: Escape): Generator<TextRange> {
   const decoded = escape === undefined ? text : text.slice(0, decodedCharactersMax).replaceAll(...escape);
   const found = wordsFor(decoded).filter((word) => decoded.includes(word));
-  if (found.length === 0) {
-    return;
-  }
+  if (found.length === 0) return;
   // One token per character of the decoded text. Without the flag `u`, a surrogate pair is two.
   const tokens = text.match(new RegExp(`${escape?.[0].source ?? "(?!)"}|[^]`, "g")) ?? [];
   let position = 0;

@@ -52,13 +52,9 @@ export function parseHeaders(lines: readonly string[]): Pick<ParsedHead, "header
   let last = "";
   for (const text of lines) {
     const line = parseLine(text, last);
-    if (line.fault !== undefined && warnings.size < warningsMax) {
-      warnings.add(`${shownName(line.name)}: ${line.fault}`);
-    }
+    if (line.fault !== undefined && warnings.size < warningsMax) warnings.add(`${shownName(line.name)}: ${line.fault}`);
     last = line.name;
-    if (line.fault === undefined || keptFaults.has(line.fault)) {
-      add(headers, line);
-    }
+    if (line.fault === undefined || keptFaults.has(line.fault)) add(headers, line);
   }
   return { headers: Object.fromEntries(headers), warnings: [...warnings] };
 }
@@ -120,9 +116,7 @@ export function bodyFraming({ status, headers, isHttp10 }: ParsedHead): BodyFram
   if (bodilessStatuses.has(status)) {
     return { kind: "none", bytes: 0, excess: `status ${status}: a body (RFC 9110 §15)` };
   }
-  if (coding === undefined) {
-    return length === undefined ? { kind: "close", bytes: 0, excess: "" } : counted(length);
-  }
+  if (coding === undefined) return length === undefined ? { kind: "close", bytes: 0, excess: "" } : counted(length);
   const fault = isHttp10
     ? "transfer-encoding: not allowed in HTTP/1.0 (RFC 9112 §6.1)"
     : "content-length: not allowed beside transfer-encoding (RFC 9112 §6.2)";

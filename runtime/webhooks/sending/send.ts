@@ -98,9 +98,7 @@ export function createSender(options: SenderOptions = {}): Sender {
     },
     close: async () => {
       isClosed = true;
-      for (const { connections } of pools.values()) {
-        connections.destroy();
-      }
+      for (const { connections } of pools.values()) connections.destroy();
       pools.clear();
     },
   };
@@ -112,13 +110,9 @@ const plainKeys = new WeakMap<NetworksConfig, string>();
 /** Partners share connections only when their certificates, keys and networks are equal. */
 function poolKey(request: SendRequest): string {
   const known = request.tls === undefined ? plainKeys.get(request.networks) : undefined;
-  if (known !== undefined) {
-    return known;
-  }
+  if (known !== undefined) return known;
   const key = newPoolKey(request);
-  if (request.tls === undefined) {
-    plainKeys.set(request.networks, key);
-  }
+  if (request.tls === undefined) plainKeys.set(request.networks, key);
   return key;
 }
 
@@ -152,9 +146,7 @@ function checkOnce(guard: Guard): ConnectionPool["faultOf"] {
 
 function dropIdle(pools: Map<string, ConnectionPool>, nowMs: number): void {
   for (const [key, { connections, usedAtMs }] of pools) {
-    if (nowMs - usedAtMs < poolIdleMs) {
-      return;
-    }
+    if (nowMs - usedAtMs < poolIdleMs) return;
     pools.delete(key);
     connections.close();
   }
@@ -162,12 +154,8 @@ function dropIdle(pools: Map<string, ConnectionPool>, nowMs: number): void {
 
 async function send({ connections, connect, faultOf }: ConnectionPool, request: SendRequest): Promise<Outcome> {
   const fault = faultOf(request.url);
-  if (fault !== undefined) {
-    return { kind: "failure", reason: "guard", detail: fault, timings: { totalMs: 0 } };
-  }
-  if (request.signal?.aborted === true) {
-    return aborted();
-  }
+  if (fault !== undefined) return { kind: "failure", reason: "guard", detail: fault, timings: { totalMs: 0 } };
+  if (request.signal?.aborted === true) return aborted();
   const { outcome } = await makeAttempt(connections, connect, {
     ...request,
     method: request.method ?? "POST",

@@ -57,12 +57,8 @@ const tooManyRequestsStatus = 429;
  * about the partner.
  */
 export function healthOf(outcome: Outcome, settlement: Settlement): Health {
-  if (outcome.kind === "response" && outcome.status === tooManyRequestsStatus) {
-    return "unknown";
-  }
-  if (outcome.kind === "failure" && (outcome.reason === "aborted" || outcome.reason === "internal")) {
-    return "unknown";
-  }
+  if (outcome.kind === "response" && outcome.status === tooManyRequestsStatus) return "unknown";
+  if (outcome.kind === "failure" && (outcome.reason === "aborted" || outcome.reason === "internal")) return "unknown";
   return settlementRow(settlement).health;
 }
 
@@ -101,13 +97,9 @@ interface Step extends Required<Effect> {
 
 function afterClosed(failuresBefore: number, step: Step): BreakerState {
   const { health, pauseMs, bounds, nowMs } = step;
-  if (health === "healthy") {
-    return closedBreaker;
-  }
+  if (health === "healthy") return closedBreaker;
   const failures = failuresBefore + (health === "failing" ? 1 : 0);
-  if (failures >= bounds.failures) {
-    return openedByFailures(failures, bounds.openMs, nowMs, step);
-  }
+  if (failures >= bounds.failures) return openedByFailures(failures, bounds.openMs, nowMs, step);
   return pauseMs > 0 ? rateLimited(failures, nowMs, step) : { kind: "closed", failures };
 }
 
@@ -125,15 +117,9 @@ function afterOpen(state: OpenBreaker, step: Step): BreakerState {
 function afterProbe(state: Extract<BreakerState, { kind: "probing" }>, step: Step): BreakerState {
   const { health, pauseMs, nowMs } = step;
   const { cause, sinceMs, restMs } = state;
-  if (health === "healthy") {
-    return closedBreaker;
-  }
-  if (health === "failing") {
-    return afterFailedProbe(state, step);
-  }
-  if (pauseMs > 0) {
-    return rateLimited(state.failures, cause === "failures" ? nowMs : sinceMs, step);
-  }
+  if (health === "healthy") return closedBreaker;
+  if (health === "failing") return afterFailedProbe(state, step);
+  if (pauseMs > 0) return rateLimited(state.failures, cause === "failures" ? nowMs : sinceMs, step);
   return { ...state, kind: "open", untilMs: nowMs + restMs };
 }
 
@@ -143,9 +129,7 @@ function afterFailedProbe(state: Extract<BreakerState, { kind: "probing" }>, ste
   if (state.cause === "failures") {
     return openedByFailures(failures, Math.min(state.restMs * 2, bounds.maxOpenMs), state.sinceMs, step);
   }
-  if (pauseMs > 0 && failures < bounds.failures) {
-    return rateLimited(failures, state.sinceMs, step);
-  }
+  if (pauseMs > 0 && failures < bounds.failures) return rateLimited(failures, state.sinceMs, step);
   // Without a circuit breaker, a failed probe only ends the pause that the partner requested.
   const isOff = bounds === policyWithoutBreaker;
   return isOff ? { kind: "closed", failures } : openedByFailures(failures, bounds.openMs, nowMs, step);

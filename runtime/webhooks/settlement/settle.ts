@@ -79,16 +79,10 @@ export function settle(
 }
 
 function settledByStatus(outcome: Outcome): Settlement | undefined {
-  if (outcome.kind === "failure") {
-    return undefined;
-  }
+  if (outcome.kind === "failure") return undefined;
   const { status } = outcome;
-  if (status >= 200 && status <= 299) {
-    return { kind: "delivered" };
-  }
-  if (status === goneStatus) {
-    return { kind: "disabled", reason: outcomeCode(outcome) };
-  }
+  if (status >= 200 && status <= 299) return { kind: "delivered" };
+  if (status === goneStatus) return { kind: "disabled", reason: outcomeCode(outcome) };
   return rejectingStatuses.has(status) ? { kind: "rejected", reason: outcomeCode(outcome) } : undefined;
 }
 
@@ -104,9 +98,7 @@ function retryOrDead(
   const requestedMs = requestedWaitMs(outcome, nowMs);
   const endMs = lastAttemptAtMs(policy, delivery.acceptedAtMs);
   const isExhausted = requestedMs === undefined ? nowMs + scheduledMs > endMs : nowMs >= endMs;
-  if (isExhausted) {
-    return { kind: "dead", reason };
-  }
+  if (isExhausted) return { kind: "dead", reason };
   const waitMs = Math.max(scheduledMs, Math.min(requestedMs ?? 0, longestStepMs(policy)));
   const atMs = Math.min(nowMs + withJitter(waitMs, policy.jitterPercent, random), endMs);
   return { kind: "retry", atMs, reason };
@@ -120,9 +112,7 @@ export function retryAfterOf(outcome: Outcome, nowMs: number): Pick<FailureOutco
 
 /** Milliseconds for which the response requests no further request; undefined without a `Retry-After` that counts. */
 export function requestedWaitMs(outcome: Outcome, nowMs: number): number | undefined {
-  if (outcome.kind === "failure") {
-    return outcome.retryAfterMs;
-  }
+  if (outcome.kind === "failure") return outcome.retryAfterMs;
   return throttlingStatuses.has(outcome.status) ? retryAfterMs(outcome.headers, nowMs) : undefined;
 }
 
@@ -155,9 +145,7 @@ export function withJitter(waitMs: number, jitterPercent: number, random: () => 
  */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   const parts = dateForms.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
-  if (parts === undefined) {
-    return undefined;
-  }
+  if (parts === undefined) return undefined;
   const month = monthNames.indexOf(parts["month"] ?? "") + 1;
   const year = String(fullYear(parts["year"] ?? "", nowMs)).padStart(4, "0");
   const day = (parts["day"] ?? "").replace(" ", "0");
@@ -171,9 +159,7 @@ export function parseHttpDate(text: string, nowMs: number): number | undefined {
 
 /** A year of two digits that would lie more than 50 years ahead is in the past. Source: RFC 9110 §5.6.7. */
 function fullYear(digits: string, nowMs: number): number {
-  if (digits.length === 4) {
-    return Number(digits);
-  }
+  if (digits.length === 4) return Number(digits);
   const thisYear = new Date(nowMs).getUTCFullYear();
   const year = thisYear - (thisYear % 100) + Number(digits);
   return year > thisYear + 50 ? year - 100 : year;
@@ -186,9 +172,7 @@ function fullYear(digits: string, nowMs: number): number {
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
   const value = headers["retry-after"]?.trim();
-  if (value === undefined) {
-    return undefined;
-  }
+  if (value === undefined) return undefined;
   const waitMs = /^\d+$/u.test(value) ? Number(value) * secondMs : untilDate(value, headers["date"], nowMs);
   return waitMs === undefined ? undefined : Math.min(Math.max(waitMs, 0), retryAfterMsMax);
 }

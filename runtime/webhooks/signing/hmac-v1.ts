@@ -63,22 +63,14 @@ export function verifyHmacV1(
   nowMs: number,
 ): VerificationResult {
   const { signature, timestamp } = received;
-  if (signature === undefined) {
-    return fault("signature_missing");
-  }
-  if (timestamp === undefined) {
-    return fault("timestamp_missing");
-  }
+  if (signature === undefined) return fault("signature_missing");
+  if (timestamp === undefined) return fault("timestamp_missing");
   const late = timeFault(timestampMs(timestamp), nowMs);
-  if (late !== undefined) {
-    return fault(late);
-  }
+  if (late !== undefined) return fault(late);
   // Entries of later versions and of others are beside those of v1.
   const entries = signature.split(separator, signaturesMax).map((one) => one.trim());
   const given = entries.filter((one) => signatureForm.test(one));
-  if (given.length === 0) {
-    return fault("signature_malformed");
-  }
+  if (given.length === 0) return fault("signature_malformed");
   const keyId = matchingKey(keys, given, { ...received, timestamp }, nowMs);
   return keyId === undefined ? fault("signature_mismatch") : { ok: true, keyId };
 }

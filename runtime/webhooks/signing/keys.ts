@@ -92,9 +92,7 @@ export function isInForce({ notAfterMs }: { readonly notAfterMs?: number }, nowM
 /** The public part of a private or public key as a JWK; undefined for an unsupported algorithm. */
 export function publicJwkOf(key: KeyObject): PublicJwk | undefined {
   const algorithm = algorithmOf(key);
-  if (algorithm === undefined) {
-    return undefined;
-  }
+  if (algorithm === undefined) return undefined;
   const publicKey = key.type === "private" ? createPublicKey(key) : key;
   const kty = algorithm === "ed25519" ? "OKP" : "EC";
   const { crv = "", x = "", y } = publicKey.export({ format: "jwk" });

@@ -73,9 +73,7 @@ export function messageSignatureHeaders(
   const names = components.map(([name]) => quoted(name)).join(" ");
   const created = Math.floor(parts.sentAtMs / secondMs);
   const signed = keys.flatMap((key, index) => {
-    if ("secret" in key) {
-      return [];
-    }
+    if ("secret" in key) return [];
     const params = `(${names});created=${created};keyid=${quoted(key.keyId)};alg=${quoted(key.algorithm)}`;
     const signature = signBytes(key.privateKey, Buffer.from(signatureBase(components, params)));
     const label = `sig${index + 1}`;
@@ -138,18 +136,12 @@ export function verifyMessageSignature(
 ): VerificationResult {
   const inputField = singleHeader(request, "signature-input");
   const signatureField = singleHeader(request, "signature");
-  if (inputField === undefined || signatureField === undefined) {
-    return fault("signature_missing");
-  }
+  if (inputField === undefined || signatureField === undefined) return fault("signature_missing");
   const inputs = parseSignatureInputs(inputField);
   const signatures = parseByteSequences(signatureField);
-  if (inputs === undefined || signatures === undefined) {
-    return fault("signature_malformed");
-  }
+  if (inputs === undefined || signatures === undefined) return fault("signature_malformed");
   const digestProblem = digestFault(request);
-  if (digestProblem !== undefined) {
-    return fault(digestProblem);
-  }
+  if (digestProblem !== undefined) return fault(digestProblem);
   const variants = withoutDefaultPort(request);
   const results = inputs.slice(0, signaturesMax).flatMap((input) => {
     return variants.map((one) => verifyOne(keys, one, input, signatures.get(input.label), nowMs));
@@ -187,20 +179,14 @@ function verifyOne(
   signature: Buffer | undefined,
   nowMs: number,
 ): VerificationResult {
-  if (signature === undefined) {
-    return fault("signature_missing");
-  }
+  if (signature === undefined) return fault("signature_missing");
   const values = components.map((name) => componentOf(request, name));
-  if (new Set(components).size < components.length) {
-    return fault("signature_malformed");
-  }
+  if (new Set(components).size < components.length) return fault("signature_malformed");
   if (!requiredComponents.every((name) => components.includes(name)) || !values.every((value) => value !== undefined)) {
     return fault("components_missing");
   }
   const late = validityFault(parameters, nowMs);
-  if (late !== undefined) {
-    return fault(late);
-  }
+  if (late !== undefined) return fault(late);
   const base = Buffer.from(signatureBase(values, text));
   const named = publicKeysAt(keys, nowMs).filter(({ id }) => id === parameters.get("keyid"));
   const key = named.find(({ publicKey }) => isSignedBy(publicKey, base, signature));
@@ -209,12 +195,8 @@ function verifyOne(
 
 function validityFault(parameters: SignatureInput["parameters"], nowMs: number): SignatureFault | undefined {
   const [created, expires] = [parameters.get("created"), parameters.get("expires")];
-  if (created === undefined) {
-    return "timestamp_missing";
-  }
-  if (expires !== undefined && !(Number(expires) * secondMs >= nowMs)) {
-    return "timestamp_outside_window";
-  }
+  if (created === undefined) return "timestamp_missing";
+  if (expires !== undefined && !(Number(expires) * secondMs >= nowMs)) return "timestamp_outside_window";
   return timeFault(typeof created === "number" ? created * secondMs : Number.NaN, nowMs);
 }
 

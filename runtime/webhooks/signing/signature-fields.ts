@@ -54,16 +54,12 @@ export function quoted(text: string): string {
 
 /** Splits a field into members, in order; undefined unless commas separate all members and each label is unique. */
 function members(field: string, form: RegExp): readonly Readonly<Record<string, string>>[] | undefined {
-  if (field.length > fieldCharactersMax) {
-    return undefined;
-  }
+  if (field.length > fieldCharactersMax) return undefined;
   const found: Readonly<Record<string, string>>[] = [];
   let position: number | undefined = 0;
   while (position !== undefined) {
     const match: RegExpExecArray | null = matchAt(form, field, position);
-    if (match?.groups === undefined) {
-      return undefined;
-    }
+    if (match?.groups === undefined) return undefined;
     found.push(match.groups);
     position = afterComma(field, position + match[0].length);
   }

@@ -123,9 +123,7 @@ export function signedTextOf(
  */
 export function spliceAttempt(bytes: Uint8Array, attempt: number): Uint8Array {
   const close = lastBefore(bytes, bytes.length);
-  if (bytes[close] !== closeBrace) {
-    throw new TypeError("An attempt is spliced into a JSON object");
-  }
+  if (bytes[close] !== closeBrace) throw new TypeError("An attempt is spliced into a JSON object");
   const isEmpty = bytes[lastBefore(bytes, close)] === openBrace;
   const member = `${isEmpty ? "" : ","}"attempt":${attempt}`;
   const spliced = Buffer.allocUnsafe(bytes.length + member.length);
@@ -138,8 +136,6 @@ export function spliceAttempt(bytes: Uint8Array, attempt: number): Uint8Array {
 /** Index of the last byte before `end` that is not JSON white space. */
 function lastBefore(bytes: Uint8Array, end: number): number {
   let index = end - 1;
-  while (jsonSpaces.has(bytes[index])) {
-    index -= 1;
-  }
+  while (jsonSpaces.has(bytes[index])) index -= 1;
   return index;
 }

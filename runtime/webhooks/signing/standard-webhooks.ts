@@ -75,9 +75,7 @@ function signedHeaders({ id, timestamp }: StandardParts, signatures: string): Re
  * @throws TypeError for another algorithm
  */
 function signatureBy(key: SigningKey, signed: Uint8Array): string {
-  if ("secret" in key) {
-    return sharedSignature(key.secret, signed);
-  }
+  if ("secret" in key) return sharedSignature(key.secret, signed);
   if (key.algorithm !== "ed25519") {
     throw new TypeError(`Standard Webhooks does not support ${key.algorithm}; use hmac-sha256 or ed25519`);
   }
@@ -96,21 +94,13 @@ export function verifyStandardWebhooks(
   const id = singleHeader(request, "webhook-id");
   const signatures = singleHeader(request, "webhook-signature")?.split(" ", signaturesMax);
   const timestamp = singleHeader(request, "webhook-timestamp");
-  if (id === undefined || signatures === undefined) {
-    return fault("signature_missing");
-  }
-  if (timestamp === undefined) {
-    return fault("timestamp_missing");
-  }
+  if (id === undefined || signatures === undefined) return fault("signature_missing");
+  if (timestamp === undefined) return fault("timestamp_missing");
   const late = timeFault(timestampMs(timestamp), nowMs);
-  if (late !== undefined) {
-    return fault(late);
-  }
+  if (late !== undefined) return fault(late);
   // A comma ends each line of a repeated header.
   const known = signatures.map((one) => one.replace(/,$/u, "")).filter((one) => signatureForm.test(one));
-  if (known.length === 0 || id.includes(".")) {
-    return fault("signature_malformed");
-  }
+  if (known.length === 0 || id.includes(".")) return fault("signature_malformed");
   const keyId = matchingKey(keys, known, signedBytes({ id, timestamp, body: request.body }), nowMs);
   return keyId === undefined ? fault("signature_mismatch") : { ok: true, keyId };
 }

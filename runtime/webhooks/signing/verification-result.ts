@@ -39,9 +39,7 @@ export function fault(name: SignatureFault): VerificationResult {
 
 /** Checks the time of an attempt; `atMs` is NaN for an invalid time. */
 export function timeFault(atMs: number, nowMs: number): SignatureFault | undefined {
-  if (Number.isNaN(atMs)) {
-    return "timestamp_malformed";
-  }
+  if (Number.isNaN(atMs)) return "timestamp_malformed";
   return Math.abs(nowMs - atMs) > signatureWindowMs ? "timestamp_outside_window" : undefined;
 }
 

@@ -46,9 +46,7 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
     ended: (partner, delivery, settlement, nowMs) => {
       const { ends: isEnd, state } = settlementRow(settlement);
-      if (!isEnd) {
-        return;
-      }
+      if (!isEnd) return;
       const own = label(partner);
       ends.inc({ partner: own, state });
       attempts.observe(attemptNumber(delivery));
@@ -171,9 +169,7 @@ function registerMetrics(registry: Registry) {
 export function boundedLabels(countMax: number): (name: string) => string {
   const known = new Set<string>();
   return (name) => {
-    if (known.size < countMax) {
-      known.add(name);
-    }
+    if (known.size < countMax) known.add(name);
     return known.has(name) ? name : otherLabel;
   };
 }

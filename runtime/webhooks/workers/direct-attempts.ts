@@ -50,9 +50,7 @@ export class DirectAttempts {
     const { shared, clock } = this.#deps;
     // The previous owner may have an earlier specification, with another time limit.
     this.#takeOverMs = Math.max(this.#takeOverMs, config.endpoint.timeoutMs + takeOverMarginMs);
-    if (isOwner === this.#isOwner) {
-      return;
-    }
+    if (isOwner === this.#isOwner) return;
     this.#isOwner = isOwner;
     this.#ownedSince = shared.ownership.revision();
     const waitMs = isOwner ? this.#othersEndMs(key) : 0;

@@ -62,9 +62,7 @@ export async function sendBeat(
   const entries = await bucket.all();
   // A replica that lags behind returns an earlier heartbeat.
   const own = entries.find((entry) => entry.key === key && entry.revision === revision);
-  if (own !== undefined) {
-    clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, answeredAtMs });
-  }
+  if (own !== undefined) clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, answeredAtMs });
   return { entries, sentMs, storedAtMs: own?.storedAtMs ?? clock.now(), revision, isUpToDate: own !== undefined };
 }
 

@@ -135,9 +135,7 @@ export class LaneWorker {
 
   /** Starts the pulls of these queues that do not run yet. */
   startPulls(queues: readonly LaneQueue[]): void {
-    for (const queue of queues.filter((one) => !this.#pulls.has(one))) {
-      this.#pulls.set(queue, this.#startPull(queue));
-    }
+    for (const queue of queues.filter((one) => !this.#pulls.has(one))) this.#pulls.set(queue, this.#startPull(queue));
   }
 
   async stopPulls(queues: readonly LaneQueue[]): Promise<void> {

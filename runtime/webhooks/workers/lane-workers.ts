@@ -96,11 +96,8 @@ export class Lanes {
     this.#common.directPlaces.resize(ownership.knowDirect() ? places : 0);
     const lanes = new Set<string>();
     for (const [key, partner] of this.#partners) {
-      if (partner.lane === key) {
-        this.#reconcileOwn(partner);
-      } else {
-        lanes.add(partner.lane);
-      }
+      if (partner.lane === key) this.#reconcileOwn(partner);
+      else lanes.add(partner.lane);
     }
     this.#reconcileShared(new Set([...lanes, ...this.#leftovers]));
   }

@@ -58,9 +58,7 @@ export class OwnLaneConsumers {
 
   /** Reads the consumer of retries once; resolves with the milliseconds for which the previous owner paused it. */
   async findRetries({ lane }: Partner): Promise<number> {
-    if (this.#hasRetries !== undefined) {
-      return 0;
-    }
+    if (this.#hasRetries !== undefined) return 0;
     const state = await this.#deliveries.laneState("retry", lane);
     this.#hasRetries = state !== undefined;
     const inheritedMs = this.#isOwnPause ? 0 : (state?.pausedMs ?? 0);
@@ -71,9 +69,7 @@ export class OwnLaneConsumers {
 
   /** Creates the consumer of retries; false when it exists. */
   async createRetries(partner: Partner): Promise<boolean> {
-    if (this.#hasRetries === true) {
-      return false;
-    }
+    if (this.#hasRetries === true) return false;
     this.#hasRetries = true;
     try {
       await this.ensure(partner, "retry");
@@ -87,9 +83,7 @@ export class OwnLaneConsumers {
   /** Discards the finding that there is no consumer of retries; false when there was no such finding. */
   discardAbsence(): boolean {
     const isDiscarded = this.#hasRetries === false;
-    if (isDiscarded) {
-      this.#hasRetries = undefined;
-    }
+    if (isDiscarded) this.#hasRetries = undefined;
     return isDiscarded;
   }
 

@@ -82,16 +82,12 @@ export class OwnLane implements LanePolicy, LaneControl {
     const isOther = this.#partner !== partner;
     this.#partner = partner;
     this.#direct.set(partner, isOwner);
-    if (isOther) {
-      this.#limiter.use(partner);
-    }
+    if (isOther) this.#limiter.use(partner);
     if (isOwner !== (this.#ownership !== undefined)) {
       this.#ownership = isOwner ? {} : undefined;
       if (!isOwner) this.#limiter.forget();
     }
-    if (isOther && this.worker.isPulling === isPulling) {
-      this.worker.reconcile();
-    }
+    if (isOther && this.worker.isPulling === isPulling) this.worker.reconcile();
     this.worker.setPulling(isPulling);
   }
 
@@ -120,9 +116,7 @@ export class OwnLane implements LanePolicy, LaneControl {
 
   /** Reads the consumer of retries again, because one exists now. */
   findRetries(): void {
-    if (this.#consumers.discardAbsence()) {
-      this.worker.reconcile();
-    }
+    if (this.#consumers.discardAbsence()) this.worker.reconcile();
   }
 
   throttle(perMinute: number): Promise<void> {
@@ -148,9 +142,7 @@ export class OwnLane implements LanePolicy, LaneControl {
   }
 
   async prepareRetries(): Promise<void> {
-    if (await this.#consumers.createRetries(this.#partner)) {
-      this.worker.reconcile();
-    }
+    if (await this.#consumers.createRetries(this.#partner)) this.worker.reconcile();
   }
 
   disable(partner: Partner): void {
@@ -179,9 +171,7 @@ export class OwnLane implements LanePolicy, LaneControl {
     await this.#takeOver();
     partnerMetrics.paused(partner.label, causeOf(this.#limiter.breaker));
     const { queues } = this.#consumers;
-    if (!(await this.#pauseWhileOpen(partner, queues))) {
-      await this.#pull(partner, queues);
-    }
+    if (!(await this.#pauseWhileOpen(partner, queues))) await this.#pull(partner, queues);
   }
 
   ensureConsumer(queue: LaneQueue): Promise<void> {
@@ -190,9 +180,7 @@ export class OwnLane implements LanePolicy, LaneControl {
 
   credit(queue: LaneQueue): number {
     const allowance = this.#limiter.allowance() ?? creditMax;
-    if (allowance === 0) {
-      this.#topUpWithTokens();
-    }
+    if (allowance === 0) this.#topUpWithTokens();
     // A lane with much in flight requests more ahead.
     const usual = Math.min(creditMax, Math.max(creditMin, 2 * this.worker.inFlight));
     return Math.min(this.#consumers.share(this.#partner, queue), usual, allowance);
@@ -222,9 +210,7 @@ export class OwnLane implements LanePolicy, LaneControl {
       const confirmed = this.worker.confirmed() ?? this.#renewal;
       // JetStream counted this message among the places of the previous owner, beside its direct attempts.
       if (confirmed !== undefined) await confirmed;
-      else if (this.worker.isPulling && (await this.worker.attempt(work, this.#partner, this))) {
-        return true;
-      }
+      else if (this.worker.isPulling && (await this.worker.attempt(work, this.#partner, this))) return true;
       this.worker.reconcile();
       return false;
     } finally {
@@ -242,13 +228,9 @@ export class OwnLane implements LanePolicy, LaneControl {
   /** Takes a place of the pod and one of the partner, or none. */
   #enterDirectly(): boolean {
     const { directPlaces } = this.#shared;
-    if (!directPlaces.tryTake(this.lane)) {
-      return false;
-    }
+    if (!directPlaces.tryTake(this.lane)) return false;
     const isEntered = this.#limiter.tryEnter();
-    if (!isEntered) {
-      directPlaces.release(this.lane);
-    }
+    if (!isEntered) directPlaces.release(this.lane);
     return isEntered;
   }
 
@@ -352,9 +334,7 @@ export class OwnLane implements LanePolicy, LaneControl {
       this.#context.log.error({ partner: partner.label }, "signing key of the partner not found, deliveries stopped");
       return false;
     }
-    if (this.#disabledDigest === partner.config.specDigest) {
-      return false;
-    }
+    if (this.#disabledDigest === partner.config.specDigest) return false;
     return this.worker.queues.length > 0 || !(await this.#context.disabled.isDisabled(partner));
   }
 

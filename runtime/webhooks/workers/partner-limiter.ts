@@ -62,19 +62,11 @@ export class PartnerLimiter {
     const { maxInFlight, rate } = partner.config.delivery;
     this.#semaphore.resize(maxInFlight);
     const nowMs = this.#deps.clock.nowMs();
-    if (rate === undefined) {
-      this.#rate = undefined;
-    } else if (this.#rate === undefined) {
-      this.#rate = new RateLimiter(rate, nowMs);
-    } else {
-      this.#rate.change(rate, nowMs);
-    }
-    if (isOtherSpec) {
-      this.#granted = undefined;
-    }
-    if (isOtherSpec && this.#breaker.kind !== "closed") {
-      this.#edited(isOtherUrl);
-    }
+    if (rate === undefined) this.#rate = undefined;
+    else if (this.#rate === undefined) this.#rate = new RateLimiter(rate, nowMs);
+    else this.#rate.change(rate, nowMs);
+    if (isOtherSpec) this.#granted = undefined;
+    if (isOtherSpec && this.#breaker.kind !== "closed") this.#edited(isOtherUrl);
   }
 
   /** Takes over the open breaker of the previous owner. Milliseconds of JetStream's clock. */
@@ -101,9 +93,7 @@ export class PartnerLimiter {
 
   /** Attempts that rate and breaker allow now; undefined without a limit. */
   allowance(): number | undefined {
-    if (this.#breaker.kind !== "closed") {
-      return this.#isOpen() || this.#breaker.kind === "probing" ? 0 : 1;
-    }
+    if (this.#breaker.kind !== "closed") return this.#isOpen() || this.#breaker.kind === "probing" ? 0 : 1;
     const nowMs = this.#deps.clock.nowMs();
     const rates = [this.#rate, this.#granted?.rate].filter((rate) => rate !== undefined);
     return rates.length === 0 ? undefined : Math.min(...rates.map((rate) => rate.available(nowMs)));
@@ -124,17 +114,11 @@ export class PartnerLimiter {
   async enter(by: object = this): Promise<boolean> {
     for (;;) {
       await this.#semaphore.acquire();
-      if (this.#breaker.kind === "closed") {
-        await this.#wait(this.#rate?.take(this.#deps.clock.nowMs()) ?? 0);
-      }
+      if (this.#breaker.kind === "closed") await this.#wait(this.#rate?.take(this.#deps.clock.nowMs()) ?? 0);
       // The breaker may have opened while the attempt waited for its token.
-      if (this.#isClosed() || this.#mayProbe(by)) {
-        return true;
-      }
+      if (this.#isClosed() || this.#mayProbe(by)) return true;
       this.#semaphore.release();
-      if (this.#breaker.kind === "open") {
-        return false;
-      }
+      if (this.#breaker.kind === "open") return false;
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
@@ -177,9 +161,7 @@ export class PartnerLimiter {
   observe(effect: Effect, by: object = this): void {
     const before = this.#breaker;
     const state = this.#stateFor(effect, by);
-    if (state === undefined) {
-      return;
-    }
+    if (state === undefined) return;
     const next = afterAttempt(state, effect, this.#partner.config.circuitBreaker, this.#deps.now());
     if (next.kind !== before.kind || causeOf(next) !== causeOf(before)) {
       this.#become(next);
@@ -200,11 +182,8 @@ export class PartnerLimiter {
   /** A changed specification may have repaired the partner. An endpoint that requested a pause still has it. */
   #edited(isOtherUrl: boolean): void {
     const { circuitBreaker } = this.#partner.config;
-    if (isOtherUrl || causeOf(this.#breaker) !== "rate_limited") {
-      this.#become(closedBreaker);
-    } else if (this.#breaker.kind === "open") {
-      this.#become(boundedPause(this.#breaker, circuitBreaker, this.#deps.now()));
-    }
+    if (isOtherUrl || causeOf(this.#breaker) !== "rate_limited") this.#become(closedBreaker);
+    else if (this.#breaker.kind === "open") this.#become(boundedPause(this.#breaker, circuitBreaker, this.#deps.now()));
   }
 
   #become(next: BreakerState): void {
@@ -222,9 +201,7 @@ export class PartnerLimiter {
   /** Makes the attempt the probe if the pause is over. */
   #mayProbe(by: object): boolean {
     const breaker = this.#breaker;
-    if (breaker.kind !== "open" || this.#isOpen()) {
-      return false;
-    }
+    if (breaker.kind !== "open" || this.#isOpen()) return false;
     const { untilMs: _untilMs, ...rest } = breaker;
     this.#breaker = { ...rest, kind: "probing" };
     this.#probe = by;

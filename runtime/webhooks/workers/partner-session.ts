@@ -79,15 +79,9 @@ export class PartnerSession implements LaneControl {
   /** Undefined when the limits of the partner allow an attempt. */
   async holdReason(): Promise<HoldReason | undefined> {
     const { config } = this.#partner;
-    if (config.state === "Paused" || config.held !== undefined) {
-      return "paused";
-    }
-    if (!maySendTo(this.#partner, this.#context.now())) {
-      return "keyless";
-    }
-    if (await this.#isDisabled()) {
-      return "disabled";
-    }
+    if (config.state === "Paused" || config.held !== undefined) return "paused";
+    if (!maySendTo(this.#partner, this.#context.now())) return "keyless";
+    if (await this.#isDisabled()) return "disabled";
     await this.restore();
     return this.#limitReached();
   }
@@ -131,12 +125,8 @@ export class PartnerSession implements LaneControl {
   }
 
   #limitReached(): HoldReason | undefined {
-    if (this.#blocks > 0) {
-      return "blocked";
-    }
-    if (this.limiter.allowance() === 0) {
-      return this.limiter.breaker.kind === "closed" ? "rate" : "open";
-    }
+    if (this.#blocks > 0) return "blocked";
+    if (this.limiter.allowance() === 0) return this.limiter.breaker.kind === "closed" ? "rate" : "open";
     return undefined;
   }
 

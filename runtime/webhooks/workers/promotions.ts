@@ -24,12 +24,8 @@ export function createPromotions(bucket: Bucket, ownLanesMax: number): Promotion
       return keys;
     },
     promote: async (key) => {
-      if (keys.has(key) || pending.has(key)) {
-        return true;
-      }
-      if (keys.size + pending.size >= promotedMax) {
-        return false;
-      }
+      if (keys.has(key) || pending.has(key)) return true;
+      if (keys.size + pending.size >= promotedMax) return false;
       pending.add(key);
       await bucket.put(key, "");
       return true;

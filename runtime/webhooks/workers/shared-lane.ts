@@ -145,9 +145,7 @@ class SharedLane implements LanePolicy {
     try {
       const confirmed = this.worker.confirmed();
       if (confirmed !== undefined) await confirmed;
-      if (this.worker.isPulling) {
-        return await this.worker.attempt(work, session.partner, session);
-      }
+      if (this.worker.isPulling) return await this.worker.attempt(work, session.partner, session);
       work.message.release();
       return true;
     } finally {

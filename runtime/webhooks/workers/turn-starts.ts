@@ -82,11 +82,8 @@ export class TurnStarts {
 
   #adapt(): void {
     const before = this.#running + this.#ended;
-    if (this.#ended > this.#endsMax) {
-      this.#runningMax = Math.max(this.#endsMax, Math.floor(before * reduction));
-    } else if (this.#ended > 0 && before >= this.#runningMax) {
-      this.#runningMax += 1;
-    }
+    if (this.#ended > this.#endsMax) this.#runningMax = Math.max(this.#endsMax, Math.floor(before * reduction));
+    else if (this.#ended > 0 && before >= this.#runningMax) this.#runningMax += 1;
     this.#ended = 0;
   }
 
