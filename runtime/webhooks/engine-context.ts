@@ -24,7 +24,7 @@ import { createEventIndex } from "./event-index/event-index.ts";
 import type { IndexedDeps } from "./history/indexed-list.ts";
 import { createPartnerFigures, type PartnerFigures } from "./live/live-state.ts";
 import type { Log } from "./log.ts";
-import type { LaneRules, Partner } from "./partners/partner.ts";
+import type { Partner } from "./partners/partner.ts";
 import type { ConfiguredPartners } from "./partners/configured-partners.ts";
 import { createDisabledPartners } from "./partners/disabled-partners.ts";
 import { createListPartner, createRemovedPartners } from "./partners/partner-registry.ts";
@@ -54,18 +54,10 @@ export interface WebhookEngineDeps {
   readonly version?: string;
   /** @default guarded connections over the network of the system */
   readonly sender?: Sender;
-  /** [0, 1), for jitter. @default Math.random */
-  readonly random?: () => number;
   /** Requests between pods, for the partners that other pods have. @default no requests */
   readonly peers?: Pick<PodMessages, "request" | "serve">;
   /** The streams as they are kept outside NATS. @default the pods alone remember them */
   readonly streamRecord?: StreamRecord;
-  /** Minimum age of a message without a live consumer before it is published again. @default 15 seconds */
-  readonly orphanAgeMs?: number;
-  /** Messages in work in this pod. @default 4096 */
-  readonly inWorkMax?: number;
-  /** How partners are spread over lanes. @default from the settings */
-  readonly laneRules?: LaneRules;
 }
 
 /** Dependencies of routing, delivery, history and replay. */
@@ -140,7 +132,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     validations: createEndpointValidations({ sender, tokens, origin: settings.name, version, now }),
     now,
     clock: backgroundClock,
-    random: deps.random ?? Math.random,
+    random: Math.random,
     podId: deps.podId,
     installation: settings.name,
     version,

@@ -20,7 +20,7 @@ import { leaderKey, startBackground, type MaintenanceJob } from "./maintenance/b
 import { createMaintenanceJobs } from "./maintenance/maintenance-jobs.ts";
 import { createRunningPartners } from "./maintenance/end-removed.ts";
 import { createStreamFill, createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
-import { ConfiguredPartners, laneRulesFor } from "./partners/configured-partners.ts";
+import { ConfiguredPartners, defaultOwnLanesMax } from "./partners/configured-partners.ts";
 import { createPartnerList, type PartnerList } from "./history/partner-list.ts";
 import { liveStateOf, type LiveState } from "./live/live-state.ts";
 import { createLiveStates, createPartnerDetails, type PartnerDetails } from "./live/partner-details.ts";
@@ -99,13 +99,13 @@ export class WebhookEngine {
 
   constructor(deps: WebhookEngineDeps, layout: Layout, streamWatch: StreamWatch) {
     const { nats, settings, podId, log } = deps;
-    const laneRules = deps.laneRules ?? laneRulesFor(settings.streams.replicas, settings.delivery.ownLanesMax);
+    const { ownLanesMax = defaultOwnLanesMax(settings.streams.replicas) } = settings.delivery;
     this.#deps = deps;
     this.#layout = layout;
     this.#streamWatch = streamWatch;
     setMaxListeners(0, this.#ending.signal);
-    this.#promotions = createPromotions(this.#bucket("promotedPartners"), laneRules.ownLanesMax);
-    this.#partners = new ConfiguredPartners(deps.config, laneRules, () => this.#promotions.keys);
+    this.#promotions = createPromotions(this.#bucket("promotedPartners"), ownLanesMax);
+    this.#partners = new ConfiguredPartners(deps.config, ownLanesMax, () => this.#promotions.keys);
     this.#ownership = new LaneOwnership({
       bucket: this.#bucket("pods"),
       clock: nats.clock,
@@ -124,12 +124,7 @@ export class WebhookEngine {
       isOwn: ({ lane }) => this.#ownership.isOwner(lane),
       ending: this.#ending.signal,
     });
-    this.#lanes = new Lanes({
-      context: this.#context,
-      ownership: this.#ownership,
-      promotions: this.#promotions,
-      inWorkMax: deps.inWorkMax,
-    });
+    this.#lanes = new Lanes({ context: this.#context, ownership: this.#ownership, promotions: this.#promotions });
     this.#router = createRouter(this.#context, this.#lanes);
     const replayStore = createReplayStore(this.#bucket("replays"));
     this.history = createEventReads(this.#context);
@@ -276,7 +271,7 @@ export class WebhookEngine {
   }
 
   #createJobs(replayStore: ReplayStore): readonly MaintenanceJob[] {
-    const { nats, settings, peers, log, orphanAgeMs } = this.#deps;
+    const { nats, settings, peers, log } = this.#deps;
     const running = createRunningPartners({
       livePods: () => this.pods.live(),
       own: this.pods.own,
@@ -295,7 +290,6 @@ export class WebhookEngine {
       known: this.#streamWatch.known,
       isLeader,
       running,
-      orphanAgeMs,
     });
   }
 

@@ -33,8 +33,6 @@ interface MaintenanceDeps {
   readonly running: RunningPartners;
   /** Begins to run replays; returns a function for one run. */
   readonly replays: () => () => Promise<void>;
-  /** As in {@link RecoveryDeps}. */
-  readonly orphanAgeMs?: number | undefined;
 }
 
 const indexMs = 500;
@@ -72,14 +70,13 @@ export function createMaintenanceJobs(deps: MaintenanceDeps): readonly Maintenan
   ];
 }
 
-function recoveryDeps({ context, router, nats, layout, orphanAgeMs }: MaintenanceDeps): RecoveryDeps {
+function recoveryDeps({ context, router, nats, layout }: MaintenanceDeps): RecoveryDeps {
   return {
     context,
     router,
     advisories: createAdvisoriesStream(nats, layout),
     streams: layout.streams,
     registry: createBucket(nats, layout.buckets.partners),
-    orphanAgeMs,
   };
 }
 

@@ -19,12 +19,10 @@ export interface RecoveryDeps {
   readonly streams: { readonly events: string; readonly deliveries: string };
   /** {@link RegisteredPartner} by key. */
   readonly registry: Bucket;
-  /** Age from which a message without a live consumer is an orphan. @default 15 seconds */
-  readonly orphanAgeMs?: number | undefined;
 }
 
-/** Long enough that the search does not read the usual backlog. */
-const orphanAgeMsDefault = 15_000;
+/** Age from which a message without a live consumer is an orphan: the search does not read the usual backlog. */
+const orphanAgeMs = 15_000;
 /** Messages that one run reads. */
 const batchMax = 512;
 
@@ -90,7 +88,7 @@ export function createOrphanSearch(deps: RecoveryDeps): () => Promise<void> {
  */
 async function searchFrom(deps: RecoveryDeps, queue: LaneQueue, seq: number): Promise<number> {
   const { context } = deps;
-  const youngestMs = context.now() - (deps.orphanAgeMs ?? orphanAgeMsDefault);
+  const youngestMs = context.now() - orphanAgeMs;
   // Usually the oldest message is too young, so this read avoids the larger one.
   const [oldest] = await context.deliveries.waiting(queue, seq, 1);
   if (oldest === undefined || oldest.storedAtMs > youngestMs) return 1;

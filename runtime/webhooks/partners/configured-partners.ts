@@ -1,6 +1,6 @@
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
 import { partnerKey } from "../ids.ts";
-import { type LaneRules, compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
+import { compilePartners, ownLanesMaxAlone, type Partner } from "./partner.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 
 /** Replicated streams make acknowledgements more expensive. */
@@ -24,15 +24,14 @@ interface Route {
 /** Limit of cached routes, because producers choose types and tenants. A full cache is cleared. */
 const cachedMax = 4_096;
 
-/** The lane rules for streams with this number of replicas. @param ownLanesMax that of the settings */
-export function laneRulesFor(replicas: number, ownLanesMax?: number): LaneRules {
-  const usualMax = replicas === 1 ? defaultLaneRules.ownLanesMax : ownLanesMaxReplicated;
-  return { ...defaultLaneRules, ownLanesMax: ownLanesMax ?? usualMax };
+/** The largest number of partners with their own lane, for streams with this number of replicas. */
+export function defaultOwnLanesMax(replicas: number): number {
+  return replicas === 1 ? ownLanesMaxAlone : ownLanesMaxReplicated;
 }
 
 /** The partners of the applied configuration. */
 export class ConfiguredPartners {
-  readonly #rules: LaneRules;
+  readonly #ownLanesMax: number;
   readonly #promoted: () => ReadonlySet<string>;
   #config: RuntimeConfig;
   #hash: string | undefined;
@@ -41,9 +40,9 @@ export class ConfiguredPartners {
   #notApplied: ReadonlyMap<string, NotAppliedPartner> = new Map();
 
   /** @param promoted keys of the partners that were promoted to their own lane */
-  constructor(config: RuntimeConfig, rules: LaneRules, promoted: () => ReadonlySet<string>) {
+  constructor(config: RuntimeConfig, ownLanesMax: number, promoted: () => ReadonlySet<string>) {
     this.#config = config;
-    this.#rules = rules;
+    this.#ownLanesMax = ownLanesMax;
     this.#promoted = promoted;
   }
 
@@ -70,7 +69,7 @@ export class ConfiguredPartners {
   apply(config: RuntimeConfig = this.#config, hash = config === this.#config ? this.#hash : undefined): void {
     this.#config = config;
     this.#hash = hash;
-    this.#all = compilePartners(config, this.#all, this.#promoted(), this.#rules);
+    this.#all = compilePartners(config, this.#all, this.#promoted(), this.#ownLanesMax);
     const notApplied = config.notApplied?.partners ?? [];
     this.#notApplied = new Map(notApplied.map((partner) => [partnerKey(partner.uid), partner]));
     this.#table = createRoutingTable(this.#all, hash);

@@ -43,17 +43,14 @@ const domainPlaceholder = "{domain}";
 /** Limit of cached URLs, because producers choose the domains. Further URLs are parsed each time. */
 const urlsMax = 256;
 
-/** Rules for a stream without replicas. */
-export const defaultLaneRules: LaneRules = { ownLanesMax: 800, sharedLanes: 32 };
+/**
+ * Largest number of partners with their own lane in a stream without replicas. Each own lane slows acknowledgements,
+ * which scan all consumers.
+ */
+export const ownLanesMaxAlone = 800;
+/** Number of lanes that all other partners share. */
+const sharedLanes = 32;
 const none: ReadonlySet<string> = new Set();
-
-/** Numbers of own and shared lanes. */
-export interface LaneRules {
-  /** Largest number of partners with their own lane. Each own lane slows acknowledgements, which scan all consumers. */
-  readonly ownLanesMax: number;
-  /** Number of lanes that all other partners share. */
-  readonly sharedLanes: number;
-}
 
 /** The lane of a partner, and all lanes that may hold messages for it. */
 interface LanePlace {
@@ -72,11 +69,11 @@ export function compilePartners(
   config: RuntimeConfig,
   previous: readonly Partner[],
   promoted: ReadonlySet<string> = none,
-  rules: LaneRules = defaultLaneRules,
+  ownLanesMax = ownLanesMaxAlone,
 ): readonly Partner[] {
   const known = new Map(previous.map((partner) => [partner.fingerprint, partner]));
   const keys = config.partners.map(({ uid }) => partnerKey(uid));
-  const places = assignLanes(keys, promoted, rules);
+  const places = assignLanes(keys, promoted, ownLanesMax);
   return config.partners.map((partner, index) => {
     const key = keys[index] ?? "";
     const place = places.get(key) ?? { lane: key, lanes: [key] };
@@ -159,21 +156,21 @@ export function isSharedLane(lane: string): boolean {
 export function assignLanes(
   keys: readonly string[],
   promoted: ReadonlySet<string>,
-  { ownLanesMax, sharedLanes }: LaneRules,
+  ownLanesMax: number,
 ): ReadonlyMap<string, LanePlace> {
   const own = (key: string): LanePlace => ({ lane: key, lanes: [key] });
   if (keys.length <= ownLanesMax) return new Map(keys.map((key) => [key, own(key)]));
   const ranked = keys.toSorted((a, b) => Number(promoted.has(b)) - Number(promoted.has(a)) || (a < b ? -1 : 1));
   return new Map(
     ranked.map((key, rank) => {
-      const shared = sharedLane(key, sharedLanes);
+      const shared = sharedLane(key);
       const lanes = [key, shared];
       return [key, rank < ownLanesMax ? { lane: key, lanes } : { lane: shared, lanes }];
     }),
   );
 }
 
-function sharedLane(key: string, sharedLanes: number): string {
+function sharedLane(key: string): string {
   const [first = 0, second = 0] = hash("sha256", key, "buffer");
   return `shared-${((first << 8) | second) % sharedLanes}`;
 }

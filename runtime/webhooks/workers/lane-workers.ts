@@ -20,8 +20,6 @@ interface LanesDeps {
     "isOwner" | "isCurrent" | "isNamed" | "confirmed" | "othersEndMs" | "revision" | "livePods" | "knowDirect"
   >;
   readonly promotions: Pick<Promotions, "promote">;
-  /** Messages in work in this pod, shared fairly by its lanes. @default 4096: 8 MiB with bodies of 2 KiB */
-  readonly inWorkMax?: number | undefined;
 }
 
 /**
@@ -29,7 +27,8 @@ interface LanesDeps {
  * change at a time, so none delays the others by more than its own change.
  */
 const consumerChangesMax = 16;
-const inWorkMaxDefault = 4_096;
+/** Messages in work in this pod, shared fairly by its lanes: 8 MiB with bodies of 2 KiB. */
+const inWorkMax = 4_096;
 /**
  * Attempts straight from events over all pods, each of which holds its event: three quarters of the events in flight.
  * Slow endpoints therefore leave a quarter for routing. Busy partners share them fairly.
@@ -57,7 +56,7 @@ export class Lanes {
     this.#deps = deps;
     this.#common = {
       consumerChanges: new Semaphore(consumerChangesMax),
-      budget: new FairPlaces(deps.inWorkMax ?? inWorkMaxDefault),
+      budget: new FairPlaces(inWorkMax),
       inWork: new Map(),
       direct: new Map(),
       directPlaces: new FairPlaces(0),

@@ -38,7 +38,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
 /** What distinguishes the six partners is the order of their tokens, and the hash that chooses a shared lane. */
 function lanes(): string {
   const tokens = ["t-1", "t-2", "t-3", "Skms-Ka9cncoSV0e", "6PMAeNfeYZpJGP8a", "t-6"];
-  const places = assignLanes(tokens, new Set(["t-6"]), { ownLanesMax: 2, sharedLanes: 32 });
+  const places = assignLanes(tokens, new Set(["t-6"]), 2);
   return tokens.map((token) => `${token} ${places.get(token)?.lane} ${places.get(token)?.lanes.join()}`).join("\n");
 }
 

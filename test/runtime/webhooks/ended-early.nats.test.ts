@@ -22,6 +22,7 @@ import {
 import {
   configOf,
   eventBytes,
+  namesInLane,
   partnerConfig,
   streamsOf,
   type PartnerOverrides,
@@ -185,18 +186,18 @@ describe.concurrent("a partner that is removed", () => {
 describe.concurrent("partners of a shared lane", () => {
   test("are held and removed like others, and those beside them get their events", async (context) => {
     const partner = await partnerServer(context);
-    const laneRules = { ownLanesMax: 1, sharedLanes: 1 };
-    const names = ["one", "two", "three", "four"];
+    const ownLanesMax = 1;
+    const names = namesInLane("shared-0", 4);
     const all = names.map((name) => partnerConfig(name, partner.url));
     const tokens = all.map(({ uid }) => partnerKey(uid));
-    const places = assignLanes(tokens, new Set(), laneRules);
+    const places = assignLanes(tokens, new Set(), ownLanesMax);
     const shared = all.filter((_, index) => isSharedLane(places.get(tokens[index] ?? "")?.lane ?? ""));
     const [first, second] = shared;
     if (first === undefined || second === undefined) throw new Error("two partners share a lane");
     const holding = { held: "not_permitted", state: "Paused" } as const;
     const others = all.filter(({ uid }) => uid !== first.uid && uid !== second.uid);
     const engine = await caseOf(context, configOf({ ...first, ...holding }, { ...second, ...holding }, ...others), {
-      laneRules,
+      delivery: { ...removedAtOnce.delivery, ownLanesMax },
     });
     const ids = Array.from({ length: 20 }, (_, index) => `e-${index}`);
     await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));

@@ -6,6 +6,8 @@ import type { Settings } from "../../../runtime/config/settings/settings.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import type { NatsAccess } from "../../../runtime/nats/connection/nats-access.ts";
 import type { Log } from "../../../runtime/webhooks/log.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
+import { assignLanes } from "../../../runtime/webhooks/partners/partner.ts";
 import { createWebhookEngine, type WebhookEngine } from "../../../runtime/webhooks/engine.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 
@@ -50,6 +52,17 @@ export function partnerConfig(name: string, url: string, overrides: PartnerOverr
   };
   const specDigest = hash("sha256", JSON.stringify(spec), "hex");
   return { uid, namespace: "default", name, generation: 1, specDigest, ...spec };
+}
+
+/** Names of partners that all share this lane when they have none of their own. */
+export function namesInLane(lane: string, count: number): readonly string[] {
+  const isIn = (name: string): boolean => {
+    const key = partnerKey(`uid-of-${name}`);
+    return assignLanes([key], new Set(), 0).get(key)?.lane === lane;
+  };
+  const names: string[] = [];
+  for (let n = 0; names.length < count; n += 1) if (isIn(`p-${n}`)) names.push(`p-${n}`);
+  return names;
 }
 
 /** A configuration of partners only. */
@@ -146,7 +159,7 @@ export async function startEngine(
   const servers = typeof access === "string" ? { servers: [access] } : access;
   const nats = overrides.nats ?? (await connectNats(servers, now));
   const { log, lines } = memoryLog();
-  const deps = { nats, settings: testSettings, config, log, podId: "pod-1", random: () => 0, ...overrides };
+  const deps = { nats, settings: testSettings, config, log, podId: "pod-1", ...overrides };
   const engine = await createWebhookEngine(deps);
   return {
     engine,

@@ -260,15 +260,13 @@ describe("partners that hang", () => {
     );
     const subscriptions = [{ name: "fast", types: ["fast.**"], tenants: ["*"], producers: [] }];
     const config = configOf(...partners, partnerConfig("fast", fast.url, { subscriptions }));
-    const engine = await caseOf(context, config, { inWorkMax: 256 });
+    const engine = await caseOf(context, config);
     await Promise.all(idsOf(60).map((id) => engine.ingest(eventBytes(id))));
     await waitFor(() => hanging.received.length > 200, { timeoutMs, what: "hanging attempts" });
     await Promise.all(idsOf(20).map((id) => engine.ingest(eventBytes(`fast-${id}`, { type: "fast.done" }))));
     await waitFor(() => fast.received.length === 20, { timeoutMs: 20_000, what: "the fast partner" });
     // No attempt that hangs had to end first.
     expect(engine.lines.filter(({ fields }) => String(fields["partner"]).includes("hang-"))).toEqual([]);
-    // Besides the 256, each lane may have requested eight messages ahead, and 192 attempts come straight from events.
-    expect(hanging.received.length).toBeLessThan(256 + 20 * 8 + 192);
   });
 });
 

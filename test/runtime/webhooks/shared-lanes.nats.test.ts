@@ -4,11 +4,26 @@ import type { RuntimeConfig } from "../../../crds/config.ts";
 import { laneConsumer } from "../../../runtime/nats/layout.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { isSharedLane, compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+import {
+  type CaseOverrides,
+  type Cleanup,
+  engineCase,
+  type EngineCase,
+  partnerServer,
+  untilEmpty,
+} from "./engine-cases.ts";
+import {
+  configOf,
+  eventBytes,
+  namesInLane,
+  partnerConfig,
+  startEngine,
+  streamsOf,
+  testSettings,
+  type TestEngine,
+} from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -17,21 +32,20 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const timeoutMs = 40_000;
-const laneRules = { ownLanesMax: 4, sharedLanes: 1 };
+/** Ten partners that share a lane when they have none of their own, of whom four have one. */
+const names = namesInLane("shared-0", 10);
+const delivery = { ...testSettings.delivery, ownLanesMax: 4 };
 
-const caseOf = (
-  context: Cleanup,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<EngineCase> => engineCase(server.url, context, config, { laneRules, ...overrides });
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: CaseOverrides = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, { delivery, ...overrides });
 
 const idsOf = (length: number, prefix = "e"): readonly string[] =>
   Array.from({ length }, (_, index) => `${prefix}-${index}`);
 
 /** Names such that exactly these partners share the one lane of ten. */
 function sharing(url: string): readonly string[] {
-  const config = configOf(...idsOf(10, "p").map((name) => partnerConfig(name, url)));
-  const partners = compilePartners(config, [], new Set(), laneRules);
+  const config = configOf(...names.map((name) => partnerConfig(name, url)));
+  const partners = compilePartners(config, [], new Set(), delivery.ownLanesMax);
   return partners.filter(({ lane }) => isSharedLane(lane)).map(({ config: { name } }) => name);
 }
 
@@ -45,7 +59,7 @@ describe("partners that share a lane", () => {
     const [sickName = ""] = sharing(well.url);
     const circuitBreaker = { failures: 5, openMs: 1_000, maxOpenMs: 1_000 };
     const retry = { scheduleSeconds: Array.from({ length: 60 }, () => 1), maxAgeSeconds: 3_600, jitterPercent: 0 };
-    const configs = idsOf(10, "p").map((name) =>
+    const configs = names.map((name) =>
       partnerConfig(name, name === sickName ? sick.url : well.url, { circuitBreaker, retry, timeoutMs: 20_000 }),
     );
     const engine = await caseOf(context, configOf(...configs));
@@ -66,13 +80,16 @@ describe("partners that share a lane", () => {
   });
 
   test("get their events at once while six others, without lanes of their own, are slow", async (context) => {
-    const partner = await partnerServer(context, ({ path }) => ({ delayMs: path.includes("slow") ? 5_000 : 0 }));
-    const configs = ["fast", ...idsOf(6, "slow")].map((name) => {
-      const types = name === "fast" ? ["fast.**"] : ["payout.**"];
+    const partner = await partnerServer(context, ({ path }) => ({ delayMs: path.endsWith("fast") ? 0 : 5_000 }));
+    const configs = names.slice(0, 7).map((name, place) => {
+      const types = place === 0 ? ["fast.**"] : ["payout.**"];
       const subscriptions = [{ name: "some", types, tenants: ["*"], producers: [] }];
-      return partnerConfig(name, new URL(name, partner.url).href, { subscriptions, timeoutMs: 20_000 });
+      return partnerConfig(name, new URL(place === 0 ? "fast" : name, partner.url).href, {
+        subscriptions,
+        timeoutMs: 20_000,
+      });
     });
-    const engine = await caseOf(context, configOf(...configs), { laneRules: { ownLanesMax: 0, sharedLanes: 1 } });
+    const engine = await caseOf(context, configOf(...configs), { delivery: { ...delivery, ownLanesMax: 0 } });
     await Promise.all(idsOf(100).map((id) => engine.ingest(eventBytes(id))));
     await waitFor(() => partner.received.length >= 190, { timeoutMs, what: "slow attempts" });
     const before = partner.received.length;
@@ -89,16 +106,14 @@ describe("partners that share a lane", () => {
     const well = await partnerServer(context);
     const busy = await partnerServer(context, () => ({ status: 429, headers: { "Retry-After": "60" } }));
     const [busyName = ""] = sharing(well.url);
-    const config = configOf(
-      ...idsOf(10, "p").map((name) => partnerConfig(name, name === busyName ? busy.url : well.url)),
-    );
+    const config = configOf(...names.map((name) => partnerConfig(name, name === busyName ? busy.url : well.url)));
     const engine = await caseOf(context, config);
     const breakerOf = async ({ engine: { partnerDetails } }: TestEngine) =>
       (await partnerDetails.read(`default/${busyName}`, { tenants: ["*"] })).live.breaker;
     await engine.ingest(eventBytes("first"));
     await waitFor(async () => (await breakerOf(engine)) === "rate_limited", { timeoutMs, what: "the pause" });
     await engine.stop();
-    const overrides = { settings: streamsOf(engine.prefix), podId: "pod-2", laneRules };
+    const overrides = { settings: streamsOf(engine.prefix, delivery), podId: "pod-2" };
     const other = await startEngine(server.url, config, overrides);
     context.onTestFinished(other.stop);
     await waitFor(async () => (await breakerOf(other)) === "rate_limited", { timeoutMs, what: "the same pause" });
@@ -122,7 +137,7 @@ describe("partners that share a lane", () => {
     const partner = await partnerServer(context, () => ({ status: 200, delayMs: isHanging ? 10_000 : 0 }));
     const [one = ""] = sharing(partner.url);
     const registry = new Registry();
-    const configs = idsOf(10, "p").map((name) => partnerConfig(name, partner.url, { timeoutMs: 20_000 }));
+    const configs = names.map((name) => partnerConfig(name, partner.url, { timeoutMs: 20_000 }));
     const engine = await caseOf(context, configOf(...configs), { registry });
     const ids = idsOf(3);
     await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
@@ -140,7 +155,7 @@ describe("partners that share a lane", () => {
     const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
     const retry = { scheduleSeconds: [2], maxAgeSeconds: 3_600, jitterPercent: 0 };
     const one = sharing(partner.url)[0] ?? "";
-    const configs = idsOf(10, "p").map((name) => partnerConfig(name, partner.url, { retry }));
+    const configs = names.map((name) => partnerConfig(name, partner.url, { retry }));
     const engine = await caseOf(context, configOf(...configs));
     await engine.ingest(eventBytes("e-1"));
     await waitFor(() => partner.received.length === 10, { timeoutMs, what: "every first attempt" });
@@ -157,7 +172,7 @@ describe("partners that share a lane", () => {
   test("lose nothing and get nothing twice while lanes change under load", async (context) => {
     const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
     const retry = { scheduleSeconds: [2], maxAgeSeconds: 3_600, jitterPercent: 100 };
-    const configs = idsOf(10, "p").map((name) => partnerConfig(name, partner.url, { retry, timeoutMs: 20_000 }));
+    const configs = names.map((name) => partnerConfig(name, partner.url, { retry, timeoutMs: 20_000 }));
     const few = configOf(...configs.slice(0, 3));
     const many = configOf(...configs);
     const engine = await caseOf(context, few);

@@ -164,7 +164,7 @@ describe("a restart of the server and all pods", () => {
     const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
     const retry = { scheduleSeconds: [4], maxAgeSeconds: 3_600, jitterPercent: 100 };
     const config = configOf(partnerConfig("one", partner.url, { retry }));
-    const before = await startEngine(own.url, config, { random: Math.random });
+    const before = await startEngine(own.url, config);
     const ids = Array.from({ length: 500 }, (_, index) => `e-${index}`);
     await Promise.all(ids.map((id) => before.ingest(eventBytes(id))));
     const stream = createLayout("hg").streams.deliveries;

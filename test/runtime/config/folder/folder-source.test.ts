@@ -8,7 +8,7 @@ import { uidOf } from "../../../../crds/compile/origin.ts";
 import { emptyConfig } from "../../../../operator/publish/plan.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import { ConfiguredPartners } from "../../../../runtime/webhooks/partners/configured-partners.ts";
-import { defaultLaneRules } from "../../../../runtime/webhooks/partners/partner.ts";
+import { ownLanesMaxAlone } from "../../../../runtime/webhooks/partners/partner.ts";
 import { allowAll } from "../../../../crds/policy.ts";
 import { plainObject } from "../../../crds/valid-objects.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
@@ -388,7 +388,7 @@ describe("a folder after a restart", () => {
     await rm(recordPath());
     const fresh = outcomeOf(await run());
     expect(fresh.inForce).toEqual(first);
-    const partners = new ConfiguredPartners(emptyConfig, defaultLaneRules, () => new Set());
+    const partners = new ConfiguredPartners(emptyConfig, ownLanesMaxAlone, () => new Set());
     partners.apply((await run()).config);
     expect(partners.mayExist(partnerKey(uidOfAcme))).toBe(true);
     const removed = uidOf({ kind: "WebhookPartner", metadata: { namespace: "default", name: "removed" } });

@@ -1,16 +1,12 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
 import type { LaneConsumer } from "../../../../runtime/nats/streams/deliveries-stream.ts";
-import {
-  type LaneRules,
-  compilePartners,
-  defaultLaneRules,
-  type Partner,
-} from "../../../../runtime/webhooks/partners/partner.ts";
+import { compilePartners, ownLanesMaxAlone, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
-import { configOf, partnerConfig, type PartnerOverrides } from "../engine-fixture.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { configOf, namesInLane, partnerConfig, type PartnerOverrides } from "../engine-fixture.ts";
 import {
   advance,
   answered,
@@ -22,8 +18,8 @@ import {
   type MemoryContext,
 } from "../memory-context.ts";
 
-const allShare: LaneRules = { ownLanesMax: 0, sharedLanes: 1 };
 const shared = "shared-0";
+const noBody = Buffer.from("");
 
 const eventOf = (text: string) => ({ body: Buffer.from(text), isHeld: () => true });
 
@@ -66,11 +62,16 @@ function caseOf(): Case {
 
 function partnersOf(
   names: readonly string[],
-  rules = defaultLaneRules,
+  ownLanesMax = ownLanesMaxAlone,
   overrides: PartnerOverrides = {},
 ): readonly Partner[] {
   const configs = names.map((name) => partnerConfig(name, "https://partner.test/hooks", overrides));
-  return compilePartners(configOf(...configs), [], new Set(), rules);
+  return compilePartners(configOf(...configs), [], new Set(), ownLanesMax);
+}
+
+/** Partners without their own lane, which share one. */
+function sharersOf(count: number, overrides: PartnerOverrides = {}): readonly Partner[] {
+  return partnersOf(namesInLane(shared, count), 0, overrides);
 }
 
 /** Running pulls, by the name of their partner or by their shared lane. */
@@ -115,7 +116,7 @@ describe("lanes of a pod", () => {
     ["of one that is held", { held: "unresolved" }],
   ])("%s are not pulled", async (_sentence, overrides) => {
     const it = caseOf();
-    it.keeper.apply(partnersOf(["a"], defaultLaneRules, overrides));
+    it.keeper.apply(partnersOf(["a"], ownLanesMaxAlone, overrides));
     it.keeper.start();
     await quiet();
     expect(it.running()).toEqual([]);
@@ -183,7 +184,7 @@ describe("lanes of a pod", () => {
   test("leave places for attempts straight from events to the partners that have none under way", async () => {
     const it = caseOf();
     it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
-    const partners = partnersOf(["a", "b", "c"], defaultLaneRules, { delivery: { maxInFlight: 1_024 } });
+    const partners = partnersOf(["a", "b", "c"], ownLanesMaxAlone, { delivery: { maxInFlight: 1_024 } });
     it.keeper.apply(partners);
     it.keeper.start();
     await quiet();
@@ -194,6 +195,36 @@ describe("lanes of a pod", () => {
       return tries.filter((attempt) => attempt !== undefined).length;
     });
     expect(made).toEqual([96, 48, 24]);
+  });
+
+  test("share the messages in work of their pod, and leave places to a partner that has none under way", async () => {
+    const it = caseOf();
+    it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
+    const names = Array.from({ length: 20 }, (_, place) => `hang-${place}`);
+    const partners = partnersOf([...names, "fast"], ownLanesMaxAlone, { delivery: { maxInFlight: 1_024 } });
+    const fast = partners.at(-1) as Partner;
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    const pullOf = ({ lane }: Partner) => it.pulls.find(({ name }) => name === `first-${lane}`);
+    let seq = 100;
+    for (let round = 0; round < 20; round += 1) {
+      for (const partner of partners.slice(0, -1)) {
+        for (let credit = pullOf(partner)?.credit() ?? 0; credit > 0; credit -= 1) {
+          const message = storedAs(deliveryMessage(firstAttempt(partner.key, `did-${seq}`), partner.lane, noBody));
+          pullOf(partner)?.onMessage(pulled(it.done, message, 1, (seq += 1)));
+        }
+      }
+      await quiet();
+    }
+    // Twenty lanes that want all of 4,096 places hold a twenty-first of them each.
+    expect(seq - 100).toBeGreaterThan(20 * 190);
+    expect(seq - 100).toBeLessThan(4_096 - 150);
+    await waitFor(() => it.done.length === seq - 100, { timeoutMs: 10_000, what: "the start of all attempts" });
+    it.partner.answer = () => answered(200);
+    expect(pullOf(fast)?.credit()).toBeGreaterThan(0);
+    await hand(it, fast, fast.lane);
+    expect(it.done.slice(-3)).toEqual(["POST", "record delivered", "ack 5"]);
   });
 
   test("wait in order to change consumers, so that one that changes often does not delay the others", async () => {
@@ -240,7 +271,7 @@ describe("lanes of a pod", () => {
 
   test("are shared with other pods, which make attempts straight from events to their own partners only", async () => {
     const it = caseOf();
-    const [own, others] = [partnersOf(["a"]), partnersOf(["b"], allShare)] as [readonly Partner[], readonly Partner[]];
+    const [own, others] = [partnersOf(["a"]), sharersOf(1)] as [readonly Partner[], readonly Partner[]];
     it.keeper.apply([...own, ...others]);
     it.keeper.start();
     await quiet();
@@ -296,7 +327,7 @@ describe("lanes of a pod", () => {
 
   test("whose consumer was deleted without an advisory are pulled again", async () => {
     const it = caseOf();
-    const partners = [...partnersOf(["a", "b"]), ...partnersOf(["c"], allShare)];
+    const partners = [...partnersOf(["a", "b"]), ...sharersOf(1)];
     it.keeper.apply(partners);
     it.keeper.start();
     await quiet();
@@ -311,7 +342,7 @@ describe("lanes of a pod", () => {
 
   test("end with the pod", async () => {
     const it = caseOf();
-    it.keeper.apply([...partnersOf(["a"]), ...partnersOf(["b", "c"], allShare)]);
+    it.keeper.apply([...partnersOf(["a"]), ...sharersOf(2)]);
     it.keeper.start();
     await quiet();
     expect(it.running()).toHaveLength(3);
@@ -323,7 +354,7 @@ describe("lanes of a pod", () => {
 describe("a lane that partners share", () => {
   async function sharing(overrides: PartnerOverrides = {}): Promise<[Case, Partner]> {
     const it = caseOf();
-    const partners = partnersOf(["a", "b"], allShare, overrides);
+    const partners = sharersOf(2, overrides);
     it.keeper.apply(partners);
     it.keeper.start();
     await quiet();
@@ -362,7 +393,7 @@ describe("a lane that partners share", () => {
     async (_sentence, queue, places, shares) => {
       const it = caseOf();
       it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
-      const partners = partnersOf(["a", "b", "c", "d", "e"], allShare, { delivery: { maxInFlight: 64 } });
+      const partners = sharersOf(5, { delivery: { maxInFlight: 64 } });
       it.keeper.apply(partners);
       it.keeper.start();
       await quiet();
@@ -390,7 +421,7 @@ describe("a lane that partners share", () => {
   test("is reconciled again a second after its consumers could not be created", async () => {
     const it = caseOf();
     it.consumerErrors.push(new Error("no"));
-    it.keeper.apply(partnersOf(["a"], allShare));
+    it.keeper.apply(sharersOf(1));
     it.keeper.start();
     await quiet();
     await advance(it.clock, 999);
