@@ -29,7 +29,7 @@ const table = `
   crds/shards/ < crds/config.ts crds/material.ts crds/resource.ts crds/compile/
   network/
   kube/backoff.ts
-  kube/metrics.ts
+  kube/metrics.ts < limits/
   kube/outage.ts < limits/
   kube/client/ < network/ kube/backoff.ts limits/ kube/outage.ts
   kube/micro-time.ts
@@ -111,7 +111,7 @@ const table = `
   runtime/webhooks/records/ <
       api/ crds/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/signing/
       webhooks/settlement/ webhooks/partners/
-  runtime/webhooks/telemetry/ < crds/ tracing/ webhooks/settlement/ webhooks/records/
+  runtime/webhooks/telemetry/ < limits/ crds/ tracing/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <
       limits/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
       webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/

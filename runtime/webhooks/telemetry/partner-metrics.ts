@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { HeldReason, PartnerConfig } from "../../../crds/config.ts";
+import { instrumentsOf } from "../../../limits/instruments.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
 import { openCauses, type OpenCause } from "../settlement/circuit-breaker.ts";
 import type { Outcome } from "../settlement/outcome.ts";
@@ -96,73 +97,56 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
 }
 
 function registerMetrics(registry: Registry) {
-  const named = (name: string, help: string) => ({
-    name: `heliograph_webhook_${name}`,
-    help,
-    registers: [registry],
-  });
-  const responses = new Counter({
-    ...named("partner_responses_total", "Responses of partners."),
-    labelNames: ["partner", "class"] as const,
-  });
-  const ends = new Counter({
-    ...named("partner_deliveries_total", "Deliveries that ended."),
-    labelNames: ["partner", "state"] as const,
-  });
-  const durations = new Histogram({
-    ...named("partner_delivery_duration_seconds", "Time from the acceptance of an event to its delivery."),
-    labelNames: ["partner"] as const,
-    buckets: durationBuckets,
-  });
-  const attempts = new Histogram({
-    ...named("delivery_attempts", "Attempts of a delivery that ended."),
-    buckets: attemptsBuckets,
-  });
-  const oldest = new Gauge({
-    ...named("oldest_due_seconds", "Age of the delivery that has been due for longest."),
-    aggregator: "max",
-  });
-  const oldestOf = new Gauge({
-    ...named(
+  const { counter, gauge, histogram } = instrumentsOf(registry, "heliograph_webhook_");
+  const max = { aggregator: "max" } as const;
+  return {
+    responses: counter("partner_responses_total", "Responses of partners.", ["partner", "class"]),
+    ends: counter("partner_deliveries_total", "Deliveries that ended.", ["partner", "state"]),
+    durations: histogram(
+      "partner_delivery_duration_seconds",
+      "Time from the acceptance of an event to its delivery.",
+      durationBuckets,
+      ["partner"],
+    ),
+    attempts: histogram("delivery_attempts", "Attempts of a delivery that ended.", attemptsBuckets),
+    oldest: gauge("oldest_due_seconds", "Age of the delivery that has been due for longest.", [], max),
+    oldestOf: gauge(
       "partner_oldest_due_seconds",
       "Age of the delivery that has been due for longest; nothing of a paused or held partner is due.",
+      ["partner"],
+      max,
     ),
-    aggregator: "max",
-    labelNames: ["partner"] as const,
-  });
-  const due = new Gauge(named("backlog", "Deliveries that are due or in flight."));
-  const dueOf = new Gauge({
-    ...named("partner_backlog", "Deliveries that are due or in flight; of a paused or held partner, all that wait."),
-    labelNames: ["partner"] as const,
-  });
-  const openBreakers = new Gauge({
-    ...named(
-      "partner_breaker_open",
-      "1 while the circuit breaker of the partner is open; for other, the number of such partners.",
+    due: gauge("backlog", "Deliveries that are due or in flight."),
+    dueOf: gauge(
+      "partner_backlog",
+      "Deliveries that are due or in flight; of a paused or held partner, all that wait.",
+      ["partner"],
     ),
-    labelNames: ["partner"] as const,
-  });
-  const rateLimited = new Gauge({
-    ...named(
-      "partner_rate_limited",
-      "1 while a Retry-After of the partner pauses its deliveries; for other, the number of such partners.",
-    ),
-    labelNames: ["partner"] as const,
-  });
-  const pauses = { failures: openBreakers, rate_limited: rateLimited } as const;
-  const held = new Gauge({
-    ...named(
+    pauses: {
+      failures: gauge(
+        "partner_breaker_open",
+        "1 while the circuit breaker of the partner is open; for other, the number of such partners.",
+        ["partner"],
+      ),
+      rate_limited: gauge(
+        "partner_rate_limited",
+        "1 while a Retry-After of the partner pauses its deliveries; for other, the number of such partners.",
+        ["partner"],
+      ),
+    },
+    held: gauge(
       "held_partners",
       "Partners whose deliveries are held because a reference is missing or a right was withdrawn.",
+      ["reason"],
+      max,
     ),
-    labelNames: ["reason"] as const,
-    aggregator: "max",
-  });
-  const lastGood = new Gauge({
-    ...named("last_good_partners", "Partners that use their last good version because a reference cannot be read."),
-    aggregator: "max",
-  });
-  return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, pauses, held, lastGood };
+    lastGood: gauge(
+      "last_good_partners",
+      "Partners that use their last good version because a reference cannot be read.",
+      [],
+      max,
+    ),
+  };
 }
 
 /** Returns the first `countMax` names unchanged and one label for all others. */
