@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { createMemorySeenStore } from "../runtime/recipient/memory-seen-store.ts";
+import { createMemorySeenStore } from "../runtime/recipient/seen-store.ts";
 import { DeliveryRefusal, type DeliveryReport } from "../runtime/recipient/receive.ts";
 import { createRecipient } from "../runtime/recipient/recipient.ts";
 

@@ -1,6 +1,6 @@
 import type { ResourceResult } from "../crds/compile/resource-result.ts";
 import { type ConditionStatus, type EndpointVerifiedReason, reasons, type ProgrammedReason } from "../crds/reasons.ts";
-import { capBytes, mask } from "../kube/client/mask.ts";
+import { capBytes, mask } from "../kube/client/kube-error.ts";
 import type { Rollout } from "./observe/rollout.ts";
 import type { Condition, ResourceStatus, StatusColumns } from "./resource-types.ts";
 

@@ -1,7 +1,7 @@
 import { type CallOptions, createKubeClient, type KubeClient } from "../../kube/client/client.ts";
 import { openClusterAccess } from "../../kube/client/cluster-access.ts";
 import type { ClusterAccess } from "../../kube/client/credentials.ts";
-import type { IssuedToken } from "../../kube/client/token-request.ts";
+import type { IssuedToken } from "../../kube/client/apply.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
 import { forwardPort } from "../../kube/client/port-forward.ts";
 import { singleTry } from "../../kube/client/retry.ts";

@@ -1,6 +1,5 @@
 import { mebibyteBytes, memoryBytesMin } from "../../limits/memory-plan.ts";
-import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
-import { InvalidNatsUrl, natsAccessOf } from "../../runtime/nats/connection/nats-url.ts";
+import { type NatsAccess, InvalidNatsUrl, natsAccessOf } from "../../runtime/nats/connection/nats-access.ts";
 import { processCount, processesMax } from "../../runtime/processes/process-count.ts";
 import type { TracingOptions } from "../../runtime/program/program-plan.ts";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";

@@ -1,9 +1,15 @@
 // The client of the API server: access, connections, calls and watches. It knows no kind of resource.
-import { type ApplyOptions, applyRequest } from "./apply.ts";
+import {
+  type ApplyOptions,
+  applyRequest,
+  type IssuedToken,
+  issuedTokenOf,
+  tokenCall,
+  type TokenRequest,
+} from "./apply.ts";
 import { type Call, Caller, type RequestCounter } from "./call.ts";
 import { type Clock, systemClock } from "../../limits/clock.ts";
 import { type ClusterAccess } from "./credentials.ts";
-import { type IssuedToken, issuedTokenOf, tokenCall, type TokenRequest } from "./token-request.ts";
 import { type PoolName, Transport } from "./transport.ts";
 import { Outage } from "../outage.ts";
 import { KubeError } from "./kube-error.ts";

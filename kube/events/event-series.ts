@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { EventBudget } from "./event-budget.ts";
-import { capBytes, mask } from "../client/mask.ts";
+import { capBytes, mask } from "../client/kube-error.ts";
 import { microTime } from "../micro-time.ts";
 import { apiVersionOf, type KubeObject, type ResourceType } from "../client/resource.ts";
 

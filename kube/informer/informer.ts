@@ -8,8 +8,7 @@ import type { KubeMetrics } from "../metrics.ts";
 import type { Priority } from "../queue/queue-state.ts";
 import { isRejection, type NextWatch, type WatchEnd } from "../reflector/next-watch.ts";
 import { Reflector, type ReflectorOptions, silenceMsDefault } from "../reflector/reflector.ts";
-import { type ChangeHandler, ChangeHandlers } from "./change-handlers.ts";
-import { type Change, ObjectStore } from "./object-store.ts";
+import { type ChangeHandler, ChangeHandlers, type Change, ObjectStore } from "./object-store.ts";
 
 export interface InformerOptions<T> extends ReflectorOptions {
   readonly log: Logger;

@@ -1,8 +1,7 @@
 // The work queue and the workers that reconcile its keys. It holds keys, never objects.
 import type { Logger } from "pino";
 import { type Clock, systemClock } from "../../limits/clock.ts";
-import { describeError, isKubeError, retryAfterMsOf } from "../client/kube-error.ts";
-import { capBytes, mask } from "../client/mask.ts";
+import { describeError, isKubeError, retryAfterMsOf, capBytes, mask } from "../client/kube-error.ts";
 import type { KubeMetrics } from "../metrics.ts";
 import type { Priority, TakenKey } from "./queue-state.ts";
 import { refOf } from "../client/resource.ts";

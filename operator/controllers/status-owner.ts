@@ -1,4 +1,4 @@
-import { capBytes } from "../../kube/client/mask.ts";
+import { capBytes } from "../../kube/client/kube-error.ts";
 import type { Condition, ResourceStatus } from "../resource-types.ts";
 
 /** The condition through which two installations of one object communicate. `Ready` does not depend on it. */

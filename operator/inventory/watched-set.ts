@@ -1,5 +1,5 @@
 import type { KubeObject } from "../../kube/client/resource.ts";
-import type { ChangeHandler } from "../../kube/informer/change-handlers.ts";
+import type { ChangeHandler } from "../../kube/informer/object-store.ts";
 import { Informer, type InformerHealth, type InformerOptions } from "../../kube/informer/informer.ts";
 
 /** The watched namespaces: a list, or all. */

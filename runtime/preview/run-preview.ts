@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RuntimeConfig } from "../../crds/config.ts";
-import type { HeaderScan, ScanStart } from "../nats/messages/header-scan.ts";
-import type { ScannedMessage } from "../nats/messages/scanned-message.ts";
+import type { HeaderScan, ScanStart, ScannedMessage } from "../nats/messages/header-scan.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
 import { mayNamePartner } from "../webhooks/history/partner-access.ts";
 import { anyTenant } from "../webhooks/events/tenants.ts";

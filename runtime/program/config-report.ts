@@ -1,5 +1,5 @@
 import type { ConfigReport, ConfigView } from "../http/server/configz.ts";
-import type { DisabledPartners } from "../webhooks/partners/disabled-partners.ts";
+import type { DisabledPartners } from "../webhooks/partners/partner-holds.ts";
 import { type ProgramStatus, reportOf } from "./status.ts";
 
 /** Period at which the marks of other pods are read. */

@@ -6,7 +6,7 @@ import type { PartHealth } from "../http/server/admin-server.ts";
 import type { ConfigReport } from "../http/server/configz.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { WebhookEngine } from "../webhooks/engine.ts";
-import type { DisabledMark } from "../webhooks/partners/disabled-partners.ts";
+import type { DisabledMark } from "../webhooks/partners/partner-holds.ts";
 import type { FailureOutcome } from "../webhooks/settlement/outcome.ts";
 
 /** A configuration of any source; a folder adds its problems. */

@@ -13,6 +13,7 @@ import {
 } from "./receive.ts";
 import type { SeenRecord } from "./seen-store.ts";
 import { verifyAcknowledgement, type Acknowledgement } from "./verify-delivery.ts";
+import { hash, timingSafeEqual } from "node:crypto";
 
 /** Largest request body, in bytes: an event of 256 KiB and the attempt that the sender adds. */
 export const deliveryBytesMax = 262_208;
@@ -178,4 +179,19 @@ export async function joinBody(chunks: AsyncIterable<Uint8Array>): Promise<Uint8
     kept.push(chunk);
   }
   return Buffer.concat(kept);
+}
+
+const bearerForm = /^Bearer (?<token>[\x21-\x7e]+)$/iu;
+
+/**
+ * Checks for a bearer token of a list, in time that does not depend on the tokens.
+ * @param tokens called for each request, so that a new token needs no restart
+ */
+export function bearerCallers(tokens: () => readonly string[]): (request: Pick<RequestHead, "headers">) => boolean {
+  return ({ headers: { authorization } }) => {
+    const token = typeof authorization === "string" ? bearerForm.exec(authorization)?.groups?.["token"] : undefined;
+    if (token === undefined) return false;
+    const given = hash("sha256", token, "buffer");
+    return tokens().filter((one) => timingSafeEqual(hash("sha256", one, "buffer"), given)).length > 0;
+  };
 }

@@ -17,7 +17,7 @@ import { createTokens } from "./authorization/access-tokens.ts";
 import { createEndpointValidations } from "./authorization/endpoint-validation.ts";
 import { createBacklogs, type Backlogs } from "./routing/backlog-limit.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
-import { createPartnerHolds } from "./delivery/partner-holds.ts";
+import { createPartnerHolds, createDisabledPartners } from "./partners/partner-holds.ts";
 import type { RouterDeps } from "./routing/missing-steps.ts";
 import { createCachedBlock, createFindBlock } from "./history/find-block.ts";
 import { createEventIndex } from "./event-index/event-index.ts";
@@ -26,15 +26,13 @@ import { createPartnerFigures, type PartnerFigures } from "./live/live-state.ts"
 import type { Log } from "./log.ts";
 import type { Partner } from "./partners/partner.ts";
 import type { ConfiguredPartners } from "./partners/configured-partners.ts";
-import { createDisabledPartners } from "./partners/disabled-partners.ts";
 import { createListPartner, createRemovedPartners } from "./partners/partner-registry.ts";
 import { createSettledCounter } from "./replay/replay-job.ts";
 import type { DeadLetterDeps } from "./replay/dead-letters-api.ts";
 import type { ReplayDeps } from "./replay/run-chunk.ts";
 import { createSender, type Sender } from "./sending/send.ts";
-import { createDeliveryMetrics } from "./telemetry/delivery-metrics.ts";
+import { createDeliveryMetrics, createPartnerMetrics } from "./telemetry/delivery-metrics.ts";
 import { createDeliverySpans } from "./telemetry/delivery-spans.ts";
-import { createPartnerMetrics } from "./telemetry/partner-metrics.ts";
 
 /** Dependencies of the webhook engine. */
 export interface WebhookEngineDeps {

@@ -22,14 +22,19 @@ import { createRunningPartners } from "./maintenance/end-removed.ts";
 import { createStreamFill, createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
 import { ConfiguredPartners, defaultOwnLanesMax } from "./partners/configured-partners.ts";
 import { createPartnerList, type PartnerList } from "./history/partner-list.ts";
-import { liveStateOf, type LiveState } from "./live/live-state.ts";
-import { createLiveStates, createPartnerDetails, type PartnerDetails } from "./live/partner-details.ts";
-import type { DisabledPartners } from "./partners/disabled-partners.ts";
+import {
+  liveStateOf,
+  type LiveState,
+  createLiveStates,
+  createPartnerDetails,
+  type PartnerDetails,
+} from "./live/live-state.ts";
+import type { DisabledPartners } from "./partners/partner-holds.ts";
 import { createDeadLettersApi, type DeadLettersApi } from "./replay/dead-letters-api.ts";
 import { createReplayStore, type ReplayStore } from "./replay/replay-job.ts";
 import { createReplays, type Replays } from "./replay/replays.ts";
 import { createReplayRunner } from "./replay/runner.ts";
-import { publishedKeys, type PublishedKeys } from "./signing/signers.ts";
+import { publishedKeys, type PublishedKeys } from "./signing/keys.ts";
 import { LaneOwnership, podKey } from "./workers/lane-ownership.ts";
 import { Lanes } from "./workers/lane-workers.ts";
 import { createPromotions, type Promotions } from "./workers/promotions.ts";

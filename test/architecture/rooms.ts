@@ -104,8 +104,8 @@ const table = `
   runtime/webhooks/settlement/ < crds/
   runtime/webhooks/sending/ < crds/ network/ limits/ webhooks/settlement/
   runtime/webhooks/partners/ <
-      crds/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/signing/
-      webhooks/sending/
+      crds/ json/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/signing/
+      webhooks/settlement/ webhooks/sending/
   runtime/webhooks/authorization/ <
       crds/ limits/ json/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
   runtime/webhooks/records/ <

@@ -1,7 +1,7 @@
 import type { KubeClient } from "../../kube/client/client.ts";
 import { KubeError } from "../../kube/client/kube-error.ts";
 import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
-import { serviceAccountType } from "../../kube/client/token-request.ts";
+import { serviceAccountType } from "../../kube/client/apply.ts";
 import type { WatchEvent } from "../../kube/client/watch.ts";
 
 /** One call as RBAC sees it. */

@@ -2,7 +2,7 @@ import { createPublicKey, type JsonWebKey } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { receive } from "../../runtime/recipient/receive.ts";
-import { createMemorySeenStore } from "../../runtime/recipient/memory-seen-store.ts";
+import { createMemorySeenStore } from "../../runtime/recipient/seen-store.ts";
 import type { DeliveryReport } from "../../runtime/recipient/receive.ts";
 import type { VerificationKey } from "../../runtime/webhooks/signing/keys.ts";
 import { run } from "../tools/run.ts";

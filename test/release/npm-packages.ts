@@ -40,10 +40,7 @@ export interface Places {
 /** Modules of the kit that its main entry exports whole, and types of the signing that their functions take. */
 const kitModules = [
   "callbacks",
-  "callers",
   "endpoints",
-  "keys",
-  "memory-seen-store",
   "metrics",
   "order",
   "receive",

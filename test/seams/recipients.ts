@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
-import { createMemorySeenStore } from "../../runtime/recipient/memory-seen-store.ts";
+import { createMemorySeenStore } from "../../runtime/recipient/seen-store.ts";
 import { DeliveryRefusal, type DeliveryReport } from "../../runtime/recipient/receive.ts";
 import { createRecipient } from "../../runtime/recipient/recipient.ts";
 import { listenOnLoopback } from "../support/loopback.ts";

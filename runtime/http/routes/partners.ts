@@ -1,10 +1,10 @@
 import { refuseUnknown } from "../../metrics/request/parameters.ts";
-import type { PartnerDetails } from "../../webhooks/live/partner-details.ts";
+import type { PartnerDetails } from "../../webhooks/live/live-state.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { Pings } from "../../webhooks/ping/ping.ts";
-import type { PublishedKeys } from "../../webhooks/signing/signers.ts";
+import type { PublishedKeys } from "../../webhooks/signing/keys.ts";
 import * as operations from "../openapi/partner-operations.ts";
 import type { ApiRequest, Route } from "../server/route.ts";
 import { readPartnerPlace } from "./event-query.ts";

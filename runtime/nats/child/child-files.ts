@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { NatsAccess } from "../connection/nats-access.ts";
+import { connect } from "@nats-io/transport-node";
 
 /** Files of a child server below the data folder. */
 export interface ChildFiles {
@@ -109,4 +110,44 @@ authorization { users: [ { user: ${childUser.events}, password: ${text(password)
 accounts { SYS { users: [ { user: ${childUser.system}, password: ${text(systemPassword)} } ] } }
 system_account: SYS
 `;
+}
+
+const timeoutMs = 2_000;
+
+/** Health of a server as its system account reports it. */
+interface ServerHealth {
+  /**
+   * In the server's own words; undefined when it is healthy. After a write error, as on a full disk, a stream accepts
+   * nothing and does not answer until the server restarts.
+   */
+  readonly fault: string | undefined;
+  /** Its streams, as its monitoring port would list them (`/jsz`). */
+  readonly jsz: unknown;
+}
+
+interface Pinged<Data> {
+  readonly data?: Data;
+}
+
+/** @throws Error when the server does not answer */
+export async function serverHealth(port: number, user: string, password: string): Promise<ServerHealth> {
+  const connection = await connect({
+    servers: `nats://127.0.0.1:${port}`,
+    user,
+    pass: password,
+    reconnect: false,
+    timeout: timeoutMs,
+  });
+  const ping = async <Data>(what: string, options?: object): Promise<Data | undefined> => {
+    const payload = options === undefined ? "" : JSON.stringify(options);
+    const answer = await connection.request(`$SYS.REQ.SERVER.PING.${what}`, payload, { timeout: timeoutMs });
+    return answer.json<Pinged<Data>>().data;
+  };
+  try {
+    const health = await ping<{ readonly status?: string; readonly error?: string }>("HEALTHZ");
+    const jsz = await ping("JSZ", { accounts: true, streams: true, config: true });
+    return { fault: health?.status === "ok" ? undefined : (health?.error ?? "unknown"), jsz };
+  } finally {
+    await connection.close();
+  }
 }

@@ -13,14 +13,13 @@ import {
   writeState,
   type ChildFiles,
   type ChildState,
+  serverHealth,
 } from "./child-files.ts";
-import { serverHealth } from "./child-health.ts";
 import { connectNats } from "../connection/connect.ts";
 import type { NatsAccess } from "../connection/nats-access.ts";
 import { createStoreFiles, missingText, type StoreFiles } from "../store/store-files.ts";
-import { lockFolder, type FolderLock } from "./folder-lock.ts";
+import { lockFolder, type FolderLock, commandLineOf, endProcess, isRunning } from "./running-process.ts";
 import { findNatsServer, type SearchEnvironment } from "./find-programs.ts";
-import { commandLineOf, endProcess, isRunning } from "./running-process.ts";
 
 /** Options of a nats-server as a child process. */
 export interface ChildServerOptions {

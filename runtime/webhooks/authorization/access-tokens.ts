@@ -7,7 +7,8 @@ import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
 import type { Sender } from "../sending/send.ts";
-import { createKeyProof, type ProveKey } from "./dpop-proof.ts";
+import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from "node:crypto";
+import { signBytes } from "../signing/keys.ts";
 
 /** Credentials of a token and the request that needs it. */
 export interface TokenRequest {
@@ -170,10 +171,8 @@ function ask(
     "Accept-Encoding": "identity",
     ...(oauth2.dpop === true ? { DPoP: proof } : {}),
   };
-  const body = Buffer.from(form.toString());
-  const responseBytesMax = tokenResponseBytesMax;
-  const bounds = { timeoutMs, networks, responseBytesMax };
-  return sender.send({ url, headers, body, ...bounds, ...(tls === undefined ? {} : { tls }) });
+  const sent = { url, headers, body: Buffer.from(form.toString()), timeoutMs, networks };
+  return sender.send({ ...sent, responseBytesMax: tokenResponseBytesMax, ...(tls === undefined ? {} : { tls }) });
 }
 
 interface Credentials {
@@ -184,12 +183,9 @@ interface Credentials {
 /** The form-encoded credentials of the header, or those of the form. Source: RFC 6749 §2.3.1. */
 function credentialsOf({ oauth2, secret }: TokenRequest, style: ClientAuthentication): Credentials {
   if (style === "client_secret_post") return { form: { client_id: oauth2.clientId, client_secret: secret } };
-  const credentials = [oauth2.clientId, secret].map(formEncoded).join(":");
+  const encoded = (text: string): string => new URLSearchParams({ "": text }).toString().slice(1);
+  const credentials = `${encoded(oauth2.clientId)}:${encoded(secret)}`;
   return { headers: { Authorization: `Basic ${Buffer.from(credentials).toString("base64")}` } };
-}
-
-function formEncoded(text: string): string {
-  return new URLSearchParams({ "": text }).toString().slice(1);
 }
 
 function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
@@ -211,4 +207,44 @@ function refusalOf({ status, body, bodyTruncated }: ResponseOutcome): string {
   const { error } = parseJsonObject(body) ?? {};
   const code = errorCodes.has(error) ? ` ${String(error)}` : "";
   return `status ${status}${code}${bodyTruncated ? `, longer than ${tokenResponseBytesMax} bytes` : ""}`;
+}
+
+/** A request whose sender proves possession of a key. */
+interface ProvenRequest {
+  readonly method: string;
+  readonly url: URL;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** The access token of the request, if it has one. */
+  readonly token?: string;
+  /** The nonce that the server requires, if it requires one. */
+  readonly nonce?: string;
+}
+
+/** Builds the proof for a request. */
+type ProveKey = (request: ProvenRequest) => string;
+
+/** Creates a key for the lifetime of the process. Source: RFC 9449 §4.2. */
+function createKeyProof(): ProveKey {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { kty, crv, x, y } = createPublicKey(privateKey).export({ format: "jwk" });
+  const header = { typ: "dpop+jwt", alg: "ES256", jwk: { kty, crv, x, y } };
+  return (request) => signed(privateKey, header, claimsOf(request));
+}
+
+/** Builds the claims. `htu` has no query, as the server compares it. */
+function claimsOf({ method, url, nowMs, token, nonce }: ProvenRequest): object {
+  return {
+    jti: randomUUID(),
+    htm: method,
+    htu: url.origin + url.pathname,
+    iat: Math.floor(nowMs / secondMs),
+    ...(token === undefined ? {} : { ath: hash("sha256", token, "base64url") }),
+    ...(nonce === undefined ? {} : { nonce }),
+  };
+}
+
+function signed(key: KeyObject, header: object, claims: object): string {
+  const text = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+  return `${text}.${signBytes(key, Buffer.from(text)).toString("base64url")}`;
 }

@@ -7,7 +7,7 @@ import { healthOf, healthOfPing, type Effect } from "../settlement/circuit-break
 import type { FailureOutcome, Outcome } from "../settlement/outcome.ts";
 import { requestedWaitMs, settle, settlePing, type Settlement } from "../settlement/settle.ts";
 import { deliveryHeaders, keepSignature, spliceAttempt, type KeptSignature } from "../signing/signed-request.ts";
-import { signersAt } from "../signing/signers.ts";
+import { signersAt } from "../signing/keys.ts";
 import type { AttemptSpan } from "../telemetry/delivery-spans.ts";
 import { concludeAttempt } from "./conclude-attempt.ts";
 import type { DeliveryContext, LaneControl } from "./delivery-context.ts";

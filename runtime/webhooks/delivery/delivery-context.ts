@@ -9,14 +9,12 @@ import type { EndpointValidations } from "../authorization/endpoint-validation.t
 import type { Tokens } from "../authorization/access-tokens.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import type { Log } from "../log.ts";
-import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
+import type { DeliveryMetrics, PartnerMetrics } from "../telemetry/delivery-metrics.ts";
 import type { DeliverySpans } from "../telemetry/delivery-spans.ts";
-import type { DisabledPartners } from "../partners/disabled-partners.ts";
+import type { DisabledPartners, PartnerHolds } from "../partners/partner-holds.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
-import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 import type { Sender } from "../sending/send.ts";
 import type { Settlement } from "../settlement/settle.ts";
-import type { PartnerHolds } from "./partner-holds.ts";
 import type { RedeliveryCheck } from "./in-flight.ts";
 
 /** A delivery and the settlement of one attempt. */

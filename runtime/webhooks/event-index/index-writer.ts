@@ -1,7 +1,7 @@
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { EventIndexStream } from "../../nats/streams/event-index-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
-import type { HeaderScan } from "../../nats/messages/header-scan.ts";
+import type { HeaderScan, ScannedMessage } from "../../nats/messages/header-scan.ts";
 import {
   decodeIndexMessage,
   encodeIndexMessage,
@@ -13,11 +13,9 @@ import {
 } from "./index-message.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import { parseEvent } from "../../nats/layout.ts";
-import type { ScannedMessage } from "../../nats/messages/scanned-message.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
-import { readRecordedEvent } from "../records/event-record.ts";
-import type { HandledNote, RoutingNote } from "../records/event-notes.ts";
+import { readRecordedEvent, type HandledNote, type RoutingNote } from "../records/event-record.ts";
 
 interface IndexWriterDeps {
   readonly events: Pick<EventsStream, "follow">;

@@ -10,12 +10,12 @@ import type {
 import type { HeldReason } from "../../../crds/config.ts";
 import type { AttemptRecord, RecordedOutcome } from "../records/attempt-records.ts";
 import { isLater } from "../records/delivery-record.ts";
-import { isHandled, type HandledNote, parseRoutedBy } from "../records/event-notes.ts";
+import { isHandled, type HandledNote, parseRoutedBy } from "../records/event-record.ts";
 import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 import { waitOf } from "./find-block.ts";
-import { noSignatures, type SignatureOf } from "./signatures.ts";
+import { noSignatures, type SignatureOf } from "./history-view.ts";
 
 export interface DeliveryHistory {
   /** `namespace/name`. */

@@ -12,8 +12,7 @@ import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { eventHash } from "../ids.ts";
-import { readEvent } from "../records/event-record.ts";
-import type { TakenNote } from "../records/event-notes.ts";
+import { readEvent, type TakenNote } from "../records/event-record.ts";
 
 /**
  * The reads of stored events for callers. Each throws a Refusal `events_unavailable` when JetStream does not answer.

@@ -1,5 +1,5 @@
 import type { DeliveryWait } from "../../../api/histories.ts";
-import type { DisabledPartners } from "../partners/disabled-partners.ts";
+import type { DisabledPartners } from "../partners/partner-holds.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import type { OpenBreaker } from "../settlement/circuit-breaker.ts";
 import type { Settlement } from "../settlement/settle.ts";

@@ -7,15 +7,13 @@ import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { parseAttempts } from "../records/attempt-records.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
-import { parseHandled, parseRoutedBy, parseRoutingNote } from "../records/event-notes.ts";
+import { parseHandled, parseRoutedBy, parseRoutingNote, readEvent, type StoredEvent } from "../records/event-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
-import { viewOf, type HistoryView } from "./history-view.ts";
+import { viewOf, type HistoryView, signaturesOf } from "./history-view.ts";
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
-import { signaturesOf } from "./signatures.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";
-import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import type { FindBlock } from "./find-block.ts";
 import { deliveryHistories, type DeliveryHistory, type Waiting, type WaitingDelivery } from "./delivery-histories.ts";
 

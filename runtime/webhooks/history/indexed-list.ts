@@ -22,8 +22,9 @@ import {
   readDeliveries,
   summaryOf,
   type EventReading,
+  createRecentEvents,
+  type RecentEvents,
 } from "./event-list.ts";
-import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
 import type { HistoryDeps } from "./history.ts";
 
 export interface IndexedDeps extends HistoryDeps {

@@ -2,7 +2,7 @@ import type { PartnerSummary } from "../../../api/partners.ts";
 import type { NotAppliedPartner } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
-import type { DisabledPartners } from "../partners/disabled-partners.ts";
+import type { DisabledPartners } from "../partners/partner-holds.ts";
 import type { Partner } from "../partners/partner.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 

@@ -6,7 +6,7 @@ import { createLineLimit } from "../../../limits/line-limit.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { Log } from "../log.ts";
 import { eventHash } from "../ids.ts";
-import type { TakenNote } from "../records/event-notes.ts";
+import type { TakenNote } from "../records/event-record.ts";
 
 /** Characters that no name of a tenant contains, so that the prefix of one tenant never begins another one. */
 const prefixEnds = [".", ":", "/"] as const;

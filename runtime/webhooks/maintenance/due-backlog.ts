@@ -1,7 +1,7 @@
 import { type DeliveriesStream, pendingPlaces } from "../../nats/streams/deliveries-stream.ts";
 import type { PartnerFigures } from "../live/live-state.ts";
 import type { Partner } from "../partners/partner.ts";
-import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
+import type { PartnerMetrics } from "../telemetry/delivery-metrics.ts";
 import { laneQueues } from "../../nats/layout.ts";
 
 interface DueBacklogDeps {

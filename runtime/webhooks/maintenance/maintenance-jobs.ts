@@ -10,8 +10,7 @@ import { isTopologyWhole, repairTopology } from "../../nats/streams/topology.ts"
 import { createIndexWriter } from "../event-index/index-writer.ts";
 import type { MaintenanceContext, MaintenanceJob } from "./background-loops.ts";
 import { createPendingEnder } from "./end-pending.ts";
-import { createRemovedEnder, type RunningPartners } from "./end-removed.ts";
-import { createHeldExpiry } from "./expire-held.ts";
+import { createRemovedEnder, type RunningPartners, createHeldExpiry } from "./end-removed.ts";
 import { createPartnerRegistry } from "../partners/partner-registry.ts";
 import { createOrphanSearch, handleAdvisories, type RecoveryDeps } from "./recovery.ts";
 import type { Router } from "../routing/router.ts";

@@ -5,7 +5,7 @@ import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../../c
 import { materialIdsOf } from "../../../crds/material.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import { partnerKey } from "../ids.ts";
-import { readSigners, signersAt, type Signer } from "../signing/signers.ts";
+import { readSigners, signersAt, type Signer } from "../signing/keys.ts";
 import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 
 /** A compiled partner: its configuration with matchers, signing keys, lane and TLS identity. */

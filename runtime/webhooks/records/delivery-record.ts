@@ -20,7 +20,7 @@ export interface DeliveryRecord extends AttemptId {
   readonly replayId?: string;
   /** As in the event. */
   readonly trace?: string;
-  /** Configuration that routed the event, as `event-notes.ts` writes it; absent in records of earlier versions. */
+  /** Configuration that routed the event, as `event-record.ts` writes it; absent in records of earlier versions. */
   readonly routedBy?: string;
 }
 

@@ -16,15 +16,14 @@ import {
   readDeadLetters,
   type DeadLetter,
 } from "../records/dead-letter-record.ts";
-import type { HandledNote } from "../records/event-notes.ts";
+import { type HandledNote, readEvent } from "../records/event-record.ts";
 import { eventHash, partnerKey } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
-import { readEvent } from "../records/event-record.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
 import { parseDeadLetter } from "./read-chunk.ts";
-import { parseAckRequest, type AckRequest } from "./replay-request.ts";
+import { parseAckRequest, type AckRequest } from "./parse-body.ts";
 import type { ReplayCaller } from "./replay-job.ts";
 import { partnerNamed } from "./replays.ts";
 import { notifyRecipient, type NotifyDeps } from "./notify-recipient.ts";

@@ -1,6 +1,6 @@
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
-import { isHandled, type HandledNote } from "../records/event-notes.ts";
+import { isHandled, type HandledNote } from "../records/event-record.ts";
 import { compareAttempts, lastSettlement } from "../history/delivery-histories.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 

@@ -4,7 +4,7 @@ import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { deliveryHeaders } from "../signing/signed-request.ts";
 import { outcomeCode } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
-import { signersAt } from "../signing/signers.ts";
+import { signersAt } from "../signing/keys.ts";
 
 /** The result of a notification. */
 export interface NotifyResult {

@@ -26,7 +26,7 @@ import {
   type ReplaySpec,
   type ReplayStore,
 } from "./replay-job.ts";
-import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./replay-request.ts";
+import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./parse-body.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
 
 /** The numbers of a replay that is not run. */

@@ -3,7 +3,7 @@ import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import { isUnstored, parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { deadLettersOfDelivery } from "../records/dead-letter-record.ts";
 import { deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
-import { parseHandled } from "../records/event-notes.ts";
+import { parseHandled } from "../records/event-record.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readStoredMessages } from "../delivery/redelivery.ts";
 import { decideReplay, type DeliveryState, type ReplayCandidate, type ReplayDecision } from "./decide-replay.ts";

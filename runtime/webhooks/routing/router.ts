@@ -15,12 +15,13 @@ import {
   type MissingStep,
   ensureDelivery,
   type RouterDeps,
+  storeRoutingNote,
+  readRoutingNote,
+  type Route,
 } from "./missing-steps.ts";
 import type { Recipient } from "../partners/partner.ts";
-import { storeRoutingNote, readRoutingNote, type Route } from "./routing-note.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";
-import { routedByText } from "../records/event-notes.ts";
-import { readEvent, type StoredEvent } from "../records/event-record.ts";
+import { routedByText, readEvent, type StoredEvent } from "../records/event-record.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
 
 /** Publishes the deliveries of each event. Every pod runs one router; all share one consumer. */

@@ -1,6 +1,6 @@
 import type { SigningScheme } from "../../../crds/signing-key.ts";
 import { schemes, timestampHeader, type AttemptHeaders, type AttemptToSign, type SignedText } from "./schemes.ts";
-import type { Signer } from "./signers.ts";
+import type { Signer } from "./keys.ts";
 
 /** One attempt and the content of its headers. Source: seed "Webhook Event Delivery" §4.1. */
 export interface SignedAttempt extends AttemptToSign {

@@ -1,7 +1,14 @@
 // Telemetry: Prometheus metrics and `traceparent` of deliveries. The history for callers is in `history/`.
+
 import type { Registry } from "prom-client";
 import { instrumentsOf } from "../../../limits/instruments.ts";
 import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
+import type { HeldReason, PartnerConfig } from "../../../crds/config.ts";
+import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
+import { openCauses, type OpenCause } from "../settlement/circuit-breaker.ts";
+import type { Outcome } from "../settlement/outcome.ts";
+import type { Settlement } from "../settlement/settle.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** Prometheus metrics of deliveries. Labels come from closed lists; metrics by partner are separate. */
 export type DeliveryMetrics = ReturnType<typeof createDeliveryMetrics>;
@@ -50,4 +57,159 @@ export function createDeliveryMetrics(registry: Registry) {
     streamBytes: gauge("stream_bytes", "Size of a stream in NATS.", ["stream"], ofStream),
     streamBytesMax: gauge("stream_bytes_max", "Maximum size of a stream by the settings.", ["stream"], ofStream),
   };
+}
+
+/** Prometheus metrics by partner. Source: seed "Webhook Event Delivery" §6. */
+export interface PartnerMetrics {
+  /** Counts a response, or its absence. */
+  answered(partner: string, outcome: Outcome): void;
+  /** Counts the end of a delivery and ignores a retry. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
+  ended(partner: string, delivery: DeliveryRecord, settlement: Settlement, nowMs: number): void;
+  /** Age of the delivery that has been due for longest, in seconds, of a partner or of all. */
+  oldestDue(partner: string | undefined, seconds: number): void;
+  /** Deliveries that are due or in flight: all, and by partner. A partner that is not listed has none. */
+  backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
+  /** Takes back a gauge whose source does not respond: no value is better than an old one or 0. */
+  unknown(gauge: "backlog" | "oldestDue"): void;
+  /** Why deliveries to the partner pause; undefined when its circuit breaker is closed. */
+  paused(partner: string, cause: OpenCause | undefined): void;
+  /** Counts held partners, and partners whose last good version is applied. */
+  configured(partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]): void;
+}
+
+/** Partners with a label of their own, in order of first use. All further partners share the label `other`. */
+const labelledPartnersMax = 200;
+const otherLabel = "other";
+const durationBuckets = [0.1, 0.5, 1, 3, 10, 60, 600, 3_600];
+const attemptsBuckets = [1, 2, 3, 5, 8, 13, 21];
+const secondMs = 1_000;
+const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satisfies readonly HeldReason[];
+
+/** Registers the metrics in `registry`. */
+export function createPartnerMetrics(registry: Registry): PartnerMetrics {
+  const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, pauses, held, lastGood } =
+    registerMetrics(registry);
+  // Before the first count, 0 would say that nothing waits.
+  due.remove();
+  oldest.remove();
+  const label = boundedLabels(labelledPartnersMax);
+  const pausedBy: Readonly<Record<OpenCause, Set<string>>> = { failures: new Set(), rate_limited: new Set() };
+  const othersDue = new Map<string, number>();
+  return {
+    answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
+    ended: (partner, delivery, settlement, nowMs) => {
+      const { ends: isEnd, state } = settlementRow(settlement);
+      if (!isEnd) return;
+      const own = label(partner);
+      ends.inc({ partner: own, state });
+      attempts.observe(attemptNumber(delivery));
+      if (settlement.kind === "delivered") {
+        durations.observe({ partner: own }, Math.max(0, nowMs - delivery.acceptedAtMs) / secondMs);
+      }
+    },
+    backlog: (all, byPartner) => {
+      due.set(all);
+      dueOf.reset();
+      byPartner.forEach(([partner, count]) => dueOf.inc({ partner: label(partner) }, count));
+    },
+    unknown: (gauge) => {
+      const [all, byPartner] = gauge === "backlog" ? [due, dueOf] : [oldest, oldestOf];
+      all.remove();
+      byPartner.reset();
+    },
+    paused: (partner, cause) => {
+      for (const one of openCauses) {
+        const isPaused = one === cause;
+        if (pausedBy[one].has(partner) !== isPaused) {
+          pausedBy[one][isPaused ? "add" : "delete"](partner);
+          pauses[one].inc({ partner: label(partner) }, isPaused ? 1 : -1);
+        }
+      }
+    },
+    configured: (partners) => {
+      for (const reason of heldReasons) {
+        held.set({ reason }, partners.filter((partner) => partner.held === reason).length);
+      }
+      lastGood.set(partners.filter(({ lastGoodSinceMs }) => lastGoodSinceMs !== undefined).length);
+    },
+    oldestDue: (partner, seconds) => {
+      if (partner === undefined) {
+        oldest.set(seconds);
+      } else if (label(partner) !== otherLabel) {
+        oldestOf.set({ partner }, seconds);
+      } else {
+        othersDue[seconds > 0 ? "set" : "delete"](partner, seconds);
+        oldestOf.set(
+          { partner: otherLabel },
+          Iterator.from(othersDue.values()).reduce((a, b) => Math.max(a, b), 0),
+        );
+      }
+    },
+  };
+}
+
+function registerMetrics(registry: Registry) {
+  const { counter, gauge, histogram } = instrumentsOf(registry, "heliograph_webhook_");
+  const max = { aggregator: "max" } as const;
+  return {
+    responses: counter("partner_responses_total", "Responses of partners.", ["partner", "class"]),
+    ends: counter("partner_deliveries_total", "Deliveries that ended.", ["partner", "state"]),
+    durations: histogram(
+      "partner_delivery_duration_seconds",
+      "Time from the acceptance of an event to its delivery.",
+      durationBuckets,
+      ["partner"],
+    ),
+    attempts: histogram("delivery_attempts", "Attempts of a delivery that ended.", attemptsBuckets),
+    oldest: gauge("oldest_due_seconds", "Age of the delivery that has been due for longest.", [], max),
+    oldestOf: gauge(
+      "partner_oldest_due_seconds",
+      "Age of the delivery that has been due for longest; nothing of a paused or held partner is due.",
+      ["partner"],
+      max,
+    ),
+    due: gauge("backlog", "Deliveries that are due or in flight."),
+    dueOf: gauge(
+      "partner_backlog",
+      "Deliveries that are due or in flight; of a paused or held partner, all that wait.",
+      ["partner"],
+    ),
+    pauses: {
+      failures: gauge(
+        "partner_breaker_open",
+        "1 while the circuit breaker of the partner is open; for other, the number of such partners.",
+        ["partner"],
+      ),
+      rate_limited: gauge(
+        "partner_rate_limited",
+        "1 while a Retry-After of the partner pauses its deliveries; for other, the number of such partners.",
+        ["partner"],
+      ),
+    },
+    held: gauge(
+      "held_partners",
+      "Partners whose deliveries are held because a reference is missing or a right was withdrawn.",
+      ["reason"],
+      max,
+    ),
+    lastGood: gauge(
+      "last_good_partners",
+      "Partners that use their last good version because a reference cannot be read.",
+      [],
+      max,
+    ),
+  };
+}
+
+/** Returns the first `countMax` names unchanged and one label for all others. */
+export function boundedLabels(countMax: number): (name: string) => string {
+  const known = new Set<string>();
+  return (name) => {
+    if (known.size < countMax) known.add(name);
+    return known.has(name) ? name : otherLabel;
+  };
+}
+
+function classOf(outcome: Outcome): string {
+  return outcome.kind === "response" ? `${Math.floor(outcome.status / 100)}xx` : "none";
 }

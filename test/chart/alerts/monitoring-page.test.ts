@@ -7,8 +7,7 @@ import { createInstruments } from "../../../runtime/metrics/api/instruments.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
-import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
-import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import { createDeliveryMetrics, createPartnerMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { dashboardPlans } from "../dashboards/plans.ts";
 import { alertsOf, ruleFiles } from "./rule-files.ts";
 

@@ -3,7 +3,7 @@ import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
 import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";
 import type { PartnerConfig } from "../../../crds/config.ts";
 import type { Resource } from "../../../crds/resource.ts";
-import { readSigners } from "../../../runtime/webhooks/signing/signers.ts";
+import { readSigners } from "../../../runtime/webhooks/signing/keys.ts";
 import type { Changes } from "../valid-objects.ts";
 import { compile, createCompiler } from "../../../crds/compile/compile.ts";
 import type { ConfigPart } from "../../../crds/part.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { capBytes, mask } from "../../../kube/client/mask.ts";
+import { capBytes, mask } from "../../../kube/client/kube-error.ts";
 import { stallMsMax } from "../../support/wait.ts";
 
 describe("a text is shown without", () => {

@@ -1,5 +1,4 @@
-import type { ChangeHandler } from "../../../kube/informer/change-handlers.ts";
-import { type Change, ObjectStore } from "../../../kube/informer/object-store.ts";
+import { type ChangeHandler, type Change, ObjectStore } from "../../../kube/informer/object-store.ts";
 import type { KubeObject } from "../../../kube/client/resource.ts";
 
 /** A set of objects whose changes a test reports, as an informer would. */

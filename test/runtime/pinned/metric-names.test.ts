@@ -16,8 +16,7 @@ import { OtlpExporter } from "../../../runtime/tracing/otlp-exporter.ts";
 import { PodState } from "../../../runtime/processes/pod-state.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
-import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
-import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import { createDeliveryMetrics, createPartnerMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { sourceFiles } from "../../architecture/source-imports.ts";
 
 /** Dashboards and alerts of every installation name these. */

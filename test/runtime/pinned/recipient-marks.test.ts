@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { answerOnce, callbackKey } from "../../../runtime/recipient/callbacks.ts";
-import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
 import {
+  createMemorySeenStore,
   parseSeenRecord,
   readSeenStoreOptions,
   seenKey,

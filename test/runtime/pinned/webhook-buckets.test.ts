@@ -3,9 +3,8 @@ import { createBucket, type Bucket } from "../../../runtime/nats/streams/buckets
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { startBackground, type BackgroundParts } from "../../../runtime/webhooks/maintenance/background-loops.ts";
 import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/routing/backlog-limit.ts";
-import { createPartnerHolds } from "../../../runtime/webhooks/delivery/partner-holds.ts";
+import { createPartnerHolds, createDisabledPartners } from "../../../runtime/webhooks/partners/partner-holds.ts";
 import type { OpenBreaker } from "../../../runtime/webhooks/settlement/circuit-breaker.ts";
-import { createDisabledPartners } from "../../../runtime/webhooks/partners/disabled-partners.ts";
 import { LaneOwnership, podKey } from "../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createIdempotencyKeys } from "../../../runtime/webhooks/ingest/idempotency-keys.ts";
 import {

@@ -16,8 +16,7 @@ import {
   parseDeliveryRecord,
   type DeliveryRecord,
 } from "../../../runtime/webhooks/records/delivery-record.ts";
-import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
-import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import { createDeliveryMetrics, createPartnerMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { endUnsent } from "../../../runtime/webhooks/delivery/apply-settlement.ts";
 import { EventIdTaken, createTakenIds } from "../../../runtime/webhooks/ingest/event-ids.ts";
 import { historyBytes, standingsOf } from "../../../runtime/webhooks/history/history.ts";
@@ -29,7 +28,7 @@ import {
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createDeadLettersApi, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
-import { storeRoutingNote } from "../../../runtime/webhooks/routing/routing-note.ts";
+import { storeRoutingNote } from "../../../runtime/webhooks/routing/missing-steps.ts";
 import { keepSignature, type KeptSignature } from "../../../runtime/webhooks/signing/signed-request.ts";
 import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
 import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";

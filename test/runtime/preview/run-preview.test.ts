@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scannedMessage, type ScannedMessage } from "../../../runtime/nats/messages/scanned-message.ts";
+import { scannedMessage, type ScannedMessage } from "../../../runtime/nats/messages/header-scan.ts";
 import { noAttempts } from "../../../runtime/preview/attempt-changes.ts";
 import { noMatches } from "../../../runtime/preview/match-changes.ts";
 import { configIdentity } from "../../../runtime/preview/preview-effect.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ConfigReporter } from "../../../runtime/program/config-report.ts";
 import { healthOf, type ProgramStatus, reportOf, startingStatus } from "../../../runtime/program/status.ts";
-import type { DisabledMark } from "../../../runtime/webhooks/partners/disabled-partners.ts";
+import type { DisabledMark } from "../../../runtime/webhooks/partners/partner-holds.ts";
 import { waitFor } from "../../support/wait.ts";
 import { configOf, fewShards, shardSecrets } from "../config/shard-secrets.ts";
 import { ShardSet, type ShardedState } from "../../../runtime/config/kubernetes/shard-set.ts";

@@ -5,9 +5,8 @@ import {
   type CallbackAnswer,
   type CallbackRequest,
 } from "../../../runtime/recipient/callbacks.ts";
-import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
+import { createMemorySeenStore, type SeenStore } from "../../../runtime/recipient/seen-store.ts";
 import { DeliveryRefusal } from "../../../runtime/recipient/receive.ts";
-import type { SeenStore } from "../../../runtime/recipient/seen-store.ts";
 
 const key = callbackKey({ event_id: "evt_1" }, "refund");
 

@@ -1,8 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { readSigningKey, type SigningScheme } from "../../../crds/signing-key.ts";
-import { publicKey, publicKeys, sharedKey } from "../../../runtime/recipient/keys.ts";
-import { verifyDelivery } from "../../../runtime/recipient/verify-delivery.ts";
+import { publicKey, publicKeys, sharedKey, verifyDelivery } from "../../../runtime/recipient/verify-delivery.ts";
 import { deliveryHeaders } from "../../../runtime/webhooks/signing/signed-request.ts";
 import {
   publicKeySet,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
 import {
+  createMemorySeenStore,
   parseSeenRecord,
   readSeenStoreOptions,
   seenKey,

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
+import { createMemorySeenStore, type SeenStore } from "../../../runtime/recipient/seen-store.ts";
 import {
   DeliveryRefusal,
   receive,
   type DeliveryReport,
   type RecipientOptions,
 } from "../../../runtime/recipient/receive.ts";
-import type { SeenStore } from "../../../runtime/recipient/seen-store.ts";
 import type { DeliveredEvent } from "../../../runtime/recipient/verify-delivery.ts";
 import { event, secret, sentAtMs, signedDelivery } from "./signed-delivery.ts";
 

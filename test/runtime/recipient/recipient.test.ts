@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { request } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
-import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
+import { createMemorySeenStore } from "../../../runtime/recipient/seen-store.ts";
 import { deliveryBytesMax, type EndpointOptions } from "../../../runtime/recipient/endpoints.ts";
 import { createRecipient } from "../../../runtime/recipient/recipient.ts";
 import type { DeliveredEvent } from "../../../runtime/recipient/verify-delivery.ts";

@@ -14,11 +14,10 @@ import type { PulledMessage } from "../../../runtime/nats/messages/pulled-messag
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
 import type { BreakerState, OpenBreaker } from "../../../runtime/webhooks/settlement/circuit-breaker.ts";
 import type { DeliveryRecord } from "../../../runtime/webhooks/records/delivery-record.ts";
-import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import { createDeliveryMetrics, createPartnerMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createDeliverySpans } from "../../../runtime/webhooks/telemetry/delivery-spans.ts";
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners, type Partner } from "../../../runtime/webhooks/partners/partner.ts";
-import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import type { RouterDeps } from "../../../runtime/webhooks/routing/missing-steps.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 import { configOf, memoryLog, partnerConfig, type LogLine, type PartnerOverrides } from "./engine-fixture.ts";

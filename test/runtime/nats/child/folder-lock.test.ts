@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { lockFolder } from "../../../../runtime/nats/child/folder-lock.ts";
+import { lockFolder } from "../../../../runtime/nats/child/running-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 
 /** Above what systems hand out. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { InvalidNatsUrl, natsAccessOf } from "../../../../runtime/nats/connection/nats-url.ts";
+import { InvalidNatsUrl, natsAccessOf } from "../../../../runtime/nats/connection/nats-access.ts";
 
 describe("the access of a NATS URL", () => {
   test.each([

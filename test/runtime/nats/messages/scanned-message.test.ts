@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { headerMark } from "../../../../runtime/nats/messages/headers.ts";
-import { scannedMessage } from "../../../../runtime/nats/messages/scanned-message.ts";
+import { scannedMessage } from "../../../../runtime/nats/messages/header-scan.ts";
 import { clientMessage, opaqueMessage } from "./client-message.ts";
 
 const fields = { "Hg-Event-Old": "no", "Hg-Event": "evt-1", "hg-type": "lower", Empty: "", Text: "Grüße: 世界" };

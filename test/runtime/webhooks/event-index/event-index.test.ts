@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ScannedMessage } from "../../../../runtime/nats/messages/scanned-message.ts";
+import type { ScannedMessage } from "../../../../runtime/nats/messages/header-scan.ts";
 import { createEventIndex } from "../../../../runtime/webhooks/event-index/event-index.ts";
 import {
   encodeIndexMessage,

@@ -6,7 +6,7 @@ import {
   type FindBlock,
   waitOf,
 } from "../../../../runtime/webhooks/history/find-block.ts";
-import type { DisabledMark } from "../../../../runtime/webhooks/partners/disabled-partners.ts";
+import type { DisabledMark } from "../../../../runtime/webhooks/partners/partner-holds.ts";
 import type { OpenBreaker } from "../../../../runtime/webhooks/settlement/circuit-breaker.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import { compiled } from "../memory-context.ts";

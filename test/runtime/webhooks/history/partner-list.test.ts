@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { PartnerConfig } from "../../../../crds/config.ts";
 import { createPartnerList } from "../../../../runtime/webhooks/history/partner-list.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
-import type { DisabledMark } from "../../../../runtime/webhooks/partners/disabled-partners.ts";
+import type { DisabledMark } from "../../../../runtime/webhooks/partners/partner-holds.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
 
 const subscription = (...tenants: string[]) => ({ name: tenants.join("-"), types: ["**"], tenants, producers: [] });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoredMessage } from "../../../../runtime/nats/messages/stored-messages.ts";
-import { chunkSize, createRecentEvents } from "../../../../runtime/webhooks/history/recent-events.ts";
+import { chunkSize, createRecentEvents } from "../../../../runtime/webhooks/history/event-list.ts";
 
 /** Sequences 11 to 510, without those that retention took; at most 100 messages a read. */
 const stored = Array.from({ length: 500 }, (_, place) => place + 11).filter((seq) => seq % 7 !== 0);

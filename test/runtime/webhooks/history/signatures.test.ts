@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AttemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
-import type { HistoryView } from "../../../../runtime/webhooks/history/history-view.ts";
-import { signaturesOf } from "../../../../runtime/webhooks/history/signatures.ts";
+import { type HistoryView, signaturesOf } from "../../../../runtime/webhooks/history/history-view.ts";
 import type { KeptSignature } from "../../../../runtime/webhooks/signing/signed-request.ts";
 
 const event = { body: Buffer.from('{"event_id":"e-1"}') };

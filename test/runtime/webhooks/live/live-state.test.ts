@@ -5,8 +5,8 @@ import {
   parseLiveState,
   type LiveState,
   createPartnerFigures,
+  createLiveStates,
 } from "../../../../runtime/webhooks/live/live-state.ts";
-import { createLiveStates } from "../../../../runtime/webhooks/live/partner-details.ts";
 import { ownerOf } from "../../../../runtime/pods/pods.ts";
 
 const none = { backlog: undefined, oldestDueAtMs: undefined };

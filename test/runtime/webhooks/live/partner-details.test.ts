@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { createPartnerList } from "../../../../runtime/webhooks/history/partner-list.ts";
-import { liveStateOf, liveViewOf } from "../../../../runtime/webhooks/live/live-state.ts";
-import { createPartnerDetails } from "../../../../runtime/webhooks/live/partner-details.ts";
+import { liveStateOf, liveViewOf, createPartnerDetails } from "../../../../runtime/webhooks/live/live-state.ts";
 import { compiled } from "../memory-context.ts";
 
 const all = "*";

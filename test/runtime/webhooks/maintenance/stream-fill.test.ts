@@ -3,8 +3,10 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import type { NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { createStreamFill } from "../../../../runtime/webhooks/maintenance/stream-watch.ts";
-import { createDeliveryMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
-import { createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import {
+  createDeliveryMetrics,
+  createPartnerMetrics,
+} from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { testSettings } from "../engine-fixture.ts";
 
 async function seriesOf(registry: Registry, name: string): Promise<readonly string[]> {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { scannedMessage } from "../../../../runtime/nats/messages/scanned-message.ts";
+import { scannedMessage } from "../../../../runtime/nats/messages/header-scan.ts";
 import {
   eventHeaders,
   readEvent,

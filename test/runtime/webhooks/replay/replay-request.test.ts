@@ -5,7 +5,7 @@ import {
   parseAckRequest,
   parseRedriveRequest,
   parseReplayRequest,
-} from "../../../../runtime/webhooks/replay/replay-request.ts";
+} from "../../../../runtime/webhooks/replay/parse-body.ts";
 
 const bytes = (body: unknown): Uint8Array => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 

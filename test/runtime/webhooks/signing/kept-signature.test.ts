@@ -8,9 +8,8 @@ import {
   signedTextOf,
   type KeptSignature,
 } from "../../../../runtime/webhooks/signing/signed-request.ts";
-import { signingKeyOf } from "../../../../runtime/webhooks/signing/keys.ts";
+import { signingKeyOf, type Signer } from "../../../../runtime/webhooks/signing/keys.ts";
 import type { SignedText } from "../../../../runtime/webhooks/signing/schemes.ts";
-import type { Signer } from "../../../../runtime/webhooks/signing/signers.ts";
 import { privateKeyOf, publicKeyOf, rfcEd25519, rfcP256 } from "./key-material.ts";
 
 const secret = Buffer.from("a secret of thirty-two bytes, no more");

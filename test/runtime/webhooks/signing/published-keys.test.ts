@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { publishedKeys, readSigners, type Signer } from "../../../../runtime/webhooks/signing/signers.ts";
+import { publishedKeys, readSigners, type Signer } from "../../../../runtime/webhooks/signing/keys.ts";
 import { pemOf, rfcEd25519, rfcP256 } from "./key-material.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");

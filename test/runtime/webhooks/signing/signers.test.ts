@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readSigners, signersAt } from "../../../../runtime/webhooks/signing/signers.ts";
+import { readSigners, signersAt } from "../../../../runtime/webhooks/signing/keys.ts";
 import { signHmacV1 } from "../../../../runtime/webhooks/signing/hmac-v1.ts";
 import { countedKey, pemOf, rfcEd25519, rfcP256 } from "./key-material.ts";
 

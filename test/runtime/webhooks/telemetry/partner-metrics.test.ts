@@ -4,7 +4,7 @@ import type { DeliveryRecord } from "../../../../runtime/webhooks/records/delive
 import { createDueBacklog, createOldestDue } from "../../../../runtime/webhooks/maintenance/due-backlog.ts";
 import { createPartnerFigures } from "../../../../runtime/webhooks/live/live-state.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
-import { boundedLabels, createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import { boundedLabels, createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
 

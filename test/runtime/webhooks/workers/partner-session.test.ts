@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { DeliveryContext } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
 import { PartnerSession } from "../../../../runtime/webhooks/workers/partner-session.ts";
-import { createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import { createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
 
