@@ -13,6 +13,9 @@ export interface StoredMessage {
   readonly data: Uint8Array;
 }
 
+/** A message without its body. */
+export type MessageHead = Omit<StoredMessage, "data">;
+
 const leaderTimeoutMs = 2_000;
 const noMessageCode = 10037;
 const noneStatus = 404;

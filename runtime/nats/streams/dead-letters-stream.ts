@@ -4,8 +4,15 @@ import { readStreamInfo } from "../messages/stream-info.ts";
 import type { Layout } from "../layout.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import type { HeaderFields } from "../messages/headers.ts";
-import { readHeads, type MessageHead } from "../messages/read-heads.ts";
-import { readAt, readBatch, readLastOfEach, removeMessage, type StoredMessage } from "../messages/stored-messages.ts";
+import { openHeaderScan } from "../messages/header-scan.ts";
+import {
+  type MessageHead,
+  readAt,
+  readBatch,
+  readLastOfEach,
+  removeMessage,
+  type StoredMessage,
+} from "../messages/stored-messages.ts";
 
 /** A delivery that ended without success. */
 export interface DeadLetterToStore {
@@ -61,6 +68,8 @@ export interface DeadLettersStream {
 
 /** A dead letter has up to 700 KiB. */
 const batchBytesMax = 8 * 1024 * 1024;
+/** Heads that one request of a scan returns. */
+const headsMax = 4_096;
 
 /** Creates the access to the dead letters stream. */
 export function createDeadLettersStream(handle: NatsConnectionHandle, layout: Layout): DeadLettersStream {
@@ -83,22 +92,32 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
     of: (partner, did) => readLastOfEach(handle, stream, [layout.deadLetter(partner, "*", did)]),
     at: (seq) => readAt(handle, stream, seq),
     scan: (seq, countMax) => {
-      return readBatch(handle, stream, {
-        subject: layout.filters.deadLetters,
-        seq,
-        countMax,
-        bytesMax: batchBytesMax,
-      });
+      const subject = layout.filters.deadLetters;
+      return readBatch(handle, stream, { subject, seq, countMax, bytesMax: batchBytesMax });
     },
     state: async () => {
       const { created, state } = await readStreamInfo(handle, stream);
-      return { created, ...contentOf(state) };
+      const { messages, first_seq: firstSeq, last_seq: lastSeq, num_deleted: removed = 0 }: ServedState = state;
+      return { created, messages, firstSeq, lastSeq, removed };
     },
     removed: async () => {
       const { state } = await readStreamInfo(handle, stream, { deleted_details: true });
-      return removedOf(state);
+      const { deleted }: ServedState = state;
+      return deleted ?? [];
     },
-    heads: (fromSeq, onHead) => readHeads(handle, stream, fromSeq, onHead),
+    heads: async (fromSeq, onHead) => {
+      const subjects = [layout.filters.deadLetters];
+      const scan = await openHeaderScan(handle, stream, { subjects, from: { seq: fromSeq } });
+      try {
+        for (let count = headsMax; count === headsMax;) {
+          const heads = await scan.next(headsMax);
+          heads.forEach((head) => onHead(head));
+          count = heads.length;
+        }
+      } finally {
+        await scan.close();
+      }
+    },
     lastSeq: async () => (await readStreamInfo(handle, stream)).state.last_seq,
     remove: (seq) => removeMessage(handle, stream, seq),
   };
@@ -109,11 +128,3 @@ type ServedState = Pick<StreamState, "messages" | "first_seq" | "last_seq"> & {
   readonly num_deleted?: number;
   readonly deleted?: readonly number[] | null;
 };
-
-function contentOf({ messages, first_seq: firstSeq, last_seq: lastSeq, num_deleted: removed }: ServedState) {
-  return { messages, firstSeq, lastSeq, removed: removed ?? 0 };
-}
-
-function removedOf({ deleted }: ServedState): readonly number[] {
-  return deleted ?? [];
-}

@@ -1,7 +1,6 @@
 import { parseDeadLetterSubject, type DeadLetterSubject } from "../../nats/layout.ts";
-import type { MessageHead } from "../../nats/messages/read-heads.ts";
 import type { DeadLettersStream, DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
-import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
+import type { MessageHead, StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "./attempt-records.ts";
 import type { DeliveryRecord } from "./delivery-record.ts";
 import { deliveryId, eventHash, messageId, partnerKey } from "../ids.ts";
