@@ -12,7 +12,7 @@ export interface Cidr {
 const form = /^(?<address>[0-9A-Fa-f:.]+)\/(?<prefix>0|[1-9][0-9]{0,2})$/u;
 
 /** A block of addresses and its name. */
-export type SpecialRow = readonly [block: string, name: string];
+type SpecialRow = readonly [block: string, name: string];
 
 /** Source: IANA IPv4 Special-Purpose Address Registry, every row, and the multicast space of RFC 5771. */
 const ipv4Rows: readonly SpecialRow[] = [
@@ -84,7 +84,7 @@ const ipv6Rows: readonly SpecialRow[] = [
  * Addresses of instance metadata and credentials, with their link-local spaces. The single addresses are those of
  * Alibaba Cloud, Azure, Oracle Cloud, Amazon Web Services, Google Cloud and Scaleway. No allow-list opens them.
  */
-export const metadataRows: readonly SpecialRow[] = [
+const metadataRows: readonly SpecialRow[] = [
   ["169.254.0.0/16", "link local and instance metadata"],
   ["100.100.100.200/32", "instance metadata"],
   ["168.63.129.16/32", "instance metadata"],
@@ -95,18 +95,26 @@ export const metadataRows: readonly SpecialRow[] = [
   ["fd00:42::42/128", "instance metadata"],
 ];
 
-/** Blocks that only `networks.allowCidrs` opens; the first that holds an address names it. */
-export const specialRows: readonly SpecialRow[] = [...ipv4Rows, ...ipv6Rows];
+/** Reads an IP address as the block of it alone; undefined for other text, and for an address with a zone (`%eth0`). */
+export function parseAddress(text: string): Cidr | undefined {
+  if (isIPv4(text)) return block(32, ipv4Number(text), 32);
+  return isIPv6(text) && !text.includes("%") ? block(128, ipv6Number(text), 128) : undefined;
+}
+
+/** Reads `address/prefix`; undefined when it is none. Bits beyond the prefix may be set. */
+export function parseBlock(text: string): Cidr | undefined {
+  const { address = "", prefix = "" } = form.exec(text)?.groups ?? {};
+  const found = parseAddress(address);
+  return found && Number(prefix) <= found.bits ? block(found.bits, found.first, Number(prefix)) : undefined;
+}
 
 /**
- * Reads `address/prefix`; undefined when it is none. Bits beyond the prefix may be set. IPv4 addresses mapped into IPv6
- * are no addresses of their own, as for the API server's `isCIDR` and `isIP`.
+ * Reads a block as {@link parseBlock} does. IPv4 addresses mapped into IPv6 are no addresses of their own, as for the
+ * API server's `isCIDR` and `isIP`.
  */
 export function parseCidr(text: string): Cidr | undefined {
-  const { address = "", prefix = "" } = form.exec(text)?.groups ?? {};
-  const length = Number(prefix);
-  if (isIPv4(address)) return length <= 32 ? block(32, ipv4Number(address), length) : undefined;
-  return isIPv6Address(address) && length <= 128 ? block(128, ipv6Number(address), length) : undefined;
+  const [address = ""] = text.split("/");
+  return isIPv4(address) || isIPv6Address(address) ? parseBlock(text) : undefined;
 }
 
 /** True for an IPv6 address without a zone and without an IPv4 address mapped into it. */
@@ -151,8 +159,22 @@ function groups(part: string): readonly bigint[] {
   });
 }
 
-const specialCidrs = specialRows.map(([text, name]) => ({ text, name, cidr: parseCidr(text) }));
-const metadataCidrs = metadataRows.map(([text]) => parseCidr(text));
+/** A block of special use, and how people know it. */
+interface NamedBlock {
+  readonly cidr: Cidr;
+  readonly text: string;
+  readonly name: string;
+}
+
+/** Blocks that only `networks.allowCidrs` opens; the first that holds an address names it. */
+export const specialBlocks: readonly NamedBlock[] = [...ipv4Rows, ...ipv6Rows].flatMap(named);
+/** Blocks that no allow-list opens. */
+export const metadataBlocks: readonly NamedBlock[] = metadataRows.flatMap(named);
+
+function named([text, name]: SpecialRow): readonly NamedBlock[] {
+  const cidr = parseBlock(text);
+  return cidr === undefined ? [] : [{ cidr, text, name }];
+}
 
 /** The well-known prefix of NAT64, behind which the last 32 bits are an IPv4 address. Source: RFC 6052 §2.1. */
 const nat64 = block(128, 0x64_ff9bn << 96n, 96);
@@ -165,7 +187,7 @@ export function behindNat64(inner: Cidr): Cidr | undefined {
 /** True for a block that holds only addresses of instance metadata, also behind NAT64. */
 export function isMetadata(inner: Cidr): boolean {
   const judged = behindNat64(inner) ?? inner;
-  return metadataCidrs.some((outer) => outer !== undefined && contains(outer, judged));
+  return metadataBlocks.some(({ cidr }) => contains(cidr, judged));
 }
 
 /**
@@ -184,6 +206,6 @@ export function isMetadataAddress(text: string): boolean {
  */
 export function specialUse(address: Cidr): string | undefined {
   const judged = behindNat64(address) ?? address;
-  const row = specialCidrs.find(({ cidr }) => cidr !== undefined && contains(cidr, judged));
+  const row = specialBlocks.find(({ cidr }) => contains(cidr, judged));
   return row && `${row.name} (${row.text})`;
 }

@@ -116,7 +116,7 @@ const table = `
       limits/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
       webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/delivery/ <
-      limits/ json/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
+      limits/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
       webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
       webhooks/authorization/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/workers/ <

@@ -1,13 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isMetadata, parseCidr } from "../../../../crds/networks.ts";
-import {
-  addressFault,
-  createGuard,
-  urlFault,
-  metadataBlocks,
-  specialBlocks,
-} from "../../../../runtime/webhooks/sending/address-guard.ts";
+import { isMetadata, metadataBlocks, parseCidr, specialBlocks } from "../../../../crds/networks.ts";
+import { addressFault, createGuard, urlFault } from "../../../../runtime/webhooks/sending/address-guard.ts";
 
 const strict = createGuard({ allowCidrs: [], allowPlaintext: false });
 const everything = createGuard({ allowCidrs: ["0.0.0.0/0", "::/0"], allowPlaintext: true });
