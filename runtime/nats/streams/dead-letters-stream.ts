@@ -97,12 +97,12 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
     },
     state: async () => {
       const { created, state } = await readStreamInfo(handle, stream);
-      const { messages, first_seq: firstSeq, last_seq: lastSeq, num_deleted: removed = 0 }: ServedState = state;
+      const { messages, first_seq: firstSeq, last_seq: lastSeq, num_deleted: removed = 0 } = state as ServedState;
       return { created, messages, firstSeq, lastSeq, removed };
     },
     removed: async () => {
       const { state } = await readStreamInfo(handle, stream, { deleted_details: true });
-      const { deleted }: ServedState = state;
+      const { deleted } = state as ServedState;
       return deleted ?? [];
     },
     heads: async (fromSeq, onHead) => {
