@@ -6,6 +6,7 @@ import type { PageEntry } from "../page-entry.ts";
 import { PreferenceSwitches } from "../components/preferences.tsx";
 import { matchPath } from "../router/place.ts";
 import { Link, useRouter } from "../router/router.tsx";
+import { Search } from "../search/search.tsx";
 import { SignInAgain } from "../sign-in/sign-in-page.tsx";
 import type { SignedOut } from "../sign-in/start-session.ts";
 
@@ -42,6 +43,7 @@ export function Frame({ pages, me, onSignOut, onToken, ended, children }: FrameP
         >
           Menu
         </button>
+        <Search />
         <div class="top-end">
           {me === undefined ? null : (
             <span class="who" title={`Tenants: ${me.tenants.join(", ")}`}>

@@ -14,6 +14,7 @@ import { distanceFromKept, keptPictures, pictureOf } from "./kept-pictures.ts";
 import { metricActions } from "./metric-actions.ts";
 import { pageRows } from "./pages.ts";
 import { signInButton } from "./sign-in-server.ts";
+import { shellActions } from "./shell-actions.ts";
 import { webhookActions } from "./webhook-actions.ts";
 
 const startMsMax = 300_000;
@@ -169,7 +170,9 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     });
   });
 
-  const actions = [...webhookActions, ...metricActions].map((action) => [action.name, action] as const);
+  const actions = [...shellActions, ...webhookActions, ...metricActions].map(
+    (action) => [action.name, action] as const,
+  );
   describe.skipIf(actions.length === 0)("lets a reader who", () => {
     test.each(actions)("%s", async (_name, { run }) => {
       const before = tabs.length;

@@ -1,0 +1,152 @@
+// Finds pages, events, partners, metrics, objectives and replays. What they contain is shown on their pages.
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Badge } from "../components/badge.tsx";
+import { useRouter } from "../router/router.tsx";
+import type { SearchItem } from "./search-items.ts";
+import { useRecent } from "./use-recent.ts";
+import { useSearchItems } from "./use-search-items.ts";
+
+const textLengthMax = 256;
+
+/** The search of every page: a button, `/` or Ctrl-K opens it. */
+export function Search(): JSX.Element {
+  const { place } = useRouter();
+  const recent = useRecent(place);
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [place]);
+  useEffect(() => {
+    const open = (event: KeyboardEvent): void => {
+      const isShortcut = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k";
+      if (!isShortcut && (event.key !== "/" || hasModifier(event) || isTyping(event.target))) return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    window.addEventListener("keydown", open);
+    return () => window.removeEventListener("keydown", open);
+  }, []);
+  return (
+    <>
+      <button type="button" class="small search-button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        Search <kbd>/</kbd>
+      </button>
+      {isOpen ? <SearchDialog recent={recent} onClose={() => setOpen(false)} /> : null}
+    </>
+  );
+}
+
+function hasModifier({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  return ctrlKey || metaKey || altKey;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName))
+  );
+}
+
+interface DialogProps {
+  readonly recent: readonly SearchItem[];
+  readonly onClose: () => void;
+}
+
+function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
+  const { go } = useRouter();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  // Enter during a look-up of an id opens what it finds.
+  const [isWaiting, setWaiting] = useState(false);
+  const search = useSearchItems(text.trim(), true);
+  const items = text.trim() === "" ? recent : search.items;
+  const selected = items[Math.min(at, items.length - 1)];
+  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    if (isWaiting && !search.isSearching) {
+      setWaiting(false);
+      if (selected !== undefined) go(selected.to);
+    }
+  }, [isWaiting, search.isSearching, selected, go]);
+  const move = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    setAt((Math.min(at, items.length - 1) + step + items.length) % Math.max(items.length, 1));
+  };
+  const open = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (search.isSearching && at === 0) setWaiting(true);
+    else if (selected !== undefined) go(selected.to);
+  };
+  return (
+    <dialog ref={dialog} class="search" aria-label="Search" onClose={onClose} onClick={closeOnBackdrop}>
+      <form onSubmit={open}>
+        <input
+          type="text"
+          role="combobox"
+          aria-label="Search"
+          aria-expanded={items.length > 0}
+          aria-controls="search-results"
+          aria-activedescendant={selected === undefined ? undefined : `search-result-${items.indexOf(selected)}`}
+          autocomplete="off"
+          spellcheck={false}
+          placeholder="Event id, partner, metric, objective or replay"
+          maxLength={textLengthMax}
+          value={text}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            setAt(0);
+          }}
+          onKeyDown={move}
+        />
+      </form>
+      {text.trim() === "" && recent.length > 0 ? <p class="hint">Recently opened</p> : null}
+      <ul id="search-results" class="plain" role="listbox" aria-label="Results">
+        {items.map((item, index) => (
+          <Result
+            key={`${item.kind} ${item.to}`}
+            item={item}
+            index={index}
+            isSelected={item === selected}
+            onOpen={go}
+          />
+        ))}
+      </ul>
+      <p class="hint" role="status">
+        {statusText(text.trim(), items.length, search.isSearching)}
+      </p>
+    </dialog>
+  );
+}
+
+function statusText(text: string, count: number, isSearching: boolean): string {
+  if (text === "") return "Type an event id, or part of a name.";
+  if (isSearching) return "Searching…";
+  return count === 0 ? "Nothing found. Event ids must be complete." : "";
+}
+
+function closeOnBackdrop(event: MouseEvent): void {
+  if (event.target === event.currentTarget) (event.currentTarget as HTMLDialogElement).close();
+}
+
+interface ResultProps {
+  readonly item: SearchItem;
+  readonly index: number;
+  readonly isSelected: boolean;
+  readonly onOpen: (to: string) => void;
+}
+
+function Result({ item, index, isSelected, onOpen }: ResultProps): JSX.Element {
+  return (
+    <li
+      id={`search-result-${index}`}
+      role="option"
+      aria-selected={isSelected}
+      class={isSelected ? "search-result selected" : "search-result"}
+      onClick={() => onOpen(item.to)}
+    >
+      <span class="search-kind">{item.kind}</span> <span class="search-name">{item.name}</span>
+      {item.detail === undefined ? null : <Badge state={item.detail} />}
+    </li>
+  );
+}

@@ -1,0 +1,50 @@
+import { expect } from "vitest";
+import { see, type ConsoleVisitor, type PageAction } from "./console-visitor.ts";
+
+/** What people do on every page: search, and choose how times are shown. */
+export const shellActions: readonly PageAction[] = [
+  { name: "searches an event by its id and a partner by a part of its name", run: search },
+  { name: "chooses local time still has it after a reload", run: chooseZone },
+];
+
+async function search({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  const { rejected } = installation.events;
+  await visit(tab, { name: "home", path: "/", heading: "Home", sees: [] });
+  await page.keyboard.press("/");
+  const input = page.getByRole("combobox", { name: "Search" });
+  // The id is looked up first, so that Enter at once opens it.
+  await input.fill(rejected);
+  await input.press("Enter");
+  await page.waitForURL(`${installation.url}/console/events/${rejected}`);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: rejected }).waitFor();
+  await input.fill("partners");
+  expect(await tab.audit()).toEqual([]);
+  await input.press("Enter");
+  await see(tab, "Partners", []);
+  const partner = (await page.locator("tbody th a").first().innerText()).trim();
+  await page.getByRole("button", { name: "Search" }).click();
+  await input.fill(partner.split("/")[1] ?? "");
+  await page.getByRole("option", { name: partner }).click();
+  await page.waitForURL(`${installation.url}/console/partners/${partner}`);
+  await page.keyboard.press("/");
+  await input.fill("no such thing");
+  await page.getByText("Nothing found. Event ids must be complete.").waitFor();
+  await page.keyboard.press("Escape");
+  await input.waitFor({ state: "detached" });
+}
+
+async function chooseZone({ open, visit }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const times = tab.page.locator("tbody time").first();
+  await visit(tab, { name: "events", path: "/events", heading: "Events", sees: [] });
+  await times.waitFor();
+  expect(await times.innerText()).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/u);
+  await tab.page.getByRole("combobox", { name: "Time zone" }).selectOption("local");
+  expect(await times.innerText()).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d$/u);
+  await visit(tab, { name: "events", path: "/events", heading: "Events", sees: [] });
+  await times.waitFor();
+  expect(await times.innerText()).toMatch(/ [+-]\d\d:\d\d$/u);
+}
