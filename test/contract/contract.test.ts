@@ -1,6 +1,10 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { fastify } from "fastify";
 import { expect, test } from "vitest";
-import { faultsOf, type Exchange } from "./contract.ts";
+import { faultsOf } from "./contract.ts";
+import { exchangesOf, lineOf, recordingFile, recordingVariable, type Exchange } from "./exchange.ts";
 import { takeFaults } from "./setup.ts";
 
 const me = {
@@ -78,6 +82,32 @@ test("every server of a test is compared with the document", async () => {
   const app = fastify();
   app.get("/v1/me", async () => ({ ...me, more: 1 }));
   await app.inject("/v1/me");
-  expect(takeFaults().join()).toMatch(/more/u);
+  expect((await takeFaults()).join()).toMatch(/more/u);
   await app.close();
+});
+
+test.each([
+  ["gzip", gzipSync],
+  ["zstd", zstdCompressSync],
+])("a response in %s is compared", (coding, compress) => {
+  const coded = (body: object): Exchange => exchangeOf({}, { coding, responseBody: compress(JSON.stringify(body)) });
+  expect(faultsOf(coded(me))).toEqual([]);
+  expect(faultsOf(coded({ ...me, more: 1 })).join()).toMatch(/more/u);
+});
+
+test("what a child process records is compared, without the half line of one that was killed", () => {
+  const sent = exchangeOf({ ...me, more: 1 }, { requestBody: Buffer.from("{}"), coding: undefined });
+  const [read, ...others] = exchangesOf(lineOf(sent) + lineOf(sent).slice(0, 9));
+  expect(others).toEqual([]);
+  expect(read).toEqual({ ...sent, responseBody: Buffer.from(JSON.stringify({ ...me, more: 1 })) });
+  expect(read && faultsOf(read).join()).toMatch(/more/u);
+});
+
+test("a server in a child process is compared with the document", async () => {
+  const program =
+    'import { fastify } from "fastify"; const app = fastify(); app.get("/v1/me", async () => ({ more: 1 }));' +
+    'await app.inject("/v1/me");';
+  const args = ["--import", new URL("record.ts", import.meta.url).href, "--input-type=module", "--eval", program];
+  await promisify(execFile)(process.execPath, args, { env: { ...process.env, [recordingVariable]: recordingFile } });
+  expect((await takeFaults()).join()).toMatch(/more/u);
 });

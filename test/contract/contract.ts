@@ -1,20 +1,9 @@
+import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { openApiOf } from "../../runtime/http/routes/openapi-document.ts";
 import { productRoutes } from "../pages/product-routes.ts";
 import { closed } from "../runtime/http/openapi/strict-schema.ts";
-
-/** One request that a server answered. */
-export interface Exchange {
-  readonly method: string;
-  /** As the server declares it, such as `/webhooks/events/:id`. */
-  readonly route: string;
-  /** As received. */
-  readonly target: string;
-  readonly status: number;
-  readonly requestBody: Uint8Array | undefined;
-  readonly mediaType: string;
-  readonly responseBody: Uint8Array | string | undefined;
-}
+import type { Exchange } from "./exchange.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -82,9 +71,9 @@ function queryFaults({ parameters }: OperationObject, { route, target }: Exchang
 const isLikePrometheus = (route: string): boolean => route.startsWith("/prometheus/");
 
 /** True if the response says that the request, or a part of it, is rejected: it may then be anything. */
-function hasRejection({ mediaType, responseBody }: Exchange): boolean {
-  if (mediaType !== "application/json" || responseBody === undefined) return false;
-  const { refusal, results } = JSON.parse(Buffer.from(responseBody).toString()) as {
+function hasRejection({ mediaType, ...response }: Exchange): boolean {
+  if (mediaType !== "application/json" || response.responseBody === undefined) return false;
+  const { refusal, results } = responseJson(response) as {
     readonly refusal?: unknown;
     readonly results?: readonly { readonly error?: unknown }[];
   };
@@ -97,6 +86,7 @@ function bodyFaults({ requestBody }: OperationObject, { requestBody: bytes }: Ex
   return problemsOf(ofBodies, schema, { request: JSON.parse(Buffer.from(bytes).toString()) as unknown }, "request");
 }
 
+/** Only bodies in JSON are compared. CSV and NDJSON hold the same members in another form, which their tests compare. */
 function responseFaults({ responses }: OperationObject, exchange: Exchange): readonly string[] {
   const { status, mediaType, responseBody } = exchange;
   if (status === 304) return [];
@@ -105,12 +95,19 @@ function responseFaults({ responses }: OperationObject, exchange: Exchange): rea
   const schema = contentOf(described)[mediaType]?.schema;
   if (schema === undefined) return [`the media type ${mediaType} is not described`];
   if (!/[/+]json$/u.test(mediaType) || responseBody === undefined) return [];
-  return problemsOf(
-    ofResponses,
-    schema,
-    { response: JSON.parse(Buffer.from(responseBody).toString()) as unknown },
-    "response",
-  );
+  return problemsOf(ofResponses, schema, { response: responseJson(exchange) }, "response");
+}
+
+const decoders: Readonly<Record<string, (body: Uint8Array) => Uint8Array>> = {
+  gzip: gunzipSync,
+  zstd: zstdDecompressSync,
+};
+
+function responseJson({ coding, responseBody = "" }: Pick<Exchange, "coding" | "responseBody">): unknown {
+  const body = Buffer.from(responseBody);
+  const decode = coding === undefined ? undefined : decoders[coding];
+  if (coding !== undefined && decode === undefined) throw new Error(`the contract test cannot decode ${coding}`);
+  return JSON.parse(Buffer.from(decode?.(body) ?? body).toString());
 }
 
 function contentOf({ $ref, content = {} }: ResponseObject): NonNullable<Content["content"]> {

@@ -1,7 +1,7 @@
 // Compares every exchange of the servers that tests start with the OpenAPI document that they serve.
-import { subscribe } from "node:diagnostics_channel";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { afterEach } from "vitest";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { afterAll, afterEach } from "vitest";
+import { exchangesOf, observeServers, recordingFile, type Exchange } from "./exchange.ts";
 
 interface Found {
   readonly faults: string[];
@@ -13,36 +13,37 @@ const shared = globalThis as { heliographContract?: Found };
 if (shared.heliographContract === undefined) {
   const faults: string[] = [];
   shared.heliographContract = { faults };
-  subscribe("fastify.initialization", (message) => {
-    const { fastify } = message as { readonly fastify: FastifyInstance };
-    fastify.addHook("onSend", async (request, reply, payload) => {
-      faults.push(...(await faultsOf(request, reply, payload)));
-      return payload;
-    });
+  observeServers(async (exchange) => {
+    faults.push(...(await faultsOf(exchange)));
   });
 }
 
-/** Returns what was found since the last call. */
-export function takeFaults(): readonly string[] {
-  return [...new Set(shared.heliographContract?.faults.splice(0))];
+/** Returns what was found since the last call, in this process and in its children. */
+export async function takeFaults(): Promise<readonly string[]> {
+  const ofChildren = await Promise.all(takeRecorded().map(faultsOf));
+  return [...new Set([...(shared.heliographContract?.faults.splice(0) ?? []), ...ofChildren.flat()])];
 }
 
-afterEach(() => {
-  const faults = takeFaults();
+/** What children recorded since the last call. They go on to record in a new file. */
+function takeRecorded(): readonly Exchange[] {
+  if (!existsSync(recordingFile)) return [];
+  const taken = `${recordingFile}.taken`;
+  renameSync(recordingFile, taken);
+  const recording = readFileSync(taken, "utf8");
+  rmSync(taken);
+  return exchangesOf(recording);
+}
+
+async function requireNoFaults(): Promise<void> {
+  const faults = await takeFaults();
   if (faults.length > 0) throw new Error(`not as the served OpenAPI document says:\n${faults.join("\n")}`);
-});
+}
 
-async function faultsOf(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<readonly string[]> {
-  const isEncoded = reply.getHeader("content-encoding") !== undefined;
-  if (isEncoded || (typeof payload !== "string" && !(payload instanceof Uint8Array))) return [];
+afterEach(requireNoFaults);
+// Servers of a whole file may record until their end.
+afterAll(requireNoFaults);
+
+async function faultsOf(exchange: Exchange): Promise<readonly string[]> {
   const { faultsOf: check } = await import("./contract.ts");
-  return check({
-    method: request.method,
-    route: request.routeOptions.url ?? "",
-    target: request.raw.url ?? "",
-    status: reply.statusCode,
-    requestBody: request.body instanceof Uint8Array ? request.body : undefined,
-    mediaType: String(reply.getHeader("content-type") ?? "").split(";")[0] ?? "",
-    responseBody: payload,
-  });
+  return check(exchange);
 }

@@ -1,10 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { recordingFile, recordingVariable } from "../contract/exchange.ts";
 import { guardAgainstOrphan } from "./server-process.ts";
 import { waitFor } from "./wait.ts";
 
 const program = fileURLToPath(new URL("../../cli/heliograph.ts", import.meta.url));
+/** Records the exchanges of servers, which are compared with the OpenAPI document after each test. */
+const recorder = new URL("../contract/record.ts", import.meta.url).href;
 const readyTimeoutMs = 30_000;
 
 interface ProgramOptions {
@@ -50,9 +53,14 @@ const processesDefault = process.env["HELIOGRAPH_TEST_PROCESSES"] ?? "1";
 
 /** Starts the program as a process of its own; with `--processes`, that process supervises others. */
 export function startProgram(args: readonly string[], options: ProgramOptions = {}): Program {
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawn(process.execPath, ["--import", recorder, program, ...args], {
     cwd: options.cwd,
-    env: { ...cleanEnvironment(), HELIOGRAPH_PROCESSES: processesDefault, ...options.environment },
+    env: {
+      ...cleanEnvironment(),
+      HELIOGRAPH_PROCESSES: processesDefault,
+      [recordingVariable]: recordingFile,
+      ...options.environment,
+    },
     stdio: ["ignore", "pipe", "pipe"],
     // A session of its own, so that Ctrl-C reaches only its parent, which then ends it in order.
     detached: true,
