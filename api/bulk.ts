@@ -27,10 +27,12 @@ import {
 } from "./schema.ts";
 
 export const bulkQueriesMax = 50;
+/** Most characters of the id of a query. */
+export const bulkIdLengthMax = 64;
 
 export const BulkQuery = closedObject(
   {
-    id: text("Names the query in `results`, unique in the request", { minLength: 1, maxLength: 64 }),
+    id: text("Names the query in `results`, unique in the request", { minLength: 1, maxLength: bulkIdLengthMax }),
     metric: either([text(), list(text(), undefined, { minItems: 1, maxItems: metricsMax })], "Metric id, or several"),
   },
   {

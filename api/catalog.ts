@@ -2,10 +2,14 @@ import { CorrelationId, Duration, Time } from "./documents.ts";
 import { Aggregation, LabelName } from "./queries.ts";
 import { count, described, list, number, object, record, ref, share, text, words, type Static } from "./schema.ts";
 
+export const categories = ["slo", "kri", "business", "infrastructure", "api"] as const;
+/** `Deprecated`: the metric will be removed. */
+export const metricStates = ["Active", "Deprecated"] as const;
+
 export const CatalogEntry = object(
   {
     metric_id: text("Metric id"),
-    category: words(["slo", "kri", "business", "infrastructure", "api"], "Category of the metric"),
+    category: words(categories, "Category of the metric"),
     unit: text("Unit of its values"),
     description: text("Description for people"),
     aggregations: list(ref(Aggregation), "Aggregations that queries may use"),
@@ -35,7 +39,7 @@ export const CatalogEntry = object(
       object({ name: text("Name of the objective"), objective: share("Share of good events that is required") }),
       "Objectives of the metric",
     ),
-    state: words(["Active", "Deprecated"], "`Deprecated`: the metric will be removed"),
+    state: words(metricStates, "`Deprecated`: the metric will be removed"),
     schema_version: text("Version of the catalog with the metric"),
   },
   {

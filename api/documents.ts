@@ -12,10 +12,8 @@ import {
   type Static,
 } from "./schema.ts";
 
-export const Time = text("ISO 8601, UTC, with milliseconds", {
-  format: "date-time",
-  pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$",
-});
+export const timeKeywords = { format: "date-time", pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$" };
+export const Time = text("ISO 8601, UTC, with milliseconds", timeKeywords);
 export type Time = Static<typeof Time>;
 
 /** Keywords of a time as callers may write it. */
@@ -24,12 +22,16 @@ export const writtenTime = {
   pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$`,
 };
 
-const units = ["w", "d", "h", "m", "s"];
+/** Units of durations, the largest first. */
+export const durationUnits = ["w", "d", "h", "m", "s"] as const;
+export type DurationUnit = (typeof durationUnits)[number];
 
 /** A duration in a pattern: the largest unit first, each at most once. */
-export const durationPattern = units
+export const durationPattern = durationUnits
   .map((unit, index) =>
-    [`[1-9][0-9]{0,8}${unit}`, ...units.slice(index + 1).map((finer) => `(?:[1-9][0-9]{0,8}${finer})?`)].join(""),
+    [`[1-9][0-9]{0,8}${unit}`, ...durationUnits.slice(index + 1).map((finer) => `(?:[1-9][0-9]{0,8}${finer})?`)].join(
+      "",
+    ),
   )
   .join("|");
 
@@ -72,6 +74,7 @@ export const Problem = described(
   ),
   "RFC 9457; `code` is a row of the error table",
 );
+export type Problem = Static<typeof Problem>;
 
 export const InterfaceVersion = text("Day of the last change to what is served", { format: "date" });
 

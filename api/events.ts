@@ -1,38 +1,44 @@
 import { Problem, Time } from "./documents.ts";
 import { anyObject, count, either, flag, list, nullable, object, ref, text, type Static } from "./schema.ts";
 
-/** First part of the types of operational events, which producers must not use. */
+/** First segment of the types of operational events, which the program creates. Producers must not use it. */
 export const ownDomain = "heliograph";
+
+/** Most events of a batch. */
+export const batchEventsMax = 500;
+
+/** Keywords of the texts of an event. Ids and producers are sent in headers, types and tenants in subjects. */
+export const eventTexts = {
+  event_id: { pattern: "^[\\x21-\\x7e]{1,128}$" },
+  type: { maxLength: 128, pattern: "^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)+$" },
+  producer: { maxLength: 128, pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$" },
+  tenant: { pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$" },
+};
 
 const envelope = object(
   {
-    event_id: text("Unique id of the event in the installation; repeats are duplicates", {
-      pattern: "^[\\x21-\\x7e]{1,128}$",
-    }),
+    event_id: text("Unique id of the event in the installation; repeats are duplicates", eventTexts.event_id),
     type: text("Dotted type, which subscriptions match", {
-      maxLength: 128,
-      pattern: "^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)+$",
+      ...eventTexts.type,
       not: { pattern: `^${ownDomain}\\.` },
     }),
     version: text("Version of the payload, as a date", { format: "date" }),
     ts: ref(Time, "Time of the event"),
   },
   {
-    producer: text("System that sends the event", {
-      maxLength: 128,
-      pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$",
-    }),
-    tenant: text("Tenant of the event", { pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$" }),
+    producer: text("System that sends the event", eventTexts.producer),
+    tenant: text("Tenant of the event", eventTexts.tenant),
     data: anyObject("Payload, which partners receive unchanged"),
   },
 );
 
 /** The sender numbers attempts, so an event has none. */
 export const EventEnvelope: typeof envelope = { ...envelope, not: { required: ["attempt"] } };
+export type EventEnvelope = Static<typeof EventEnvelope>;
 
 export const EventOrBatch = either([
   ref(EventEnvelope),
-  list(ref(EventEnvelope), undefined, { minItems: 1, maxItems: 500 }),
+  list(ref(EventEnvelope), undefined, { minItems: 1, maxItems: batchEventsMax }),
 ]);
 
 export const EventVerdict = object({
@@ -83,5 +89,13 @@ export const EventIdUse = object({
   ),
 });
 export type EventIdUse = Static<typeof EventIdUse>;
+
+/** Orders of a list by time. */
+export const orders = ["asc", "desc"] as const;
+/** Most items of a page, and their number if a request does not name one. */
+export const pageItemsMax = 200;
+export const pageItemsDefault = 50;
+/** Longest wait for the first new item of a list, in seconds. */
+export const waitSecondsMax = 25;
 
 export const CursorMeta = object({ cursor: nullable(text(), "For the next page; null at the end") });

@@ -23,7 +23,8 @@ import {
  * withdrawn.
  */
 export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
-export type DeliveryState = (typeof deliveryStates)[number];
+export type DeliveryStates = typeof deliveryStates;
+export type DeliveryState = DeliveryStates[number];
 export const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
 /** Why a delivery waits. `retry`: for its next attempt. `turn`: for a place, or it is in work. */
 export const waitKinds = [

@@ -17,6 +17,18 @@ import {
 } from "./schema.ts";
 
 export const sloStates = ["ok", "increasing", "critical", "recovering", "insufficient_data", "late", "failed"] as const;
+export type SloState = (typeof sloStates)[number];
+/** The same states, the worst first. */
+export const sloStatesByRank = [
+  "critical",
+  "increasing",
+  "recovering",
+  "failed",
+  "late",
+  "insufficient_data",
+  "ok",
+] as const satisfies readonly SloState[];
+export type SloStatesByRank = typeof sloStatesByRank;
 /** Most points of a history. */
 const historyPointsMax = 60;
 
@@ -24,6 +36,7 @@ export const BurnRate = object(
   { window: ref(Duration, "Length of the window") },
   { rate: number("Share of bad events over the error budget; absent without events") },
 );
+export type BurnRate = Static<typeof BurnRate>;
 
 export const Slo = object(
   {
@@ -122,6 +135,7 @@ export const SloHistoryPoint = object({
   sli: nullable(share(), "Share of good events of the window; null without events"),
   remaining: numberOrNull("As `error_budget.remaining` at that time; null without events"),
 });
+export type SloHistoryPoint = Static<typeof SloHistoryPoint>;
 
 export const SloHistoryAnswer = object({
   data: list(ref(SloHistoryPoint), "The oldest first", { maxItems: historyPointsMax }),

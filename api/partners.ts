@@ -153,6 +153,7 @@ export const PublicKeySet = object({
     "Public keys that verify deliveries, as JSON Web Keys (RFC 7517)",
   ),
 });
+export type PublicKeySet = Static<typeof PublicKeySet>;
 
 export const PingRequest = closedObject(
   {},

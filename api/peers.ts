@@ -1,4 +1,4 @@
-import { Aggregation, LabelName, Labels, filterValuesMax } from "./queries.ts";
+import { Aggregation, LabelName, Labels, filterValuesMax, textLengthMax } from "./queries.ts";
 import {
   closedObject,
   constant,
@@ -31,16 +31,19 @@ export const namesMax = 64;
 export const pointsMax = 11_000;
 export const intervalSecondsMax = 86_400;
 
-const name = { minLength: 1, maxLength: 200 };
+const name = { minLength: 1, maxLength: textLengthMax };
 
-const points = closedObject(
+/** Rules by which stores compute increases. */
+export const increaseRules = ["Extrapolated", "Plain"] as const;
+
+export const partialPoints = closedObject(
   {
     width_ms: integer("Width of a point in milliseconds", { minimum: 1_000, maximum: widthMsMax }),
     interval_seconds: number("Seconds between samples by which this region is weighed", {
       minimum: 1,
       maximum: intervalSecondsMax,
     }),
-    increases: words(["Extrapolated", "Plain"], "Rule by which the stores compute increases"),
+    increases: words(increaseRules, "Rule by which the stores compute increases"),
   },
   {
     step_ms: integer("Distance of two points in milliseconds. Default: `width_ms`. Earlier versions reject it", {
@@ -49,7 +52,7 @@ const points = closedObject(
     }),
   },
 );
-export type PartialPoints = Static<typeof points>;
+export type PartialPoints = Static<typeof partialPoints>;
 
 /**
  * The request of one runtime to another about a metric in its region: one partial of the canonical query. Rights are
@@ -81,7 +84,7 @@ export const PartialAsk = closedObject(
     environments: list(text(undefined, name), "Absent: every environment", {
       maxItems: namesMax,
     }),
-    points: described(points, "Points of a range; absent for one time"),
+    points: described(partialPoints, "Points of a range; absent for one time"),
     quantile: share("Quantile of a native histogram, to recognize its layout"),
   },
 );
@@ -138,6 +141,7 @@ export const PartialAnswer = object(
       }),
       "Newest exemplars of each group",
     ),
-    increases: list(words(["Extrapolated", "Plain"]), "Rules by which the stores of the region compute increases"),
+    increases: list(words(increaseRules), "Rules by which the stores of the region compute increases"),
   },
 );
+export type PartialAnswer = Static<typeof PartialAnswer>;

@@ -32,6 +32,7 @@ export const PreviewRequest = closedObject(
     to: text("End of the events. Default: now", writtenTime),
   },
 );
+export type PreviewRequest = Static<typeof PreviewRequest>;
 export type Preview = Static<typeof Preview>;
 
 export const PreviewedResources = object({

@@ -1,4 +1,4 @@
-import { anyObject, described, flag, list, object, record, text, words, type Schema } from "./schema.ts";
+import { anyObject, described, flag, list, object, record, text, words, type Schema, type Static } from "./schema.ts";
 
 export const PrometheusError = described(
   object({
@@ -9,6 +9,7 @@ export const PrometheusError = described(
   }),
   "An error in the form of Prometheus; `code` is a row of the error table",
 );
+export type PrometheusError = Static<typeof PrometheusError>;
 
 /** A success. Its optional members say that a part of the data is missing, or cut off. */
 function success<Data>(data: Schema<Data>) {

@@ -33,13 +33,21 @@ export const labelNames = [
 export const aggregations = ["avg", "sum", "min", "max", "p50", "p95", "p99"] as const;
 /** Source: seed "Operational Metrics API" §4.1. */
 export const downsamples = ["1m", "5m", "1h"] as const;
-export type Downsample = (typeof downsamples)[number];
+export type Downsamples = typeof downsamples;
+export type Downsample = Downsamples[number];
+/** How values of several stores are merged. */
+export const merges = ["sum", "min", "max"] as const;
+export type Merge = (typeof merges)[number];
 export const classes = ["A", "B", "C"] as const;
 /** Most series of one page. Source: seed "Operational Metrics API" §8. */
 export const seriesMax = 50;
 export const metricsMax = 50;
+/** Last page that a request may name. */
+export const seriesPagesMax = 1_000_000;
 /** Most values of one filter. */
 export const filterValuesMax = 50;
+/** Longest name and longest value of a parameter, in characters. */
+export const textLengthMax = 200;
 
 export const LabelName = words(labelNames);
 
@@ -60,6 +68,7 @@ export const Exemplar = object({
   timestamp: ref(Time, "Time of the observation"),
   value: number("Observed value"),
 });
+export type Exemplar = Static<typeof Exemplar>;
 
 export const RegionReason = object({
   metric: text("The metric that the reason affects; others are complete"),
@@ -71,6 +80,7 @@ export const RegionReason = object({
   ),
   detail: text("The reason, in a sentence"),
 });
+export type RegionReason = Static<typeof RegionReason>;
 
 export const RegionState = object(
   {
@@ -139,6 +149,7 @@ export const QueryMeta = object(
   { ...page, from: ref(Time, "Start of the window"), to: ref(Time, "End of the window") },
   sometimesOfPage,
 );
+export type QueryMeta = Static<typeof QueryMeta>;
 
 export const MetricFailure = described(
   object({
@@ -149,6 +160,7 @@ export const MetricFailure = described(
   }),
   "A metric of several that failed by itself; the data is that of the others",
 );
+export type MetricFailure = Static<typeof MetricFailure>;
 
 export const Explanation = described(
   object({
@@ -171,7 +183,7 @@ export const Explanation = described(
         partials: list(
           object({
             name: text("Name of the part"),
-            merge: words(["sum", "min", "max"], "How the parts of several stores are merged"),
+            merge: words(merges, "How the parts of several stores are merged"),
           }),
           "Parts of a value that stores return",
         ),
@@ -242,6 +254,7 @@ export const InstantItem = object(
   },
   { error_bounds: ref(ErrorBounds, "Bounds of a percentile"), exemplar: ref(Exemplar, "Newest trace of the point") },
 );
+export type InstantItem = Static<typeof InstantItem>;
 
 export const InstantMeta = object({ ...page, ts: ref(Time, "End of the point") }, sometimesOfPage);
 

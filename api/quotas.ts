@@ -77,6 +77,7 @@ export const PlanAnswer = object({
   ),
 });
 export type CheaperQuery = NonNullable<NonNullable<PlanAnswer["refusal"]>["suggestion"]>;
+export type ExpectedCache = NonNullable<NonNullable<PlanAnswer["cache"]>["expected"]>;
 export type PlanAnswer = Static<typeof PlanAnswer>;
 
 const remaining = count("Whole tokens that are left");

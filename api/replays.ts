@@ -1,5 +1,5 @@
 import { Time, writtenTime } from "./documents.ts";
-import { CursorMeta } from "./events.ts";
+import { CursorMeta, eventTexts } from "./events.ts";
 import {
   closedObject,
   count,
@@ -22,10 +22,9 @@ export const ratePerSecondMax = 10_000;
 export const filterMax = 64;
 export const noteCharactersMax = 1_024;
 
-const eventId = { pattern: String.raw`^[\x21-\x7e]{1,128}$` };
 const partnerName = { pattern: "^[a-z0-9][a-z0-9.-]{0,252}[/][a-z0-9][a-z0-9.-]{0,252}$" };
 const eventIds = (description: string) =>
-  list(text(undefined, eventId), description, { minItems: 1, maxItems: eventIdsMax });
+  list(text(undefined, eventTexts.event_id), description, { minItems: 1, maxItems: eventIdsMax });
 const types = list(
   text(undefined, { pattern: "^[A-Za-z0-9_*-]+(?:[.][A-Za-z0-9_*-]+)*$" }),
   "Patterns of event types. Default: all",
@@ -36,6 +35,9 @@ const rate = integer("Deliveries published per second at most. Defaults to 100. 
   maximum: ratePerSecondMax,
 });
 
+/** Members that bound the window of a replay. */
+export const windowBounds = ["from", "to", "after_id", "before_id"] as const;
+
 /** A replay by its members alone. */
 export const replayForm = closedObject(
   {},
@@ -43,8 +45,8 @@ export const replayForm = closedObject(
     event_ids: eventIds("Events to replay; excludes the window"),
     from: text("Start of the window by time of acceptance", writtenTime),
     to: text("End of the window. Default: now", writtenTime),
-    after_id: text("Starts the window after this event", eventId),
-    before_id: text("Ends the window before this event", eventId),
+    after_id: text("Starts the window after this event", eventTexts.event_id),
+    before_id: text("Ends the window before this event", eventTexts.event_id),
     partners: list(
       text(undefined, partnerName),
       "Partners to deliver to, as `namespace/name`. Default: all that match",
@@ -64,11 +66,12 @@ export const ReplayRequest: typeof replayForm = {
   oneOf: [
     {
       required: ["event_ids"],
-      not: { anyOf: ["from", "to", "after_id", "before_id"].map((name) => ({ required: [name] })) },
+      not: { anyOf: windowBounds.map((name) => ({ required: [name] })) },
     },
     { anyOf: [{ required: ["from"] }, { required: ["after_id"] }], not: { required: ["event_ids"] } },
   ],
 };
+export type ReplayRequest = Static<typeof ReplayRequest>;
 export type Replay = Static<typeof Replay>;
 
 export const RedriveRequest = closedObject(
@@ -175,7 +178,10 @@ export type DeadLetterCount = DeadLetterCounts["data"][number];
 export type DeadLetterCounts = Static<typeof DeadLetterCounts>;
 
 export const AckRequest = closedObject(
-  { event_id: text("Id of the event", eventId), partner: text("Partner, as `namespace/name`", partnerName) },
+  {
+    event_id: text("Id of the event", eventTexts.event_id),
+    partner: text("Partner, as `namespace/name`", partnerName),
+  },
   {
     note: text("Reason, for the record", { maxLength: noteCharactersMax }),
     tenant: text("Tenant of the event", { pattern: "^[A-Za-z0-9_-]{1,64}$" }),

@@ -138,3 +138,8 @@ export function integerOrNull(description?: string, keywords: Keywords = {}): Sc
 export function ref<Value>(schema: Schema<Value>, description?: string): Schema<Value> {
   return keywordsOf({ $ref: schema }, description);
 }
+
+/** Names of the members that the schema of an object has. */
+export function memberNames(schema: Schema<object>): readonly string[] {
+  return Object.keys(schema["properties"] ?? {});
+}

@@ -1,3 +1,4 @@
+import { pageItemsMax } from "../../api/events.ts";
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import { withOverlappingAttempts } from "../../network/http-agent.ts";
 import { CommandError } from "../command-line/command.ts";
@@ -38,8 +39,6 @@ interface ListOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Most items that the API puts into a page. */
-const pageItemsMax = 200;
 /** Most pages in a row without an item: a server that searches may need some. */
 const emptyPagesMax = 1_000;
 

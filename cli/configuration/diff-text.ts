@@ -1,8 +1,15 @@
-import type { JudgedQuery, Preview, PreviewedEvents, PreviewedQueries, PreviewedShape } from "../../api/previews.ts";
+import type {
+  JudgedQuery,
+  Preview,
+  PreviewedEvents,
+  PreviewedQueries,
+  PreviewedResources,
+  PreviewedShape,
+} from "../../api/previews.ts";
 import { formatDuration } from "../../runtime/metrics/request/time.ts";
 import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
-import type { MatchEffect, ResourceEffect } from "../../runtime/preview/preview-job.ts";
-import type { FieldChange, HiddenValue } from "../../runtime/preview/resource-changes.ts";
+import type { MatchEffect } from "../../runtime/preview/preview-job.ts";
+import type { FieldChange } from "../../runtime/preview/resource-changes.ts";
 import { plain } from "../command-line/terminal.ts";
 import { simulationLines, simulationNotes } from "./simulation-text.ts";
 import { escaped, markdownRow as row, tableOf, type TextForm } from "./text-table.ts";
@@ -80,7 +87,7 @@ function coverage(effect: PreviewedEvents): readonly string[] {
   ];
 }
 
-function textLines({ added, removed, changed, refused }: ResourceEffect): readonly string[] {
+function textLines({ added, removed, changed, refused }: PreviewedResources): readonly string[] {
   return [
     ...refused.map(({ object, reason, message }) => `! ${object} would be refused: ${reason}: ${message}`),
     ...added.map((object) => `+ ${object}`),
@@ -92,7 +99,7 @@ function textLines({ added, removed, changed, refused }: ResourceEffect): readon
   ];
 }
 
-function markdownLines({ added, removed, changed, refused }: ResourceEffect): readonly string[] {
+function markdownLines({ added, removed, changed, refused }: PreviewedResources): readonly string[] {
   const objects = [
     ...refused.map(({ object, reason, message }) => row("refused", code(object), `${reason}: ${escaped(message)}`)),
     ...added.map((object) => row("added", code(object), "")),
@@ -107,7 +114,7 @@ function markdownLines({ added, removed, changed, refused }: ResourceEffect): re
 function changeText({ before, after, hidden = [] }: FieldChange): string {
   // A server of an earlier version does not list what it withholds.
   if (before === undefined && after === undefined && hidden.length !== 1) return "changed (values hidden)";
-  const textOf = (name: HiddenValue, value: string | undefined): string =>
+  const textOf = (name: "before" | "after", value: string | undefined): string =>
     value ?? (hidden.includes(name) ? "(hidden)" : "(not set)");
   return `${textOf("before", before)} → ${textOf("after", after)}`;
 }

@@ -1,3 +1,4 @@
+import type { Slo } from "../../api/objectives.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
 import { createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
@@ -6,16 +7,7 @@ import type { Command, ExitName } from "../command-line/command.ts";
 import type { Environment } from "../command-line/flags.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import type { QueryParameters } from "./query-flags.ts";
-import {
-  budgetLeft,
-  burnText,
-  percent,
-  readSlos,
-  regionsOf,
-  sloFlags,
-  sloParameters,
-  type SloView,
-} from "./slo-view.ts";
+import { budgetLeft, burnText, percent, readSlos, regionsOf, sloFlags, sloParameters } from "./read-slos.ts";
 
 /** `heliograph gate` */
 export const gateCommand: Command<GateArguments> = {
@@ -47,7 +39,7 @@ interface GateResult {
 }
 
 interface JudgedSlo extends GateResult {
-  readonly slo: SloView;
+  readonly slo: Slo;
 }
 
 /** Codes of a server whose stores did not respond: it has objectives, but no data to judge them by. */
@@ -99,12 +91,12 @@ function overallResult(judged: readonly JudgedSlo[]): GateResult["result"] {
 
 const missingText = { late: "stores did not respond in time", failed: "stores failed" } as const;
 
-function isMissing(status: SloView["status"]): status is keyof typeof missingText {
+function isMissing(status: Slo["status"]): status is keyof typeof missingText {
   return Object.hasOwn(missingText, status);
 }
 
 /** Bad news of some regions is enough for red. Good news of some regions is not enough for green. */
-export function resultOf(slo: SloView): GateResult {
+export function resultOf(slo: Slo): GateResult {
   const { status, events, minimum_events: minimum, regions } = slo;
   const missing = regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
   const lacking = missing.length === 0 ? [] : [`data is missing of ${missing.join(", ")}`];
@@ -119,7 +111,7 @@ export function resultOf(slo: SloView): GateResult {
   return { result: "green", why: `${percent(budgetLeft(slo)) ?? "?"} of the error budget is left` };
 }
 
-function reasonOf(slo: SloView): string {
+function reasonOf(slo: Slo): string {
   const left = budgetLeft(slo);
   const fired = slo.tiers.find(({ factor, long, short }) => isAbove(long.rate, factor) && isAbove(short.rate, factor));
   const burn = fired === undefined ? [] : [`it burns ${burnText(fired.long)}, more than ${fired.factor}`];

@@ -1,3 +1,4 @@
+import type { QueryAnswer } from "../../api/queries.ts";
 import type { PlanAnswer } from "../../api/quotas.ts";
 import { type ApiConnection, type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
 import { type Column, createOutput } from "../api/output.ts";
@@ -45,25 +46,11 @@ export const queryCommand: Command<QueryArguments & { readonly isPlan: boolean }
 interface QueryArguments {
   readonly connect: Connect;
   readonly query: QueryParameters;
-  readonly output: "table" | "chart" | "csv" | "json" | "curl";
+  readonly output: (typeof outputs)[number];
   readonly tokenFile: string | undefined;
 }
 
-interface QueryBody {
-  readonly data: readonly Series[];
-  readonly meta: {
-    readonly partial: boolean;
-    readonly has_more: boolean;
-    readonly total_series: number;
-    readonly from: string;
-    readonly to: string;
-    readonly infinite_points?: number;
-    readonly regions: readonly { readonly region: string; readonly state: string }[];
-    readonly hints?: readonly string[];
-  };
-  readonly errors?: readonly { readonly metric: string; readonly detail: string }[];
-}
-
+const outputs = ["table", "chart", "csv", "json", "curl"] as const;
 const widthDefault = 80;
 
 interface PlanArguments {
@@ -73,7 +60,7 @@ interface PlanArguments {
 }
 
 function outputOf(given: Given): QueryArguments["output"] {
-  const output = oneOf(given, "output", ["table", "chart", "csv", "json", "curl"]);
+  const output = oneOf(given, "output", outputs);
   if (!given.isSet("plan") || output === "table" || output === "json") return output;
   throw new UsageError(`--plan prints table or json, not ${output}.`);
 }
@@ -90,7 +77,7 @@ async function printQuery(args: QueryArguments, environment: Environment): Promi
       if (status === 206) say("some region is missing; -o json names it");
     } else if (output === "json")
       process.stdout.write(`${(await send(connection, request)).body.toString().trimEnd()}\n`);
-    else printBody(await sendForJson<QueryBody>(connection, request), output, environment);
+    else printBody(await sendForJson<QueryAnswer>(connection, request), output, environment);
     return "done";
   });
 }
@@ -102,7 +89,7 @@ function printCurl({ url, serverName }: ApiConnection, { query, tokenFile }: Que
     say("the port of this address closes with the command; forward one with kubectl port-forward, and use it instead");
 }
 
-function printBody(body: QueryBody, output: "table" | "chart", environment: Environment): void {
+function printBody(body: QueryAnswer, output: "table" | "chart", environment: Environment): void {
   const { data, meta } = body;
   const window = { fromMs: Date.parse(meta.from), toMs: Date.parse(meta.to) };
   const width = process.stdout.columns || widthDefault;
@@ -114,12 +101,12 @@ function printBody(body: QueryBody, output: "table" | "chart", environment: Envi
   sayNotes(body);
 }
 
-function sayHints({ hints = [] }: QueryBody["meta"]): void {
+function sayHints({ hints = [] }: QueryAnswer["meta"]): void {
   for (const hint of hints) say(hint);
 }
 
 /** What a table or a chart cannot show. */
-function sayNotes({ data, meta, errors = [] }: QueryBody): void {
+function sayNotes({ data, meta, errors = [] }: QueryAnswer): void {
   for (const { metric, detail } of errors) say(`${metric}: ${detail}`);
   if (data.length === 0 && errors.length === 0) say("no series has points in this time");
   sayHints(meta);

@@ -1,4 +1,4 @@
-import type { SloHistoryAnswer } from "../../api/objectives.ts";
+import type { SloHistoryAnswer, SloHistoryPoint } from "../../api/objectives.ts";
 import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
 import { type Column, createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
 import { send } from "../api/request.ts";
@@ -8,7 +8,7 @@ import { type Environment, type Given, UsageError } from "../command-line/flags.
 import { say } from "../command-line/terminal.ts";
 import type { QueryParameters } from "./query-flags.ts";
 import { chartOf } from "./series.ts";
-import { percent, readSlos, sloColumns, sloFlags, sloParameters } from "./slo-view.ts";
+import { percent, readSlos, sloColumns, sloFlags, sloParameters } from "./read-slos.ts";
 
 /** What to print: the list of objectives, or the history of one. */
 type Asked =
@@ -44,13 +44,6 @@ interface SloArguments {
   readonly query: QueryParameters;
   /** `chart` needs a history. */
   readonly output: OutputFormat | "chart";
-}
-
-/** An instant of a history. Shares are of all events, and null without events. */
-interface HistoryPoint {
-  readonly at: string;
-  readonly sli: number | null;
-  readonly remaining: number | null;
 }
 
 const widthDefault = 80;
@@ -100,7 +93,7 @@ async function printSloHistory(args: SloArguments, environment: Environment): Pr
   });
 }
 
-function columnsOf(history: SloHistoryAnswer): readonly Column<HistoryPoint>[] {
+function columnsOf(history: SloHistoryAnswer): readonly Column<SloHistoryPoint>[] {
   return [
     { title: "AT", cell: ({ at }) => at },
     { title: "ACTUAL", cell: ({ sli }) => percent(sli ?? undefined) },
@@ -109,7 +102,7 @@ function columnsOf(history: SloHistoryAnswer): readonly Column<HistoryPoint>[] {
 }
 
 /** Share of the error budget that was left, negative when overspent. */
-function leftOf({ remaining }: HistoryPoint, { meta: { objective } }: SloHistoryAnswer): number | undefined {
+function leftOf({ remaining }: SloHistoryPoint, { meta: { objective } }: SloHistoryAnswer): number | undefined {
   return remaining === null || objective >= 1 ? undefined : remaining / (1 - objective);
 }
 

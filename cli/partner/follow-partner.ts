@@ -1,3 +1,4 @@
+import type { EventHistory, EventSummary } from "../../api/histories.ts";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { SigningScheme } from "../../crds/signing-key.ts";
@@ -10,7 +11,7 @@ import { send } from "../api/request.ts";
 import { type ApiArguments, withApi } from "../api/with-api.ts";
 import { CommandError, type Context, type ExitName } from "../command-line/command.ts";
 import { plain, say } from "../command-line/terminal.ts";
-import { type EventHistory, eventPath, type EventSummary } from "../webhooks/event-forms.ts";
+import { eventPath } from "../webhooks/event-forms.ts";
 import { followEvents, type Patience, type Place, placeOf, whileAway } from "../webhooks/follow-events.ts";
 import type { KeySource } from "./partner-flags.ts";
 import { postOnce } from "./post-once.ts";

@@ -1,5 +1,6 @@
 // Commands of events, deliveries, dead letters and partners. They ask the API of a server and load no runtime.
 
+import type { DeliveryHistory, DeliverySummary, EventSummary } from "../../api/histories.ts";
 import { parseDuration } from "../../runtime/metrics/request/time.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
@@ -8,55 +9,6 @@ import { type ApiRequest, send } from "../api/request.ts";
 import { CommandError } from "../command-line/command.ts";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { plain, type Tone } from "../command-line/terminal.ts";
-
-/** An item of `GET /webhooks/events`. */
-export interface EventSummary {
-  readonly event_id: string;
-  readonly type: string;
-  readonly tenant: string;
-  readonly accepted_at: string;
-  readonly deliveries: readonly DeliverySummary[];
-}
-
-interface DeliverySummary {
-  readonly partner: string;
-  readonly state: string;
-  readonly reason: string | null;
-  /** Absent in responses of earlier versions. */
-  readonly waiting?: {
-    readonly kind: string;
-    readonly reason: string | null;
-    readonly since: string | null;
-    readonly since_at_latest?: boolean;
-    readonly until?: string | null;
-  } | null;
-}
-
-/** The response to `GET /webhooks/events/:id`. */
-export interface EventHistory {
-  readonly event: Readonly<Record<string, unknown>>;
-  readonly routed_at: string | null;
-  readonly deliveries: readonly DeliveryHistory[];
-}
-
-interface DeliveryHistory extends DeliverySummary {
-  readonly next_attempt_at: string | null;
-  readonly attempts: readonly Attempt[];
-  /** Absent in responses of earlier versions. */
-  readonly routed_by?: { readonly configuration: string; readonly generation?: number } | null;
-}
-
-export interface Attempt {
-  readonly attempt: number;
-  readonly at: string;
-  readonly status: number | null;
-  readonly duration_ms: number;
-  readonly error: { readonly reason: string; readonly detail: string } | null;
-  readonly replay_id: string | null;
-  readonly pod?: string;
-  /** Faults that did not decide the outcome. */
-  readonly warnings?: readonly string[];
-}
 
 const tones: Readonly<Record<string, Tone>> = {
   delivered: "good",
@@ -135,14 +87,17 @@ function waitsText(deliveries: readonly DeliverySummary[]): string | undefined {
   return waits.length === 0 ? undefined : waits.join("; ");
 }
 
-/** `held (SecretNotFound: shop/key, since 2026-01-31T12:00:00Z)` */
-function waitText(waiting: DeliverySummary["waiting"]): string | undefined {
+/**
+ * `held (SecretNotFound: shop/key, since 2026-01-31T12:00:00Z)`
+ * @param waiting undefined in responses of earlier versions, as its `until` may be
+ */
+function waitText(waiting: DeliverySummary["waiting"] | undefined): string | undefined {
   if (waiting === undefined || waiting === null) return undefined;
-  const { kind, reason, since, since_at_latest: isAtLatest = false, until = null } = waiting;
+  const { kind, reason, since, since_at_latest: isAtLatest = false, until } = waiting;
   const facts = [
     ...(reason === null ? [] : [reason]),
     ...(since === null ? [] : [`since ${since}${isAtLatest ? " or earlier" : ""}`]),
-    ...(until === null ? [] : [`until ${until}`]),
+    ...(typeof until === "string" ? [`until ${until}`] : []),
   ];
   return facts.length === 0 ? kind : `${kind} (${facts.join(", ")})`;
 }

@@ -1,16 +1,14 @@
+import type { AttemptHistory, EventHistory, EventSummary } from "../../api/histories.ts";
 import { type Column, createOutput, type Output } from "../api/output.ts";
 import { type ApiRequest, pagesOf, send, sendForJson } from "../api/request.ts";
 import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-api.ts";
 import type { Command } from "../command-line/command.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import {
-  type Attempt,
   deliveryColumns,
   descFlag,
   eventColumns,
-  type EventHistory,
   eventPath,
-  type EventSummary,
   limitFlag,
   limitOf,
   partnerFlag,
@@ -120,11 +118,11 @@ interface AttemptsArguments extends ApiArguments {
   readonly partner?: string;
 }
 
-interface PartnerAttempt extends Attempt {
+interface PartnerAttempt extends AttemptHistory {
   readonly partner: string;
 }
 
-const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
+const isSuccess = ({ status }: AttemptHistory): boolean => status !== null && status >= 200 && status < 300;
 
 const columns: readonly Column<PartnerAttempt>[] = [
   { title: "PARTNER", cell: ({ partner }) => partner },

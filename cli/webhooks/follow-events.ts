@@ -1,9 +1,9 @@
+import type { EventSummary } from "../../api/histories.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { type ApiRequest, sendForJson } from "../api/request.ts";
 import { CommandError } from "../command-line/command.ts";
-import type { EventSummary } from "./event-forms.ts";
 
 /** Where a follower is. */
 export interface Place {

@@ -7,7 +7,7 @@ import { pagesOf, send } from "../api/request.ts";
 import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
 import { timeoutFlag, waitAndPrint, waitMsOf } from "./send.ts";
 
-const tones: Readonly<Record<string, Tone>> = {
+const tones: Readonly<Record<PartnerSummary["state"], Tone>> = {
   active: "good",
   paused: "waiting",
   held: "waiting",

@@ -1,4 +1,4 @@
-import type { DryRun, Replay } from "../../api/replays.ts";
+import { type DryRun, ratePerSecondMax, type Replay } from "../../api/replays.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { confirm, createProgress, isInteractive, plain, progressBar, say } from "../command-line/terminal.ts";
@@ -39,7 +39,6 @@ export const startFlags = [
 
 type Counts = Pick<DryRun, "matched" | "in_progress" | "too_old" | "missing">;
 
-const rateMax = 10_000;
 const pollMs = 500;
 
 /** @throws UsageError where there is nobody to ask */
@@ -53,7 +52,7 @@ export function startArguments(command: string, given: Given): StartArguments {
     isDryRun,
     isConfirmed,
     follows,
-    ...(hasRate ? { ratePerSecond: given.whole("rate", 1, rateMax) } : {}),
+    ...(hasRate ? { ratePerSecond: given.whole("rate", 1, ratePerSecondMax) } : {}),
   };
 }
 

@@ -41,7 +41,7 @@ export const replayCommand: Command<ReplayArguments> = {
   run: (args, context) => startReplay({ path: "/webhooks/replay", body: args.body }, args, context),
 };
 
-const tones: Readonly<Record<string, Tone>> = {
+const tones: Readonly<Record<ReplaySummary["status"], Tone>> = {
   completed: "good",
   queued: "waiting",
   running: "waiting",

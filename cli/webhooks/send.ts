@@ -1,3 +1,4 @@
+import type { EventHistory } from "../../api/histories.ts";
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
@@ -12,7 +13,7 @@ import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-
 import { type Command, CommandError, type ExitName } from "../command-line/command.ts";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { createProgress, type Progress, progressBar, say } from "../command-line/terminal.ts";
-import { type EventHistory, eventPath } from "./event-forms.ts";
+import { eventPath } from "./event-forms.ts";
 import { deliveriesText } from "./events.ts";
 
 interface SendArguments extends ApiArguments {

@@ -1,9 +1,5 @@
-/** A cheaper question in place of a refused one. */
-export interface Suggestion {
-  readonly step?: string;
-  readonly downsample?: string;
-  readonly query?: string;
-}
+import type { Problem as ProblemBody } from "../../api/documents.ts";
+import type { CheaperQuery } from "../../api/quotas.ts";
 
 /** What the server says of a request that failed, as it writes it (RFC 9457); or what the browser knows. */
 export interface Problem {
@@ -14,8 +10,8 @@ export interface Problem {
   /** Row of docs/reference/errors.md; empty without an answer of the API. */
   readonly code: string;
   readonly correlationId: string | undefined;
-  readonly errors: readonly { readonly field: string; readonly detail: string }[];
-  readonly suggestion: Suggestion | undefined;
+  readonly errors: readonly Pick<ProblemBody["errors"][number], "field" | "detail">[];
+  readonly suggestion: CheaperQuery | undefined;
   /** Scopes of which the request needs one; empty when no scope is missing. */
   readonly scopes: readonly string[];
   /** Time to wait before the same request, when the server says so. */
@@ -94,11 +90,11 @@ function fieldErrorsOf(value: unknown): Problem["errors"] {
   });
 }
 
-function suggestionOf(value: unknown): Suggestion | undefined {
+function suggestionOf(value: unknown): CheaperQuery | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { step, downsample, query } = value as Readonly<Record<string, unknown>>;
   const known = Object.entries({ step, downsample, query }).filter(([, one]) => typeof one === "string");
-  return known.length === 0 ? undefined : (Object.fromEntries(known) as Suggestion);
+  return known.length === 0 ? undefined : (Object.fromEntries(known) as CheaperQuery);
 }
 
 /** The scopes of a challenge. Source: RFC 6750 §3. */

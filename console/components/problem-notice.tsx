@@ -1,5 +1,6 @@
+import type { CheaperQuery } from "../../api/quotas.ts";
 import type { ComponentChildren, JSX } from "preact";
-import type { Problem, Suggestion } from "../api/problem.ts";
+import type { Problem } from "../api/problem.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { formatSeconds } from "./format.ts";
 
@@ -8,7 +9,7 @@ interface ProblemNoticeProps {
   /** Asks again. */
   readonly onRetry?: (() => void) | undefined;
   /** What takes the suggestion, such as a button. @default its parameters are named */
-  readonly suggestion?: ((suggestion: Suggestion) => ComponentChildren) | undefined;
+  readonly suggestion?: ((suggestion: CheaperQuery) => ComponentChildren) | undefined;
 }
 
 /** Says what failed, in the words of the server, and what to do. */
@@ -47,7 +48,7 @@ export function ProblemNotice({ problem, onRetry, suggestion }: ProblemNoticePro
   );
 }
 
-function namedSuggestion(suggestion: Suggestion): string {
+function namedSuggestion(suggestion: CheaperQuery): string {
   const parts = Object.entries(suggestion).map(([name, value]) => `${name}=${value}`);
   return `The server suggests ${parts.join(", ")}.`;
 }

@@ -1,6 +1,7 @@
+import type { CheaperQuery } from "../../api/quotas.ts";
 import type { RegionState } from "../../api/queries.ts";
 import type { ComponentChildren, JSX } from "preact";
-import type { Problem, Suggestion } from "../api/problem.ts";
+import type { Problem } from "../api/problem.ts";
 import type { Read } from "../api/use-read.ts";
 import { Badge } from "./badge.tsx";
 import { Empty } from "./empty.tsx";
@@ -13,7 +14,7 @@ interface ReadingProps<Body> {
   readonly what: string;
   /** Lines that the content will about take, so that nothing moves when it comes. @default 3 */
   readonly lines?: number;
-  readonly suggestion?: ((suggestion: Suggestion) => ComponentChildren) | undefined;
+  readonly suggestion?: ((suggestion: CheaperQuery) => ComponentChildren) | undefined;
   readonly children: (data: Body) => ComponentChildren;
 }
 
@@ -49,7 +50,7 @@ function MayNotRead({ what, scopes }: { readonly what: string; readonly scopes: 
 interface FailureProps {
   readonly read: Read<unknown>;
   readonly problem: Problem;
-  readonly suggestion: ((suggestion: Suggestion) => ComponentChildren) | undefined;
+  readonly suggestion: ((suggestion: CheaperQuery) => ComponentChildren) | undefined;
 }
 
 function Failure({ read, problem, suggestion }: FailureProps): JSX.Element {

@@ -1,28 +1,28 @@
-import type { AttemptHistory } from "../../api/histories.ts";
+import type { AttemptHistory, PhasesMs } from "../../api/histories.ts";
 
 /** A phase of an attempt. */
 export interface Phase {
-  readonly name: "dns" | "connect" | "tls" | "first_byte" | "rest";
+  readonly name: keyof PhasesMs | "rest";
   readonly label: string;
   readonly startMs: number;
   readonly ms: number;
 }
 
-const labels = {
+const labels: Readonly<Record<keyof PhasesMs, string>> = {
   dns: "Name look-up",
   connect: "TCP connection",
   tls: "TLS handshake",
   first_byte: "Wait for the answer",
-} as const;
+};
 
 /** The phases one after another. The rest is the request's bytes and the answer's body. */
 export function phasesOf({ phases_ms: phases, duration_ms: total }: AttemptHistory): readonly Phase[] {
   const found: Phase[] = [];
   let startMs = 0;
-  for (const name of ["dns", "connect", "tls", "first_byte"] as const) {
+  for (const [name, label] of Object.entries(labels) as [keyof PhasesMs, string][]) {
     const ms = phases[name];
     if (ms === null) continue;
-    found.push({ name, label: labels[name], startMs, ms });
+    found.push({ name, label, startMs, ms });
     startMs += ms;
   }
   const rest = Math.round((total - startMs) * 10) / 10;

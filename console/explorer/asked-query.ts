@@ -1,3 +1,4 @@
+import type { DurationUnit } from "../../api/documents.ts";
 import type { CheaperQuery } from "../../api/quotas.ts";
 import { changedQuery } from "../router/place.ts";
 
@@ -29,7 +30,10 @@ const rangeDefault = "1h";
 /** Series of one page: as many as a chart shows well. */
 const seriesShown = 20;
 
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } satisfies Record<
+  DurationUnit,
+  number
+>;
 
 /** Seconds of a duration such as `90s` or `3h`; undefined for another text. */
 export function secondsOf(duration: string): number | undefined {

@@ -1,15 +1,15 @@
-import type { PlanAnswer } from "../../api/quotas.ts";
+import type { ExpectedCache, PlanAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { Bar } from "../components/bar.tsx";
 import { Facts } from "../components/data-table.tsx";
 import { formatNumber, formatSeconds } from "../components/format.ts";
 import { CheaperButton } from "./cheaper-button.tsx";
 
-const cacheWords = {
+const cacheWords: Readonly<Record<ExpectedCache, string>> = {
   hit: "This pod has all points in memory",
   partial: "This pod has some points in memory",
   miss: "The stores are read",
-} as const;
+};
 
 /** What a query would do and cost, and why it would be refused. */
 export function PlanFacts({ plan }: { readonly plan: PlanAnswer }): JSX.Element {

@@ -1,3 +1,4 @@
+import type { Downsamples } from "../../api/queries.ts";
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import type { QueryChange } from "../router/place.ts";
@@ -13,7 +14,7 @@ interface QueryFormProps {
 }
 
 const steps = ["10s", "15s", "30s", "1m", "5m", "15m", "1h", "6h", "1d"];
-const downsamples = ["1m", "5m", "1h"];
+const downsamples: Downsamples = ["1m", "5m", "1h"];
 
 /** The parameters of a query. Its buttons write them to the address; one of them runs the query too. */
 export function QueryForm({ entry, entries, asked, nowMs }: QueryFormProps): JSX.Element {

@@ -1,5 +1,5 @@
 // Objectives with their budgets: the list, and the parts of one of them. Queries of metrics are elsewhere.
-import type { Slo } from "../../api/objectives.ts";
+import type { Slo, SloStatesByRank } from "../../api/objectives.ts";
 import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { Bar } from "../components/bar.tsx";
@@ -84,15 +84,8 @@ export function ObjectiveTable({ objectives }: { readonly objectives: readonly S
   );
 }
 
-const order: readonly Slo["status"][] = [
-  "critical",
-  "increasing",
-  "recovering",
-  "failed",
-  "late",
-  "insufficient_data",
-  "ok",
-];
+/** The worst first. */
+const order: SloStatesByRank = ["critical", "increasing", "recovering", "failed", "late", "insufficient_data", "ok"];
 
 function rank({ status }: Slo): number {
   return order.indexOf(status);

@@ -1,19 +1,12 @@
 // Errors of both APIs: one table of codes and the error class that carries a code. Their HTTP form is elsewhere.
+import type { Problem } from "../../api/documents.ts";
 import { errorTable, type ErrorCode } from "./table.ts";
 
-/** One invalid field of a request. */
-export interface FieldError {
-  /** Path of the field as the caller wrote it, for example `filter[region]` or `data.card`. */
-  readonly field: string;
-  readonly code: string;
-  readonly detail: string;
-}
+/** One invalid field of a request. Its path is as the caller wrote it, such as `filter[region]` or `data.card`. */
+export type FieldError = Problem["errors"][number];
 
-/** Parameters of a cheaper query in place of the refused one. */
-export interface Suggestion {
-  readonly step?: string;
-  readonly downsample?: string;
-}
+/** Parameters of a cheaper query in place of the rejected one. */
+export type Suggestion = NonNullable<Problem["suggestion"]>;
 
 export interface RefusalOptions {
   readonly errors?: readonly FieldError[];

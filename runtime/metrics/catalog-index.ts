@@ -1,5 +1,6 @@
 // The index of metrics and their stores over all catalogs, and the deprecation of metrics. The catalog endpoint is
 // elsewhere.
+import type { QueryMeta } from "../../api/queries.ts";
 import { hash } from "node:crypto";
 import type { CatalogConfig, MetricConfig, RuntimeConfig, SloConfig, StoreConfig } from "../../crds/config.ts";
 import { refuseField } from "../errors/refusal.ts";
@@ -77,16 +78,8 @@ function digestOf(part: object): string {
   return hash("sha256", JSON.stringify(part), "base64url");
 }
 
-/** The notice of one deprecated metric in a response. */
-interface DeprecationNotice {
-  readonly metric: string;
-  readonly deprecated_at: string;
-  readonly sunset_at: string;
-  readonly replaced_by?: string;
-}
-
-/** Lists the notices of the deprecated metrics, in the given order. */
-export function deprecationNotices(metrics: readonly MetricConfig[]): readonly DeprecationNotice[] {
+/** Lists the deprecated metrics for a response, in the given order. */
+export function deprecationNotices(metrics: readonly MetricConfig[]): NonNullable<QueryMeta["deprecated"]> {
   return metrics.flatMap(({ id, deprecatedAtMs, sunsetAtMs, replacedBy }) => {
     if (deprecatedAtMs === undefined || sunsetAtMs === undefined) return [];
     const times = { deprecated_at: formatTime(deprecatedAtMs), sunset_at: formatTime(sunsetAtMs) };

@@ -1,4 +1,5 @@
 // Preview of an edit: the effect of changed resources on recorded events, before they are applied.
+import type { PreviewedResources } from "../../api/previews.ts";
 import { compile } from "../../crds/compile/compile.ts";
 import { compileCatalog } from "../../crds/compile/catalog.ts";
 import { uidOf } from "../../crds/compile/origin.ts";
@@ -17,18 +18,11 @@ export interface Edit {
   readonly prune: boolean;
 }
 
-/** A resource that the edit would have, and that the operator would not apply. */
-export interface RefusedResource {
-  /** `Kind/namespace/name` */
-  readonly object: string;
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** The configuration after an edit. */
 export interface EditedConfig {
   readonly config: RuntimeConfig;
-  readonly refused: readonly RefusedResource[];
+  /** Resources that the operator would not apply. */
+  readonly refused: PreviewedResources["refused"];
   /** `Kind/namespace/name` of objects that the edit does not name. */
   readonly unnamed: readonly string[];
 }

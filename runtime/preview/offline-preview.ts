@@ -1,15 +1,16 @@
+import type { PreviewedResources } from "../../api/previews.ts";
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { Resource } from "../../crds/resource.ts";
 import { anyTenant } from "../webhooks/events/tenants.ts";
 import { editedConfig } from "./edited-config.ts";
 import { createMatchChanges, noMatches, type RecordedEvent } from "./match-changes.ts";
-import { matchEffect, type MatchEffect, type ResourceEffect } from "./preview-job.ts";
+import { matchEffect, type MatchEffect } from "./preview-job.ts";
 import { resourceEffect } from "./preview-effect.ts";
 
 /** The differences of two sets of resources, and of the routing of some events. */
 export interface OfflinePreview {
-  readonly resources: ResourceEffect;
+  readonly resources: PreviewedResources;
   /** Null without events. */
   readonly events: MatchEffect | null;
 }

@@ -1,10 +1,11 @@
+import type { PreviewedResources } from "../../api/previews.ts";
 import { digestOf } from "../../crds/compile/canonical-json.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { anyTenant } from "../webhooks/events/tenants.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
 import type { EditedConfig } from "./edited-config.ts";
-import type { PreviewCaller, PreviewJob, ResourceEffect } from "./preview-job.ts";
+import type { PreviewCaller, PreviewJob } from "./preview-job.ts";
 import { resourceChanges, type FieldChange } from "./resource-changes.ts";
 
 /** Digest that changes with every applied spec, and with what stands in for one. Generations do not count. */
@@ -45,7 +46,7 @@ const partnerPrefix = "WebhookPartner/";
  * The differences of resources that a caller may see. A caller of some tenants sees which fields differ, without their
  * values before the edit, since these may name other tenants.
  */
-export function resourceEffect(base: RuntimeConfig, edited: EditedConfig, access: Access): ResourceEffect {
+export function resourceEffect(base: RuntimeConfig, edited: EditedConfig, access: Access): PreviewedResources {
   const { added, removed, changed, unchanged } = resourceChanges(base, edited.config);
   const isVisible = (object: string): boolean =>
     !isNarrowed(access) ||

@@ -3,14 +3,13 @@ import type {
   PreviewedAttempts,
   PreviewedEvents,
   PreviewedQueries,
+  PreviewedResources,
   PreviewedSimulation,
 } from "../../api/previews.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
-import type { RefusedResource } from "./edited-config.ts";
 import type { AttemptTally } from "./attempt-changes.ts";
 import type { MatchTally, PartnerTally } from "./match-changes.ts";
-import type { ResourceChanges } from "./resource-changes.ts";
 
 /** The caller of a preview, with its access. */
 export interface PreviewCaller extends PartnerAccess {
@@ -19,13 +18,6 @@ export interface PreviewCaller extends PartnerAccess {
   readonly tenants: readonly string[];
   /** Metrics of which recorded queries are shown; `*`: all. @default none */
   readonly metrics?: readonly string[];
-}
-
-/** The differences of resources, which need no events. */
-export interface ResourceEffect extends ResourceChanges {
-  readonly refused: readonly RefusedResource[];
-  /** Objects of the configuration that the edit does not name. */
-  readonly unnamed: readonly string[];
 }
 
 /** The events of a preview. */
@@ -42,11 +34,11 @@ export interface PreviewJob extends PreviewCaller {
   readonly id: string;
   /** ISO 8601 UTC. */
   readonly createdAt: string;
-  readonly status: "queued" | "running" | "completed" | "failed";
+  readonly status: Preview["status"];
   /** Digest of the configuration that the edit is compared with. */
   readonly base: string;
   readonly prune: boolean;
-  readonly effect: ResourceEffect;
+  readonly effect: PreviewedResources;
   /** Absent for a caller who may see no queries. */
   readonly queries?: PreviewedQueries;
   /** Absent without a window: only resources are compared. Unix milliseconds by JetStream's clock. */
@@ -70,19 +62,7 @@ export interface PreviewJob extends PreviewCaller {
 }
 
 /** The effect on some events. */
-export interface MatchEffect {
-  readonly read: number;
-  readonly deliveries: { readonly before: number; readonly after: number };
-  readonly unrouted: { readonly before: number; readonly after: number };
-  /** Partners whose events differ. */
-  readonly partners: readonly PartnerEffect[];
-}
-
-interface PartnerEffect extends Pick<PartnerTally, "before" | "after" | "gained" | "lost"> {
-  readonly partner: string;
-  readonly gained_ids: readonly string[];
-  readonly lost_ids: readonly string[];
-}
+export type MatchEffect = Pick<PreviewedEvents, "read" | "deliveries" | "unrouted" | "partners">;
 
 /** True when the preview has ended. */
 export function isOver({ status }: Pick<PreviewJob, "status">): boolean {

@@ -1,4 +1,4 @@
-import { resourcesMax, manifestsLengthMax } from "../../api/previews.ts";
+import { manifestsLengthMax, resourcesMax, type PreviewRequest as Body } from "../../api/previews.ts";
 import { setImmediate } from "node:timers/promises";
 import type { Resource } from "../../crds/resource.ts";
 import { validateResource } from "../../crds/validate.ts";
@@ -33,16 +33,7 @@ const members = {
   prune: { mustBe: "true or false", accepts: (value: unknown) => typeof value === "boolean" },
   from: { mustBe: moment, accepts: isTime },
   to: { mustBe: moment, accepts: isTime },
-} as const;
-
-/** Exactly one of resources and manifests. */
-interface Body {
-  readonly resources?: readonly unknown[];
-  readonly manifests?: string;
-  readonly prune?: boolean;
-  readonly from?: string;
-  readonly to?: string;
-}
+} satisfies Record<keyof Body, object>;
 
 /** @throws Refusal `invalid_utf8`, `invalid_json`, or `invalid_request` with every invalid field */
 export async function parsePreviewRequest(bytes: Uint8Array): Promise<PreviewRequest> {

@@ -1,37 +1,17 @@
+import type { PreviewedResources } from "../../api/previews.ts";
 import { canonicalJson } from "../../crds/compile/canonical-json.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import { partsOf, type ConfigPart } from "../../crds/part.ts";
 import { objectName } from "./edited-config.ts";
 
-/** A value of a {@link FieldChange} that is withheld. */
-export type HiddenValue = "before" | "after";
+/** Differences of the resources of two configurations. Values are JSON, cut to 200 characters. */
+export type ResourceChanges = Pick<PreviewedResources, "added" | "removed" | "changed" | "unchanged">;
 
-/** One field that differs. A value that is neither present nor {@link FieldChange.hidden} is not set. */
-export interface FieldChange {
-  /** Path in the compiled resource, such as `retry.scheduleSeconds` or `subscriptions[all].types`. */
-  readonly field: string;
-  /** JSON, cut to 200 characters. */
-  readonly before?: string;
-  readonly after?: string;
-  /** Values that are withheld: they may contain a credential, or name other tenants. Absent if none is. */
-  readonly hidden?: readonly HiddenValue[];
-}
-
-/** One resource that differs. */
-export interface ResourceChange {
-  /** `Kind/namespace/name` */
-  readonly object: string;
-  readonly fields: readonly FieldChange[];
-}
-
-/** Differences of the resources of two configurations. */
-export interface ResourceChanges {
-  /** `Kind/namespace/name` */
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  readonly changed: readonly ResourceChange[];
-  readonly unchanged: number;
-}
+/**
+ * One field that differs. Its path is that in the compiled resource, such as `subscriptions[all].types`. Values are
+ * hidden if they may contain a credential, or name other tenants.
+ */
+export type FieldChange = PreviewedResources["changed"][number]["fields"][number];
 
 const fieldsMax = 32;
 const valueCharactersMax = 200;

@@ -1,3 +1,4 @@
+import type { QueryAnswer, QueryItem } from "../../api/queries.ts";
 import type { MetricSelector } from "../metrics/request/selector.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import type { Parameters } from "../metrics/request/parameters.ts";
@@ -9,13 +10,6 @@ import { callerCatalog, type CallerCatalog, readExpression } from "./request/rea
 import { isBeforeNow, readLookUpTimes, type LookUpTimes } from "./request/read-parameters.ts";
 
 type ExemplarSources = Pick<MetricsApi, "query" | "describe" | "readable" | "admitEmpty">;
-
-/** A series of a native response with its exemplars. */
-interface NativeSeries {
-  readonly metric: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly exemplars?: readonly { readonly trace_id: string; readonly timestamp: string; readonly value: number }[];
-}
 
 /**
  * `query_exemplars`: the exemplars of the queries that an expression compiles to, each read as the metrics API reads
@@ -46,7 +40,7 @@ export async function answerExemplars(sources: ExemplarSources, request: Prometh
       request.context,
     );
     headers = response.headers;
-    const { data } = response.body as { readonly data: readonly NativeSeries[] };
+    const { data } = response.body as QueryAnswer;
     series.push(...data.flatMap((one) => ofSeries(one, times)));
   }
   return success(series, quotaHeaders(headers), { warnings: [...warnings] });
@@ -100,7 +94,7 @@ function wholePoints({ startMs, endMs }: LookUpTimes, stepMs: number, nowMs: num
 }
 
 function ofSeries(
-  { metric, labels, exemplars = [] }: NativeSeries,
+  { metric, labels, exemplars = [] }: Pick<QueryItem, "metric" | "labels" | "exemplars">,
   { startMs, endMs }: LookUpTimes,
 ): readonly object[] {
   const own = exemplars

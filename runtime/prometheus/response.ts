@@ -1,4 +1,5 @@
 // Results in the JSON of Prometheus' HTTP API. Errors and look-ups are elsewhere.
+import { seriesMax } from "../../api/queries.ts";
 import type { TimeSlices } from "../../limits/time-slices.ts";
 import { refuseField } from "../errors/refusal.ts";
 import { type Evaluated, type ResultSeries, sortedEntries } from "./evaluate/evaluate.ts";
@@ -17,9 +18,6 @@ interface Answer {
   /** The JSON of the answer, written once. */
   readonly json: () => Promise<Uint8Array>;
 }
-
-/** Most series of an answer. Source: seed "Operational Metrics API" §8. */
-const seriesMax = 50;
 
 /**
  * Gives a result the form of Prometheus' HTTP API.

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseAst } from "vitest/node";
+import { schemas } from "../../api/schemas.ts";
 import { keptFiles, textOf } from "./named-files.ts";
 
 /** Phrases of text that people read, as patterns, each with the words to write instead. */
@@ -109,12 +110,15 @@ function usesOfSource(file: string): readonly PhraseUse[] {
   const names = new Set<string>();
   const strings: string[] = [];
   collect(parseAst(text, { lang: file.endsWith(".tsx") ? "tsx" : "ts" }), names, strings);
-  const ofNames = [...names].flatMap((name) =>
-    wordsOf(name).flatMap((word) => {
-      const instead = words.get(word);
-      return instead === undefined ? [] : [{ file, phrase: `${word} (${name})`, instead }];
-    }),
-  );
+  // Names of schemas are those of the served document, and of clients that are generated from it.
+  const ofNames = [...names]
+    .filter((name) => !Object.hasOwn(schemas, name))
+    .flatMap((name) =>
+      wordsOf(name).flatMap((word) => {
+        const instead = words.get(word);
+        return instead === undefined ? [] : [{ file, phrase: `${word} (${name})`, instead }];
+      }),
+    );
   return [...ofNames, ...strings.filter((string) => string.includes(" ")).flatMap((string) => usesIn(file, string))];
 }
 

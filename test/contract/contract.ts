@@ -86,7 +86,7 @@ function bodyFaults({ requestBody }: OperationObject, { requestBody: bytes }: Ex
   return problemsOf(ofBodies, schema, { request: JSON.parse(Buffer.from(bytes).toString()) as unknown }, "request");
 }
 
-/** Only bodies in JSON are compared. CSV and NDJSON hold the same members in another form, which their tests compare. */
+/** Compares bodies in JSON alone. CSV and NDJSON are out of scope: they hold the same members in another form. */
 function responseFaults({ responses }: OperationObject, exchange: Exchange): readonly string[] {
   const { status, mediaType, responseBody } = exchange;
   if (status === 304) return [];

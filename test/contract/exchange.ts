@@ -26,8 +26,8 @@ export const recordingVariable = "CONTRACT_RECORDING";
 export const recordingFile = join(tmpdir(), `heliograph-contract-${process.pid}.ndjson`);
 
 /**
- * Calls back for each response of every Fastify server that this process creates. No route sends a stream, and responses
- * to repeated requests are sent without Fastify, with the bytes of the first response.
+ * Calls back for each response of every Fastify server that this process creates. No route sends a stream. Responses to
+ * repeated requests are sent without Fastify, with the bytes of the first response.
  */
 export function observeServers(onExchange: (exchange: Exchange) => void | Promise<void>): void {
   subscribe("fastify.initialization", (message) => {

@@ -1,8 +1,9 @@
+import { orders, waitSecondsMax } from "../../../api/events.ts";
+import { textLengthMax } from "../../../api/queries.ts";
 import { writtenTime } from "../../../api/documents.ts";
 import { deliveryStates } from "../../../api/histories.ts";
 import { words } from "../../../api/schema.ts";
 import type { JsonSchema } from "../../../api/schemas.ts";
-import { textLengthMax } from "../../metrics/request/parameters.ts";
 import { cursor, limit, paging, type Operation, type OperationParameter } from "./operation.ts";
 
 const text = (name: string, description: string, example?: string, more: JsonSchema = {}): OperationParameter => {
@@ -83,13 +84,13 @@ export const listOperation: Operation = {
       name: "order",
       in: "query",
       description: "By time of acceptance; `desc` is the newest first. A cursor belongs to its order",
-      schema: { ...words(["asc", "desc"]), default: "asc" },
+      schema: { ...words(orders), default: "asc" },
     },
     {
       name: "wait",
       in: "query",
       description: "Seconds to wait for the first event after the cursor; with the order `asc`",
-      schema: { type: "integer", minimum: 0, maximum: 25, default: 0 },
+      schema: { type: "integer", minimum: 0, maximum: waitSecondsMax, default: 0 },
     },
     ...paging,
   ],
@@ -152,7 +153,7 @@ export const deadLettersOperation: Operation = {
       name: "order",
       in: "query",
       description: "desc: the newest first",
-      schema: { ...words(["asc", "desc"]), default: "asc" },
+      schema: { ...words(orders), default: "asc" },
     },
     text("reason", "Only dead letters with this reason", "status_404", { pattern: "^[a-z0-9_]{1,64}$" }),
     ...paging,

@@ -1,5 +1,8 @@
+import { categories, metricStates } from "../../../api/catalog.ts";
 import { Duration } from "../../../api/documents.ts";
 import {
+  seriesPagesMax,
+  textLengthMax,
   LabelName,
   aggregations,
   downsamples,
@@ -10,7 +13,6 @@ import {
 } from "../../../api/queries.ts";
 import { list, text, words, ref } from "../../../api/schema.ts";
 import type { JsonSchema } from "../../../api/schemas.ts";
-import { textLengthMax } from "../../metrics/request/parameters.ts";
 import {
   queryTime,
   type Operation,
@@ -66,7 +68,7 @@ export const selection: readonly OperationParameter[] = [
     minimum: 1,
     maximum: seriesMax,
   }),
-  parameter("page", "Page of series, from 1", { type: "integer", minimum: 1, maximum: 1_000_000 }),
+  parameter("page", "Page of series, from 1", { type: "integer", minimum: 1, maximum: seriesPagesMax }),
   parameter("snapshot", "`meta.snapshot` of an earlier page; 409 when that data is gone", name),
   schemaVersion,
 ];
@@ -211,13 +213,13 @@ export const catalogOperation: Operation = {
   summary: "The metrics that the caller may read",
   parameters: [
     parameter("metric", "Only these metrics", list(name, undefined, { minItems: 1, maxItems: metricsMax })),
-    parameter("category", "Only this category", words(["slo", "kri", "business", "infrastructure", "api"])),
+    parameter("category", "Only this category", words(categories)),
     parameter(
       "label",
       "Only metrics with all of these labels",
       list(ref(LabelName), undefined, { minItems: 1, maxItems: labelNames.length }),
     ),
-    parameter("state", "Only this state", words(["Active", "Deprecated"])),
+    parameter("state", "Only this state", words(metricStates)),
     parameter("filter[tenant]", "Tenant of the objectives", name),
     schemaVersion,
   ],

@@ -1,8 +1,9 @@
 // Operations of the API as data: their names, parameters and headers. The bodies are in `api/`, the routes beside it.
+import { pageItemsDefault, pageItemsMax } from "../../../api/events.ts";
+import { textLengthMax } from "../../../api/queries.ts";
 import { durationPattern } from "../../../api/documents.ts";
 import { text } from "../../../api/schema.ts";
 import type { JsonSchema, SchemaName } from "../../../api/schemas.ts";
-import { textLengthMax } from "../../metrics/request/parameters.ts";
 
 /** One parameter of a path or a query string. */
 export interface OperationParameter {
@@ -74,7 +75,7 @@ export const limit: OperationParameter = {
   name: "limit",
   in: "query",
   description: "Items of a page",
-  schema: { type: "integer", minimum: 1, maximum: 200, default: 50 },
+  schema: { type: "integer", minimum: 1, maximum: pageItemsMax, default: pageItemsDefault },
 };
 
 /** The place at which a page begins. @param pattern form of the cursors of a list */

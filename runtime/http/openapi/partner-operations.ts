@@ -1,5 +1,5 @@
+import { textLengthMax } from "../../../api/queries.ts";
 import { durationPattern, writtenTime } from "../../../api/documents.ts";
-import { textLengthMax } from "../../metrics/request/parameters.ts";
 import { paging, type Operation, type OperationParameter } from "./operation.ts";
 
 const time = (name: string, description: string): OperationParameter => {

@@ -1,37 +1,9 @@
 import { hash } from "node:crypto";
+import type { SloState, StatusAnswer } from "../../../api/objectives.ts";
 
-/** State of an objective, and of all objectives of a tenant together. */
-export type StatusWord = "ok" | "increasing" | "critical" | "recovering" | "insufficient_data" | "late" | "failed";
+type PublicObjective = StatusAnswer["data"][number];
 
-/** One public objective. */
-export interface PublicObjective {
-  readonly name: string;
-  readonly title: string;
-  readonly domain: string;
-  /** Share of good events that is promised. */
-  readonly objective: number;
-  readonly window_days: number;
-  /** End of the window, ISO 8601. */
-  readonly at: string;
-  readonly status: StatusWord;
-  /** Regions with data. */
-  readonly regions: readonly string[];
-  readonly missing_regions: readonly string[];
-  /** Share of good events; absent: unknown. */
-  readonly sli?: number;
-  /** Share of the error budget that is left, negative once it is overspent; absent: unknown. */
-  readonly budget_remaining?: number;
-}
-
-/** The public objectives of one tenant. */
-export interface PublicStatus {
-  readonly tenant: string;
-  /** The gravest state of all objectives. */
-  readonly status: StatusWord;
-  readonly data: readonly PublicObjective[];
-}
-
-const words: Readonly<Record<StatusWord, string>> = {
+const words: Readonly<Record<SloState, string>> = {
   ok: "Within its objective",
   increasing: "More errors than usual",
   critical: "Disrupted",
@@ -41,7 +13,7 @@ const words: Readonly<Record<StatusWord, string>> = {
   failed: "Status unknown",
 };
 
-const summaries: Readonly<Record<StatusWord, string>> = {
+const summaries: Readonly<Record<SloState, string>> = {
   ok: "All services are within their objectives.",
   increasing: "Some services have more errors than usual.",
   critical: "Some services are disrupted.",
@@ -73,7 +45,7 @@ export const statusPagePolicy = [
 ].join("; ");
 
 /** The status page of a tenant. It needs no script. */
-export function statusPage({ tenant, status, data }: PublicStatus): string {
+export function statusPage({ tenant, status, data }: StatusAnswer): string {
   const latest =
     data
       .map(({ at }) => at)
@@ -88,7 +60,7 @@ export function statusPage({ tenant, status, data }: PublicStatus): string {
 }
 
 /** Objectives that are met where they could be read are not all met. */
-function summaryOf(status: StatusWord, data: readonly PublicObjective[]): string {
+function summaryOf(status: SloState, data: readonly PublicObjective[]): string {
   const isWhole = data.every(({ missing_regions: missing }) => missing.length === 0);
   if (status !== "ok" || isWhole) return summaries[status];
   return "All services are within their objectives as far as known. Data of some regions is missing.";

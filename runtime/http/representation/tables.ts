@@ -1,3 +1,5 @@
+import type { InstantItem, QueryItem } from "../../../api/queries.ts";
+
 /** Source: RFC 4180 §3. */
 export const csvMediaType = "text/csv";
 
@@ -34,23 +36,13 @@ function field(text: string): string {
 
 /** The members of a query or instant body that CSV and NDJSON use. */
 export interface QueryBody {
-  readonly data: readonly (RangeItem | InstantItem)[];
+  readonly data: readonly (
+    | Pick<QueryItem, "metric" | "labels" | "points">
+    | Pick<InstantItem, "metric_id" | "labels" | "timestamp" | "value">
+  )[];
   readonly meta: { readonly group_by: readonly string[] };
   /** Metrics that failed alone. @default none */
   readonly errors?: readonly object[];
-}
-
-interface RangeItem {
-  readonly metric: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly points: readonly (readonly [timestamp: string, value: number])[];
-}
-
-interface InstantItem {
-  readonly metric_id: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly timestamp: string;
-  readonly value: number;
 }
 
 /** One row of a table: a point of a series. */

@@ -1,6 +1,7 @@
+import { orders } from "../../../api/events.ts";
 import { type Parameters, readOne, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts";
-import { orders, placeOf, readReason } from "./event-query.ts";
+import { placeOf, readReason } from "./event-query.ts";
 
 const listNames: readonly string[] = ["partner", "reason", "order", "cursor", "limit"];
 

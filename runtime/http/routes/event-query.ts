@@ -1,3 +1,4 @@
+import { orders, pageItemsDefault, pageItemsMax, waitSecondsMax } from "../../../api/events.ts";
 import { deliveryStates } from "../../../api/histories.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
@@ -12,13 +13,8 @@ import {
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 
-const pageDefault = 50;
-const pageMax = 200;
 const dayMs = 86_400_000;
-const waitSecondsMax = 25;
 const secondMs = 1_000;
-/** Orders of a list by time. */
-export const orders = ["asc", "desc"] as const;
 const statusForm = /^(?:(?<status>[1-5]\d\d)|(?<hundreds>[1-5])xx|none)$/u;
 const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const cursorForm = /^\d{1,16}$/u;
@@ -146,5 +142,5 @@ export function placeOf(query: Parameters): { readonly afterSeq: number; readonl
 
 /** Reads the number of items of a page. @throws Refusal 400 `invalid_limit` */
 export function readPageLimit(query: Parameters): number {
-  return readCount(query, "limit", pageMax) ?? pageDefault;
+  return readCount(query, "limit", pageItemsMax) ?? pageItemsDefault;
 }

@@ -1,3 +1,4 @@
+import { type Slo, sloStatesByRank, type StatusAnswer } from "../../../api/objectives.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
 import { refuseUnknown } from "../../metrics/request/parameters.ts";
@@ -8,30 +9,12 @@ import {
   createRepresentations,
   type Representations,
 } from "../representation/representations.ts";
-import {
-  sentencePage,
-  statusPage,
-  statusPagePolicy,
-  type PublicObjective,
-  type PublicStatus,
-  type StatusWord,
-} from "../representation/status-page.ts";
+import { sentencePage, statusPage, statusPagePolicy } from "../representation/status-page.ts";
 import { problemMediaType, problemOf } from "../server/problem.ts";
 import { anonymous, type ApiRequest, type ApiResponse, type Route } from "../server/route.ts";
 
 const json = "application/json";
 const html = "text/html";
-/** The gravest first. */
-const gravestFirst: readonly StatusWord[] = [
-  "critical",
-  "increasing",
-  "recovering",
-  "failed",
-  "late",
-  "insufficient_data",
-  "ok",
-];
-
 const pageHeaders = {
   "Content-Type": `${html}; charset=utf-8`,
   "Content-Security-Policy": statusPagePolicy,
@@ -107,7 +90,7 @@ function jsonRoute(metrics: Pick<MetricsApi, "slo">, representations: Representa
 }
 
 interface ReadStatus {
-  readonly status: PublicStatus;
+  readonly status: StatusAnswer;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -119,9 +102,9 @@ async function readStatus(
   const context = { correlationId, nowMs, traceparent, address };
   try {
     const { headers, body } = await metrics.slo(new Map([["tenant", [tenant]]]), anonymous, signal, context);
-    const data = (body as { readonly data: readonly SloItem[] }).data.map(objectiveOf);
+    const data = (body as { readonly data: readonly Slo[] }).data.map(objectiveOf);
     if (data.length === 0) return undefined;
-    const status = gravestFirst.find((word) => data.some((objective) => objective.status === word)) ?? "ok";
+    const status = sloStatesByRank.find((word) => data.some((objective) => objective.status === word)) ?? "ok";
     const cacheControl = headers["Cache-Control"] ?? "no-store";
     return { status: { tenant, status, data }, headers: { "Cache-Control": cacheControl, Vary: "Accept-Encoding" } };
   } catch (error) {
@@ -130,17 +113,7 @@ async function readStatus(
   }
 }
 
-/** An item of `GET /v1/metrics/slo`. */
-interface SloItem extends Pick<
-  PublicObjective,
-  "name" | "domain" | "objective" | "window_days" | "at" | "status" | "sli"
-> {
-  readonly title?: string;
-  readonly regions: readonly { readonly region: string; readonly state: string }[];
-  readonly error_budget: { readonly total: number; readonly remaining?: number };
-}
-
-function objectiveOf(item: SloItem): PublicObjective {
+function objectiveOf(item: Slo): StatusAnswer["data"][number] {
   const { name, title = name, domain, objective, window_days, at, status, sli, regions, error_budget: budget } = item;
   const named = (isOk: boolean): readonly string[] =>
     regions.filter(({ state }) => (state === "ok") === isOk).map(({ region }) => region);
@@ -163,7 +136,7 @@ async function tagged(
   { acceptEncoding }: ApiRequest,
   { status, headers }: ReadStatus,
   representations: Representations,
-  write: (status: PublicStatus) => Uint8Array,
+  write: (status: StatusAnswer) => Uint8Array,
 ): Promise<ApiResponse> {
   const made = await representations.of(status, "status", chooseCoding(acceptEncoding), () => write(status));
   const coded = made.coding === "identity" ? {} : { "Content-Encoding": made.coding };

@@ -1,28 +1,16 @@
+import type { Problem } from "../../../api/documents.ts";
+import type { PrometheusError } from "../../../api/prometheus.ts";
 import { inPromql } from "../../errors/promql-words.ts";
-import { type FieldError, Refusal, type Suggestion } from "../../errors/refusal.ts";
+import { Refusal } from "../../errors/refusal.ts";
 import { type ErrorCode, errorTable } from "../../errors/table.ts";
 import { proofAlgorithms } from "../authentication/dpop-proof.ts";
 
 /** Media type of every error. Source: RFC 9457 §3. */
 export const problemMediaType = "application/problem+json";
 
-/** Body of every error of both APIs. Source: RFC 9457. */
-interface Problem {
-  /** Names the row of `docs/reference/errors.md`. */
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-  readonly code: ErrorCode;
-  /** Fields at fault; empty when no single field is. */
-  readonly errors: readonly FieldError[];
-  readonly correlation_id: string;
-  readonly suggestion?: Suggestion;
-}
-
 const typePrefix = "https://heliograph.dev/errors#";
 
-/** The problem document of a refusal. It never holds the cause. */
+/** The problem document of a refusal: the body of its error, without the cause. Source: RFC 9457. */
 export function problemOf(refusal: Refusal, correlationId: string): Problem {
   const { code, status, message, errors, suggestion } = refusal;
   return {
@@ -106,15 +94,6 @@ function isClientFault(code: unknown, statusCode: unknown): boolean {
 /** Paths whose errors have the form that Prometheus' HTTP API gives them. */
 const prometheusPath = /^\/prometheus(?:[/?#]|$)/u;
 
-/** Body of an error below `/prometheus`. Source: Prometheus, "HTTP API", format overview. */
-interface PrometheusError {
-  readonly status: "error";
-  readonly errorType: string;
-  readonly error: string;
-  /** The row of `docs/reference/errors.md`. */
-  readonly code: string;
-}
-
 /** True for a request target whose errors are {@link prometheusError}. */
 export function isPrometheusTarget(target: string): boolean {
   return prometheusPath.test(target);
@@ -122,7 +101,7 @@ export function isPrometheusTarget(target: string): boolean {
 
 /**
  * The error of a refusal with its status. Clients of Prometheus read the bodies of 400, 422 and 503 only. Statuses of
- * HTTP and of its authentication stay as they are.
+ * HTTP and of its authentication stay as they are. Source: Prometheus, "HTTP API", format overview.
  */
 export function prometheusError(refusal: Refusal): { readonly status: number; readonly body: PrometheusError } {
   const status = refusal.code === "result_too_large" ? 422 : (statuses[refusal.status] ?? refusal.status);

@@ -1,11 +1,12 @@
 // The plan and the cost of a query that is not run.
+import type { ExpectedCache } from "../../../api/quotas.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { Balance } from "../admission/rate-headers.ts";
 import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { mayRead } from "../authorization/policy.ts";
-import { expectedCache, type ExpectedCache, planBody } from "../explain/plan-body.ts";
+import { expectedCache, planBody } from "../explain/plan-body.ts";
 import type { PlannedQuery } from "../metrics-api.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { identityOf } from "../planning/query-identity.ts";

@@ -1,4 +1,5 @@
 // The Prometheus metrics of the metrics API, its recent requests and its health response. Quotas are elsewhere.
+import type { HealthAnswer } from "../../../api/catalog.ts";
 import type { ClassLimits } from "../../../crds/config.ts";
 import type { Store } from "../../stores/store.ts";
 import type { HitRatios } from "../cache/cache-status.ts";
@@ -9,8 +10,7 @@ import { recipeOf } from "../promql/recipe-of.ts";
 import type { StoreNeeds } from "../promql/recipe.ts";
 import { type RequestFigures, requestLogSeconds } from "./instruments.ts";
 
-/** `unsupported`: the store lacks a function that a metric of the catalog needs. */
-type HealthState = "unknown" | "ok" | "failing" | "unsupported";
+type HealthState = HealthAnswer["stores"][number]["state"];
 
 interface HealthInput extends CacheInput {
   readonly figures: RequestFigures;
@@ -61,22 +61,11 @@ export function healthResponse({ figures, stores, warningsOf, ...caches }: Healt
       partial_response_rate: round(figures.partialRate),
       caches: cacheReports,
       stores: reports,
-    },
+    } satisfies HealthAnswer,
   };
 }
 
-/** `failing`: this pod reaches no other pod. `off`: no class in force caches anything there. */
-type CacheState = "ok" | "failing" | "off";
-
-interface CacheReport {
-  readonly name: "memory" | "distributed";
-  readonly state: CacheState;
-  readonly hit_ratio: number;
-  /** The source of the points that this cache lacks. */
-  readonly fallback: "distributed" | "stores";
-}
-
-function reportCaches({ queryContext, ratios, pods, residency }: CacheInput): readonly CacheReport[] {
+function reportCaches({ queryContext, ratios, pods, residency }: CacheInput): HealthAnswer["caches"] {
   const { catalog, quotas } = queryContext;
   const limits: readonly ClassLimits[] = [
     ...Object.values(quotas.classDefaults),
@@ -98,7 +87,7 @@ function reportCaches({ queryContext, ratios, pods, residency }: CacheInput): re
   ];
 }
 
-function statusOf(states: readonly HealthState[], isCacheFailing: boolean): "ok" | "degraded" | "down" {
+function statusOf(states: readonly HealthState[], isCacheFailing: boolean): HealthAnswer["status"] {
   if (states.length > 0 && states.every((state) => state === "failing")) return "down";
   return isCacheFailing || states.some((state) => state === "failing" || state === "unsupported") ? "degraded" : "ok";
 }

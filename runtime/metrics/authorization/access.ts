@@ -1,10 +1,11 @@
-import type {
-  ClassLimits,
-  ClientConfig,
-  MetricConfig,
-  MetricLimits,
-  QueryClass,
-  RuntimeConfig,
+import {
+  type ClassLimits,
+  type ClientConfig,
+  type MetricConfig,
+  type MetricLimits,
+  type QueryClass,
+  queryClasses,
+  type RuntimeConfig,
 } from "../../../crds/config.ts";
 import type { Caller } from "./caller.ts";
 
@@ -26,7 +27,7 @@ export interface QueryClassGrant {
 type Quotas = Pick<RuntimeConfig, "quotas" | "classDefaults">;
 
 /** Classes from the slowest to the fastest: of several that apply, the slowest wins. */
-const slowestFirst = ["C", "B", "A"] as const satisfies readonly QueryClass[];
+const slowestFirst = queryClasses.toReversed();
 
 interface Assignment extends QueryClassGrant {
   readonly client: ClientConfig;

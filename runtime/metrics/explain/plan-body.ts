@@ -1,4 +1,5 @@
 // The cost of queries, before and after they run, and the quotas that are charged. It reads no store.
+import type { ExpectedCache } from "../../../api/quotas.ts";
 import type { QueryClass } from "../../../crds/config.ts";
 import type { Refusal, Suggestion } from "../../errors/refusal.ts";
 import { errorTable } from "../../errors/table.ts";
@@ -92,9 +93,6 @@ function queryString(params: Parameters): string {
     [...params].flatMap(([name, values]) => values.map((value): [string, string] => [name, value])),
   ).toString();
 }
-
-/** Where the points of a query would come from: the memory of this pod, its stores, or both. */
-export type ExpectedCache = "hit" | "miss" | "partial";
 
 interface CacheSources {
   readonly stores: Stores;

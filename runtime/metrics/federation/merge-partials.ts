@@ -1,3 +1,4 @@
+import type { PartialAnswer } from "../../../api/peers.ts";
 import type { LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { HistogramSeries, StoreLabels, StoreSeries } from "../../stores/prometheus/matrix.ts";
@@ -142,21 +143,16 @@ function withOrdinal(labels: StoreLabels, ordinal: number): StoreLabels {
   return ordinal === 0 ? labels : { ...labels, [ordinalLabel]: String(ordinal) };
 }
 
-/** An exemplar in a response to a peer: its trace and the labels of the grouping. */
-interface PeerExemplar {
-  readonly labels: Labels;
-  readonly trace_id: string;
-  readonly value: number;
-  readonly timestamp_ms: number;
-}
+/** Exemplars in a response to a peer: traces with the labels of the grouping. */
+type PeerExemplars = NonNullable<PartialAnswer["exemplars"]>;
 
 /** Selects the newest exemplars of each group of one store, each trace once, up to the limit of a response. */
 export function exemplarsOfSeries(
   part: PlannedPart,
   groupBy: readonly LabelName[],
   exemplars: readonly StoreExemplar[],
-): readonly PeerExemplar[] {
-  const all = exemplars.filter(isShowable).map((exemplar): PeerExemplar => ({
+): PeerExemplars {
+  const all = exemplars.filter(isShowable).map((exemplar): PeerExemplars[number] => ({
     labels: governedLabels(part, groupBy, exemplar.seriesLabels),
     trace_id: exemplar.labels["trace_id"] ?? "",
     value: exemplar.value,

@@ -1,20 +1,23 @@
+import { memberNames } from "../../../api/schema.ts";
 import {
-  type PartialAsk,
+  PartialAsk,
   type PartialPoints,
   type PartialTimes,
+  increaseRules,
   intervalSecondsMax,
   namesMax,
+  partialPoints,
   pointsMax,
   questionVersion,
   timeMsMax,
   widthMsMax,
 } from "../../../api/peers.ts";
-import { filterValuesMax } from "../../../api/queries.ts";
-import { aggregations, type LabelName } from "../../../crds/config.ts";
+import { aggregations, filterValuesMax, textLengthMax } from "../../../api/queries.ts";
+import type { LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { parseJson } from "../../json/json-body.ts";
-import { filterValues, readLabel, shown, textLengthMax } from "../request/parameters.ts";
+import { filterValues, readLabel, shown } from "../request/parameters.ts";
 
 /** Largest body of a question, in bytes: names and filters of one metric. */
 export const partialRequestBytesMax = 64 * 1024;
@@ -42,24 +45,8 @@ export function parsePartialRequest(body: Uint8Array): ReadQuestion {
   return { kind: "partial", ask: readAsk(question["ask"]), over: readTimes(question["over"]) };
 }
 
-const askNames = [
-  "schema_version",
-  "region",
-  "regions",
-  "metric",
-  "agg",
-  "slo",
-  "part",
-  "tenant",
-  "environments",
-  "filters",
-  "group_by",
-  "points",
-  "quantile",
-];
-
 function readAsk(value: unknown): PartialAsk {
-  const ask = members(value, "ask", askNames);
+  const ask = members(value, "ask", memberNames(PartialAsk));
   const named = (name: string): string => text(ask[name], `ask.${name}`);
   const { slo, environments, points, quantile } = ask;
   const agg = aggregations.find((one) => one === ask["agg"]);
@@ -83,13 +70,13 @@ function readAsk(value: unknown): PartialAsk {
 }
 
 function readPoints(value: unknown): PartialPoints {
-  const points = members(value, "ask.points", ["width_ms", "step_ms", "interval_seconds", "increases"]);
-  const increases = (["Extrapolated", "Plain"] as const).find((one) => one === points["increases"]);
+  const points = members(value, "ask.points", memberNames(partialPoints));
+  const increases = increaseRules.find((one) => one === points["increases"]);
   if (increases === undefined)
     throw refuseField(
       "incompatible_increases",
       "ask.points.increases",
-      "ask.points.increases is not known; use Extrapolated or Plain",
+      `ask.points.increases is not known; use ${increaseRules.join(" or ")}`,
     );
   const ms = (name: string): number => whole(points[name], `ask.points.${name}`, { min: 1_000, max: widthMsMax });
   return {

@@ -1,6 +1,7 @@
+import type { Merge } from "../../../api/queries.ts";
 import type { PlannedPart } from "../planning/plan.ts";
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type { ScalarMerge, Statistic } from "../promql/recipe.ts";
+import type { Statistic } from "../promql/recipe.ts";
 
 /** Values over the grid. An absent point has no value, which differs from NaN. */
 export type Points = Pick<StoreSeries, "values" | "present">;
@@ -14,7 +15,7 @@ export interface WeightedPoints extends Points {
  * Merges one statistic of several stores. The result equals that of one store with all series. A store without a point
  * does not change that point. The order of `parts` is the order of addition.
  */
-export function mergeScalars(parts: readonly WeightedPoints[], merge: ScalarMerge, count: number): Points {
+export function mergeScalars(parts: readonly WeightedPoints[], merge: Merge, count: number): Points {
   const [only, ...others] = parts;
   if (only !== undefined && others.length === 0 && only.weight === 1) return only;
   return merge === "sum" ? addUp(parts, count) : pick(parts, count, picks[merge]);

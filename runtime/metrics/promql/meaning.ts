@@ -1,16 +1,11 @@
+import type { CatalogEntry } from "../../../api/catalog.ts";
 import type { Aggregation, MetricConfig, SeriesConfig, SourceConfig } from "../../../crds/config.ts";
 import { boundLabel, printVector, type Vector } from "./promql.ts";
 import { recipeOf } from "./recipe-of.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe, StoreScope } from "./recipe.ts";
 
 /** The definition of one aggregation of one metric, printed from its recipe. */
-export interface Meaning {
-  /** The computation of a point from the partials, by their names. */
-  readonly value: string;
-  /** The query of each store for a point: `m` are the metric's series, `w` the point's width, `g` the grouping. */
-  readonly partials: readonly { readonly name: string; readonly of_store: string; readonly over_stores: string }[];
-  readonly notes: readonly string[];
-}
+export type Meaning = NonNullable<CatalogEntry["semantics"][Aggregation]>;
 
 /** Width that stands for `w` in the printed query; no recipe holds this number. */
 const widthMs = 7_777_777;
@@ -20,7 +15,7 @@ const name = (series: SeriesConfig, source: SourceConfig): string => {
 };
 
 /** The definitions of all aggregations of a metric. */
-export function meaningsOf(metric: MetricConfig): Readonly<Partial<Record<Aggregation, Meaning>>> {
+export function meaningsOf(metric: MetricConfig): CatalogEntry["semantics"] {
   return Object.fromEntries(
     metric.aggregations.map((aggregation) => [aggregation, meaningOf(recipeOf(metric, aggregation), metric)]),
   );

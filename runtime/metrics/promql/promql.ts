@@ -1,4 +1,5 @@
 // PromQL as a tree, its printer, and the partial question for a peer. It does not decide what a query reads.
+import type { Merge } from "../../../api/queries.ts";
 import type { PartialAsk } from "../../../api/peers.ts";
 import type { MatcherConfig } from "../../../crds/config.ts";
 import type { RangeBoundary } from "../../stores/prometheus/prometheus-client.ts";
@@ -12,7 +13,7 @@ export type Vector =
   | { readonly kind: "anchoredIncrease"; readonly of: Selector; readonly rangeMs: number }
   | {
       readonly kind: "aggregate";
-      readonly op: "sum" | "min" | "max";
+      readonly op: Merge;
       readonly by: readonly string[];
       readonly of: Vector;
     }

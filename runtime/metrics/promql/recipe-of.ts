@@ -1,3 +1,4 @@
+import type { Merge } from "../../../api/queries.ts";
 import type { Aggregation, MetricConfig, SourceConfig } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { histogramRecipe, nativeRecipe } from "./histogram-recipes.ts";
@@ -10,7 +11,6 @@ import {
   quotient,
   type Recipe,
   type RecipeOrAdvice,
-  type ScalarMerge,
   type Statistic,
   type StoreScope,
 } from "./recipe.ts";
@@ -104,7 +104,7 @@ const meanings: Readonly<Partial<Record<Aggregation, string>>> = {
  * are the extremes of the single series.
  */
 function counterRecipe(source: CounterSource, aggregation: Aggregation): RecipeOrAdvice {
-  const recipe = (merge: ScalarMerge, perSecond: boolean): RecipeOrAdvice => ({
+  const recipe = (merge: Merge, perSecond: boolean): RecipeOrAdvice => ({
     kind: "scalar",
     statistics: [increaseStatistic(source, source.increase, { name: "increase", merge })],
     value: meanings[aggregation] ?? "",

@@ -1,4 +1,5 @@
 // One recipe per kind of metric: its statistics in PromQL, and how they merge. It reads no store.
+import type { Merge } from "../../../api/queries.ts";
 import type { IncreaseKind, SeriesConfig } from "../../../crds/config.ts";
 import type { RangeFunction, Selector, Vector } from "./promql.ts";
 
@@ -12,14 +13,11 @@ export interface StoreScope {
   readonly rangeMs: number;
 }
 
-/** The operation that merges values of several stores. */
-export type ScalarMerge = "sum" | "min" | "max";
-
 /** One mergeable partial, which one range query reads from each store. */
 export interface Statistic {
   readonly name: string;
   readonly expr: (scope: StoreScope) => Vector;
-  readonly merge: ScalarMerge;
+  readonly merge: Merge;
   /** Multiplies values by the store's seconds between samples, so that the scrape interval has no weight. */
   readonly weighted: boolean;
   /** True when adjacent points merge like stores to exactly the point that covers them. */
@@ -103,7 +101,7 @@ export function increaseStatistic(
   {
     suffix,
     ...options
-  }: Pick<Statistic, "name" | "absent" | "noun"> & { readonly merge: ScalarMerge; readonly suffix?: string },
+  }: Pick<Statistic, "name" | "absent" | "noun"> & { readonly merge: Merge; readonly suffix?: string },
 ): Statistic {
   return {
     ...options,

@@ -1,23 +1,8 @@
+import type { RegionReason } from "../../../api/queries.ts";
 import type { MissingPart } from "../merge/merge-scalars.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import type { PartResult } from "./read-part.ts";
-
-/**
- * Why the data of a region is incomplete for one metric:
- *
- * | Code | Means |
- * | --- | --- |
- * | `part_missing` | a store responded, but has only a part of the metric |
- * | `late`, `failed`, `unsupported` | a store did not return this metric, while the region has others |
- * | `resting` | a store failed repeatedly, so that the query was not sent to it |
- * | `times_rounded` | a store returned the values of other times |
- */
-export interface RegionReason {
-  readonly metric: string;
-  readonly code: "part_missing" | "late" | "failed" | "unsupported" | "resting" | "times_rounded";
-  readonly detail: string;
-}
 
 /** A reason and its region. */
 export interface RegionGap {

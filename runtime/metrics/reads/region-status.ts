@@ -1,24 +1,13 @@
+import type { RegionReason, RegionState } from "../../../api/queries.ts";
 import { type FieldError, Refusal, refuseField, type Suggestion } from "../../errors/refusal.ts";
 import type { StoreError, StoreErrorKind } from "../../stores/store-error.ts";
 import type { Query } from "../planning/query.ts";
 import { formatDuration } from "../request/time.ts";
 import { coarserDownsample, coarserStep, stepWithin, windowSecondsOf } from "../request/window.ts";
 import type { PartOutcome } from "./read-stores.ts";
-import type { RegionGap, RegionReason } from "./region-gaps.ts";
+import type { RegionGap } from "./region-gaps.ts";
 
-/**
- * The state of a region in a response: complete, partial, or missing since its stores failed, were late, or cannot
- * compute the query exactly.
- */
-type RegionState = "ok" | "partial" | "failed" | "late" | "unsupported";
-
-/** One region of a response. */
-export interface RegionReport {
-  readonly region: string;
-  readonly state: RegionState;
-  /** Why data of the region is missing, by metric. @default the state says it */
-  readonly reasons?: readonly RegionReason[];
-}
+type StateOfRegion = RegionState["state"];
 
 /** Seconds until the next try after a store failed or was late. */
 export const retryAfterSeconds = 5;
@@ -35,10 +24,10 @@ export function retryAfterOf(errors: readonly StoreError[]): number {
 export function regionReports(
   outcomes: readonly PartOutcome[],
   gaps: readonly RegionGap[] = [],
-): readonly RegionReport[] {
+): readonly RegionState[] {
   const byRegion = Map.groupBy(outcomes, ({ part }) => part.store.config.region);
   return [...byRegion]
-    .map(([region, own]): RegionReport => {
+    .map(([region, own]): RegionState => {
       const state = stateOf(own);
       const found = gaps.filter((gap) => gap.region === region).map(({ reason }) => reason);
       const reasons = [...found, ...failureReasons(own, state)];
@@ -48,7 +37,7 @@ export function regionReports(
 }
 
 /** The reasons that the state does not give: the metrics that lack a store of a partial region, and rounded times. */
-function failureReasons(outcomes: readonly PartOutcome[], state: RegionState): readonly RegionReason[] {
+function failureReasons(outcomes: readonly PartOutcome[], state: StateOfRegion): readonly RegionReason[] {
   const reasons = outcomes.flatMap(({ part, outcome }): readonly RegionReason[] => {
     if (outcome.ok) return [];
     const { kind, publicDetail } = outcome.error;
@@ -67,7 +56,7 @@ function failureReasons(outcomes: readonly PartOutcome[], state: RegionState): r
 
 const restingText = "failed repeatedly and was not asked; Retry-After is when it gets a request again";
 
-type FailedState = Extract<RegionState, "failed" | "late" | "unsupported">;
+type FailedState = Extract<StateOfRegion, "failed" | "late" | "unsupported">;
 
 const missingText: Readonly<Record<FailedState, (metric: string) => string>> = {
   late: (metric) => `did not return ${metric} in time`,
@@ -116,7 +105,7 @@ export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, s
  *
  * @throws Refusal `store_failed`
  */
-export function requireParts(reports: readonly RegionReport[], query: Query): void {
+export function requireParts(reports: readonly RegionState[], query: Query): void {
   if (!query.isCompleteRequired || reports.every(({ state }) => state === "ok")) return;
   const details = reports.flatMap(({ reasons = [] }) => reasons.map(({ detail }) => detail));
   const messages = [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
@@ -127,7 +116,7 @@ export function requireParts(reports: readonly RegionReport[], query: Query): vo
 const lastingCodes: readonly RegionReason["code"][] = ["part_missing", "times_rounded", "unsupported"];
 
 /** Tests if another query, or the same one later, may have more data: a store failed, was late or warned of a gap. */
-export function mayRecover(reports: readonly RegionReport[]): boolean {
+export function mayRecover(reports: readonly RegionState[]): boolean {
   return reports.some(({ state, reasons = [] }) => {
     if (state !== "partial") return state === "failed" || state === "late";
     return reasons.length === 0 || reasons.some(({ code }) => !lastingCodes.includes(code));
@@ -136,7 +125,7 @@ export function mayRecover(reports: readonly RegionReport[]): boolean {
 
 interface Missing {
   readonly query: Query;
-  readonly reports: readonly RegionReport[];
+  readonly reports: readonly RegionState[];
   readonly errors: readonly StoreError[];
   /** Messages of stores that refused a query. */
   readonly messages: readonly FieldError[];
@@ -199,7 +188,7 @@ export function suggestionWithin({ window }: Query, share: number): Suggestion |
   return { step: formatDuration(step), ...(downsample === undefined ? {} : { downsample }) };
 }
 
-function stateOf(outcomes: readonly PartOutcome[]): RegionState {
+function stateOf(outcomes: readonly PartOutcome[]): StateOfRegion {
   const failures = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
   const isWhole = outcomes.every(({ outcome }) => !outcome.ok || outcome.value.warning === "none");
   if (failures.length === 0) return isWhole ? "ok" : "partial";

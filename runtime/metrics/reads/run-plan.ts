@@ -1,5 +1,6 @@
 // Runs a plan: store middleware, reads of parts, bulkheads, region status and exemplars. The bodies and headers of
 // responses are elsewhere.
+import type { Exemplar, RegionState } from "../../../api/queries.ts";
 import type { TimeSlices } from "../../../limits/time-slices.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { createByteBudget } from "../../stores/limits/fan-out.ts";
@@ -14,14 +15,7 @@ import type { FinishedSeries } from "./moved-window.ts";
 import type { PartResult } from "./read-part.ts";
 import { ageSeconds, type PartOutcome, readStores, stalestMs } from "./read-stores.ts";
 import { gapsOf, type RegionGap, resultHints } from "./region-gaps.ts";
-import {
-  mayRunCheaper,
-  type RegionReport,
-  regionReports,
-  requireAnswers,
-  requireParts,
-  retryAfterOf,
-} from "./region-status.ts";
+import { mayRunCheaper, regionReports, requireAnswers, requireParts, retryAfterOf } from "./region-status.ts";
 
 /** One finished series with its metric. */
 export interface ResultSeries extends FinishedSeries {
@@ -42,7 +36,7 @@ export interface Result {
   readonly hints?: readonly string[];
   /** Metrics whose stores cannot be merged. The other metrics have series. */
   readonly failures: readonly MetricFailure[];
-  readonly regions: readonly RegionReport[];
+  readonly regions: readonly RegionState[];
   /** Some data is missing. */
   readonly partial: boolean;
   /** A cheaper query may have the missing data. */
@@ -149,13 +143,6 @@ function* finishOne(
     ...one,
     exemplars: exemplars === undefined ? undefined : (exemplars.get(one.key) ?? []),
   }));
-}
-
-/** An exemplar of a response. */
-interface Exemplar {
-  readonly trace_id: string;
-  readonly timestamp: string;
-  readonly value: number;
 }
 
 export const exemplarsPerSeriesMax = 10;

@@ -1,4 +1,4 @@
-import { bulkQueriesMax } from "../../../api/bulk.ts";
+import { bulkIdLengthMax, bulkQueriesMax } from "../../../api/bulk.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { parseJson } from "../../json/json-body.ts";
 import { isLabelName } from "./known-names.ts";
@@ -6,7 +6,6 @@ import { type Parameters, shown } from "./parameters.ts";
 
 /** Most bytes of a bulk request. Every query may be as long as a URL may be. */
 export const bulkBytesMax = 512 * 1024;
-const idLengthMax = 64;
 
 /** One query of a bulk, or its own error. */
 export interface BulkItem {
@@ -46,8 +45,8 @@ function readItem(query: unknown, index: number): BulkItem {
   const field = `queries[${index}]`;
   if (!isObject(query)) throw refuseField("invalid_request", field, `${field} is not a JSON object; send one`);
   const { id, ...members } = query as { readonly id?: unknown };
-  if (typeof id !== "string" || id === "" || Array.from(id).length > idLengthMax) {
-    const detail = `${field}.id is not valid; use a text of 1 to ${idLengthMax} characters`;
+  if (typeof id !== "string" || id === "" || Array.from(id).length > bulkIdLengthMax) {
+    const detail = `${field}.id is not valid; use a text of 1 to ${bulkIdLengthMax} characters`;
     throw refuseField("invalid_request", `${field}.id`, detail);
   }
   return { id, params: paramsOf(members) };

@@ -1,6 +1,6 @@
 // Values of the parameters of a metrics request: how they are parsed, which are refused. The catalog and the caller's
 // rights are checked elsewhere.
-import { filterValuesMax } from "../../../api/queries.ts";
+import { filterValuesMax, textLengthMax } from "../../../api/queries.ts";
 import { type LabelName, labelNames } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
@@ -20,8 +20,6 @@ export type Parameters = ReadonlyMap<string, readonly string[]>;
 
 /** Most metrics of one look-up of labels. */
 export const lookUpMetricsMax = 10;
-/** Longest name and longest value of a parameter, in characters. */
-export const textLengthMax = 200;
 /** Most characters of all values of all filters. */
 export const filterTextMax = 8_000;
 const shownLengthMax = 80;

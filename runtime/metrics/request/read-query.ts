@@ -1,5 +1,12 @@
 // The parameters of queries and instants as one closed form. The values of single parameters are in `parameters.ts`.
-import { downsamples, filterValuesMax, metricsMax, seriesMax, type Downsample } from "../../../api/queries.ts";
+import {
+  downsamples,
+  filterValuesMax,
+  metricsMax,
+  seriesMax,
+  seriesPagesMax,
+  type Downsample,
+} from "../../../api/queries.ts";
 import { aggregations, labelNames, type Aggregation, type LabelName } from "../../../crds/config.ts";
 import { Refusal, refuseField, renameFields } from "../../errors/refusal.ts";
 import { parseDuration, parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
@@ -17,8 +24,6 @@ import {
   shown,
 } from "./parameters.ts";
 import { adviceOnAggregation, type KnownNames } from "./known-names.ts";
-
-const pageMax = 1_000_000;
 
 /** The parameters of a request besides its times. Every name is well formed; none is checked against a catalog. */
 export interface Selection {
@@ -96,7 +101,7 @@ function readSelection(params: Parameters, findNames: FindNames): Selection {
     exemplars: readWord(params, "exemplars", ["true", "false"]) === "true",
     isCompleteRequired: readWord(params, "complete", ["required"]) === "required",
     limit: readCount(params, "limit", seriesMax),
-    page: readCount(params, "page", pageMax) ?? 1,
+    page: readCount(params, "page", seriesPagesMax) ?? 1,
     snapshot: readOne(params, "snapshot"),
     schemaVersion: readOne(params, "schema_version"),
   };

@@ -1,4 +1,5 @@
 // The form of leaves: several governed queries that are asked and answered as one request.
+import type { RegionState } from "../../../api/queries.ts";
 import type { Aggregation, LabelName } from "../../../crds/config.ts";
 
 /**
@@ -56,12 +57,7 @@ export interface SelectorsResult {
   readonly leaves: readonly { readonly series: readonly SelectorSeries[] }[];
   /** Some data is missing. */
   readonly isPartial: boolean;
-  readonly regions: readonly {
-    readonly region: string;
-    readonly state: string;
-    /** Why the region is partial. @default the state says it */
-    readonly reasons?: readonly { readonly detail: string }[];
-  }[];
+  readonly regions: readonly RegionState[];
   /** Sentences about named regions and environments that no store of a metric has. @default every name has one */
   readonly unmatched?: readonly string[];
   /** Sentences about metrics of which no store has a series, and about values that are NaN. @default none */

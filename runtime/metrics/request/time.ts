@@ -1,3 +1,4 @@
+import { durationUnits } from "../../../api/documents.ts";
 import { refuseField } from "../../errors/refusal.ts";
 
 const isoUtc = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?Z$/u;
@@ -45,7 +46,7 @@ const weekSeconds = 7 * unitSeconds.d;
 /** Longest duration that a request may name, in seconds: 10 years. */
 const durationSecondsMax = 3_660 * unitSeconds.d;
 
-const parts = ["w", "d", "h", "m", "s"].map((unit) => `(?:(?<${unit}>[1-9]\\d{0,8})${unit})?`);
+const parts = durationUnits.map((unit) => `(?:(?<${unit}>[1-9]\\d{0,8})${unit})?`);
 const form = new RegExp(`^${parts.join("")}$`, "u");
 
 /**

@@ -1,5 +1,6 @@
+import { categories, metricStates } from "../../../api/catalog.ts";
 import { metricsMax } from "../../../api/queries.ts";
-import { labelNames, type MetricConfig } from "../../../crds/config.ts";
+import { labelNames } from "../../../crds/config.ts";
 import { accessOf, classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { mayRead, namedTenant, requireMetric, requireReadScope } from "../authorization/policy.ts";
@@ -21,14 +22,6 @@ import { readFilters } from "../request/read-query.ts";
 import { formatDuration, formatTime } from "../request/time.ts";
 import { contentId } from "./response-headers.ts";
 
-const categories = [
-  "slo",
-  "kri",
-  "business",
-  "infrastructure",
-  "api",
-] as const satisfies readonly MetricConfig["category"][];
-const states = ["Active", "Deprecated"] as const satisfies readonly MetricConfig["state"][];
 const names: readonly string[] = ["metric", "category", "label", "state", "schema_version", "filter[tenant]"];
 
 /**
@@ -52,7 +45,7 @@ export function catalogResponse(
     labels: (readMany(params, "label", labelNames.length) ?? []).map((name) =>
       readLabel(name, "label", "invalid_request"),
     ),
-    state: readWord(params, "state", states),
+    state: readWord(params, "state", metricStates),
   };
   const access = accessOf(caller, queryContext.quotas);
   requireReadScope(caller);

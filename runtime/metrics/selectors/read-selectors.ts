@@ -1,3 +1,4 @@
+import type { RegionState } from "../../../api/queries.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { queryBytesMax, type ReadDeadline } from "../../stores/limits/fan-out.ts";
 import { type ReadMemo, shareReads } from "../../stores/read-middleware.ts";
@@ -6,7 +7,6 @@ import { type Caller } from "../authorization/caller.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import { findCounted, type QuerySources, readPlan, storesOf } from "../read-plan.ts";
-import type { RegionReport } from "../reads/region-status.ts";
 import { type Result } from "../reads/run-plan.ts";
 import type { SelectorSeries } from "../request/selector.ts";
 import { type FoundResponse, newResponseHeaders, storeResponse } from "../response/cached-response.ts";
@@ -133,7 +133,7 @@ export interface SelectorData {
   /** Sentences about a metric without series, and about values that are NaN. @default none */
   readonly hints?: readonly string[];
   readonly isPartial: boolean;
-  readonly regions: readonly RegionReport[];
+  readonly regions: readonly RegionState[];
   readonly mayRunCheaper: boolean;
   readonly retryAfterSeconds?: number;
   readonly shards: Result["shards"];

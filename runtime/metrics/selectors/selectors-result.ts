@@ -1,3 +1,4 @@
+import type { RegionState } from "../../../api/queries.ts";
 import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { unmatchedNames } from "../authorization/policy.ts";
@@ -6,7 +7,7 @@ import { deprecationHeaders } from "../catalog-index.ts";
 import type { Again } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { SelectorQuery } from "../planning/selector-query.ts";
-import { type RegionReport, retryAfterSeconds } from "../reads/region-status.ts";
+import { retryAfterSeconds } from "../reads/region-status.ts";
 import { shown } from "../request/parameters.ts";
 import { stampsAt } from "../request/selector-window.ts";
 import type { SelectorSeries, SelectorsResult, SelectorTimes, Stamps } from "../request/selector.ts";
@@ -61,13 +62,13 @@ function placed({ places }: SelectorQuery, series: readonly SelectorSeries[]): r
 }
 
 /** Each region over all leaves: its state in every leaf, or partial if leaves differ, and the reasons of all. */
-function regionsOf(data: readonly SelectorData[]): readonly RegionReport[] {
+function regionsOf(data: readonly SelectorData[]): readonly RegionState[] {
   const byRegion = Map.groupBy(
     data.flatMap(({ regions }) => regions),
     ({ region }) => region,
   );
   return [...byRegion]
-    .map(([region, own]): RegionReport => {
+    .map(([region, own]): RegionState => {
       const [state = "partial", ...others] = new Set(own.map((report) => report.state));
       const reasons = new Map(own.flatMap((report) => report.reasons ?? []).map((reason) => [reason.detail, reason]));
       return {

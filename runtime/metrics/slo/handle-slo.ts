@@ -1,5 +1,6 @@
 // The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
 // rates. Queries of metrics are elsewhere.
+import type { BurnRate, Slo } from "../../../api/objectives.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { type Admission, runAdmitted } from "../admission/admission.ts";
 import { type AnonymousLimit, createAnonymousLimit, createConcurrencyLimit } from "../admission/concurrency-limit.ts";
@@ -20,7 +21,7 @@ import { planSlo, readSlo, type SloData, type SloPlan } from "./read-slo.ts";
 import { cacheStatus, isPartial, type ReadView, readViews, requireSomeStore, retryHeaders } from "./read-views.ts";
 import { type CompletedReads, createCompletedReads, createSloCache, type SloCache } from "./slo-cache.ts";
 import { selectSlos, type SloEntry } from "./slo-selection.ts";
-import { assessSlo, type MissingStores, type SloAssessment, type TierBurn } from "./slo-status.ts";
+import { assessSlo, type MissingStores, type TierBurn } from "./slo-status.ts";
 
 /** Share of the deadline for the look-up of environments. A store that hangs leaves the rest to the others. */
 const environmentsShare = 0.25;
@@ -179,7 +180,7 @@ function sloBody(read: readonly ReadView<SloData>[], { schemaVersion, partial }:
   return { data, meta: { correlation_id: contentId([data, about]), ...about } };
 }
 
-function sloItem({ plan, data }: ReadView<SloData>): object {
+function sloItem({ plan, data }: ReadView<SloData>): Slo {
   const { slo, entry, grant } = plan.view;
   const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds, missingStores(data.outcomes));
   const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];
@@ -196,7 +197,7 @@ function sloItem({ plan, data }: ReadView<SloData>): object {
     regions: regionReports(data.outcomes, data.gaps),
     ...known("sli", assessment.sli),
     ...known("events", assessment.events),
-    error_budget: budgetBody(assessment),
+    error_budget: assessment.budget,
     burn: { ...(fast && { fast: burnBody(fast) }), ...(slow && { slow: burnBody(slow) }) },
     tiers: assessment.burns.map(tierBody),
     status: assessment.status,
@@ -209,16 +210,19 @@ function missingStores(outcomes: SloData["outcomes"]): MissingStores | undefined
   return stateOfFailures(kinds) === "late" ? "late" : "failed";
 }
 
-function budgetBody({ budget: { total, spent, remaining } }: SloAssessment): object {
-  return { total, ...known("spent", spent), ...known("remaining", remaining) };
-}
-
 /** The long window of a tier. */
-function burnBody({ longSeconds, longRate }: TierBurn): object {
+function burnBody({ longSeconds, longRate }: TierBurn): BurnRate {
   return { window: formatDuration(longSeconds), ...known("rate", longRate) };
 }
 
-function tierBody({ longSeconds, shortSeconds, longRate, shortRate, factor, severity }: TierBurn): object {
+function tierBody({
+  longSeconds,
+  shortSeconds,
+  longRate,
+  shortRate,
+  factor,
+  severity,
+}: TierBurn): Slo["tiers"][number] {
   return {
     severity,
     factor,

@@ -1,3 +1,4 @@
+import type { Slo } from "../../../api/objectives.ts";
 import type { SloConfig } from "../../../crds/config.ts";
 
 /** Events of one window. */
@@ -22,10 +23,10 @@ export type CountsByWindow = ReadonlyMap<number, EventCounts>;
  * | `recovering` | no tier fires, but the long window of one still burns above its factor |
  * | `ok` | otherwise |
  */
-export type SloStatus = "ok" | "increasing" | "critical" | "recovering" | "insufficient_data" | MissingStores;
+export type SloStatus = Slo["status"];
 
 /** Why stores are missing. */
-export type MissingStores = "late" | "failed";
+export type MissingStores = Extract<SloStatus, "late" | "failed">;
 
 /** Burn rates over the two windows of one tier; undefined without events. */
 export interface TierBurn extends BurnTier {
@@ -42,11 +43,7 @@ export interface SloAssessment {
   /** Share of good events; undefined without events. */
   readonly sli: number | undefined;
   /** Shares of all events: the permitted bad ones, the actual bad ones, and the difference, negative when overspent. */
-  readonly budget: {
-    readonly total: number;
-    readonly spent: number | undefined;
-    readonly remaining: number | undefined;
-  };
+  readonly budget: Slo["error_budget"];
   /** The fastest first. */
   readonly burns: readonly TierBurn[];
   readonly status: SloStatus;
@@ -68,7 +65,7 @@ export function assessSlo(
   const total = errorBudget(slo);
   const spent = badShare(events);
   const burns = burnTiers(slo, stepSecondsMin).map((tier) => tierBurn(tier, slo, counts));
-  const budget = { total, spent, remaining: spent === undefined ? undefined : total - spent };
+  const budget = spent === undefined ? { total } : { total, spent, remaining: total - spent };
   return {
     events,
     sli: events && Math.min(1, events.good / events.total),

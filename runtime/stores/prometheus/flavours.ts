@@ -1,3 +1,4 @@
+import type { PartialPoints } from "../../../api/peers.ts";
 import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../../crds/config.ts";
 import type { PointGrid } from "./matrix.ts";
 
@@ -5,7 +6,7 @@ import type { PointGrid } from "./matrix.ts";
  * The rule by which a store computes `increase`. `Extrapolated`: to the edges of the range, as Prometheus documents it.
  * `Plain`: from the last sample before the range, as VictoriaMetrics does. Increases by different rules do not add up.
  */
-export type IncreaseRule = "Extrapolated" | "Plain";
+export type IncreaseRule = PartialPoints["increases"];
 
 /** The differences of one kind of server from Prometheus. */
 interface Flavour {

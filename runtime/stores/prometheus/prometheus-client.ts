@@ -1,4 +1,5 @@
 // The Prometheus HTTP API: client, flavours, probe, decoded responses. Peers are in `stores/peer/`.
+import type { Merge } from "../../../api/queries.ts";
 import type { PrometheusConfig } from "../../../crds/config.ts";
 import { StoreError } from "../store-error.ts";
 import type { ApiResponse, WarningClass } from "./api-response.ts";
@@ -67,7 +68,7 @@ export interface RangeGrid extends PointGrid {
 
 /** A query whose wide points are exactly its merged narrower points. */
 export interface Narrower {
-  readonly merge: "sum" | "min" | "max";
+  readonly merge: Merge;
   /** Prints the query for a width in milliseconds; undefined where the store reads other samples for that width. */
   readonly print: (widthMs: number) => string | undefined;
 }

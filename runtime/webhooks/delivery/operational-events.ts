@@ -1,10 +1,11 @@
+import { ownDomain } from "../../../api/events.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { SettledDelivery } from "./delivery-context.ts";
 import type { Log } from "../log.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
 import { noTenant, type Envelope } from "../events/envelope.ts";
-import { isOwnType, ownDomain, ownIdPrefix } from "../events/reserved-types.ts";
+import { isOwnType, ownIdPrefix } from "../events/reserved-types.ts";
 import { eventHash } from "../ids.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";

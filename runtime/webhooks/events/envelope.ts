@@ -1,5 +1,7 @@
 // Events: parsing of the envelope, checks for personal data, reserved types and subscriptions. Nothing is stored
 // here.
+import { timeKeywords } from "../../../api/documents.ts";
+import { eventTexts, type EventEnvelope } from "../../../api/events.ts";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import { walkJson } from "../../json/json-walk.ts";
 import {
@@ -43,7 +45,7 @@ export const noTenant = "-";
 const problemsMax = 20;
 
 interface FieldRule {
-  readonly name: string;
+  readonly name: keyof EventEnvelope;
   readonly isRequired: boolean;
   /** Completes the sentence "must be …". */
   readonly mustBe: string;
@@ -54,10 +56,16 @@ interface FieldRule {
 const [monthStart, monthEnd, dayStart, dayEnd] = [5, 7, 8, 10];
 const byteOrderMark = 0xfeff;
 const dateForm = /^\d{4}-\d{2}-\d{2}$/u;
-const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/u;
+const timeForm = new RegExp(timeKeywords.pattern, "u");
 
-function text(form: RegExp): (value: unknown) => boolean {
-  return (value) => typeof value === "string" && form.test(value);
+function text({ pattern, maxLength = Number.POSITIVE_INFINITY }: TextKeywords): (value: unknown) => boolean {
+  const form = new RegExp(pattern, "u");
+  return (value) => typeof value === "string" && value.length <= maxLength && form.test(value);
+}
+
+interface TextKeywords {
+  readonly pattern: string;
+  readonly maxLength?: number;
 }
 
 /** True when the value is a text of this form and a real date, which 30 February is not. */
@@ -76,19 +84,19 @@ export function isCalendarTime(value: unknown, form: RegExp): value is string {
 const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Source: seed "Webhook Event Delivery" §2.1. Ids and producers are sent in headers, types and tenants in subjects. */
+/** Source: seed "Webhook Event Delivery" §2.1. */
 const fieldRules: readonly FieldRule[] = [
   {
     name: "event_id",
     isRequired: true,
     mustBe: "1 to 128 visible ASCII characters without spaces",
-    accepts: text(/^[\x21-\x7e]{1,128}$/u),
+    accepts: text(eventTexts.event_id),
   },
   {
     name: "type",
     isRequired: true,
     mustBe: "2 or more segments of A-Z, a-z, 0-9, _ and - with dots between, at most 128 characters",
-    accepts: text(/^(?=.{1,128}$)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+$/u),
+    accepts: text(eventTexts.type),
   },
   {
     name: "version",
@@ -106,13 +114,13 @@ const fieldRules: readonly FieldRule[] = [
     name: "producer",
     isRequired: false,
     mustBe: "1 to 128 printable ASCII characters without a space at either end",
-    accepts: text(/^(?=.{1,128}$)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/u),
+    accepts: text(eventTexts.producer),
   },
   {
     name: "tenant",
     isRequired: false,
     mustBe: "1 to 64 of A-Z, a-z, 0-9, _ and -, not beginning with -",
-    accepts: text(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/u),
+    accepts: text(eventTexts.tenant),
   },
   { name: "data", isRequired: false, mustBe: "an object", accepts: isObject },
 ];
@@ -138,7 +146,7 @@ export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): Vali
   if (findings.length > 0) {
     throw new Refusal("personal_data", "The event carries personal data", { errors: findings });
   }
-  return { envelope: readFields(fields as CheckedFields), bytes };
+  return { envelope: readFields(fields as EventEnvelope), bytes };
 }
 
 /** Created once, because its creation costs more than the decoding of an event. */
@@ -221,18 +229,7 @@ function shapeProblems(source: string, search: PersonalDataSearch): readonly Fie
   return problems;
 }
 
-/** An envelope that the {@link fieldRules} accept. */
-interface CheckedFields {
-  readonly event_id: string;
-  readonly type: string;
-  readonly version: string;
-  readonly ts: string;
-  readonly producer?: string;
-  readonly tenant?: string;
-  readonly data?: object;
-}
-
-function readFields({ event_id, type, version, ts, producer, tenant, data }: CheckedFields): Envelope {
+function readFields({ event_id, type, version, ts, producer, tenant, data }: EventEnvelope): Envelope {
   return {
     eventId: event_id,
     type,

@@ -1,5 +1,5 @@
-/** First segment of the types of operational events, which this program creates. Producers must not use it. */
-export const ownDomain = "heliograph";
+import { ownDomain } from "../../../api/events.ts";
+
 /** Prefix of the ids of operational events. Producers must not use it, because ids are unique in the installation. */
 export const ownIdPrefix = `${ownDomain}:`;
 

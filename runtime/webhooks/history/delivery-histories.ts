@@ -1,11 +1,10 @@
 import type {
-  DeliveryState,
+  AttemptHistory as Attempt,
   AttemptSettlement,
-  AttemptSignature,
+  DeliveryHistory as Delivery,
   DeliveryWait,
   PhasesMs,
   RecordedResponse,
-  RoutedBy,
 } from "../../../api/histories.ts";
 import type { HeldReason } from "../../../crds/config.ts";
 import type { AttemptRecord, RecordedOutcome } from "../records/attempt-records.ts";
@@ -17,49 +16,16 @@ import { settlementRow } from "../settlement/settlement-table.ts";
 import { waitOf } from "./find-block.ts";
 import { noSignatures, type SignatureOf } from "./history-view.ts";
 
-export interface DeliveryHistory {
-  /** `namespace/name`. */
-  readonly partner: string;
-  readonly state: DeliveryState;
-  /** 0 for the event itself; each replay is one more. */
-  readonly generation: number;
-  /** Code of the last failure, or the reason why the delivery is held or not routed; null without one. */
-  readonly reason: string | null;
-  /** ISO 8601 UTC, never in the past; null when no attempt is scheduled, or the next one is due. */
-  readonly next_attempt_at: string | null;
-  /** `manual`: the event was handled by hand and acknowledged. */
-  readonly handled: "manual" | null;
-  /** Why it waits; null when it has ended or was not routed. */
-  readonly waiting: DeliveryWait | null;
-  /** The configuration that routed the event to the partner; null in records of earlier versions. */
-  readonly routed_by: RoutedBy | null;
-  readonly attempts: readonly AttemptHistory[];
-}
-
-interface AttemptHistory {
-  /** `X-Attempt`. */
-  readonly attempt: number;
-  /** ISO 8601 UTC. */
-  readonly at: string;
-  /** HTTP status; null without a response. */
-  readonly status: number | null;
-  readonly duration_ms: number;
-  /** Milliseconds by phase; null for a phase that did not happen, as on a reused connection. */
-  readonly phases_ms: PhasesMs;
-  /** Reason of the failure; null with a response. */
+/** The attempt of a response, whose failure is one that the sender knows. */
+type AttemptHistory = Omit<Attempt, "error"> & {
   readonly error: { readonly reason: FailureReason; readonly detail: string } | null;
-  /** The start of the response; null without one. */
-  readonly response: RecordedResponse | null;
-  /** The replay of the attempt; null for none. */
-  readonly replay_id: string | null;
-  readonly settlement: AttemptSettlement;
-  /** What the recipient verifies; null when nothing was signed, or in records of earlier versions. */
-  readonly signed: AttemptSignature | null;
-  /** The pod that made the attempt; for administrators only. */
-  readonly pod?: string;
-  /** Faults that did not decide the outcome, each with the name of its header; absent without one. */
-  readonly warnings?: readonly string[];
-}
+};
+
+/**
+ * The delivery of a response. Its generation is 0 for the event itself, and one more for each replay. The time of its
+ * next attempt is never in the past: null also when that attempt is due.
+ */
+export type DeliveryHistory = Omit<Delivery, "attempts"> & { readonly attempts: readonly AttemptHistory[] };
 
 /**
  * Reasons for partners without configuration. `partner_rejected`: the partner exists, and neither its definition nor an

@@ -1,6 +1,6 @@
 // History: the read side of events, deliveries and attempts for callers. It writes nothing.
 
-import type { RoutedBy } from "../../../api/histories.ts";
+import type { EventHistory as Event } from "../../../api/histories.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
@@ -17,20 +17,14 @@ import type { RoutingTable } from "../partners/configured-partners.ts";
 import type { FindBlock } from "./find-block.ts";
 import { deliveryHistories, type DeliveryHistory, type Waiting, type WaitingDelivery } from "./delivery-histories.ts";
 
-/** The response to `GET /webhooks/events/:id`: the original event and its deliveries by partner. */
-export interface EventHistory {
-  /** The event, byte for byte as received. */
+/**
+ * The response to `GET /webhooks/events/:id`. The event has its bytes as received. `routed_at` is the time at which the
+ * router found that no partner, or not every partner, gets the event.
+ */
+export type EventHistory = Pick<Event, "accepted_at" | "routed_at" | "routed_by"> & {
   readonly event: Uint8Array;
-  /** ISO 8601 UTC by JetStream's clock. */
-  readonly accepted_at: string;
-  /**
-   * Time at which the router found that no partner, or not every partner, gets the event; null otherwise. ISO 8601 UTC.
-   */
-  readonly routed_at: string | null;
-  /** The configuration of that routing; null without `routed_at`, and in records of earlier versions. */
-  readonly routed_by: RoutedBy | null;
   readonly deliveries: readonly DeliveryHistory[];
-}
+};
 
 export interface HistoryDeps {
   readonly events: EventsStream;

@@ -25,9 +25,14 @@ export interface PartnerStats {
   readonly isComplete: boolean;
 }
 
-/** Classes of answers; `none`: no response. */
-export const answerClasses = ["2xx", "3xx", "4xx", "5xx", "none"] as const;
-const digits = { "2xx": 2, "3xx": 3, "4xx": 4, "5xx": 5, none: 0 } as const;
+/** First digit of the status in each class of answers; 0: no response. */
+const digits: Readonly<Record<keyof PartnerStatsPoint["answers"], number>> = {
+  "2xx": 2,
+  "3xx": 3,
+  "4xx": 4,
+  "5xx": 5,
+  none: 0,
+};
 const [half, most] = [0.5, 0.95];
 const slices = createTimeSlices();
 
@@ -89,7 +94,7 @@ function pointOf(atMs: number, { kinds, answers, durations }: AttemptCounts): Pa
     dead: sum("dead"),
     retried: sum("retry"),
     answers: Object.fromEntries(
-      answerClasses.map((name) => [name, answers.get(digits[name]) ?? 0]),
+      Object.entries(digits).map(([name, digit]) => [name, answers.get(digit) ?? 0]),
     ) as PartnerStatsPoint["answers"],
     p50_ms: percentileOf(durations, half) ?? null,
     p95_ms: percentileOf(durations, most) ?? null,

@@ -1,11 +1,9 @@
+import { batchEventsMax } from "../../../api/events.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { EventCaller, Ingest, IngestResponse } from "./ingest.ts";
 
 /** The result of one event of a batch. */
 export type BatchItemResult = { readonly response: IngestResponse } | { readonly refusal: Refusal };
-
-/** Maximum number of events in a batch. */
-export const batchEventsMax = 500;
 
 /** Events of a batch that are stored concurrently. */
 const atOnceMax = 32;

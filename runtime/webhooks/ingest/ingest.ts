@@ -1,4 +1,5 @@
 // Ingest: events from HTTP, batches and NATS, idempotency keys and backpressure. Events are routed elsewhere.
+import { ownDomain } from "../../../api/events.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EventIdForm, PersonalDataSettings } from "../../config/settings/settings.ts";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
@@ -11,7 +12,7 @@ import { parseEnvelope, type Envelope, type ValidEnvelope } from "../events/enve
 import { personalDataRules } from "../events/personal-data.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { eventHash } from "../ids.ts";
-import { isOwnType, ownDomain } from "../events/reserved-types.ts";
+import { isOwnType } from "../events/reserved-types.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
 

@@ -1,4 +1,4 @@
-import type { DeadLetterCount } from "../../../api/replays.ts";
+import type { DeadLetter as DeadLetterSummary, DeadLetterCount } from "../../../api/replays.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import { includesTenant } from "../events/tenants.ts";
@@ -41,21 +41,6 @@ export interface DeadLetterCounts {
 const readAtOnceMax = 16;
 const readMax = 1_024;
 const countsMax = 1_000;
-
-/** One dead letter, without its body. */
-export interface DeadLetterSummary {
-  readonly event_id: string;
-  readonly tenant: string;
-  readonly type: string;
-  readonly partner: string;
-  readonly state: "rejected" | "dead";
-  readonly reason: string;
-  /** Attempts so far, over all replays. */
-  readonly attempts: number;
-  /** ISO 8601 UTC. */
-  readonly ended_at: string;
-  readonly replay_id: string | null;
-}
 
 export interface DeadLetterPage {
   readonly items: readonly DeadLetterSummary[];

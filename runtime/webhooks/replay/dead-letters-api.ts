@@ -1,4 +1,4 @@
-import type { Ack } from "../../../api/replays.ts";
+import type { Ack, DeadLetter as DeadLetterSummary } from "../../../api/replays.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { createDeadLetterIndex } from "./dead-letter-index.ts";
@@ -8,7 +8,6 @@ import {
   type DeadLetterCounts,
   summaryOf,
   type DeadLetterPage,
-  type DeadLetterSummary,
 } from "./dead-letter-overview.ts";
 import {
   deadLettersOfDelivery,
@@ -80,7 +79,7 @@ export function createDeadLettersApi(deps: DeadLetterDeps): DeadLettersApi {
       const keys = partner === undefined ? undefined : await keysOf(deps, { partner, afterSeq: 0 }, caller);
       return countByIndex(overview, { keys }, caller);
     },
-    ack: async (body, caller) => acknowledge(deps, parseAckRequest(body), caller),
+    ack: async (body, caller) => acknowledge(deps, await parseAckRequest(body), caller),
   };
 }
 

@@ -1,4 +1,5 @@
 // Replay: replay, redrive, the dead-letters API and acknowledgement. First deliveries are made elsewhere.
+import type { Replay } from "../../../api/replays.ts";
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
@@ -76,14 +77,12 @@ export interface ReplayTally {
   readonly missing: number;
 }
 
-type ReplayStatus = "queued" | "running" | "completed" | "cancelled" | "failed";
-
 /** A stored replay with its progress. */
 export interface ReplayJob extends ReplaySpec {
   readonly id: string;
   /** ISO 8601 UTC. */
   readonly createdAt: string;
-  readonly status: ReplayStatus;
+  readonly status: Replay["status"];
   /** The start of the next chunk: an index into the ids, or a stream sequence. */
   readonly cursor: number;
   readonly tally: ReplayTally;

@@ -1,3 +1,4 @@
+import type { Slo } from "../../../api/objectives.ts";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -7,7 +8,7 @@ import { readArguments } from "../../../cli/dispatch.ts";
 import { chartOf } from "../../../cli/metrics/series.ts";
 import { curlOf } from "../../../cli/metrics/query.ts";
 import { resultOf } from "../../../cli/metrics/gate.ts";
-import { regionsOf, type SloView } from "../../../cli/metrics/slo-view.ts";
+import { regionsOf } from "../../../cli/metrics/read-slos.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 
 const read = async (line: string) => (await readArguments(line.split(" "), {})).args;
@@ -175,7 +176,7 @@ describe("a command for curl", () => {
 });
 
 describe("the result of an objective", () => {
-  const slo: SloView = {
+  const slo: Slo = {
     name: "login",
     domain: "identity",
     tenant: "lumen",
@@ -191,9 +192,11 @@ describe("the result of an objective", () => {
       { severity: "page", factor: 14.4, long: { window: "1h", rate: 20 }, short: { window: "5m", rate: 30.123 } },
     ],
     regions: [{ region: "eu", state: "ok" }],
+    at: "2026-01-31T12:00:00.000Z",
+    burn: {},
   };
   const calm = { ...slo, tiers: [] };
-  const someMissing = [...slo.regions, { region: "latam", state: "late" }];
+  const someMissing = [...slo.regions, { region: "latam", state: "late" as const }];
 
   test.each([
     ["ok", calm, "green", "50 % of the error budget is left"],
@@ -234,7 +237,7 @@ describe("the result of an objective", () => {
     ["red without a region", { ...calm, status: "critical", regions: someMissing }, "red", "missing of latam (late)"],
     ["critical without a region", { ...slo, status: "critical", regions: someMissing }, "red", "it burns 20"],
   ] as const)("that is %s", (_what, view, result, why) => {
-    expect(resultOf(view as SloView)).toEqual({ result, why: expect.stringContaining(why) });
+    expect(resultOf(view as Slo)).toEqual({ result, why: expect.stringContaining(why) });
   });
 
   test("names the regions that are not complete", () => {

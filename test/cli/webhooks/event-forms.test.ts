@@ -1,12 +1,20 @@
+import type { EventSummary } from "../../../api/histories.ts";
 import { expect, test } from "vitest";
-import { eventColumns, type EventSummary } from "../../../cli/webhooks/event-forms.ts";
+import { eventColumns } from "../../../cli/webhooks/event-forms.ts";
 
 const since = "2026-01-31T12:00:00.000Z";
 const until = "2026-01-31T12:05:00.000Z";
 const delivery = { partner: "shop/acme", state: "in_delivery", reason: null };
 const column = eventColumns.find(({ title }) => title === "WAITING");
-const waitingOf = (...deliveries: EventSummary["deliveries"]): unknown =>
-  column?.cell({ event_id: "e", type: "t", tenant: "-", accepted_at: since, deliveries });
+const waitingOf = (...deliveries: readonly object[]): unknown =>
+  column?.cell({
+    event_id: "e",
+    type: "t",
+    tenant: "-",
+    accepted_at: since,
+    routed_at: null,
+    deliveries,
+  } as EventSummary);
 
 test("a wide list of events says which deliveries wait, and why", () => {
   expect(column?.isWide).toBe(true);

@@ -1,8 +1,9 @@
+import { batchEventsMax } from "../../../../api/events.ts";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import type { Ingest } from "../../../../runtime/webhooks/ingest/ingest.ts";
-import { batchEventsMax, ingestBatch, isBatch, splitBatch } from "../../../../runtime/webhooks/ingest/ingest-batch.ts";
+import { ingestBatch, isBatch, splitBatch } from "../../../../runtime/webhooks/ingest/ingest-batch.ts";
 
 const texts = (body: string): readonly string[] =>
   splitBatch(Buffer.from(body)).map((delivery) => Buffer.from(delivery).toString());

@@ -1,3 +1,4 @@
+import type { BurnRate, Slo, SloAnswer } from "../../api/objectives.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import type { Column } from "../api/output.ts";
 import { sendForJson } from "../api/request.ts";
@@ -5,33 +6,6 @@ import type { Flag, Given } from "../command-line/flags.ts";
 import type { Tone } from "../command-line/terminal.ts";
 import { type QueryParameters, tenantFlag } from "./query-flags.ts";
 import { shortNumber } from "./series.ts";
-
-interface BurnRate {
-  readonly window: string;
-  readonly rate?: number;
-}
-
-/** One objective as the API reports it. */
-export interface SloView {
-  readonly name: string;
-  readonly domain: string;
-  readonly tenant: string;
-  readonly metric: string;
-  readonly objective: number;
-  readonly window_days: number;
-  readonly minimum_events: number;
-  readonly status: "ok" | "increasing" | "critical" | "recovering" | "insufficient_data" | "late" | "failed";
-  readonly sli?: number;
-  readonly events?: { readonly good: number; readonly total: number };
-  readonly error_budget: { readonly total: number; readonly spent?: number; readonly remaining?: number };
-  readonly tiers: readonly {
-    readonly severity: "page" | "ticket";
-    readonly factor: number;
-    readonly long: BurnRate;
-    readonly short: BurnRate;
-  }[];
-  readonly regions: readonly { readonly region: string; readonly state: string }[];
-}
 
 /** Flags that become parameters of `GET /v1/metrics/slo`. */
 export const sloFlags = [
@@ -41,15 +15,12 @@ export const sloFlags = [
   { name: "environment", value: "ENVIRONMENT", help: "Only this environment." },
 ] as const satisfies readonly Flag[];
 
-export async function readSlos(connection: ApiConnection, query: QueryParameters): Promise<readonly SloView[]> {
-  const { data } = await sendForJson<{ readonly data: readonly SloView[] }>(connection, {
-    path: "/v1/metrics/slo",
-    query,
-  });
+export async function readSlos(connection: ApiConnection, query: QueryParameters): Promise<readonly Slo[]> {
+  const { data } = await sendForJson<SloAnswer>(connection, { path: "/v1/metrics/slo", query });
   return data;
 }
 
-const tones: Readonly<Record<SloView["status"], Tone>> = {
+const tones: Readonly<Record<Slo["status"], Tone>> = {
   ok: "good",
   recovering: "waiting",
   increasing: "waiting",
@@ -59,7 +30,7 @@ const tones: Readonly<Record<SloView["status"], Tone>> = {
   failed: "waiting",
 };
 
-export const sloColumns: readonly Column<SloView>[] = [
+export const sloColumns: readonly Column<Slo>[] = [
   { title: "NAME", cell: ({ name }) => name },
   { title: "TENANT", cell: ({ tenant }) => tenant },
   { title: "REGIONS", cell: regionsOf },
@@ -75,12 +46,12 @@ export const sloColumns: readonly Column<SloView>[] = [
 ];
 
 /** `eu,latam (late)`: regions that are not complete, with their state */
-export function regionsOf({ regions }: Pick<SloView, "regions">): string {
+export function regionsOf({ regions }: Pick<Slo, "regions">): string {
   return regions.map(({ region, state }) => (state === "ok" ? region : `${region} (${state})`)).join(",");
 }
 
 /** Share of the error budget that is left, negative when overspent. */
-export function budgetLeft({ error_budget: { total, remaining } }: SloView): number | undefined {
+export function budgetLeft({ error_budget: { total, remaining } }: Slo): number | undefined {
   return remaining === undefined || total === 0 ? undefined : remaining / total;
 }
 
