@@ -66,7 +66,7 @@ interface PartnerFacts {
 export function createPings(deps: PingDeps): Pings {
   return {
     ping: async (label, body, caller) => {
-      const { tenant: requested } = body.length === 0 ? {} : parseBody("ping", body);
+      const { tenant: requested } = body.length === 0 ? {} : await parseBody("ping", body);
       const { partner, summary } = await deps.list.find(label, caller);
       const tenant = tenantOf(partner, caller, requested);
       const reason = inactiveReason({

@@ -8,8 +8,11 @@ import {
   ratePerSecondMax,
   RedriveRequest as redriveForm,
   replayForm,
+  windowBounds,
 } from "../../../api/replays.ts";
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import type { Static } from "../../../api/schema.ts";
+import type { ErrorObject, ValidateFunction } from "ajv";
+import type { Ajv2020 } from "ajv/dist/2020.js";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import { isCalendarTime } from "../events/envelope.ts";
 
@@ -44,35 +47,20 @@ const mustBe: Readonly<Record<string, string>> = {
   tenant: "1 to 64 of A-Z, a-z, 0-9, _ and -",
 };
 
-/** Members of a body that its form allows. */
-interface Body {
-  readonly event_id: string;
-  readonly partner: string;
-  readonly event_ids?: readonly string[];
-  readonly from?: string;
-  readonly to?: string;
-  readonly after_id?: string;
-  readonly before_id?: string;
-  readonly partners?: readonly string[];
-  readonly types?: readonly string[];
-  readonly only_failed?: boolean;
-  readonly force?: boolean;
-  readonly dry_run?: boolean;
-  readonly rate_per_second?: number;
-  readonly reason?: string;
-  readonly note?: string;
-  readonly tenant?: string;
-}
+type Forms = typeof requestForms;
 
-type FormName = keyof typeof requestForms;
+/** The value of each form. */
+export type Bodies = { readonly [Name in keyof Forms]: Static<Forms[Name]> };
 
-/** Validators. Each is compiled for the first body of its form, which takes milliseconds. */
-const validators: Partial<Record<FormName, ValidateFunction>> = {};
+/** Checks bodies by the draft of the OpenAPI document. */
+let ajv: Ajv2020 | undefined;
 
-function compile(name: FormName): ValidateFunction {
+/** Loads Ajv for the first body, and compiles a form for the first body of it, so that no start waits for either. */
+async function validatorOf(name: keyof Forms): Promise<ValidateFunction> {
+  const { Ajv2020: Validator } = await import("ajv/dist/2020.js");
   // Lengths are counted in UTF-16 units.
-  const options = { allErrors: true, unicode: false, logger: false, formats: { "date-time": isTime } } as const;
-  return new Ajv(options).compile(requestForms[name]);
+  ajv ??= new Validator({ allErrors: true, unicode: false, logger: false, formats: { "date-time": isTime } });
+  return ajv.compile(requestForms[name]);
 }
 
 /**
@@ -80,13 +68,13 @@ function compile(name: FormName): ValidateFunction {
  * @param moreProblems problems that the form cannot express
  * @throws Refusal `invalid_json`, or `invalid_request` with every member at fault
  */
-export function parseBody(
-  name: FormName,
+export async function parseBody<Name extends keyof Forms>(
+  name: Name,
   bytes: Uint8Array,
-  moreProblems: (body: Body) => readonly FieldError[] = () => [],
-): Body {
-  const body = parseObject(bytes) as Body;
-  const validate = (validators[name] ??= compile(name));
+  moreProblems: (body: Bodies[Name]) => readonly FieldError[] = () => [],
+): Promise<Bodies[Name]> {
+  const body = parseObject(bytes) as Bodies[Name];
+  const validate = await validatorOf(name);
   const found = validate(body) ? [] : (validate.errors ?? []).map(problemOf);
   // A list has one problem for each item at fault.
   const problems = [...new Map(found.map((problem) => [problem.field, problem])).values(), ...moreProblems(body)];
@@ -155,8 +143,8 @@ export interface AckRequest {
 const ratePerSecondDefault = 100;
 
 /** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
-export function parseReplayRequest(bytes: Uint8Array): ReplayRequest {
-  const body = parseBody("replay", bytes, sourceProblems);
+export async function parseReplayRequest(bytes: Uint8Array): Promise<ReplayRequest> {
+  const body = await parseBody("replay", bytes, sourceProblems);
   const { from, to } = body;
   return {
     ...common(body),
@@ -170,9 +158,9 @@ export function parseReplayRequest(bytes: Uint8Array): ReplayRequest {
 }
 
 /** A request has ids or a window, never both. A window has a beginning. */
-function sourceProblems(body: Body): readonly FieldError[] {
+function sourceProblems(body: Bodies["replay"]): readonly FieldError[] {
   const problems: FieldError[] = [];
-  const bounds = (["from", "to", "after_id", "before_id"] as const).filter((name) => body[name] !== undefined);
+  const bounds = windowBounds.filter((name) => body[name] !== undefined);
   if (body.event_ids === undefined && body.from === undefined && body.after_id === undefined) {
     const detail = "event_ids, or a window that begins with from or after_id, is required";
     problems.push({ field: "from", code: "required", detail });
@@ -188,19 +176,19 @@ function sourceProblems(body: Body): readonly FieldError[] {
 }
 
 /** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
-export function parseRedriveRequest(bytes: Uint8Array): RedriveRequest {
-  const body = parseBody("redrive", bytes);
+export async function parseRedriveRequest(bytes: Uint8Array): Promise<RedriveRequest> {
+  const body = await parseBody("redrive", bytes);
   const { reason, event_ids } = body;
   return { ...common(body), partner: body.partner, ...given({ reason, eventIds: event_ids }) };
 }
 
 /** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
-export function parseAckRequest(bytes: Uint8Array): AckRequest {
-  const { event_id, partner: of, note, tenant } = parseBody("ack", bytes);
+export async function parseAckRequest(bytes: Uint8Array): Promise<AckRequest> {
+  const { event_id, partner: of, note, tenant } = await parseBody("ack", bytes);
   return { eventId: event_id, partner: of, ...given({ note, tenant }) };
 }
 
-function common(body: Body): Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
+function common(body: Bodies["replay"] | Bodies["redrive"]): Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
   return {
     types: body.types ?? [],
     dryRun: body.dry_run ?? false,

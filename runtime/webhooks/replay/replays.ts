@@ -81,13 +81,13 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
   };
   return {
     replay: async (body, caller) => {
-      const request = parseReplayRequest(body);
+      const request = await parseReplayRequest(body);
       for (const label of request.partners) partnerNamed(deps.partners(), label, caller);
       const source = await sourceOf(deps, request, caller);
       return take(specOf(request, source, caller), request.dryRun, caller);
     },
     redrive: async (body, caller) => {
-      const request = parseRedriveRequest(body);
+      const request = await parseRedriveRequest(body);
       const partner = partnerNamed(deps.partners(), request.partner, caller);
       const { reason = "*", eventIds } = request;
       const lastSeq = await deps.deadLetters.lastSeq();

@@ -10,9 +10,9 @@ import {
 const bytes = (body: unknown): Uint8Array => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 
 /** Code of the refusal and the invalid fields. */
-function refusal(step: () => unknown): readonly string[] {
+async function refusal(step: () => Promise<unknown>): Promise<readonly string[]> {
   try {
-    step();
+    await step();
   } catch (error) {
     if (error instanceof Refusal) return [error.code, ...error.errors.map(({ field, code }) => `${field}: ${code}`)];
     throw error;
@@ -21,10 +21,10 @@ function refusal(step: () => unknown): readonly string[] {
 }
 
 describe("a request for a replay", () => {
-  test("has defaults", () => {
+  test("has defaults", async () => {
     const rest = { partners: [], types: [], onlyFailed: false, dryRun: false, ratePerSecond: 100, force: false };
-    expect(parseReplayRequest(bytes({ event_ids: ["e-1"] }))).toEqual({ ...rest, eventIds: ["e-1"] });
-    expect(parseReplayRequest(bytes({ from: "2026-01-01T00:00:00Z" }))).toEqual({
+    expect(await parseReplayRequest(bytes({ event_ids: ["e-1"] }))).toEqual({ ...rest, eventIds: ["e-1"] });
+    expect(await parseReplayRequest(bytes({ from: "2026-01-01T00:00:00Z" }))).toEqual({
       ...rest,
       fromMs: Date.UTC(2026, 0, 1),
     });
@@ -63,12 +63,12 @@ describe("a request for a replay", () => {
       { after_id: 1, dry_run: "yes", types: "a.b" },
       ["invalid_request", "after_id: invalid", "types: invalid", "dry_run: invalid"],
     ],
-  ])("that %s is refused", (_what, body, expected) => {
-    expect(refusal(() => parseReplayRequest(bytes(body))).toSorted()).toEqual(expected.toSorted());
+  ])("that %s is refused", async (_what, body, expected) => {
+    expect((await refusal(() => parseReplayRequest(bytes(body)))).toSorted()).toEqual(expected.toSorted());
   });
 });
 
-test.each<[string, () => unknown, readonly string[]]>([
+test.each<[string, () => Promise<unknown>, readonly string[]]>([
   ["a redrive without a partner", () => parseRedriveRequest(bytes({})), ["invalid_request", "partner: required"]],
   [
     "a redrive of a reason with a wildcard",
@@ -85,6 +85,6 @@ test.each<[string, () => unknown, readonly string[]]>([
     () => parseAckRequest(bytes({ event_id: "e", partner: "a/b", note: "n".repeat(1_025) })),
     ["invalid_request", "note: invalid"],
   ],
-])("%s is refused", (_what, step, expected) => {
-  expect(refusal(step)).toEqual(expected);
+])("%s is refused", async (_what, step, expected) => {
+  expect(await refusal(step)).toEqual(expected);
 });
