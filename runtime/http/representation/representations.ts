@@ -68,8 +68,6 @@ const offeredCodings = ["zstd", "gzip"] as const;
 /** Smaller bodies are sent without a coding, which would save no packet. */
 const codedBytesMin = 1_024;
 
-const elementPattern = /^(?<coding>[\w!#$&^.+*-]+)(?:;q=(?<weight>0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/iu;
-
 /** The accepted coding of a body that is made for the response. */
 export function chooseCoding(acceptEncoding: string | undefined): ContentCoding {
   return chooseAmong(acceptEncoding, offeredCodings);
@@ -83,16 +81,8 @@ export function chooseAmong<Coding extends string>(
   acceptEncoding: string | undefined,
   codings: readonly Coding[],
 ): Coding | "identity" {
-  const weights = new Map<string, number>();
-  for (const element of (acceptEncoding ?? "").split(",")) {
-    const { coding, weight } = elementPattern.exec(element.replaceAll(/\s/gu, ""))?.groups ?? {};
-    if (coding !== undefined) weights.set(coding.toLowerCase(), Number(weight ?? 1));
-  }
-  const [best] = codings
-    .map((coding) => ({ coding, weight: weights.get(coding) ?? weights.get("*") ?? 0 }))
-    .filter(({ weight }) => weight > 0)
-    .sort((one, other) => other.weight - one.weight);
-  return best?.coding ?? "identity";
+  const weights = weightsOf(acceptEncoding ?? "");
+  return heaviest(codings, (coding) => weights.get(coding) ?? weights.get("*") ?? 0) ?? "identity";
 }
 
 const gzipped = promisify<Uint8Array, ZlibOptions, Uint8Array>(gzip);
@@ -113,15 +103,6 @@ export async function encodeBytes(
   return { coding, bytes: await encoders[coding](bytes) };
 }
 
-/** One media range of an `Accept` header, lowercase, with its weight. */
-interface MediaRange {
-  readonly range: string;
-  readonly weight: number;
-}
-
-const weightPattern = /^q=(?<weight>0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/iu;
-const rangePattern = /^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/u;
-
 /**
  * The offered media type with the greatest weight in an `Accept` header. Of equal weights the first offered wins.
  * Without a header every type is accepted. Parameters other than the weight are ignored. Source: RFC 9110 §12.5.1.
@@ -129,35 +110,30 @@ const rangePattern = /^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/u;
  * @throws Refusal `not_acceptable` that lists what is offered
  */
 export function chooseMediaType<Type extends string>(accept: string | undefined, offered: readonly Type[]): Type {
-  const ranges = rangesOf(accept ?? "*/*");
-  const [best] = offered
-    .map((type) => ({ type, weight: weightOf(type, ranges) }))
-    .filter(({ weight }) => weight > 0)
-    .sort((a, b) => b.weight - a.weight);
-  if (best !== undefined) return best.type;
+  const weights = weightsOf(accept ?? "*/*");
+  const ofRange = (type: string): number | undefined => weights.get(type.replace(/\/.*/u, "/*")) ?? weights.get("*/*");
+  const best = heaviest(offered, (type) => weights.get(type) ?? ofRange(type) ?? 0);
+  if (best !== undefined) return best;
   throw new Refusal("not_acceptable", `This path returns ${offered.join(" or ")}.`);
 }
 
-/** Elements that are no media range match nothing and are left out. */
-function rangesOf(accept: string): readonly MediaRange[] {
-  return accept.split(",").flatMap((element) => {
-    const [range = "", ...parameters] = element.split(";").map((part) => part.trim().toLowerCase());
-    if (!rangePattern.test(range)) return [];
-    const weight = parameters.map((parameter) => weightPattern.exec(parameter)?.groups?.["weight"]).find(isText);
-    const isBroken = weight === undefined && parameters.some((parameter) => parameter.startsWith("q="));
-    return isBroken ? [] : [{ range, weight: Number(weight ?? 1) }];
-  });
+const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/u;
+
+/** The weight of each name in `Accept` or `Accept-Encoding`, lowercase, without elements whose weight is invalid. */
+function weightsOf(header: string): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>();
+  for (const element of header.toLowerCase().split(",")) {
+    const [name = "", ...parameters] = element.split(";").map((part) => part.trim());
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2) ?? "1";
+    if (weightPattern.test(weight)) weights.set(name, Math.max(Number(weight), weights.get(name) ?? 0));
+  }
+  return weights;
 }
 
-/** The weight of the most specific range that matches. */
-function weightOf(type: string, ranges: readonly MediaRange[]): number {
-  const candidates = [type, `${type.split("/")[0] ?? ""}/*`, "*/*"];
-  const decisive = candidates
-    .map((candidate) => ranges.filter(({ range }) => range === candidate))
-    .find((found) => found.length > 0);
-  return Math.max(0, ...(decisive ?? []).map(({ weight }) => weight));
-}
-
-function isText(value: string | undefined): value is string {
-  return value !== undefined;
+/** The first of the offers with the greatest weight; undefined if all weights are 0. */
+function heaviest<Offer>(offers: readonly Offer[], weightOf: (offer: Offer) => number): Offer | undefined {
+  return offers
+    .map((offer) => ({ offer, weight: weightOf(offer) }))
+    .filter(({ weight }) => weight > 0)
+    .sort((one, other) => other.weight - one.weight)[0]?.offer;
 }
