@@ -1,11 +1,11 @@
-import { severalProcesses, type Half, type Stage } from "./harness/bench.ts";
+import { severalPods, type Half, type Stage } from "./harness/bench.ts";
 import { bulk } from "./metrics/bulk.ts";
 import { expressions } from "./metrics/expressions.ts";
 import { facade, rules } from "./metrics/facade.ts";
 import { queryMemory } from "./metrics/memory.ts";
 import { fairness } from "./metrics/fairness.ts";
 import { miss, step, week } from "./metrics/reads.ts";
-import { hot, hotProcesses, panels, resident as residentAfterReads } from "./metrics/repeats.ts";
+import { hot, hotPods, panels, resident as residentAfterReads } from "./metrics/repeats.ts";
 import { openMetrics, type MetricsStage } from "./metrics/stage.ts";
 import { sweepPoints } from "./metrics/sweeps.ts";
 import { operator } from "./operator/operator.ts";
@@ -16,13 +16,13 @@ import { verify } from "./webhooks/verify.ts";
 import { worker } from "./webhooks/worker.ts";
 import { preview } from "./webhooks/preview.ts";
 import { kill, slow } from "./webhooks/faults.ts";
-import { pods, processes, rate, resident, throughput } from "./webhooks/rates.ts";
+import { pods, rate, resident, throughput } from "./webhooks/rates.ts";
 import { openWebhooks, type WebhookStage } from "./webhooks/stage.ts";
 import { sweepPartners, sweepRate, sweepRetries } from "./webhooks/sweeps.ts";
 
 const webhooks: Half<WebhookStage> = {
   name: "webhooks",
-  processes: 1,
+  pods: 1,
   open: openWebhooks,
   parts: {
     throughput,
@@ -30,7 +30,6 @@ const webhooks: Half<WebhookStage> = {
     "webhooks-resident": resident,
     kill,
     slow,
-    processes,
     pods,
     worker,
     verify,
@@ -49,7 +48,7 @@ const webhooks: Half<WebhookStage> = {
 /** All of them load one program, whose memory is looked at last. */
 const metrics: Half<MetricsStage> = {
   name: "metrics",
-  processes: severalProcesses,
+  pods: severalPods,
   open: openMetrics,
   parts: {
     hot,
@@ -61,7 +60,7 @@ const metrics: Half<MetricsStage> = {
     week,
     bulk,
     "metrics-resident": residentAfterReads,
-    "hot-processes": hotProcesses,
+    "hot-pods": hotPods,
     "query-memory": queryMemory,
     "sweep-points": sweepPoints,
   },

@@ -18,7 +18,7 @@ import { compileProgram } from "./harness/program.ts";
 interface PartResult {
   readonly part: string;
   /** Of the program, unless the name of a figure says otherwise. */
-  readonly processes: number;
+  readonly pods: number;
   readonly quiet: Quiet;
   /** Share of the machine that other programs used while the part ran. */
   readonly othersBusy: number;
@@ -32,7 +32,7 @@ const options = readOptions(
 );
 await bench(options);
 
-async function bench({ parts, json, patienceSeconds, processes, ...sizes }: Options): Promise<void> {
+async function bench({ parts, json, patienceSeconds, pods, ...sizes }: Options): Promise<void> {
   const machine = machineFacts(await resolveTool("nats-server"));
   console.log(
     `${machine.cores} cores (${machine.processor}), ${machine.memoryGiB} GiB, kernel ${machine.kernel}, Node ` +
@@ -43,7 +43,7 @@ async function bench({ parts, json, patienceSeconds, processes, ...sizes }: Opti
   for (const half of halves) {
     const chosen = Object.keys(half.parts).filter((name) => parts.includes(name));
     if (chosen.length === 0) continue;
-    const own: Bench = { ...common, processes: processes ?? half.processes };
+    const own: Bench = { ...common, pods: pods ?? half.pods };
     const stage = await half.open(own);
     for (const part of chosen) results.push(await runPart(half, stage, part, { bench: own, machine, patienceSeconds }));
     await stage.close();
@@ -52,7 +52,7 @@ async function bench({ parts, json, patienceSeconds, processes, ...sizes }: Opti
   await mkdir(dirname(path), { recursive: true });
   await writeFile(
     path,
-    `${JSON.stringify({ at: new Date().toISOString(), machine, options: { ...sizes, processes }, results }, undefined, 1)}\n`,
+    `${JSON.stringify({ at: new Date().toISOString(), machine, options: { ...sizes, pods }, results }, undefined, 1)}\n`,
   );
   summary(results);
   console.log(`written to ${path}`);
@@ -75,7 +75,7 @@ async function runPart(half: AnyHalf, stage: Stage, part: string, around: Around
   for (const row of rows) console.log(rowText(row));
   const othersBusy = others();
   console.log(`  meanwhile others used ${(othersBusy * 100).toFixed(0)} % of the machine`);
-  return { part, processes: around.bench.processes, quiet, othersBusy, rows };
+  return { part, pods: around.bench.pods, quiet, othersBusy, rows };
 }
 
 /** A part that fails costs no figures of the others; the program ends with 1 then. */

@@ -1,10 +1,10 @@
 import { availableParallelism } from "node:os";
 import type { RequestResult } from "../load/request-process.ts";
 import type { Measured } from "./figures.ts";
-import type { Subject, Usage } from "./program.ts";
+import type { Site, Subject, Usage } from "./program.ts";
 
-/** As `--processes auto` has on the machine that the bars are of. */
-export const severalProcesses = Math.min(4, availableParallelism());
+/** One for each core, as on the machine that the bars are of. */
+export const severalPods = Math.min(4, availableParallelism());
 
 /** What every part gets. */
 export interface Bench {
@@ -12,8 +12,8 @@ export interface Bench {
   readonly program: string;
   /** Rounds of each figure. */
   readonly rounds: number;
-  /** Processes of the program, as `--processes` takes them. */
-  readonly processes: number;
+  /** Pods of the program. */
+  readonly pods: number;
   /** The smallest sample, for a test of the harness. */
   readonly isSmall: boolean;
   readonly progress: (line: string) => void;
@@ -27,8 +27,8 @@ export interface Stage {
 /** Parts of the bench over the same servers, by name, in the order in which they run. */
 export interface Half<S extends Stage> {
   readonly name: string;
-  /** Processes of the program, unless the caller of the bench says otherwise. */
-  readonly processes: number;
+  /** Pods of the program, unless the caller of the bench says otherwise. */
+  readonly pods: number;
   open(bench: Bench): Promise<S>;
   readonly parts: Readonly<Record<string, (stage: S, bench: Bench) => Promise<readonly Measured[]>>>;
 }
@@ -72,7 +72,7 @@ export function rate(result: RequestResult): number {
   return times(result).length / result.seconds;
 }
 
-/** The flags of a program with this many processes. */
-export function processFlags(count: number): readonly string[] {
-  return ["--processes", String(count)];
+/** One program with its own nats-server, or several pods over one NATS. */
+export function startProgram(site: Site, pods: number): Promise<Subject> {
+  return pods === 1 ? site.run() : site.pods(pods);
 }

@@ -5,7 +5,7 @@ export interface Options {
   readonly parts: readonly string[];
   readonly rounds: number;
   /** Undefined: as each half wants. */
-  readonly processes: number | undefined;
+  readonly pods: number | undefined;
   readonly isSmall: boolean;
   readonly patienceSeconds: number;
   /** Where the result goes; undefined: `dist/bench.json`. */
@@ -17,8 +17,8 @@ interface HalfNames {
   readonly parts: readonly string[];
 }
 
-const usage = "[PART ...] [--rounds N] [--processes N] [--patience SECONDS] [--small] [--json FILE]";
-const [roundsMax, processesMax, patienceSecondsMax] = [50, 64, 86_400];
+const usage = "[PART ...] [--rounds N] [--pods N] [--patience SECONDS] [--small] [--json FILE]";
+const [roundsMax, podsMax, patienceSecondsMax] = [50, 64, 86_400];
 
 /** @throws Error with the parts there are, for arguments that mean nothing */
 export function readOptions(argv: readonly string[], halves: readonly HalfNames[]): Options {
@@ -27,7 +27,7 @@ export function readOptions(argv: readonly string[], halves: readonly HalfNames[
     allowPositionals: true,
     options: {
       rounds: { type: "string" },
-      processes: { type: "string" },
+      pods: { type: "string" },
       patience: { type: "string", default: "300" },
       small: { type: "boolean", default: false },
       json: { type: "string" },
@@ -46,7 +46,7 @@ export function readOptions(argv: readonly string[], halves: readonly HalfNames[
   return {
     parts: halves.flatMap(({ name, parts }) => parts.filter((part) => isChosen(name, part))),
     rounds: whole("rounds", values.rounds ?? (values.small ? "1" : "5"), roundsMax),
-    processes: values.processes === undefined ? undefined : whole("processes", values.processes, processesMax),
+    pods: values.pods === undefined ? undefined : whole("pods", values.pods, podsMax),
     patienceSeconds: whole("patience", values.patience, patienceSecondsMax, 0),
     isSmall: values.small,
     json: values.json,

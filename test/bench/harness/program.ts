@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { request } from "undici";
 import { commandLineOf, endProcess } from "../../../runtime/nats/child/running-process.ts";
 import { writeImageFiles } from "../../image/files.ts";
 import type { ReadyLine } from "../../support/heliograph-process.ts";
@@ -11,7 +10,6 @@ import { startNatsServer, type NatsServerHandle } from "../../support/nats-serve
 import { guardAgainstOrphan } from "../../support/server-process.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 import { makeIssuer, signToken } from "../../support/tokens.ts";
-import { waitFor } from "../../support/wait.ts";
 import { resolveTool } from "../../tools/resolve.ts";
 import { sharedNowMs } from "../load/clock.ts";
 import { allProcesses, residentMebibytes, treeCpuSeconds, treeOf } from "./processes.ts";
@@ -34,7 +32,7 @@ export interface Subject {
   /** Of each pod. */
   readonly urls: readonly string[];
   readonly adminUrls: readonly string[];
-  /** When the last pod was ready, by the clock that processes share. More processes of it may have joined since. */
+  /** When the last pod was ready, by the clock that processes share. */
   readonly readyAtMs: number;
   usage(): Usage;
   resident(): Resident;
@@ -47,9 +45,7 @@ export interface Subject {
 export interface Site {
   write(name: string, objects: readonly object[]): Promise<void>;
   token(client: string): Promise<string>;
-  /**
-   * `heliograph run` with all its processes; more flags override. A nats-server that a killed one left is taken over.
-   */
+  /** `heliograph run`; more flags override. A nats-server that a killed one left is taken over. */
   run(...flags: readonly string[]): Promise<Subject>;
   /** As many pods of `heliograph runtime` over one NATS. */
   pods(count: number, ...flags: readonly string[]): Promise<Subject>;
@@ -141,30 +137,20 @@ async function launch(program: string, args: readonly string[]): Promise<Launche
   });
   const [line] = (await Promise.race([ready, ended])) as [Buffer];
   ended.catch(() => undefined);
-  const launched = { child, line: JSON.parse(line.toString()) as ReadyLine, readyAtMs: sharedNowMs() };
-  await allServe(launched.line);
-  return { ...launched, release: () => guard.release() };
+  const readyAtMs = sharedNowMs();
+  return { child, line: JSON.parse(line.toString()) as ReadyLine, readyAtMs, release: () => guard.release() };
 }
 
-/** A program of several processes is ready with its first one. */
-async function allServe({ admin_url: url, processes }: ReadyLine): Promise<void> {
-  if (processes === 1) return;
-  const doServe = async (): Promise<boolean> => {
-    const { body } = await request(`${url}/metrics`);
-    return (await body.text()).includes(`\nheliograph_processes_serving ${processes}\n`);
-  };
-  await waitFor(doServe, { timeoutMs: readyMsMax, what: `${processes} processes` });
+/** The ports of all pods. */
+export function portsOf({ urls }: Pick<Subject, "urls">): readonly number[] {
+  return urls.map((url) => Number(new URL(url).port));
 }
 
 function subjectOf(started: readonly Launched[], natsPid: number, endServer: () => Promise<void>): Subject {
   const pids = started.map(({ child }) => child.pid ?? 0);
   const except = [natsPid];
   const end = async (signal: NodeJS.Signals): Promise<void> => {
-    const below = pids.flatMap((pid) => treeOf(allProcesses(), pid, except).slice(1));
-    const gone = started.map((one) => endLaunched(one, signal));
-    // A supervisor that is killed takes nothing along.
-    if (signal === "SIGKILL") for (const { pid } of below) killIfAlive(pid);
-    await Promise.all(gone);
+    await Promise.all(started.map((one) => endLaunched(one, signal)));
   };
   return {
     urls: started.map(({ line }) => line.url),
@@ -199,14 +185,6 @@ async function endLaunched({ child, release }: Launched, signal: NodeJS.Signals)
     await gone.finally(() => clearTimeout(patience));
   }
   release();
-}
-
-function killIfAlive(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It ended with its supervisor.
-  }
 }
 
 async function natsPidIn(data: string): Promise<number> {

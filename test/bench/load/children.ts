@@ -2,7 +2,6 @@ import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { PublishOrder, PublishResult } from "./publisher-process.ts";
 import { residentMebibytes } from "../harness/processes.ts";
-import type { BareServerOrder } from "./bare-server-process.ts";
 import type { RequestOrder, RequestResult } from "./request-process.ts";
 import type { Arrival, SinkOrder } from "./sink-process.ts";
 
@@ -58,12 +57,12 @@ function joined(results: readonly RequestResult[]): RequestResult {
   };
 }
 
-/** A server that sends some bytes from memory, in processes of its own. */
+/** A server that sends this many bytes from memory, in a process of its own. */
 export async function startBareServer(
-  order: BareServerOrder,
+  bytes: number,
 ): Promise<{ readonly port: number; residentMebibytes(): number; stop(): Promise<void> }> {
   const child = await started("bare-server-process.ts");
-  const port = Number(await asked(child, order));
+  const port = Number(await asked(child, { bytes }));
   return { port, residentMebibytes: () => residentMebibytes(child.pid ?? 0), stop: () => ended(child) };
 }
 

@@ -4,7 +4,8 @@ import { HttpReader, type Head } from "./http-reader.ts";
 
 /** The order of a load of requests: one connection for each client, which waits for its response before it sends. */
 export interface RequestOrder {
-  readonly port: number;
+  /** Of the servers, which the clients use in turn. */
+  readonly ports: readonly number[];
   /** The whole texts of each client's requests, sent in turn. */
   readonly clients: readonly (readonly string[])[];
   /** How long requests are sent; 0: each request once. */
@@ -32,14 +33,14 @@ process.on("message", (order: RequestOrder) => {
   );
 });
 
-async function run({ port, clients, seconds, perSecond }: RequestOrder): Promise<RequestResult> {
+async function run({ ports, clients, seconds, perSecond }: RequestOrder): Promise<RequestResult> {
   const kinds = new Map<string, number[]>();
   const startMs = performance.now();
   const load = { endMs: seconds === 0 ? Number.POSITIVE_INFINITY : startMs + seconds * 1_000, kinds, bytes: 0 };
   const client = (requests: readonly string[], place: number): Promise<void> => {
     const periodMs = perSecond === 0 ? 0 : 1_000 / perSecond;
     const firstMs = startMs + (place / clients.length) * periodMs;
-    return askAll(port, requests, { load, isRepeated: seconds > 0, firstMs, periodMs });
+    return askAll(ports[place % ports.length] ?? 0, requests, { load, isRepeated: seconds > 0, firstMs, periodMs });
   };
   await Promise.all(clients.map(client));
   return { seconds: (performance.now() - startMs) / 1_000, bytes: load.bytes, kinds: Object.fromEntries(kinds) };

@@ -15,7 +15,7 @@ const charactersMin = 300;
 /** Needs no server: the program is asked for nothing. */
 export const expressions: Half<Stage> = {
   name: "expressions",
-  processes: 1,
+  pods: 1,
   open: () => Promise.resolve({ close: () => Promise.resolve() }),
   parts: { expressions: measure },
 };

@@ -1,5 +1,6 @@
 import { rate, rounds, times, withUsage, type Bench } from "../harness/bench.ts";
 import type { Measured } from "../harness/figures.ts";
+import { portsOf } from "../harness/program.ts";
 import { endMs, hourMs, serviceName } from "./long-store.ts";
 import { panelPath, panelQuestion, requestText } from "./requests.ts";
 import { askTexts, type MetricsStage } from "./stage.ts";
@@ -20,8 +21,7 @@ export async function facade(stage: MetricsStage, bench: Bench): Promise<readonl
   // A token for each connection: one client alone would be held to its quota of 10,000 requests a second.
   const repeat = async (textOf: (token: string) => string): Promise<number> => {
     const clients = stage.tokens.slice(0, repeatConnections).map((token) => [textOf(token)]);
-    const port = Number(new URL(stage.subject.urls[0] ?? "").port);
-    return rate(await stage.load.run({ port, clients, seconds, perSecond: 0 }));
+    return rate(await stage.load.run({ ports: portsOf(stage.subject), clients, seconds, perSecond: 0 }));
   };
   for (const text of Object.values(texts)) await repeat(text);
   const turns = await rounds(bench.rounds, async () => ({
@@ -31,7 +31,7 @@ export async function facade(stage: MetricsStage, bench: Bench): Promise<readonl
   }));
   const reference = { name: "the native query", values: turns.map(({ native }) => native) };
   const bar = { of: "ratio", atLeast: 0.9 } as const;
-  const name = `repeated, ${repeatConnections} connections, ${bench.processes} processes`;
+  const name = `repeated, ${repeatConnections} connections, ${bench.pods} pods`;
   return [
     { name: `PromQL ${name}`, unit: "req/s", values: turns.map(({ url }) => url), reference, bar },
     { name: `PromQL as a form ${name}`, unit: "req/s", values: turns.map(({ form }) => form), reference },
@@ -80,7 +80,7 @@ export async function rules(stage: MetricsStage, bench: Bench): Promise<readonly
   }));
   return [
     {
-      name: `${count} alert rules every ${ruleSeconds} s, ${bench.processes} processes`,
+      name: `${count} alert rules every ${ruleSeconds} s, ${bench.pods} pods`,
       unit: "% of a core",
       values: turns.map((turn) => turn.expression),
       reference: { name: "native instants", values: turns.map((turn) => turn.native) },

@@ -1,7 +1,7 @@
-import { kindsText, processFlags, rounds, severalProcesses, type Bench, type Half } from "../harness/bench.ts";
+import { kindsText, rounds, severalPods, startProgram, type Bench, type Half } from "../harness/bench.ts";
 import { median, quantile, type Measured } from "../harness/figures.ts";
 import { dayMs, endMs, hourMs, largeStore, serviceName, smallStore, startLongStore } from "./long-store.ts";
-import { makeSite, type Subject } from "../harness/program.ts";
+import { makeSite, portsOf, type Subject } from "../harness/program.ts";
 import { startRequestLoad, startStore, type RequestLoad } from "../load/children.ts";
 import type { RequestResult } from "../load/request-process.ts";
 import { openQuotas, requestText, windowOf, writeMetrics } from "./requests.ts";
@@ -15,7 +15,7 @@ interface FairnessStage {
 
 export const fairness: Half<FairnessStage> = {
   name: "clients",
-  processes: severalProcesses,
+  pods: severalPods,
   open: async () => {
     const [light, heavy] = [await startRequestLoad(2), await startRequestLoad(1)];
     return { light, heavy, close: async () => void (await Promise.all([light.stop(), heavy.stop()])) };
@@ -42,7 +42,7 @@ async function besideHeavy(stage: FairnessStage, bench: Bench): Promise<readonly
   const site = await makeSite(bench.program);
   const store = await startStore();
   await writeMetrics(site, store.url, { quotas: openQuotas({}, uncached), lag: "A", payments: "C" });
-  const subject = await site.run(...processFlags(bench.processes));
+  const subject = await startProgram(site, bench.pods);
   const [turns, seconds] = bench.isSmall ? [1, 0.5] : [turnsOfRound, turnSeconds];
   const dashboards = await Promise.all(
     Array.from({ length: 5 }, async (_, place) => dashboardOf(await site.token(`dashboard-${place}`))),
@@ -68,7 +68,7 @@ async function besideHeavy(stage: FairnessStage, bench: Bench): Promise<readonly
   await subject.stop();
   await Promise.all([site.remove(), store.stop()]);
   const alone = sides.map((side) => side.alone);
-  const name = `p95 of class A, ${bench.processes} processes`;
+  const name = `p95 of class A, ${bench.pods} pods`;
   const reference = { name: "alone", values: alone };
   const note = `the heavy client in the last turn: ${sides.at(-1)?.heavy ?? ""}`;
   const bar = { atMost: Math.max(5, 0.2 * median(alone)) };
@@ -97,7 +97,7 @@ function ask(
   clients: readonly (readonly string[])[],
   times: { readonly seconds: number; readonly perSecond: number },
 ): Promise<RequestResult> {
-  return load.run({ port: Number(new URL(subject.urls[0] ?? "").port), clients, ...times });
+  return load.run({ ports: portsOf(subject), clients, ...times });
 }
 
 /** One series of 180 points each. */
@@ -128,7 +128,7 @@ async function crowd(stage: FairnessStage, bench: Bench): Promise<readonly Measu
   const site = await makeSite(bench.program);
   const store = await startLongStore(size, bench.progress);
   await writeMetrics(site, store.url, { quotas: openQuotas({}) });
-  const subject = await site.run(...processFlags(bench.processes));
+  const subject = await startProgram(site, bench.pods);
   const tokens = await Promise.all(Array.from({ length: crowdClients }, (_, place) => site.token(`client-${place}`)));
   let asked = 0;
   const cold = (): string => {
@@ -154,7 +154,7 @@ async function crowd(stage: FairnessStage, bench: Bench): Promise<readonly Measu
   await subject.stop();
   await Promise.all([site.remove(), store.stop()]);
   const figure = (what: string, isCold: boolean, rank: number): Measured => ({
-    name: `${crowdClients} clients at ${crowdPerSecond} requests a second, ${bench.processes} processes: ${what}`,
+    name: `${crowdClients} clients at ${crowdPerSecond} requests a second, ${bench.pods} pods: ${what}`,
     unit: "ms",
     values: results.map((result) => quantile(ofKind(result, isCold), rank)),
   });

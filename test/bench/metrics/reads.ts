@@ -60,13 +60,13 @@ const ofStore = (turns: readonly Turn[], what: "p50" | "rate") => ({
 const [warmAggregations, warmConnections, warmMinutes] = [["min", "avg"] as const, 40, 10];
 
 /**
- * Asks each process cold questions of aggregations that no part measures. Node compiles the code of a read only after
+ * Asks each pod cold questions of aggregations that no part measures. Node compiles the code of a read only after
  * some hundred of them, so a process that has just started takes twice the CPU of one that has served for a minute. The
  * windows are short, so that what is kept of them hardly counts in the memory of the program.
  */
-async function warmUp(stage: MetricsStage, { isSmall, processes }: Bench): Promise<void> {
+async function warmUp(stage: MetricsStage, { isSmall, pods }: Bench): Promise<void> {
   const questions = isSmall ? stage.cold.slice(0, 1) : stage.cold;
-  for (let round = 0; round < processes; round += 1) {
+  for (let round = 0; round < pods; round += 1) {
     const paths = warmAggregations.flatMap((own) =>
       questions.map(([tenant, end]) => shortPath(tenant, end - round * warmMinutes * minuteMs, own)),
     );

@@ -1,5 +1,5 @@
 import { request } from "undici";
-import { processFlags, rate, rounds, times, withUsage, type Bench } from "../harness/bench.ts";
+import { rate, rounds, startProgram, times, withUsage, type Bench } from "../harness/bench.ts";
 import type { Measured } from "../harness/figures.ts";
 import { makeSite } from "../harness/program.ts";
 import { startBareServer } from "../load/children.ts";
@@ -27,11 +27,12 @@ export async function hot(stage: MetricsStage, bench: Bench): Promise<readonly M
   const path = panelPath(0, endMs);
   const seconds = bench.isSmall ? 0.2 : hotSeconds;
   const bytes = await bodyBytes(stage, path);
-  const { processes } = bench;
-  const bare = await startBareServer({ bytes, processes });
+  const { pods } = bench;
+  const bare = await Promise.all(Array.from({ length: pods }, () => startBareServer(bytes)));
+  const ports = bare.map(({ port }) => port);
   const bareRate = async (connections: number): Promise<number> => {
     const clients = Array.from({ length: connections }, () => ["GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"]);
-    return rate(await stage.load.run({ port: bare.port, clients, seconds, perSecond: 0 }));
+    return rate(await stage.load.run({ ports, clients, seconds, perSecond: 0 }));
   };
   await ask(stage, same(path, 50), seconds);
   await bareRate(50);
@@ -46,12 +47,12 @@ export async function hot(stage: MetricsStage, bench: Bench): Promise<readonly M
       ...(await askHot(stage, same(path, connections), seconds)),
     }));
     const reference = { name: "bare Node server", values: turns.map((turn) => turn.bare) };
-    const name = `hot, ${(bytes / 1_000).toFixed(0)} KB, ${connections} connections, ${processes} processes`;
+    const name = `hot, ${(bytes / 1_000).toFixed(0)} KB, ${connections} connections, ${pods} pods`;
     const bar = { atLeast, cores: 4 };
     found.push({ name, unit: "req/s", values: turns.map((turn) => turn.rate), reference, bar });
     found.push({ name: `${name}: CPU`, unit: "ms", values: turns.map((turn) => turn.cpuMs) });
   }
-  await bare.stop();
+  await Promise.all(bare.map((server) => server.stop()));
   return found;
 }
 
@@ -71,38 +72,38 @@ export async function panels(stage: MetricsStage, bench: Bench): Promise<readonl
   const seconds = bench.isSmall ? 0.2 : hotSeconds;
   await ask(stage, clients, seconds);
   const turns = await rounds(bench.rounds, () => askHot(stage, clients, seconds));
-  const name = `20 panels, 10 connections, ${bench.processes} processes`;
+  const name = `20 panels, 10 connections, ${bench.pods} pods`;
   return [
     { name, unit: "req/s", values: turns.map((turn) => turn.rate), bar: { atLeast: 20_000, cores: 4 } },
     { name: `${name}: CPU`, unit: "ms", values: turns.map((turn) => turn.cpuMs) },
   ];
 }
 
-/** What more processes are worth, each number of them in a program of its own. */
-export async function hotProcesses(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
+/** What more pods are worth, each number of them over its own NATS. */
+export async function hotPods(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
   const [path, seconds] = [panelPath(0, endMs), bench.isSmall ? 0.2 : hotSeconds];
   const found: Measured[] = [];
   let one: readonly number[] = [];
-  for (const processes of bench.isSmall ? [1] : [1, 2, 4]) {
+  for (const pods of bench.isSmall ? [1] : [1, 2, 4]) {
     const site = await makeSite(bench.program);
     await writeMetrics(site, stage.store.url);
-    const subject = await site.run(...processFlags(processes));
+    const subject = await startProgram(site, pods);
     const tokens = await Promise.all(stage.tokens.map((_, place) => site.token(`bench-${place}`)));
     const own = { subject, load: stage.load, tokens };
     await ask(own, same(path, 50), seconds);
     const values = (await rounds(bench.rounds, () => askHot(own, same(path, 50), seconds))).map((turn) => turn.rate);
-    if (processes === 1) one = values;
-    const name = `hot, 50 connections, ${processes} processes`;
-    found.push({ name, unit: "req/s", values, reference: { name: "one process", values: one } });
+    if (pods === 1) one = values;
+    const name = `hot, 50 connections, ${pods} pods`;
+    found.push({ name, unit: "req/s", values, reference: { name: "one pod", values: one } });
     await subject.stop();
     await site.remove();
   }
   return found;
 }
 
-export async function resident({ subject }: MetricsStage, { processes }: Bench): Promise<readonly Measured[]> {
+export async function resident({ subject }: MetricsStage, { pods }: Bench): Promise<readonly Measured[]> {
   const { largest, all, nats } = subject.resident();
-  const after = `after the parts of metrics that ran, ${processes} processes`;
+  const after = `after the parts of metrics that ran, ${pods} pods`;
   return [
     { name: `resident ${after}: the largest process`, unit: "MiB", values: [largest], bar: { atMost: 300 } },
     { name: `resident ${after}: all of them`, unit: "MiB", values: [all], note: `nats-server ${nats.toFixed(0)} MiB` },

@@ -1,6 +1,6 @@
 import type { PrometheusHandle } from "../../support/prometheus.ts";
-import { processFlags, type Bench } from "../harness/bench.ts";
-import { makeSite, type Site, type Subject } from "../harness/program.ts";
+import { startProgram, type Bench } from "../harness/bench.ts";
+import { makeSite, portsOf, type Site, type Subject } from "../harness/program.ts";
 import { startRequestLoad, type RequestLoad } from "../load/children.ts";
 import type { RequestResult } from "../load/request-process.ts";
 import { largeStore, smallStore, startLongStore, type StoreSize } from "./long-store.ts";
@@ -29,7 +29,7 @@ export async function openMetrics(bench: Bench): Promise<MetricsStage> {
   const store = await startLongStore(size, bench.progress);
   const site = await makeSite(bench.program);
   await writeMetrics(site, store.url);
-  const subject = await site.run(...processFlags(bench.processes));
+  const subject = await startProgram(site, bench.pods);
   const load = await startRequestLoad(loadProcesses);
   const tokens = await Promise.all(Array.from({ length: connectionsMax }, (_, place) => site.token(`bench-${place}`)));
   const cold = [...coldPanels(size.gaugeTenants, size.days)];
@@ -41,8 +41,6 @@ export async function openMetrics(bench: Bench): Promise<MetricsStage> {
   };
   return { size, store, site, subject, load, tokens, cold, close };
 }
-
-const portOf = (url: string): number => Number(new URL(url).port);
 
 /** Takes questions that nobody has asked. @throws Error when too few are left */
 export function takeCold({ cold }: MetricsStage, count: number): MetricsStage["cold"] {
@@ -60,7 +58,7 @@ export function ask(
   seconds: number,
 ): Promise<RequestResult> {
   const clients = paths.map((own, place) => own.map((path) => requestText(path, tokens[place % tokens.length] ?? "")));
-  return load.run({ port: portOf(subject.urls[0] ?? ""), clients, seconds, perSecond: 0 });
+  return load.run({ ports: portsOf(subject), clients, seconds, perSecond: 0 });
 }
 
 /** Sends each client's requests to the program once. */
@@ -68,7 +66,7 @@ export function askTexts(
   { subject, load }: Pick<MetricsStage, "subject" | "load">,
   clients: readonly (readonly string[])[],
 ): Promise<RequestResult> {
-  return load.run({ port: portOf(subject.urls[0] ?? ""), clients, seconds: 0, perSecond: 0 });
+  return load.run({ ports: portsOf(subject), clients, seconds: 0, perSecond: 0 });
 }
 
 /** Asks the store itself the same. */
@@ -77,5 +75,5 @@ export function askStore(
   forms: readonly (readonly URLSearchParams[])[],
 ): Promise<RequestResult> {
   const clients = forms.map((own) => own.map(questionText));
-  return load.run({ port: portOf(store.url), clients, seconds: 0, perSecond: 0 });
+  return load.run({ ports: portsOf({ urls: [store.url] }), clients, seconds: 0, perSecond: 0 });
 }

@@ -18,7 +18,7 @@ const patience = { timeoutMs: 1_200_000, pollMs: 50 };
 
 export const operator: Half<Stage> = {
   name: "operator",
-  processes: 1,
+  pods: 1,
   open: async () => ({ close: async () => undefined }),
   parts: {
     partners1000: (_stage, bench) => measure(bench, bench.isSmall ? 10 : 1_000, { readySeconds: 60, editP99Ms: 3_000 }),

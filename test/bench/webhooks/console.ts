@@ -40,7 +40,7 @@ export async function consolePages(stage: WebhookStage, bench: Bench): Promise<r
     });
     return [
       {
-        name: `${pages.length} pages of the console are open, ${bench.processes} processes`,
+        name: `${pages.length} pages of the console are open, ${bench.pods} pods`,
         unit: "deliveries/s",
         values: turns.map(({ watched }) => watched),
         reference: { name: "none is open", values: turns.map(({ alone }) => alone) },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../support/free-port.ts";
 import { waitFor } from "../../support/wait.ts";
-import { processFlags, rounds, type Bench } from "../harness/bench.ts";
+import { rounds, type Bench } from "../harness/bench.ts";
 import { median, quantile, type Measured } from "../harness/figures.ts";
 import type { Site, Subject } from "../harness/program.ts";
 import { sharedNowMs } from "../load/clock.ts";
@@ -32,7 +32,7 @@ interface Crash {
 export async function kill(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const crashes = await rounds(bench.rounds, () => crash(stage, bench));
   const figure = (what: string, unit: string, one: (crash: Crash) => number): Measured => ({
-    name: `kill -9 at 400 events a second, ${bench.processes} processes: ${what}`,
+    name: `kill -9 at 400 events a second: ${what}`,
     unit,
     values: crashes.map(one),
   });
@@ -50,8 +50,8 @@ export async function kill(stage: WebhookStage, bench: Bench): Promise<readonly 
 }
 
 async function crash(stage: WebhookStage, bench: Bench): Promise<Crash> {
-  const flags = [...processFlags(bench.processes), "--port", String(await freePort())];
-  const start = (site: Site): Promise<Subject> => site.run(...flags);
+  const port = String(await freePort());
+  const start = (site: Site): Promise<Subject> => site.run("--port", port);
   const [perSecond, count] = [400, bench.isSmall ? 400 : 3_200];
   const work = async (running: Running): Promise<Crash> => {
     await deliver(running, bench.isSmall ? 20 : 400, perSecond);

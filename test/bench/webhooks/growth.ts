@@ -11,7 +11,7 @@ import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "../
 import type { WorkerOrder } from "../../runtime/webhooks/worker-process.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { processFlags, rounds, withUsage, type Bench } from "../harness/bench.ts";
+import { rounds, withUsage, type Bench } from "../harness/bench.ts";
 import { quantile, type Measured } from "../harness/figures.ts";
 import { makeSite } from "../harness/program.ts";
 import { residentMebibytes } from "../harness/processes.ts";
@@ -60,7 +60,7 @@ async function idle(port: number, count: number, bench: Bench): Promise<Idle> {
   const [settleMs, lookMs] = bench.isSmall ? [100, 500] : [20_000, 30_000];
   const site = await makeSite(bench.program);
   await site.write("partners.yaml", Array.from({ length: count }, (_, place) => webhookPartner(port, place)).flat());
-  const subject = await site.run(...processFlags(bench.processes));
+  const subject = await site.run();
   // Consumers of partners are made after the program is ready.
   await sleep(settleMs);
   const [, { cpuSeconds, natsCpuSeconds }] = await withUsage(subject, () => sleep(lookMs));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { processFlags, rounds, type Bench } from "../harness/bench.ts";
+import { rounds, type Bench } from "../harness/bench.ts";
 import { quantile, type Measured } from "../harness/figures.ts";
-import type { Site, Subject, Usage } from "../harness/program.ts";
+import type { Usage } from "../harness/program.ts";
 import { startBareServer } from "../load/children.ts";
 import {
   bareLoop,
@@ -18,7 +18,7 @@ import {
 
 const bareName = "bare POST loop";
 
-/** Delivered by each process before a figure, so that its code is compiled as after some minutes of service. */
+/** Delivered by each pod before a figure, so that its code is compiled as after some minutes of service. */
 const warmEvents = 30_000;
 
 /** For so long, a new owner of a lane makes no attempts straight from events: the partner's time limit and 5 s. */
@@ -48,12 +48,12 @@ function cpuFigures(name: string, turns: readonly Delivered[], count: number, at
 export async function throughput(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const count = bench.isSmall ? 100 : 15_000;
   return withProgram(stage, bench, fastEndpoints, async (running) => {
-    await warmUp(running, bench.isSmall, bench.processes);
+    await warmUp(running, bench.isSmall, bench.pods);
     const turns = await rounds(bench.rounds, async () => ({
       bare: await bareLoop(stage, count),
       ...(await deliver(running, count)),
     }));
-    const name = `${eventBytes} B to ${endpointCount} endpoints, ${publisherCount} publishers, ${bench.processes} processes`;
+    const name = `${eventBytes} B to ${endpointCount} endpoints, ${publisherCount} publishers, ${bench.pods} pods`;
     const note = `doubled ${turns.map(({ doubled }) => doubled).join(", ")}`;
     const reference = { name: bareName, values: turns.map(({ bare }) => bare.rate) };
     return [
@@ -66,14 +66,14 @@ export async function throughput(stage: WebhookStage, bench: Bench): Promise<rea
 export async function rate(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const [count, perSecond] = [bench.isSmall ? 40 : 2_000, 200];
   return withProgram(stage, bench, fastEndpoints, async (running) => {
-    await warmUp(running, bench.isSmall, bench.processes);
+    await warmUp(running, bench.isSmall, bench.pods);
     // Batches of one message take other paths than full ones.
     await deliver(running, count, perSecond);
     const turns = await rounds(bench.rounds, async () => ({
       bare: await bareLoop(stage, count, perSecond),
       ...(await deliver(running, count, perSecond)),
     }));
-    const name = `${perSecond} events a second, ${bench.processes} processes`;
+    const name = `${perSecond} events a second, ${bench.pods} pods`;
     const waits = (what: string, rank: number, bar: Pick<Measured, "bar">): Measured => ({
       name: `${name}: publish to arrival, ${what}`,
       unit: "ms",
@@ -92,14 +92,14 @@ export async function rate(stage: WebhookStage, bench: Bench): Promise<readonly 
 
 export async function resident(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const [seconds, perSecond] = [bench.isSmall ? 0.2 : 80, 200];
-  const bare = await startBareServer({ bytes: 100, processes: 1 });
+  const bare = await startBareServer(100);
   const reference = { name: "bare Node server", values: [bare.residentMebibytes()] };
   await bare.stop();
   return withProgram(stage, bench, fastEndpoints, async (running) => {
     const idle = running.subject.resident();
     await deliver(running, seconds * perSecond, perSecond);
     const { largest, nats } = running.subject.resident();
-    const name = `${bench.processes} processes: the largest`;
+    const name = `${bench.pods} pods: the largest`;
     const note = `nats-server ${nats.toFixed(0)} MiB, ${seconds * perSecond} events stored`;
     const after = `resident after ${seconds} s at ${perSecond} events a second, ${name}`;
     return [
@@ -109,13 +109,8 @@ export async function resident(stage: WebhookStage, bench: Bench): Promise<reado
   });
 }
 
-/** What more of something is worth, each number of them on data of its own. */
-async function scaled(
-  stage: WebhookStage,
-  bench: Bench,
-  what: string,
-  start: (site: Site, count: number) => Promise<Subject>,
-): Promise<readonly Measured[]> {
+/** What more pods over one NATS are worth, each number of them on data of its own. */
+export async function pods(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const count = bench.isSmall ? 100 : 15_000;
   const found: Measured[] = [];
   let one: readonly number[] = [];
@@ -124,22 +119,15 @@ async function scaled(
       await warmUp(running, bench.isSmall, number);
       return rounds(bench.rounds, () => deliver(running, count));
     };
-    const turns = await withProgram(stage, bench, fastEndpoints, work, (site) => start(site, number));
+    const turns = await withProgram(stage, bench, fastEndpoints, work, (site) => site.pods(number));
     const values = turns.map((turn) => turn.rate);
     if (number === 1) one = values;
-    const name = `${number} ${what}`;
+    const name = `${number} pods over one NATS`;
     const bar = number === 4 ? { bar: { atLeast: 4_800, cores: 4 } } : {};
-    found.push({ name, unit: "deliveries/s", values, reference: { name: `1 ${what}`, values: one }, ...bar });
+    const reference = { name: "1 pods over one NATS", values: one };
+    found.push({ name, unit: "deliveries/s", values, reference, ...bar });
     const sum = turns.map(({ usage }) => ((usage.cpuSeconds + usage.natsCpuSeconds) * 1_000) / count);
     found.push({ name: `${name}: CPU of the program and its nats-server`, unit: "s per 1,000", values: sum });
   }
   return found;
-}
-
-export function processes(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
-  return scaled(stage, bench, "processes", (site, count) => site.run(...processFlags(count)));
-}
-
-export function pods(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
-  return scaled(stage, bench, "pods over one NATS", (site, count) => site.pods(count));
 }

@@ -1,5 +1,5 @@
 import { waitFor } from "../../support/wait.ts";
-import { processFlags, withUsage, type Bench } from "../harness/bench.ts";
+import { startProgram, withUsage, type Bench } from "../harness/bench.ts";
 import { quantile } from "../harness/figures.ts";
 import { makeSite, type Site, type Subject, type Usage } from "../harness/program.ts";
 import { startPublishers, startSink, type Publishers, type Sink } from "../load/children.ts";
@@ -40,7 +40,7 @@ export async function withProgram<T>(
   bench: Bench,
   delaysMs: readonly number[],
   work: (running: Running) => Promise<T>,
-  start = (site: Site): Promise<Subject> => site.run(...processFlags(bench.processes)),
+  start = (site: Site): Promise<Subject> => startProgram(site, bench.pods),
 ): Promise<T> {
   const site = await makeSite(bench.program);
   try {
