@@ -62,9 +62,6 @@ chaos: install go-ready ## Random faults of servers, pods, disks, clocks and par
 soak: export HELIOGRAPH_SOAK = 1
 soak: test ## test with all runs of the random tests, an hour of the probe, of chaos, half an hour of memory (three hours)
 	@echo "== chaos, an hour" && HELIOGRAPH_CHAOS_SECONDS=3600 $(RUN) test -- --project nats test/chaos
-	@echo "== suites of the program, with four processes in each pod" && \
-		HELIOGRAPH_TEST_PROCESSES=4 $(RUN) test -- --project nats --project store --project kube \
-			test/cli test/seams
 
 console: install ## Build the page of /console into dist/console
 	@$(RUN) console

@@ -15,7 +15,7 @@ export function instrumentsOf(registry: Registry, prefix = "") {
       name: string,
       help: string,
       labelNames: readonly Label[] = [],
-      more: Pick<GaugeConfiguration<Label>, "aggregator" | "collect"> = {},
+      more: Pick<GaugeConfiguration<Label>, "collect"> = {},
     ) => new Gauge<Label>({ ...named(name, help, labelNames), ...more }),
     histogram: <Label extends string>(
       name: string,

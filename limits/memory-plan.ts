@@ -23,7 +23,7 @@ export interface MemoryPlan {
   readonly caches: CacheBytes;
 }
 
-/** Memory of one process where nothing limits it. Measured: docs/decisions/archive/0147-one-flag-sizes-a-process.md. */
+/** Memory of a process if nothing limits it. Measured: docs/decisions/archive/0147-one-flag-sizes-a-process.md. */
 export const usualBytes = 512 * mebibyteBytes;
 /** Less does not hold the program itself. */
 export const memoryBytesMin = 192 * mebibyteBytes;
@@ -51,14 +51,12 @@ export interface MachineMemory {
 }
 
 /**
- * The bytes that each of several equal processes may use.
- *
- * @param asked bytes of all of them together. @default the limit of the container, else {@link usualBytes} for each
+ * The bytes that the process may use.
+ * @param requested bytes. @default the limit of the container, else {@link usualBytes}
  */
-export function memoryOfProcess(asked: number | undefined, processes: number, machine: MachineMemory): number {
-  const { limit = 0, total } = machine;
-  const all = asked ?? (limit > 0 && limit < total ? limit : Math.min(total, usualBytes * processes));
-  return Math.max(memoryBytesMin, Math.floor(all / processes));
+export function memoryOfProcess(requested: number | undefined, { limit = 0, total }: MachineMemory): number {
+  const available = limit > 0 && limit < total ? limit : Math.min(total, usualBytes);
+  return Math.max(memoryBytesMin, requested ?? available);
 }
 
 /** Sizes the heap and the caches of a process with so many bytes. */

@@ -1,4 +1,4 @@
-// Starts one pod of several. The parts of the process are in `program/`.
+// Starts one pod of several. Its parts are in `program/`.
 import { stat } from "node:fs/promises";
 import { allowAll } from "../crds/policy.ts";
 import type { ShardCounts } from "../crds/shards/shards.ts";
@@ -18,7 +18,7 @@ import type { Settings } from "./config/settings/settings.ts";
 import { holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
 import type { NatsAccess } from "./nats/connection/nats-access.ts";
 import { type Program, startProgram } from "./program/program.ts";
-import { logsForPod, memberId, type Prepared, type ProgramOptions, type ProgramPlan } from "./program/program-plan.ts";
+import { type Prepared, type ProgramOptions, type ProgramPlan } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog, shardLog } from "./program/config-log.ts";
 import { version } from "./version.ts";
@@ -92,13 +92,11 @@ function planOf<State extends ConfigState>(
 }
 
 /** The parts that are the same for every source of the configuration. */
-async function prepareCommon({ nats, podName, log, member }: RuntimeOptions, shutdown: Shutdown) {
-  if (nats.kind === "embedded" && member === undefined) await holdDataFolder(nats.dataFolder, shutdown);
-  const natsAccess = async (): Promise<NatsAccess> => {
-    if (nats.kind === "server") return nats.access;
-    return member === undefined ? startEmbeddedNats({ ...nats, log }, shutdown) : member.embeddedNats();
-  };
-  return { natsAccess, podId: memberId(podName, member), issuers: [] };
+async function prepareCommon({ nats, podName, log }: RuntimeOptions, shutdown: Shutdown) {
+  if (nats.kind === "embedded") await holdDataFolder(nats.dataFolder, shutdown);
+  const natsAccess = async (): Promise<NatsAccess> =>
+    nats.kind === "server" ? nats.access : startEmbeddedNats({ ...nats, log }, shutdown);
+  return { natsAccess, podId: podName, issuers: [] };
 }
 
 async function prepareKubernetes(
@@ -115,10 +113,7 @@ async function prepareKubernetes(
   const namespace = place.namespace ?? access.namespace;
   if (namespace === undefined)
     throw new StartError("kubernetes", "the namespace of the configuration is not known; set it with --namespace");
-  const copies =
-    cacheFolder === undefined
-      ? {}
-      : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`, options.member?.index) };
+  const copies = cacheFolder === undefined ? {} : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`) };
   const userAgent = `heliograph/${version}`;
   const common = { access, namespace, prefix, counts, log, userAgent, ...copies };
   return {
@@ -149,8 +144,8 @@ function openRecord(
   return createStreamRecord(client, namespace, name);
 }
 
-function openCopies(folder: string, prefix: string, writer = 0): Promise<ShardCopies> {
-  return startStep("data", `the folder ${folder} cannot be used`, () => ShardCopies.open(folder, prefix, writer));
+function openCopies(folder: string, prefix: string): Promise<ShardCopies> {
+  return startStep("data", `the folder ${folder} cannot be used`, () => ShardCopies.open(folder, prefix));
 }
 
 async function prepareFolder(
@@ -159,9 +154,8 @@ async function prepareFolder(
   { streams }: Settings,
   shutdown: Shutdown,
 ): Promise<Prepared<FolderState>> {
-  const { nats, member } = options;
-  const record =
-    nats.kind === "embedded" ? { record: new FolderRecordFile(nats.dataFolder, logsForPod(member)) } : undefined;
+  const { nats } = options;
+  const record = nats.kind === "embedded" ? { record: new FolderRecordFile(nats.dataFolder) } : undefined;
   const open = () => FolderSource.open(folder, { policy: allowAll, ...record });
   return {
     ...(await prepareCommon(options, shutdown)),

@@ -1,4 +1,4 @@
-// Starts the whole product in one process, from a folder. The parts of the process are in `program/`.
+// Starts the whole product from a folder. Its parts are in `program/`.
 import { allowAll } from "../crds/policy.ts";
 import type { Shutdown } from "./program/shutdown.ts";
 import { FolderRecordFile } from "./config/folder/folder-record.ts";
@@ -10,7 +10,7 @@ import type { TrustedIssuer } from "./http/authentication/authenticate.ts";
 import { devIssuerName, openDevIssuer } from "./http/authentication/dev-issuer.ts";
 import type { NatsAccess } from "./nats/connection/nats-access.ts";
 import { type Program, startProgram } from "./program/program.ts";
-import { logsForPod, memberId, type Prepared, type ProgramOptions } from "./program/program-plan.ts";
+import type { Prepared, ProgramOptions } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog } from "./program/config-log.ts";
 
@@ -49,9 +49,9 @@ async function prepare(
   settings: Settings,
   shutdown: Shutdown,
 ): Promise<Prepared<FolderState>> {
-  const { folder, dataFolder, nats, log, member } = options;
-  if (member === undefined) await holdDataFolder(dataFolder, shutdown);
-  const record = new FolderRecordFile(dataFolder, logsForPod(member));
+  const { folder, dataFolder, nats, log } = options;
+  await holdDataFolder(dataFolder, shutdown);
+  const record = new FolderRecordFile(dataFolder);
   const open = () => FolderSource.open(folder, { policy: allowAll, record });
   const source = await startStep("folder", `the folder ${folder} cannot be read`, open);
   shutdown.add("folder", () => source.stop());
@@ -59,11 +59,8 @@ async function prepare(
   return {
     openConfig: async () => source,
     logState: folderLog(log, settings.streams),
-    natsAccess: async () => {
-      if (nats !== undefined) return nats;
-      return member === undefined ? startEmbeddedNats(options, shutdown) : member.embeddedNats();
-    },
-    podId: memberId(`standalone-${await dataFolderId(dataFolder)}`, member),
+    natsAccess: async () => nats ?? startEmbeddedNats(options, shutdown),
+    podId: `standalone-${await dataFolderId(dataFolder)}`,
     issuers: [await developmentIssuer(options)],
   };
 }
@@ -73,13 +70,12 @@ function refuseForgetfulStreams({ streams }: Settings, { config }: FolderState):
   if (fault !== undefined) throw new StartError("settings", `the settings delete stored messages too early: ${fault}`);
 }
 
-async function developmentIssuer({ dataFolder, log, member }: StandaloneOptions): Promise<TrustedIssuer> {
+async function developmentIssuer({ dataFolder, log }: StandaloneOptions): Promise<TrustedIssuer> {
   const open = () => openDevIssuer(dataFolder);
   const development = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
-  if (logsForPod(member))
-    log.warn(
-      { issuer: devIssuerName },
-      "standalone: local development issuer trusted, tokens without a certificate binding accepted",
-    );
+  log.warn(
+    { issuer: devIssuerName },
+    "standalone: local development issuer trusted, tokens without a certificate binding accepted",
+  );
   return development.trusted;
 }

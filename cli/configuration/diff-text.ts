@@ -176,7 +176,7 @@ function queryLines(queries: PreviewedQueries, table: Table): readonly string[] 
 /** What of the queries was compared. */
 function queryCoverage({ since, pods, seen, judged }: PreviewedQueries): string {
   const count = seen === null ? `${judged} within the rights of the token` : `${judged} of ${seen}`;
-  const asked = `${pods.answered} of ${pods.live} processes`;
+  const asked = `${pods.answered} of ${pods.live} pods`;
   return `Queries: ${count} compared, recorded since ${since} by ${asked}; equal requests count once.`;
 }
 

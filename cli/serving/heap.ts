@@ -11,26 +11,24 @@ export function countBytesOutsideLikeInside(): void {
   setFlagsFromString("--external-memory-accounted-in-global-limit");
 }
 
-/** The memory that a command line asks for. */
-interface AskedMemory {
-  /** Bytes for all processes together. @default the machine decides */
+/** The memory that a command line requests. */
+interface RequestedMemory {
+  /** @default the machine decides */
   readonly memoryBytes?: number;
-  readonly processes: number;
 }
 
-/** Sizes of each process of a command line on this machine. */
-export function memoryPlanOf({ memoryBytes, processes }: AskedMemory): MemoryPlan {
-  const machine = { limit: process.constrainedMemory(), total: totalmem() };
-  return planMemory(memoryOfProcess(memoryBytes, processes, machine));
+/** Sizes of the process of a command line on this machine. */
+export function memoryPlanOf({ memoryBytes }: RequestedMemory): MemoryPlan {
+  return planMemory(memoryOfProcess(memoryBytes, { limit: process.constrainedMemory(), total: totalmem() }));
 }
 
 /** Starts a program with the caches of this process, and logs the bounds that are in force. */
 export async function startSized<T>(
-  asked: AskedMemory,
+  requested: RequestedMemory,
   log: Logger,
   start: (caches: CacheBytes) => Promise<T>,
 ): Promise<T> {
-  const { caches } = memoryPlanOf(asked);
+  const { caches } = memoryPlanOf(requested);
   const program = await start(caches);
   log.info({ heapBytesMax: getHeapStatistics().heap_size_limit, cacheBytesMax: caches }, "memory sized");
   return program;

@@ -15,8 +15,6 @@ const gatherMs = 20;
 const gatheredBytes = 8_192;
 /** Most bytes of one write. */
 const batchBytesMax = 65_536;
-/** A system writes so many bytes to a pipe as a whole, beside other processes. Source: POSIX, PIPE_BUF on Linux. */
-const wholeBytesMax = 4_096;
 /** Bound on lines in memory while the reader is stuck; later lines are dropped. */
 const heldBytesMax = 16 * 1024 * 1024;
 const errorLevel = 50;
@@ -31,11 +29,9 @@ const [busyPauseMs, exitPauseMs] = [100, 10];
  * would block the program when the reader is stuck. The rest is written when the process exits. `kill -9` loses the
  * lines of the last {@link gatherMs} milliseconds. With a stuck reader the process ends by SIGKILL, because an exit
  * would wait for the write. Without a reader, all lines are dropped.
- * @param isShared true when other processes write to the same standard error
  */
-export function createLogDestination(isShared: boolean): LogDestination {
-  const lines = new HeldLines(isShared ? wholeBytesMax : batchBytesMax);
-  const gatherBytes = isShared ? wholeBytesMax / 2 : gatheredBytes;
+export function createLogDestination(): LogDestination {
+  const lines = new HeldLines();
   let timer: NodeJS.Timeout | undefined;
   /** Set while a reader rests that took nothing. The timers keep no process alive. */
   let rest: NodeJS.Timeout | undefined;
@@ -61,7 +57,7 @@ export function createLogDestination(isShared: boolean): LogDestination {
     flush();
   };
   const flushSoon = (): void => {
-    if (isFlushing || lines.bytes >= gatherBytes) flush();
+    if (isFlushing || lines.bytes >= gatheredBytes) flush();
     else if (lines.bytes > 0) timer ??= setTimeout(flush, gatherMs).unref();
   };
   process.prependListener("exit", () => {
@@ -93,7 +89,6 @@ export function createLogDestination(isShared: boolean): LogDestination {
 
 /** Lines in memory, up to {@link heldBytesMax}. */
 class HeldLines {
-  readonly #batchBytesMax: number;
   #lines: Buffer[] = [];
   /** The batch that is written now, without what is written already. */
   #batch: Buffer = Buffer.alloc(0);
@@ -101,10 +96,6 @@ class HeldLines {
   /** When the reader took something, or the first line came. Undefined without lines. */
   #waitingSinceMs: number | undefined;
   #onEmpty: () => void = () => undefined;
-
-  constructor(batchBytesMaximum: number) {
-    this.#batchBytesMax = batchBytesMaximum;
-  }
 
   get bytes(): number {
     return this.#bytes;
@@ -122,7 +113,7 @@ class HeldLines {
     if (this.#batch.length > 0) return this.#batch;
     let [count, bytes] = [0, 0];
     for (const { length } of this.#lines) {
-      if (count > 0 && bytes + length > this.#batchBytesMax) break;
+      if (count > 0 && bytes + length > batchBytesMax) break;
       count += 1;
       bytes += length;
     }

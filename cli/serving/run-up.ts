@@ -113,7 +113,7 @@ async function startSurroundings(
 
 function startServer(args: UpArguments): Child {
   const { port, adminPort, dataFolder, natsServer } = args;
-  const flags = ["--port", String(port), "--admin-port", String(adminPort), "--data", dataFolder, "--processes", "1"];
+  const flags = ["--port", String(port), "--admin-port", String(adminPort), "--data", dataFolder];
   const nats = natsServer === undefined ? [] : ["--nats-server", natsServer];
   const [, program = ""] = process.argv;
   return startChild(process.execPath, [...process.execArgv, program, "run", examples, ...flags, ...nats], logOf(args));

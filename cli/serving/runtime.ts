@@ -66,7 +66,7 @@ export const runtimeFlags = [
   port,
   adminPort,
   { ...host, standard: "::", help: "Address of both ports; `::` is every address, of IPv4 too." },
-  { ...processes, standard: "1" },
+  processes,
   settings,
   {
     name: "pod-name",

@@ -1,6 +1,5 @@
 import { mebibyteBytes, memoryBytesMin } from "../../limits/memory-plan.ts";
 import { type NatsAccess, InvalidNatsUrl, natsAccessOf } from "../../runtime/nats/connection/nats-access.ts";
-import { processCount, processesMax } from "../../runtime/processes/process-count.ts";
 import type { TracingOptions } from "../../runtime/program/program-plan.ts";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 
@@ -45,18 +44,18 @@ export const logLevel: Flag = {
   standard: "info",
 };
 
+/** Accepted for one release: docs/decisions/0268-one-process-per-pod.md. */
 export const processes: Flag = {
   name: "processes",
   value: "COUNT",
-  help: "Processes that serve the port, at most 64; `auto` is one per core, at most 8.",
-  standard: "auto",
+  help: "Deprecated: accepted and ignored, because a program is one process; run more pods or programs instead.",
 };
 export const memory: Flag = {
   name: "memory",
   value: "SIZE",
   help:
-    "Memory that the heap and the caches are sized for, such as 512Mi or 1Gi, over all processes; `auto` is the " +
-    "limit of the container, without one 512Mi for each process.",
+    "Memory that the heap and the caches are sized for, such as 512Mi or 1Gi; `auto` is the limit of the container, " +
+    "without one 512Mi.",
   standard: "auto",
 };
 
@@ -92,9 +91,9 @@ export interface ServerArguments {
   readonly settingsFile?: string;
   readonly drainMs: number;
   readonly logLevel: string;
-  /** Processes that serve the public port. */
-  readonly processes: number;
-  /** Bytes for all processes together. @default the memory of the container or the machine decides */
+  /** Value of the deprecated `--processes`, which has no effect. */
+  readonly processes?: string;
+  /** @default the memory of the container or the machine decides */
   readonly memoryBytes?: number;
   /** Export of traces. @default none */
   readonly tracing?: TracingOptions;
@@ -102,6 +101,7 @@ export interface ServerArguments {
 
 const portMax = 65_535;
 const drainSecondsMax = 3600;
+const processesMax = 64;
 
 /** Flags of several commands. */
 export const dataFlag: Flag = {
@@ -129,13 +129,14 @@ export function serverArguments(given: Given): ServerArguments {
   const settingsFile = given.optional("settings");
   const memoryBytes = memoryBytesOf(given.text("memory"));
   const tracing = tracingOf(given);
+  const processesText = processesOf(given);
   return {
     port: given.whole("port", 0, portMax),
     adminPort: given.whole("admin-port", 0, portMax),
     host: given.text("host"),
     drainMs: given.whole("drain-seconds", 0, drainSecondsMax) * 1000,
     logLevel: given.logLevel("log-level"),
-    processes: processesOf(given.text("processes")),
+    ...(processesText === undefined ? {} : { processes: processesText }),
     ...(settingsFile === undefined ? {} : { settingsFile }),
     ...(memoryBytes === undefined ? {} : { memoryBytes }),
     ...(tracing === undefined ? {} : { tracing }),
@@ -143,9 +144,10 @@ export function serverArguments(given: Given): ServerArguments {
 }
 
 /** @throws UsageError */
-function processesOf(text: string): number {
-  const count = processCount(text);
-  if (count !== undefined) return count;
+function processesOf(given: Given): string | undefined {
+  const text = given.optional("processes");
+  const count = /^\d{1,2}$/u.test(text ?? "") ? Number(text) : 0;
+  if (text === undefined || text === "auto" || (count >= 1 && count <= processesMax)) return text;
   throw new UsageError(`--processes is a whole number from 1 to ${processesMax} or auto, not ${text}.`);
 }
 

@@ -3,12 +3,12 @@ import { open, rename, rm } from "node:fs/promises";
 const ownerOnly = 0o600;
 
 /**
- * Replaces a file that only its owner may read. After a crash it has either the old or the new content.
- *
- * @param aside path in the same folder that no other writer uses
+ * Replaces a file that only its owner may read, and that has one writer. After a crash it has either the old or the
+ * new content.
  * @throws Error of the file system when it cannot be written
  */
-export async function replaceFile(path: string, text: string, aside = `${path}.new`): Promise<void> {
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const aside = `${path}.new`;
   try {
     // An existing file of another user would keep its mode.
     await rm(aside, { force: true });

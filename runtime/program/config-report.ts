@@ -16,7 +16,8 @@ interface Poll {
 /** Reports of `/configz`, with the polls that wait for the next one. */
 export class ConfigReporter implements ConfigView {
   private readonly status: ProgramStatus;
-  private readonly polls = new ConfigPolls(() => this.report());
+  private readonly polls = new Set<Poll>();
+  private reading: NodeJS.Timeout | undefined;
 
   constructor(status: ProgramStatus) {
     this.status = status;
@@ -30,13 +31,32 @@ export class ConfigReporter implements ConfigView {
     return this.status.applied?.state.configzToken;
   }
 
-  next(after: string, waitMs: number, signal: AbortSignal): Promise<ConfigReport> {
-    return this.polls.next(after, waitMs, signal);
+  /** The first report of another version; the present one when the wait is over or the signal is aborted. */
+  async next(after: string, waitMs: number, signal: AbortSignal): Promise<ConfigReport> {
+    const report = this.report();
+    if (report.version !== after || signal.aborted) return report;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", end);
+        this.polls.delete(poll);
+        this.readWhilePolled();
+        resolve();
+      };
+      const poll = { after, wake: end };
+      const timer = setTimeout(end, waitMs);
+      signal.addEventListener("abort", end, { once: true });
+      this.polls.add(poll);
+      this.readWhilePolled();
+    });
+    return this.report();
   }
 
   /** Answers waiting polls if the report differs. */
   changed(): void {
-    this.polls.changed();
+    if (this.polls.size === 0) return;
+    const { version } = this.report();
+    for (const { after, wake } of this.polls) if (after !== version) wake();
   }
 
   /** Keeps the marks of disabled partners up to date until the returned function is called. */
@@ -57,52 +77,13 @@ export class ConfigReporter implements ConfigView {
       end();
     };
   }
-}
-
-/** The long polls that wait for the next version of a report. */
-export class ConfigPolls {
-  readonly #report: () => ConfigReport;
-  readonly #polls = new Set<Poll>();
-  #reading: NodeJS.Timeout | undefined;
-
-  constructor(report: () => ConfigReport) {
-    this.#report = report;
-  }
-
-  /** The first report of another version; the present one when the wait is over or the signal is aborted. */
-  async next(after: string, waitMs: number, signal: AbortSignal): Promise<ConfigReport> {
-    const report = this.#report();
-    if (report.version !== after || signal.aborted) return report;
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", end);
-        this.#polls.delete(poll);
-        this.#readWhilePolled();
-        resolve();
-      };
-      const poll = { after, wake: end };
-      const timer = setTimeout(end, waitMs);
-      signal.addEventListener("abort", end, { once: true });
-      this.#polls.add(poll);
-      this.#readWhilePolled();
-    });
-    return this.#report();
-  }
-
-  /** Answers waiting polls if the report differs. */
-  changed(): void {
-    if (this.#polls.size === 0) return;
-    const { version } = this.#report();
-    for (const { after, wake } of this.#polls) if (after !== version) wake();
-  }
 
   /** Reads for changes only while a poll waits. */
-  #readWhilePolled(): void {
-    if (this.#polls.size > 0) this.#reading ??= setInterval(() => this.changed(), readMs);
+  private readWhilePolled(): void {
+    if (this.polls.size > 0) this.reading ??= setInterval(() => this.changed(), readMs);
     else {
-      clearInterval(this.#reading);
-      this.#reading = undefined;
+      clearInterval(this.reading);
+      this.reading = undefined;
     }
   }
 }

@@ -50,7 +50,6 @@ export class Expirations {
       name: "heliograph_expiry_timestamp_seconds",
       help: `Time at which a key or certificate in use ends; of the ${shownMax} that end first; Unix seconds.`,
       labelNames: ["kind", "partner", "key"] as const,
-      aggregator: "min",
       collect: async () => {
         const shown = await this.#shown(now());
         gauge.reset();

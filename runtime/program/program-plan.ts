@@ -8,39 +8,14 @@ import type { RequestOutcome } from "../http/server/request-log.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import type { StreamRecord } from "../nats/streams/stream-identities.ts";
 import type { Tracer } from "../tracing/tracer.ts";
-import type { Siblings } from "../pods/siblings.ts";
 import type { ConfigReporter } from "./config-report.ts";
 import type { Expirations } from "./expirations.ts";
 import type { StateLog } from "./follow-config.ts";
 import type { Shutdown } from "./shutdown.ts";
 import type { ProgramStatus } from "./status.ts";
 
-/** One process of a pod with several. The supervisor of the pod does what a pod has once. */
-export interface PodMember {
-  /** Number of the process in its pod, from 1. A restarted process keeps it. */
-  readonly index: number;
-  /** The other processes of the pod. */
-  readonly siblings: Siblings;
-  /** Access to the nats-server that the supervisor runs. The wait for its start has no bound. */
-  readonly embeddedNats: () => Promise<NatsAccess>;
-  /** Reports to the admin port of the supervisor. Returns its URL. */
-  readonly report: (context: ProgramContext) => string;
-}
-
-/** True in the one process of a pod that logs what is equal in all of them. */
-export function logsForPod(member: Pick<PodMember, "index"> | undefined): boolean {
-  return member === undefined || member.index === 1;
-}
-
-/** Id of one process among pods: `<pod>_<index>`. Names in Kubernetes have no `_`, so no pod has this name. */
-export function memberId(podId: string, member: Pick<PodMember, "index"> | undefined): string {
-  return member === undefined ? podId : `${podId}_${member.index}`;
-}
-
 /** Options of every entry point. */
 export interface ProgramOptions {
-  /** @default the program is the only process of its pod */
-  readonly member?: PodMember;
   /** Address of both ports. */
   readonly host: string;
   /** 0 picks a free one. */

@@ -1,4 +1,4 @@
-// Start, status and stop of one process. The entry points are `main.ts` and `standalone.ts`.
+// Start, status and stop of the program. The entry points are `main.ts` and `standalone.ts`.
 
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
@@ -17,13 +17,7 @@ import { version } from "../version.ts";
 import { ConfigReporter } from "./config-report.ts";
 import { Expirations } from "./expirations.ts";
 import { followConfig } from "./follow-config.ts";
-import {
-  logsForPod,
-  type Prepared,
-  type ProgramContext,
-  type ProgramOptions,
-  type ProgramPlan,
-} from "./program-plan.ts";
+import type { Prepared, ProgramContext, ProgramOptions, ProgramPlan } from "./program-plan.ts";
 import { serveAdmin, servePublic } from "./serve-apis.ts";
 import { type Shutdown, startOrClose } from "./shutdown.ts";
 import { type Engines, startEngines } from "./start-engines.ts";
@@ -37,8 +31,6 @@ export interface Program {
   readonly natsUrl: string;
   /** Of the configuration that was applied at the start. */
   readonly configHash: string;
-  /** Processes that serve the public port. */
-  readonly processes: number;
   /** Accepts nothing new, drains what is in flight within the bound, and closes everything. Runs once. */
   stop(drainMs: number): Promise<void>;
 }
@@ -82,7 +74,7 @@ async function startParts<State extends ConfigState>(
     expirations,
     stopping,
   };
-  const adminUrl = plan.member?.report(context) ?? (await serveAdmin(context));
+  const adminUrl = await serveAdmin(context);
   const source = await openConfig(context, prepared);
   const initial = source.current();
   const engines = await startEngines(context, initial);
@@ -91,8 +83,7 @@ async function startParts<State extends ConfigState>(
   // From here on, connections come: a stop request leads to a drain.
   stopping.throwIfAborted();
   const url = await servePublic(context, engines);
-  const logState = logsForPod(plan.member) ? prepared.logState : () => undefined;
-  follow(context, engines, { source, initial, logState });
+  follow(context, engines, { source, initial, logState: prepared.logState });
   const stop = async (drainMs: number): Promise<void> => {
     // Load balancers see the program as not ready, and have time to send requests elsewhere.
     status.draining = true;
@@ -100,7 +91,7 @@ async function startParts<State extends ConfigState>(
     await sleep(plan.unreadyMs);
     await shutdown.run(drainMs);
   };
-  return { url, adminUrl, natsUrl: engines.natsUrl, configHash: initial.hash, processes: 1, stop };
+  return { url, adminUrl, natsUrl: engines.natsUrl, configHash: initial.hash, stop };
 }
 
 async function openConfig<State extends ConfigState>(

@@ -24,10 +24,10 @@ import { createPublicServer } from "../http/server/public-server.ts";
 import type { Route } from "../http/server/route.ts";
 import { openTlsFiles } from "../http/server/tls-files.ts";
 import { createPrometheusApi } from "../prometheus/create-prometheus-api.ts";
-import { metricsOf, openMetricsText, plainText } from "../tracing/open-metrics.ts";
+import { openMetricsText, plainText } from "../tracing/open-metrics.ts";
 import { version } from "../version.ts";
 import { registerHealthMetrics } from "./health-metrics.ts";
-import { logsForPod, type ProgramContext } from "./program-plan.ts";
+import type { ProgramContext } from "./program-plan.ts";
 import type { Engines } from "./start-engines.ts";
 import { startStep } from "./start-error.ts";
 import { healthOf } from "./status.ts";
@@ -58,10 +58,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
 export async function serveAdmin(context: ProgramContext): Promise<string> {
   const { plan, registry, observe, status, reporter, shutdown } = context;
   const health = (): readonly PartHealth[] => healthOf(status);
-  registerHealthMetrics(registry, () => {
-    const parts = health();
-    return { isReady: parts.every(({ ok }) => ok), parts };
-  });
+  registerHealthMetrics(registry, health);
   const app = createAdminServer({
     log: plan.log.child({ server: "admin" }, { level: "warn" }),
     observe,
@@ -78,8 +75,8 @@ function metricTexts(registry: Registry, hasExemplars: boolean): Pick<AdminServe
   if (!hasExemplars) return { registry };
   const { PROMETHEUS_CONTENT_TYPE: contentType } = Registry;
   return {
-    registry: { contentType, metrics: async () => plainText(await metricsOf(registry)) },
-    openMetrics: async () => openMetricsText(await metricsOf(registry)),
+    registry: { contentType, metrics: () => plainText(registry) },
+    openMetrics: () => openMetricsText(registry),
   };
 }
 
@@ -90,7 +87,7 @@ export async function servePublic(context: ProgramContext, { engine, metrics, pr
   const issuers = await startStep("settings", "the name of an issuer cannot be read from its jwksTokenFile", () =>
     Promise.all(settings.issuers.map(namedIssuer)),
   );
-  if (logsForPod(plan.member)) warnOfBearerTokens(log, { ...settings, issuers });
+  warnOfBearerTokens(log, { ...settings, issuers });
   const { tls } = settings;
   const files =
     tls && (await startStep("settings", "the tls files of the settings cannot be used", () => openTlsFiles(tls)));

@@ -10,7 +10,6 @@ import { createLayout } from "../nats/layout.ts";
 import { createPodMessages } from "../nats/messages/pod-messages.ts";
 import { StreamsLost } from "../nats/streams/stream-identities.ts";
 import { JetStreamUnavailable } from "../nats/streams/topology.ts";
-import { nearestPods } from "../pods/nearest-pods.ts";
 import { createPreviews, type Previews } from "../preview/previews.ts";
 import { version } from "../version.ts";
 import { createWebhookEngine, type WebhookEngine } from "../webhooks/engine.ts";
@@ -71,7 +70,7 @@ export async function startEngines(
     registry,
     tracer,
     deadlineMs: settings.metrics.deadlineMs,
-    pods: nearestPods({ ...messages, ...engine.pods }, plan.member?.siblings),
+    pods: { ...messages, ...engine.pods },
     caches: plan.caches,
     ...(residency === undefined ? {} : { residency }),
   });
@@ -146,7 +145,6 @@ export function registerNatsMetrics(
     registers: [registry],
     name: "heliograph_nats_credentials_pending",
     help: "1 while the files have credentials of NATS that are not in use.",
-    aggregator: "max",
     collect() {
       this.set(nats.hasPendingCredentials() ? 1 : 0);
     },

@@ -80,7 +80,9 @@ export function healthOf({
   ];
 }
 
-/** Report of `/configz`. */
+const versionHexChars = 16;
+
+/** Report of `/configz`. Its version is a digest of the rest. */
 export function reportOf(status: ProgramStatus): ConfigReport {
   const { applied, pod } = status;
   const report = {
@@ -94,14 +96,7 @@ export function reportOf(status: ProgramStatus): ConfigReport {
     applied_at: applied?.at.toISOString() ?? null,
     ...figuresOf(applied?.state),
   };
-  return withVersion(report);
-}
-
-const versionHexChars = 16;
-
-/** A report with its version, which is a digest of the rest. */
-export function withVersion(content: Omit<ConfigReport, "version">): ConfigReport {
-  return { version: digestOf(content).slice(0, versionHexChars), ...content };
+  return { version: digestOf(report).slice(0, versionHexChars), ...report };
 }
 
 type Figures = Pick<ConfigReport, "partners" | "catalogs" | "quotas" | "problems">;

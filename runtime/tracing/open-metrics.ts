@@ -1,4 +1,4 @@
-import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 
 /** The latest traced value of a bucket. `timestamp` is Unix seconds. */
 interface Exemplar {
@@ -7,46 +7,10 @@ interface Exemplar {
   readonly timestamp: number;
 }
 
-/** A value of a metric as `Registry.getMetricsAsJSON` returns it. The types of prom-client have no exemplars. */
-type Value = MetricValue<string> & { readonly metricName?: string; readonly exemplar?: Exemplar | null | undefined };
-
-/** Metrics of one process, in a form that can be sent. */
-export type ProcessMetrics = readonly (Pick<
-  MetricObjectWithValues<MetricValue<string>>,
-  "name" | "help" | "type" | "aggregator"
-> & { readonly values: readonly Value[] })[];
-
-/** The metrics of a registry in a form that can be sent. */
-export async function metricsOf(registry: Pick<Registry, "getMetricsAsJSON">): Promise<ProcessMetrics> {
-  const metrics = await registry.getMetricsAsJSON();
-  return metrics.map(({ name, help, type, aggregator, values }) => ({ name, help, type, aggregator, values }));
-}
-
-/** Puts the latest exemplar of each bucket into joined metrics, which have none. */
-export function withExemplars(joined: ProcessMetrics, processes: readonly ProcessMetrics[]): ProcessMetrics {
-  const latest = latestExemplars(processes);
-  if (latest.size === 0) return joined;
-  return joined.map((metric) => ({
-    ...metric,
-    values: metric.values.map((value) => ({ ...value, exemplar: latest.get(keyOf(metric.name, value)) })),
-  }));
-}
-
-function latestExemplars(processes: readonly ProcessMetrics[]): ReadonlyMap<string, Exemplar> {
-  const latest = new Map<string, Exemplar>();
-  for (const { name, values } of processes.flat()) {
-    for (const value of values.filter(({ exemplar }) => exemplar)) {
-      const { exemplar } = value;
-      const key = keyOf(name, value);
-      if (exemplar && exemplar.timestamp > (latest.get(key)?.timestamp ?? 0)) latest.set(key, exemplar);
-    }
-  }
-  return latest;
-}
-
-function keyOf(name: string, { metricName = name, labels }: Value): string {
-  return JSON.stringify([metricName, Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
-}
+type MetricsSource = Pick<Registry, "getMetricsAsJSON">;
+type Metric = Awaited<ReturnType<MetricsSource["getMetricsAsJSON"]>>[number];
+/** A value of a metric. The types of prom-client have no exemplars. */
+type Value = Metric["values"][number] & { readonly metricName?: string; readonly exemplar?: Exemplar | null };
 
 /** Media type of {@link openMetricsText}. */
 export const openMetricsType = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -56,30 +20,40 @@ export function acceptsOpenMetrics(accept: string | undefined): boolean {
   return (accept ?? "").includes("application/openmetrics-text");
 }
 
-/** Metrics as text for Prometheus. */
-export function plainText(metrics: ProcessMetrics): Promise<string> {
-  return AggregatorRegistry.aggregate([[...metrics]]).metrics();
+/** Metrics as text for Prometheus, without exemplars. */
+export async function plainText(registry: MetricsSource): Promise<string> {
+  const metrics = await registry.getMetricsAsJSON();
+  const lines = metrics.flatMap(({ name, help, type, values }) => [
+    `# HELP ${name} ${escaped(help)}`,
+    `# TYPE ${name} ${String(type)}`,
+    ...values.map((value: Value) => `${value.metricName ?? name}${sampleOf(value)}`),
+    "",
+  ]);
+  return lines.join("\n");
 }
 
 /** Metrics as text for Prometheus, with exemplars. Source: OpenMetrics 1.0. */
-export function openMetricsText(metrics: ProcessMetrics): string {
+export async function openMetricsText(registry: MetricsSource): Promise<string> {
+  const metrics = await registry.getMetricsAsJSON();
   const lines = metrics.flatMap(({ name, help, type, values }) => {
     const kind = String(type);
     // The name of a counter has no suffix; the name of its sample has one.
     const family = kind === "counter" ? name.replace(/_total$/u, "") : name;
     const suffix = kind === "counter" ? "_total" : "";
     const head = [`# HELP ${family} ${escaped(help)}`, `# TYPE ${family} ${kind}`];
-    return [...head, ...values.map((value) => `${value.metricName ?? `${family}${suffix}`}${sampleOf(value)}`)];
+    const lineOf = (value: Value): string => `${value.metricName ?? `${family}${suffix}`}${sampleOf(value)}`;
+    return [...head, ...values.map((value: Value) => lineOf(value) + exemplarOf(value))];
   });
   return [...lines, "# EOF", ""].join("\n");
 }
 
-function sampleOf({ labels, value, exemplar }: Value): string {
-  const traced = exemplar === undefined || exemplar === null ? "" : exemplarOf(exemplar);
-  return `${labelsOf(labels)} ${numberOf(value)}${traced}`;
+function sampleOf({ labels, value }: Value): string {
+  return `${labelsOf(labels)} ${numberOf(value)}`;
 }
 
-function exemplarOf({ labelSet, value, timestamp }: Exemplar): string {
+function exemplarOf({ exemplar }: Value): string {
+  if (exemplar === undefined || exemplar === null) return "";
+  const { labelSet, value, timestamp } = exemplar;
   return ` # ${labelsOf(labelSet) || "{}"} ${numberOf(value)} ${timestamp}`;
 }
 

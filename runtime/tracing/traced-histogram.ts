@@ -7,8 +7,8 @@ export interface TracedHistogram<Label extends string> {
 }
 
 /**
- * A registry of the metrics of one process. With exemplars it must be read by `metricsOf` only: prom-client renames
- * counters when it writes OpenMetrics.
+ * A registry of the metrics of a program. With exemplars it must be read by `plainText` and `openMetricsText` only:
+ * prom-client renames counters when it writes OpenMetrics.
  */
 export function createRegistry(hasExemplars: boolean): Registry {
   if (!hasExemplars) return new Registry();

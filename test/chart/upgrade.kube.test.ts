@@ -3,6 +3,7 @@ import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import { run } from "../tools/run.ts";
 import { installSteps, outputOf, shellIn } from "../e2e/page-commands.ts";
+import { unpackPreviousRelease } from "../e2e/previous-release.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { commandBlocks } from "../pages/command-blocks.ts";
 import { chartFolder } from "./values-schema.ts";
@@ -37,9 +38,10 @@ async function helm(
   set = "",
   program: "helm" | "helm4" = "helm",
   more: readonly string[] = [],
+  folder = chartFolder,
 ): Promise<string> {
   const hasChart = command === "install" || command === "upgrade";
-  const chart = hasChart ? [chartFolder, "--set", `crds.install=false${set === "" ? "" : `,${set}`}`] : [];
+  const chart = hasChart ? [folder, "--set", `crds.install=false${set === "" ? "" : `,${set}`}`] : [];
   const where = [
     "--kubeconfig",
     api.kubeconfig,
@@ -377,6 +379,44 @@ describe("the record of the streams", () => {
     await helm("install", "older", "fullnameOverride=bird");
     const missing = await api.kubectl(["--namespace", "older", "get", "configmap/heliograph-streams"]);
     expect(missing.stderr).toContain("not found");
+  });
+});
+
+describe("the deprecated number of processes", () => {
+  const argsOf = async (namespace: string): Promise<readonly string[]> => {
+    const path = "--output=jsonpath={.spec.template.spec.containers[0].args}";
+    return JSON.parse(
+      await kubectl(["--namespace", namespace, "get", "deployment/heliograph-runtime", path]),
+    ) as string[];
+  };
+
+  test.each([
+    ["one", "", "--processes=1"],
+    ["auto", "runtime.processes=auto", "--processes=auto"],
+  ])(
+    "comes with an upgrade that reuses the values of the release before, with a warning: %s",
+    async (name, set, flag) => {
+      const namespace = `processes-${name}`;
+      const folder = await temporaryFolder("previous");
+      try {
+        const { chart } = await unpackPreviousRelease(folder.path);
+        await helm("install", namespace, set, "helm", [], chart);
+        expect(await argsOf(namespace)).toContain(flag);
+      } finally {
+        await folder.remove();
+      }
+      const warning = "WARNING: runtime.processes is deprecated and has no effect";
+      expect(await helm("upgrade", namespace, "", "helm", ["--reuse-values"])).toContain(warning);
+      expect(await argsOf(namespace)).toContain(flag);
+      const reset = ["--reset-then-reuse-values"];
+      expect(await helm("upgrade", namespace, "runtime.processes=null", "helm", reset)).not.toContain(warning);
+      expect((await argsOf(namespace)).filter((arg) => arg.startsWith("--processes"))).toEqual([]);
+    },
+  );
+
+  test.each(["0", "65", "all"])("is refused as before: %s", async (count) => {
+    const refused = helm("install", "processes-refused", `runtime.processes=${count}`);
+    await expect(refused).rejects.toThrow(/- at '\/runtime\/processes': 'anyOf' failed\n.*\n.* value must be 'auto'/u);
   });
 });
 

@@ -3,7 +3,6 @@ import { dirname, join } from "node:path";
 import { parse } from "yaml";
 import { tlsVersions, tokenBindings } from "../../runtime/config/settings/settings.ts";
 import { settingsSchema } from "../../runtime/config/settings/settings-schema.ts";
-import { processesMax } from "../../runtime/processes/process-count.ts";
 import { policySchema } from "../../operator/policy/parse-policy.ts";
 
 /** The chart in the checkout. */
@@ -75,7 +74,8 @@ const known: Readonly<Record<string, Schema>> = {
   "tls.minVersion": { enum: tlsVersions },
   "operator.replicas": count(1),
   "runtime.replicas": count(0),
-  "runtime.processes": { anyOf: [{ type: "integer", minimum: 1, maximum: processesMax }, { enum: ["auto"] }] },
+  // Deprecated, and accepted as before for one release.
+  "runtime.processes": { anyOf: [{ type: "integer", minimum: 1, maximum: 64 }, { enum: ["auto"] }, { type: "null" }] },
   "tracing.endpoint": { type: "string", pattern: "^(?:https?://[^/?#]+(?:/[^?#]*)?)?$" },
   "tracing.ratio": { type: "string", pattern: "^(?:0(?:\\.[0-9]{1,9})?|1(?:\\.0{1,9})?)$" },
   "runtime.memory": { type: "string", pattern: "^(auto|[0-9]{1,6}(Mi|Gi))$" },

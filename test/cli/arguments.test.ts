@@ -1,7 +1,6 @@
 import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
 import { readArguments } from "../../cli/dispatch.ts";
-import { processCount } from "../../runtime/processes/process-count.ts";
 import { variableOf } from "../../cli/command-line/flags.ts";
 import { runtimeFlags } from "../../cli/serving/runtime.ts";
 
@@ -41,7 +40,6 @@ describe("the command line", () => {
       dataFolder: ".heliograph",
       drainMs: 20_000,
       logLevel: "info",
-      processes: processCount("auto"),
     });
   });
 
@@ -62,8 +60,13 @@ describe("the command line", () => {
       memoryBytes: 1024 ** 3,
       drainMs: 0,
       logLevel: "debug",
-      processes: 3,
+      processes: "3",
     });
+  });
+
+  test.each(["1", "04", "64", "auto"])("of run and runtime take the deprecated --processes %s", async (processes) => {
+    for (const line of ["run config", "runtime --config kubernetes --nats nats://n:4222"])
+      await expect(read(`${line} --processes ${processes}`)).resolves.toMatchObject({ processes });
   });
 
   test("of runtime has a default for everything but the configuration and NATS", async () => {
@@ -78,7 +81,6 @@ describe("the command line", () => {
       host: "::",
       drainMs: 20_000,
       logLevel: "info",
-      processes: 1,
     });
   });
 
@@ -202,6 +204,9 @@ describe("an environment variable", () => {
   });
 
   test("is checked like the flag", async () => {
+    await expect(read("run config", { HELIOGRAPH_PROCESSES: "0" })).rejects.toThrow(
+      "--processes is a whole number from 1 to 64 or auto, not 0.",
+    );
     await expect(read("run config", { HELIOGRAPH_PORT: "http" })).rejects.toThrow(
       "--port is a whole number from 0 to 65535, not http.",
     );
@@ -233,6 +238,12 @@ describe("a command line is refused with a sentence", () => {
   test.each([
     ["for no process", "run config --processes 0", "--processes is a whole number from 1 to 64 or auto, not 0."],
     ["for too many processes", "run config --processes 65", "--processes is a whole number from 1 to 64 or auto"],
+    [
+      "for half a process",
+      "run config --processes 1.5",
+      "--processes is a whole number from 1 to 64 or auto, not 1.5.",
+    ],
+    ["for processes by another word", "run config --processes all", "from 1 to 64 or auto, not all."],
     ["for an unknown command", "serve config", "There is no command serve; see heliograph --help."],
     ["for a word close to a command", "vaildate a", "There is no command vaildate; did you mean validate;"],
     ["for help of an unknown command", "help serve", "There is no command serve; see heliograph --help."],

@@ -45,7 +45,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** A pod, its key among the live pods, with which those of its processes begin, and a token for it. */
+/** A pod, its key among the live pods, and a token for it. */
 interface Pod extends Running {
   readonly key: string;
   readonly token: string;
@@ -125,15 +125,14 @@ async function countedAttempts({ line, token }: Pod): Promise<number> {
 async function startPods(): Promise<readonly [Pod, Pod]> {
   const pods = await Promise.all(installations.map(startPod));
   const live = createBucket(nats, layout.buckets.pods);
-  const count = pods.reduce((sum, { line }) => sum + line.processes, 0);
   let keys: readonly string[] = [];
   const areLive = async (): Promise<boolean> => {
     keys = (await live.list()).map(({ key }) => key);
-    return keys.length === count;
+    return keys.length === pods.length;
   };
-  await waitFor(areLive, { timeoutMs, what: `${count} live processes` });
+  await waitFor(areLive, { timeoutMs, what: "two live pods" });
   const leads = ownerOf(leaderKey, keys) ?? "";
-  const [leader, other] = [true, false].map((is) => pods.find(({ key }) => leads.startsWith(key) === is));
+  const [leader, other] = [true, false].map((is) => pods.find(({ key }) => (key === leads) === is));
   if (leader === undefined || other === undefined) throw new Error(`${leads} leads none of two pods`);
   return [leader, other];
 }

@@ -5,13 +5,18 @@ import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { commandLineOf, endProcess } from "../../runtime/nats/child/running-process.ts";
 import { plainObject, type Changes } from "../crds/valid-objects.ts";
 import { startProgram, type Program, type ReadyLine } from "../support/heliograph-process.ts";
-import { waitFor } from "../support/wait.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { resolveTool } from "../tools/resolve.ts";
 
 /** A program that is ready. */
 export interface Running extends Program {
   readonly line: ReadyLine;
+}
+
+/** One of two programs over one NATS. */
+export interface Pod extends Running {
+  /** A token of its development issuer. */
+  token(claims?: Readonly<Record<string, unknown>>): Promise<string>;
 }
 
 /** What an answer of the program says. */
@@ -32,8 +37,8 @@ export interface Installation {
   launch(...flags: string[]): Program;
   /** The same, and waits until it is ready. */
   start(...flags: string[]): Promise<Running>;
-  /** The same with several processes, and waits until each of them serves. */
-  startAll(processes: number, ...flags: string[]): Promise<Running>;
+  /** Starts two programs over one NATS, each with a data folder and ports of its own. */
+  startTwo(natsUrl: string, ...flags: string[]): Promise<readonly [Pod, Pod]>;
   /** A token of the development issuer; claims replace those of a caller who may do everything. */
   token(claims?: Readonly<Record<string, unknown>>): Promise<string>;
   /** Ends every program that was started, its nats-server included, and removes both folders. */
@@ -41,15 +46,6 @@ export interface Installation {
 }
 
 const endPatienceMs = 10_000;
-const startMsMax = 30_000;
-
-/** Process ids of the processes of a pod that have become ready, in that order. */
-export function startedPids(program: Program): readonly number[] {
-  return program
-    .logLines()
-    .filter(({ msg }) => msg === "process ready")
-    .map(({ processPid }) => Number(processPid));
-}
 
 export async function makeInstallation(): Promise<Installation> {
   const root = await temporaryFolder("run");
@@ -80,16 +76,14 @@ export async function makeInstallation(): Promise<Installation> {
     removeFile: (name) => rm(join(folder, name)),
     launch,
     start,
-    startAll: async (processes, ...flags) => {
-      const program = await start("--processes", String(processes), ...flags);
-      await untilAllServe(program, processes);
-      return program;
+    startTwo: async (natsUrl, ...flags) => {
+      const startOn = async (own: string): Promise<Pod> => {
+        const program = await start("--nats", natsUrl, "--data", own, ...flags);
+        return Object.assign(program, { token: (claims = {}) => tokenOf(own, claims) });
+      };
+      return Promise.all([startOn(data), startOn(join(root.path, "data-2"))]);
     },
-    token: async (claims = {}) => {
-      const issuer = await openDevIssuer(data);
-      const scope = "events:write webhooks:read metrics:read";
-      return issuer.sign({ sub: "test", tenants: ["*"], scope, ...claims }, Date.now(), 600);
-    },
+    token: (claims = {}) => tokenOf(data, claims),
     remove: async () => {
       for (const program of programs) {
         program.signal("SIGKILL");
@@ -101,11 +95,11 @@ export async function makeInstallation(): Promise<Installation> {
   };
 }
 
-/** A pod is ready with its first process. Waits for the others; a program of one process has none. */
-export async function untilAllServe(program: Program, processes: number): Promise<void> {
-  if (processes === 1) return;
-  const haveStarted = () => startedPids(program).length === processes;
-  await waitFor(haveStarted, { timeoutMs: startMsMax, what: `${processes} processes` });
+/** A token of the development issuer of a data folder. */
+async function tokenOf(data: string, claims: Readonly<Record<string, unknown>>): Promise<string> {
+  const issuer = await openDevIssuer(data);
+  const scope = "events:write webhooks:read metrics:read";
+  return issuer.sign({ sub: "test", tenants: ["*"], scope, ...claims }, Date.now(), 600);
 }
 
 async function swap(folder: string, name: string, text: string): Promise<void> {

@@ -14,11 +14,11 @@ const modules = {
 };
 
 /** Runs a script in a process of its own, with `log` to the destination. */
-function start(script: string, isShared = false) {
+function start(script: string) {
   const code = `
     import { pino } from "pino";
     import { createLogDestination } from ${JSON.stringify(modules.destination)};
-    const destination = createLogDestination(${isShared});
+    const destination = createLogDestination();
     const log = pino({}, destination);
     ${script}`;
   return spawn(process.execPath, ["--input-type=module", "--eval", code], { stdio: ["ignore", "pipe", "pipe"] });
@@ -31,16 +31,13 @@ const messages = (lines: string): unknown[] =>
     .map((line) => (JSON.parse(line) as { readonly msg: unknown }).msg);
 
 describe("log lines", () => {
-  test.each([false, true])(
-    "are all written, in order, when the process exits at once, shared: %s",
-    async (isShared) => {
-      const script = `for (let n = 0; n < 2000; n += 1) log.info(String(n)); await destination.flushed(); process.exit(0);`;
-      const child = start(script, isShared);
-      const ended = once(child, "exit");
-      expect(messages(await text(child.stderr))).toEqual(Array.from({ length: 2000 }, (_, n) => String(n)));
-      expect(await ended).toEqual([0, null]);
-    },
-  );
+  test("are all written, in order, when the process exits at once", async () => {
+    const script = `for (let n = 0; n < 2000; n += 1) log.info(String(n)); await destination.flushed(); process.exit(0);`;
+    const child = start(script);
+    const ended = once(child, "exit");
+    expect(messages(await text(child.stderr))).toEqual(Array.from({ length: 2000 }, (_, n) => String(n)));
+    expect(await ended).toEqual([0, null]);
+  });
 
   test("before a fatal one are written with it", async () => {
     const child = start(`log.info("before"); log.fatal("the end"); process.exit(1);`);
@@ -63,10 +60,10 @@ describe("log lines", () => {
     expect(messages(await text(child.stderr))).toEqual(["before"]);
   });
 
-  test.each([false, true])("come by themselves after a reader that was slow, shared: %s", async (isShared) => {
+  test("come by themselves after a reader that was slow", async () => {
     const script = `for (let n = 0; n < 3000; n += 1) log.info({ filler: "x".repeat(500) }, String(n));
       setInterval(() => undefined, 1000);`;
-    const child = start(script, isShared);
+    const child = start(script);
     await sleep(slowMs);
     let read = "";
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => (read += chunk));

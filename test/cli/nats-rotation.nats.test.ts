@@ -64,17 +64,15 @@ beforeAll(async () => {
   await mkdir(auth);
   await write(1);
   await installation.write("partner.yaml", partnerText("acme", partner.url));
-  program = await installation.startAll(processes, "--nats", server.url, "--nats-auth", auth);
+  program = await installation.start("--nats", server.url, "--nats-auth", auth);
 });
 afterAll(async () => {
   await installation.remove();
   await Promise.all([partner.close(), server.stop()]);
 });
 
-const processes = Number(process.env["HELIOGRAPH_TEST_PROCESSES"] ?? "1");
-
-/** Waits for a line of each process about a user. */
-const untilLogged = (msg: string, number: number, count = processes) => {
+/** Waits for lines about a user. */
+const untilLogged = (msg: string, number: number, count = 1) => {
   const { name } = users[number - 1] as User;
   const lines = () => program.logLines().filter((line) => line["msg"] === msg && line["user"] === name);
   return waitFor(() => lines().length >= count, { ...patience, what: `the log line: ${msg}` });

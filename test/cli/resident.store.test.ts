@@ -94,7 +94,7 @@ test(
   `the program stays below ${residentMebibytesMax} MiB under deliveries and queries of ${seconds} s`,
   { timeout: (seconds + 60) * 1_000 },
   async () => {
-    const { line } = await installation.start("--processes", "1", "--memory", "512Mi");
+    const { line } = await installation.start("--memory", "512Mi");
     let token = await installation.token();
     // A token lives for ten minutes.
     const renewing = setInterval(() => void installation.token().then((next) => (token = next)), 300_000);

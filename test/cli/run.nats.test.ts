@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { request } from "undici";
 import { freePort } from "../support/free-port.ts";
 import { startNatsServer } from "../support/nats-server.ts";
 import { waitFor } from "../support/wait.ts";
@@ -14,7 +15,7 @@ import {
   partnerText,
   postEvent,
   type Installation,
-  untilAllServe,
+  type Running,
 } from "./installation.ts";
 
 let installation: Installation;
@@ -25,6 +26,8 @@ beforeEach(async () => {
 
 afterEach(async () => installation.remove());
 
+const warningsOf = (program: Running) => program.logLines().filter(({ msg }) => /--processes/u.test(String(msg)));
+
 describe("heliograph run", () => {
   test("prints one line when it is ready, delivers an event and shows its attempt", async () => {
     const partner = await startWebhookPartner();
@@ -33,7 +36,6 @@ describe("heliograph run", () => {
     const { line } = program;
     expect(line).toMatchObject({ ready: true, config_hash: expect.stringMatching(/^[0-9a-f]{64}$/u) });
     expect((await get(`${line.admin_url}/readyz`)).status).toBe(200);
-    await untilAllServe(program, line.processes);
     expect((await get(`${line.admin_url}/configz`)).body).toMatchObject({ hash: line.config_hash, partners: 1 });
 
     const token = await installation.token();
@@ -73,10 +75,25 @@ describe("heliograph run", () => {
     taken.close();
   });
 
+  test("is one process with the deprecated --processes, warns once, and shows nothing of several", async () => {
+    const program = await installation.start("--processes", "4");
+    const { line } = program;
+    expect(warningsOf(program)).toMatchObject([{ level: 40, processes: "4" }]);
+    expect(Object.keys(line)).toEqual(["ready", "url", "admin_url", "nats_url", "pid", "config_hash"]);
+    expect(line.pid).toBe(program.pid);
+    const { body } = await get(`${line.admin_url}/readyz`);
+    const names = (body["parts"] as readonly { readonly name: string }[]).map(({ name }) => name);
+    expect(names).toEqual(["process", "config", "nats", "streams", "webhooks"]);
+    const metrics = await (await request(`${line.admin_url}/metrics`)).body.text();
+    expect(metrics).toContain("\nheliograph_pod_ready 1\n");
+    expect(metrics).not.toMatch(/^heliograph_process/mu);
+  });
+
   test("uses the NATS it is given and leaves it running", async () => {
     const nats = await startNatsServer();
     const program = await installation.start("--nats", nats.url);
     expect(program.line.nats_url).toBe(nats.url);
+    expect(warningsOf(program)).toEqual([]);
     const answer = await postEvent(program.line.url, await installation.token(), eventText("evt-1"));
     expect(answer.status).toBe(202);
     program.signal("SIGINT");
@@ -92,8 +109,7 @@ describe("heliograph run", () => {
     const isAway = async () => (await get(`${line.admin_url}/readyz`)).status === 503;
     await waitFor(isAway, { timeoutMs: 20_000, what: "the loss of NATS to show" });
     const away = await get(`${line.admin_url}/readyz`);
-    const detail = expect.stringMatching(/^(?:process \d: )?not connected$/u);
-    expect(away.body["parts"]).toContainEqual({ name: "nats", ok: false, detail });
+    expect(away.body["parts"]).toContainEqual({ name: "nats", ok: false, detail: "not connected" });
     expect((await get(`${line.admin_url}/healthz`)).body).toMatchObject({ status: "degraded" });
     const refused = await postEvent(line.url, await installation.token(), eventText("evt-1"));
     expect(refused).toMatchObject({ status: 503, body: { code: "events_unavailable" } });

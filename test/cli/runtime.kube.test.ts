@@ -15,7 +15,7 @@ import type { Certificate } from "../support/tls/x509.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../support/webhook-partner.ts";
 import { startShardCluster, type ShardCluster } from "../runtime/config/shard-cluster.ts";
 import { configOf, corrupted, secretOf, shardSecrets } from "../runtime/config/shard-secrets.ts";
-import { eventText, get, postEvent, untilAllServe } from "./installation.ts";
+import { eventText, get, postEvent } from "./installation.ts";
 
 const patience = { timeoutMs: 20_000, pollMs: 10 };
 const configzToken = "z".repeat(43);
@@ -122,9 +122,7 @@ async function launch(flags: readonly string[] = [], adminPort = 0): Promise<Pro
 
 async function start(...flags: string[]): Promise<{ readonly program: Program; readonly line: ReadyLine }> {
   const program = await launch(flags);
-  const line = await program.ready();
-  await untilAllServe(program, line.processes);
-  return { program, line };
+  return { program, line: await program.ready() };
 }
 
 function token(): Promise<string> {

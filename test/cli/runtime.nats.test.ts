@@ -78,7 +78,7 @@ async function start(
     tenants: ["*"],
     cnf: others.cnf,
   });
-  return { line: await program.ready(), token };
+  return { program, line: await program.ready(), token };
 }
 
 /** Waits until a pod is unready because streams are lost. */
@@ -105,14 +105,21 @@ describe("heliograph runtime", () => {
     expect((await postEvent(line.url, await installation.token(), eventText("evt-0"))).status).toBe(401);
     expect((await postEvent(line.url, token, eventText("evt-1"))).status).toBe(202);
     await delivered("evt-1");
-    const configz = async () => (await get(`${line.admin_url}/configz`)).body;
-    // The line is that of the first process which serves.
-    await waitFor(async () => (await configz())["ready"] === true, { ...patience, what: "all processes" });
-    expect(await configz()).toMatchObject({
+    expect((await get(`${line.admin_url}/configz`)).body).toMatchObject({
+      ready: true,
       hash: line.config_hash,
       shards: {},
       partners: 1,
     });
+  });
+
+  test("is one process with the deprecated HELIOGRAPH_PROCESSES, and warns once", async () => {
+    const nats = await startNatsServer();
+    ends.push(() => nats.stop());
+    const { program, line } = await start(installation.folder, nats.url, { HELIOGRAPH_PROCESSES: "auto" });
+    expect(line.pid).toBe(program.pid);
+    const warnings = program.logLines().filter(({ msg }) => /HELIOGRAPH_PROCESSES/u.test(String(msg)));
+    expect(warnings).toMatchObject([{ level: 40, processes: "auto" }]);
   });
 
   test("waits, unready and by name, for JetStream, and is ready once it is on", async () => {
@@ -137,7 +144,7 @@ describe("heliograph runtime", () => {
     ends.push(() => nats.stop());
     const adminPort = await freePort();
     const flags = ["--config", installation.folder, "--nats", nats.url, "--port", "0", "--host", "127.0.0.1"];
-    const program = startProgram(["runtime", ...flags, "--admin-port", String(adminPort), "--processes", "1"]);
+    const program = startProgram(["runtime", ...flags, "--admin-port", String(adminPort)]);
     const isWaiting = async (): Promise<boolean> => {
       const { body } = await get(`http://127.0.0.1:${adminPort}/readyz`);
       return JSON.stringify(body).includes('{"name":"nats","ok":true}');

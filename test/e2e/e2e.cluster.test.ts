@@ -30,7 +30,6 @@ import { allKept, brokenPromises, fateOf, startLoad } from "./load.ts";
 import { neighbours, partner, resources, signingSecret } from "./manifests.ts";
 import { type BoundClient, boundClient, trusting } from "./operations.ts";
 import { installSteps, shellIn, typeStep } from "./page-commands.ts";
-import { heapBoundsOf, killOneProcess } from "./pod-processes.ts";
 import { grantedRights, type Right, usageOf } from "./rights.ts";
 import { olderTag, upgradedAndRolledBack } from "./two-versions.ts";
 import { type Received, resourceNames, type User, userOf } from "./user.ts";
@@ -342,31 +341,6 @@ describeOnCluster("under load", () => {
       await scale(1);
       expect(await brokenPromises(user, "scale", await load.stop())).toEqual(allKept);
       await scale(2);
-    },
-    longMs,
-  );
-
-  test(
-    "a killed process of a pod loses no event, and the pod goes on",
-    async () => {
-      await upgrade({ runtime: { processes: 2 } });
-      const request = { prefix: "process", eventsPerSecond: 20, queriesPerSecond: 5, seconds: 60 };
-      const load = await startLoad(user, service, request);
-      const pod = await killOneProcess(user);
-      expect(pod.processes).toBe(2);
-      const hasSuccessor = async (): Promise<boolean> => heapBoundsOf(await pod.logs()).length === 3;
-      await waitFor(hasSuccessor, { timeoutMs: 30_000, pollMs: 500, what: "a successor" });
-      const { accepted, failures } = await load.stop();
-      const fate = await fateOf(user, "process", accepted);
-      console.log(`process: ${JSON.stringify({ accepted, failures, ...fate })}`);
-      expect(fate.arrived).toBeGreaterThanOrEqual(Math.max(1, accepted));
-      const logs = await pod.logs();
-      expect(logs).toContain("process ended, started again");
-      // The chart sizes a pod for 512 MiB, so each of its processes for half of that. The third one is the successor.
-      expect(heapBoundsOf(logs)).toHaveLength(3);
-      expect(Math.max(...heapBoundsOf(logs))).toBeLessThan(256 * 1024 * 1024);
-      expect(await pod.restarts()).toBe(0);
-      await upgrade({ runtime: { processes: 1 } });
     },
     longMs,
   );

@@ -6,19 +6,18 @@ const total = mebibytes(24_000);
 
 describe("the memory of a process", () => {
   test.each([
-    ["is the limit of the container", undefined, 1, mebibytes(1024), 1024],
-    ["is shared by the processes of a container", undefined, 4, mebibytes(1024), 256],
-    ["has a usual size without a limit", undefined, 1, undefined, 512],
-    ["has a usual size for each process without a limit", undefined, 4, 0, 512],
-    ["ignores a limit that no machine has, as of cgroup v1 without one", undefined, 1, 2 ** 64, 512],
-    ["is the given one, whatever the limit", mebibytes(800), 2, mebibytes(1024), 400],
-    ["is at least what the program needs", undefined, 1, mebibytes(64), 192],
-  ])("%s", (_, asked, processes, limit, expected) => {
-    expect(memoryOfProcess(asked, processes, { limit, total })).toBe(mebibytes(expected));
+    ["is the limit of the container", undefined, mebibytes(1024), 1024],
+    ["has a usual size without a limit", undefined, undefined, 512],
+    ["has a usual size with a limit of zero, as of cgroup v2 without one", undefined, 0, 512],
+    ["ignores a limit that no machine has, as of cgroup v1 without one", undefined, 2 ** 64, 512],
+    ["is the given one, whatever the limit", mebibytes(800), mebibytes(1024), 800],
+    ["is at least what the program needs", undefined, mebibytes(64), 192],
+  ])("%s", (_, requested, limit, expected) => {
+    expect(memoryOfProcess(requested, { limit, total })).toBe(mebibytes(expected));
   });
 
   test("is that of a small machine without a limit", () => {
-    expect(memoryOfProcess(undefined, 1, { limit: undefined, total: mebibytes(256) })).toBe(mebibytes(256));
+    expect(memoryOfProcess(undefined, { limit: undefined, total: mebibytes(256) })).toBe(mebibytes(256));
   });
 });
 

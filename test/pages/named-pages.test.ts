@@ -11,6 +11,7 @@ const moved: readonly (readonly [was: string, is: string])[] = [
   ["docs/kubectl.md", "docs/how-to/kubectl.md"],
   ["docs/operator.md", "docs/reference/operator.md"],
   ["docs/resources.md", "docs/reference/resources.md"],
+  ["docs/runbooks/processes-restart.md", "docs/runbooks/pod-unhealthy.md"],
   ["docs/settings.md", "docs/reference/settings.md"],
 ];
 

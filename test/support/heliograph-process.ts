@@ -30,7 +30,6 @@ export interface ReadyLine {
   readonly admin_url: string;
   readonly nats_url: string;
   readonly pid: number;
-  readonly processes: number;
   readonly config_hash: string;
 }
 
@@ -48,19 +47,11 @@ export interface Program {
   ended(): Promise<ProgramResult>;
 }
 
-/** Number of processes of a pod that names none. */
-const processesDefault = process.env["HELIOGRAPH_TEST_PROCESSES"] ?? "1";
-
-/** Starts the program as a process of its own; with `--processes`, that process supervises others. */
+/** Starts the program as a process of its own. */
 export function startProgram(args: readonly string[], options: ProgramOptions = {}): Program {
   const child = spawn(process.execPath, ["--import", recorder, program, ...args], {
     cwd: options.cwd,
-    env: {
-      ...cleanEnvironment(),
-      HELIOGRAPH_PROCESSES: processesDefault,
-      [recordingVariable]: recordingFile,
-      ...options.environment,
-    },
+    env: { ...cleanEnvironment(), [recordingVariable]: recordingFile, ...options.environment },
     stdio: ["ignore", "pipe", "pipe"],
     // A session of its own, so that Ctrl-C reaches only its parent, which then ends it in order.
     detached: true,

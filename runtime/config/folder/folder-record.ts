@@ -35,16 +35,11 @@ const fileName = "last-good.json";
 /** The file in which a program keeps what its folder had in force, so that a restart does not forget it. */
 export class FolderRecordFile {
   readonly path: string;
-  private readonly isWriter: boolean;
   private written = "";
 
-  /**
-   * @param dataFolder the folder of the file
-   * @param isWriter false for a process that leaves writing to another one of its pod
-   */
-  constructor(dataFolder: string, isWriter: boolean) {
+  /** @param dataFolder the folder of the file */
+  constructor(dataFolder: string) {
     this.path = join(dataFolder, fileName);
-    this.isWriter = isWriter;
   }
 
   /** Returns undefined without a record. @throws Error when there is one that cannot be read */
@@ -58,7 +53,6 @@ export class FolderRecordFile {
 
   /** Replaces the record, unless it would be the same. @throws Error when it cannot be written */
   async write(objects: FolderObjects["objects"], config: RuntimeConfig): Promise<void> {
-    if (!this.isWriter) return;
     const text = JSON.stringify(recordOf(objects, config));
     if (text === this.written) return;
     await replaceFile(this.path, text);

@@ -23,19 +23,16 @@ export function createKubernetesMetrics(registry = new Registry()) {
   const receivedAt = new Gauge({
     name: "heliograph_config_api_heard_timestamp_seconds",
     help: "Time of the last data from the API server, bookmarks of watches included; Unix seconds.",
-    aggregator: "min",
     registers,
   });
   const failed = new Gauge({
     name: "heliograph_config_shard_errors",
     help: "Shards whose newest version is not applied.",
-    aggregator: "max",
     registers,
   });
   const refused = new Gauge({
     name: "heliograph_config_resource_errors",
     help: "Resources that are not applied as their shards hold them.",
-    aggregator: "max",
     registers,
   });
   return {

@@ -11,24 +11,21 @@ import { replaceFile } from "../replace-file.ts";
 export class ShardCopies {
   private readonly folder: string;
   private readonly prefix: string;
-  private readonly writer: number;
   private readonly writing = new Map<string, Promise<void>>();
 
-  private constructor(folder: string, prefix: string, writer: number) {
+  private constructor(folder: string, prefix: string) {
     this.folder = folder;
     this.prefix = prefix;
-    this.writer = writer;
   }
 
   /**
    * Opens a folder, making it when it is missing.
    * @param prefix prefix of the installation, since several may share the folder
-   * @param writer number of this process among those that write the same copies. @default 0
    * @throws Error when it cannot be made
    */
-  static async open(folder: string, prefix: string, writer = 0): Promise<ShardCopies> {
+  static async open(folder: string, prefix: string): Promise<ShardCopies> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return new ShardCopies(folder, prefix, writer);
+    return new ShardCopies(folder, prefix);
   }
 
   /** The copy of a shard; undefined when none can be read. */
@@ -47,7 +44,7 @@ export class ShardCopies {
   async write(name: string, { metadata: { annotations = {} }, data = {} }: ShardSecret): Promise<void> {
     const text = JSON.stringify({ metadata: { annotations }, data });
     const before = this.writing.get(name) ?? Promise.resolve();
-    const writing = before.catch(() => undefined).then(() => this.replace(name, text));
+    const writing = before.catch(() => undefined).then(() => replaceFile(this.pathOf(name), text));
     this.writing.set(name, writing);
     await writing;
   }
@@ -55,11 +52,6 @@ export class ShardCopies {
   /** Resolves when the last write has ended. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.writing.values());
-  }
-
-  private async replace(name: string, text: string): Promise<void> {
-    const aside = `${this.pathOf(name)}.new${this.writer === 0 ? "" : this.writer}`;
-    await replaceFile(this.pathOf(name), text, aside);
   }
 
   private pathOf(name: string): string {

@@ -20,8 +20,6 @@ export interface AdminServerOptions extends ServerOptions {
   /** The same as OpenMetrics, for scrapers that ask for it. @default every scraper gets the text of Prometheus */
   readonly openMetrics?: (() => Promise<string>) | undefined;
   readonly health: () => readonly PartHealth[];
-  /** @default true while every part is healthy */
-  readonly isReady?: () => boolean;
   readonly config: ConfigView;
 }
 
@@ -31,7 +29,7 @@ export interface AdminServerOptions extends ServerOptions {
  * three need no token, so its port must not be published.
  */
 export function createAdminServer(options: AdminServerOptions): FastifyInstance {
-  const { registry, openMetrics, health, isReady = () => isWell(health()), config } = options;
+  const { registry, openMetrics, health, config } = options;
   const app = createHttpServer(options);
   app.addHook("onRequest", async ({ socket, headers }) => {
     if (isOnThisMachine(socket) && !isNameOfThisMachine(headers.host))
@@ -45,7 +43,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     return { status: isWell(health()) ? "ok" : "degraded", parts: health(), config_hash };
   });
   app.get("/readyz", async (_request, reply) => {
-    const ready = isReady();
+    const ready = isWell(health());
     return reply.code(ready ? 200 : 503).send({ ready, parts: health() });
   });
   app.get("/metrics", async (request, reply) => {

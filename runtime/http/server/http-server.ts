@@ -160,8 +160,6 @@ function boundedServer(handler: RequestListener, limits: HttpLimits, tls: Secure
     tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...handshake }, handler);
   server.timeout = limits.silenceMs;
   server.maxConnections = limits.connectionsMax;
-  // Several processes on one port would otherwise hand a connection above the bound to each other without end.
-  Object.assign(server, { dropMaxConnection: true });
   return server;
 }
 

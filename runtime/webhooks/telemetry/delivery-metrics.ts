@@ -21,8 +21,6 @@ const prefix = "heliograph_webhook_";
 /** Registers the metrics in `registry`. */
 export function createDeliveryMetrics(registry: Registry) {
   const { counter, gauge } = instrumentsOf(registry, prefix);
-  // Every process of a pod reads the same streams.
-  const ofStream = { aggregator: "max" } as const;
   return {
     /** By `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`, `unavailable`. */
     ingested: counter("ingest_total", "Requests to store an event.", ["outcome"]),
@@ -54,8 +52,8 @@ export function createDeliveryMetrics(registry: Registry) {
     rescued: counter("rescued_total", "Republished messages that their consumer would not redeliver.", ["reason"]),
     recordsLost: counter("attempt_records_lost_total", "Attempts whose record was not stored."),
     /** By `stream`: `events`, `deliveries`, `attempts`, `dead_letters`. */
-    streamBytes: gauge("stream_bytes", "Size of a stream in NATS.", ["stream"], ofStream),
-    streamBytesMax: gauge("stream_bytes_max", "Maximum size of a stream by the settings.", ["stream"], ofStream),
+    streamBytes: gauge("stream_bytes", "Size of a stream in NATS.", ["stream"]),
+    streamBytesMax: gauge("stream_bytes_max", "Maximum size of a stream by the settings.", ["stream"]),
   };
 }
 
@@ -150,7 +148,6 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
 
 function registerMetrics(registry: Registry) {
   const { counter, gauge, histogram } = instrumentsOf(registry, "heliograph_webhook_");
-  const max = { aggregator: "max" } as const;
   return {
     responses: counter("partner_responses_total", "Responses of partners.", ["partner", "class"]),
     ends: counter("partner_deliveries_total", "Deliveries that ended.", ["partner", "state"]),
@@ -161,12 +158,11 @@ function registerMetrics(registry: Registry) {
       ["partner"],
     ),
     attempts: histogram("delivery_attempts", "Attempts of a delivery that ended.", attemptsBuckets),
-    oldest: gauge("oldest_due_seconds", "Age of the delivery that has been due for longest.", [], max),
+    oldest: gauge("oldest_due_seconds", "Age of the delivery that has been due for longest."),
     oldestOf: gauge(
       "partner_oldest_due_seconds",
       "Age of the delivery that has been due for longest; nothing of a paused or held partner is due.",
       ["partner"],
-      max,
     ),
     due: gauge("backlog", "Deliveries that are due or in flight."),
     dueOf: gauge(
@@ -190,13 +186,10 @@ function registerMetrics(registry: Registry) {
       "held_partners",
       "Partners whose deliveries are held because a reference is missing or a right was withdrawn.",
       ["reason"],
-      max,
     ),
     lastGood: gauge(
       "last_good_partners",
       "Partners that use their last good version because a reference cannot be read.",
-      [],
-      max,
     ),
   };
 }

@@ -95,11 +95,6 @@ const runtime: Readonly<Record<string, AlertCase>> = {
     pod: "a",
     part: "nats",
   }),
-  HeliographProcessesRestart: {
-    present: { series: { 'heliograph_process_restarts_total{pod="a"}': "0+1x40" }, at: "10m", fires: [{ pod: "a" }] },
-    absent: none,
-    flapping: { series: { 'heliograph_process_restarts_total{pod="a"}': "0x9 1x9 0x20" }, at: "25m" },
-  },
   HeliographConfigurationNotObeyed: {
     present: {
       series: {

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/server/request-log.ts";
 import { createInstruments } from "../../../runtime/metrics/api/instruments.ts";
-import { PodState } from "../../../runtime/processes/pod-state.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
+import { registerHealthMetrics } from "../../../runtime/program/health-metrics.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
 import { createDeliveryMetrics, createPartnerMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { dashboardPlans } from "../dashboards/plans.ts";
@@ -22,7 +22,6 @@ function rowsBelow(heading: string): readonly (readonly string[])[] {
 
 /** Metrics of a pod, without those of the Node process. */
 async function podMetrics(): Promise<readonly (readonly string[])[]> {
-  const pod = new PodState("pod").registry;
   const registry = new Registry();
   createDeliveryMetrics(registry);
   createPartnerMetrics(registry);
@@ -32,9 +31,10 @@ async function podMetrics(): Promise<readonly (readonly string[])[]> {
   const expirations = new Expirations(registry);
   expirations.addFiles([]);
   registerNatsMetrics(registry, { hasPendingCredentials: () => false });
-  const all = [...(await pod.getMetricsAsJSON()), ...(await registry.getMetricsAsJSON())];
-  const own = all.filter(({ name }) => name.startsWith("heliograph_"));
-  return own.map(({ name, help }) => [`\`${name}\``, help.replace(/\.$/u, "")]).sort(byName);
+  registerHealthMetrics(registry, () => []);
+  return (await registry.getMetricsAsJSON())
+    .map(({ name, help }) => [`\`${name}\``, help.replace(/\.$/u, "")])
+    .sort(byName);
 }
 
 function byName([one = ""]: readonly string[], [other = ""]: readonly string[]): number {

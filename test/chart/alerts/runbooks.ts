@@ -15,10 +15,11 @@ interface Runbook {
 
 const folder = fileURLToPath(new URL("../../../docs/runbooks", import.meta.url));
 
-/** Every page of docs/runbooks/. */
+/** Every page of docs/runbooks/ that has not moved. */
 export function runbooks(): readonly Runbook[] {
-  return readdirSync(folder).map((name) => {
-    const text = readFileSync(join(folder, name), "utf8");
+  const pages = readdirSync(folder).map((name) => ({ name, text: readFileSync(join(folder, name), "utf8") }));
+  const current = pages.filter(({ text }) => !text.includes("it moved to ["));
+  return current.map(({ name, text }) => {
     const [, alerts = ""] = /^Alerts: (.*)$/mu.exec(text) ?? [];
     return {
       name,

@@ -85,7 +85,7 @@ async function startParts(ends: Ends): Promise<Omit<MonitoredInstallation, "stop
   return { cluster, prometheusUrl: prometheus.url, apiUrl, adminUrl, token, cause };
 }
 
-/** Starts a pod for each port: the first with one process, the second with two. Answers the URLs of their APIs. */
+/** Starts a pod for each port. Returns the URLs of their APIs. */
 async function startPods(
   adminPorts: readonly number[],
   ends: Ends,
@@ -104,9 +104,7 @@ async function startPods(
   // One after the other, because a start takes much of a small machine.
   for (const [index, adminPort] of adminPorts.entries()) {
     const own = { HELIOGRAPH_ADMIN_PORT: String(adminPort), HELIOGRAPH_POD_NAME: `runtime-${index}` };
-    const program = startProgram(["runtime", "--processes", String(index + 1)], {
-      environment: { ...common, ...environment, ...own },
-    });
+    const program = startProgram(["runtime"], { environment: { ...common, ...environment, ...own } });
     ends.push(async () => {
       program.signal("SIGTERM");
       await program.ended();

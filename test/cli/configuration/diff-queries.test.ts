@@ -59,7 +59,7 @@ test("a difference shows the recorded queries as text", () => {
     "invalid_group_by",
   ]);
   expect(diffNotes(found)).toContain(
-    "Queries: 7 of 9 compared, recorded since 2026-01-31T12:00:00.000Z by 1 of 2 processes; equal requests count once.",
+    "Queries: 7 of 9 compared, recorded since 2026-01-31T12:00:00.000Z by 1 of 2 pods; equal requests count once.",
   );
 });
 

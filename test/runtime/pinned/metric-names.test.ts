@@ -13,7 +13,7 @@ import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kube
 import { createRequestMetrics } from "../../../runtime/http/server/request-log.ts";
 import { createInstruments } from "../../../runtime/metrics/api/instruments.ts";
 import { OtlpExporter } from "../../../runtime/tracing/otlp-exporter.ts";
-import { PodState } from "../../../runtime/processes/pod-state.ts";
+import { registerHealthMetrics } from "../../../runtime/program/health-metrics.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
 import { createDeliveryMetrics, createPartnerMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
@@ -44,6 +44,7 @@ function runtimeMetrics(): Registry {
   createPartnerMetrics(registry);
   void new Expirations(registry);
   registerNatsMetrics(registry, { hasPendingCredentials: () => false });
+  registerHealthMetrics(registry, () => []);
   const source = { service: "s", instance: "i", version: "v" };
   void new OtlpExporter({ endpoint: "http://127.0.0.1:1", source, registry, log: pino({ level: "silent" }) });
   return registry;
@@ -58,10 +59,7 @@ function operatorMetrics(): Registry {
   return registry;
 }
 
-/** Those of Node besides. */
-const supervisorLines = linesOf("runtime", new PodState("pod").registry).filter((line) => line.includes("heliograph_"));
-const programLines = [...linesOf("runtime", runtimeMetrics()), ...linesOf("operator", operatorMetrics())];
-const lines = [...programLines, ...supervisorLines].toSorted();
+const lines = [...linesOf("runtime", runtimeMetrics()), ...linesOf("operator", operatorMetrics())].toSorted();
 
 test("metrics and their labels have these names", () => {
   const file = fileURLToPath(new URL("metric-names.txt", import.meta.url));

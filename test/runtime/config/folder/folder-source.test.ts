@@ -251,7 +251,7 @@ describe("a folder after a restart", () => {
   const uidOfAcme = uidOf({ kind: "WebhookPartner", metadata: { namespace: "default", name: "acme" } });
   /** Opens the folder with the record of the program that ran before, and closes it. */
   async function run(nowMs = Date.now()): Promise<FolderState> {
-    const record = new FolderRecordFile(data.path, true);
+    const record = new FolderRecordFile(data.path);
     const source = await FolderSource.open(folder.path, { policy: allowAll, record, now: () => nowMs });
     await source.stop();
     return source.current();
@@ -370,7 +370,7 @@ describe("a folder after a restart", () => {
     expect(outcomeOf(await run())).toEqual({ inForce: both, rejected: [], isPartial: false });
     const source = await FolderSource.open(folder.path, {
       policy: allowAll,
-      record: new FolderRecordFile(data.path, true),
+      record: new FolderRecordFile(data.path),
       pollMs: 20,
       settleMs: 5,
     });
