@@ -67,6 +67,8 @@ function aroundClient(store: string, client: PrometheusClient, around: AroundRea
 interface MemoOptions {
   /** Aborts every request. A signal of one query does not, because other queries can wait for the same read. */
   readonly signal: AbortSignal;
+  /** As in {@link StoreCall}. @default `signal` */
+  readonly sentSignal: AbortSignal | undefined;
   /** Most bytes of all responses to all queries together. */
   readonly bytesMax: number;
   readonly origin: CallOrigin;
@@ -84,7 +86,7 @@ export interface ReadMemo {
  * Sends equal reads of several queries once and returns one result to all of them, also after the read has ended. No
  * query may change a result.
  */
-function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMemo {
+function memoizeReads({ signal, sentSignal, bytesMax, origin }: MemoOptions): ReadMemo {
   const reads = new Map<string, Promise<unknown>>();
   const bytes = createByteBudget(bytesMax);
   let wanted = 0;
@@ -93,7 +95,8 @@ function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMemo {
     const key = JSON.stringify(read);
     // Equal reads have equal results, also in type.
     const result =
-      (reads.get(key) as Promise<Result> | undefined) ?? send({ signal, tenant: read.tenant, bytes, origin });
+      (reads.get(key) as Promise<Result> | undefined) ??
+      send({ signal, sentSignal, tenant: read.tenant, bytes, origin });
     reads.set(key, result);
     return result;
   };
@@ -103,6 +106,8 @@ function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMemo {
 interface Sharing {
   /** Aborts every request. @default only the deadline does */
   readonly signal?: AbortSignal;
+  /** As in {@link StoreCall}. @default `signal` and the deadline */
+  readonly sentSignal?: AbortSignal;
   /** Bound on all reads together. */
   readonly deadlineMs: number;
   /** Most bytes of all responses together. */
@@ -112,14 +117,14 @@ interface Sharing {
 
 /** Runs reads with one deadline. Equal ones are sent once. */
 export async function shareReads<Result>(
-  { signal, deadlineMs, bytesMax, context: { correlationId } }: Sharing,
+  { signal, sentSignal, deadlineMs, bytesMax, context: { correlationId } }: Sharing,
   run: (memo: ReadMemo, deadline: ReadDeadline) => Promise<Result>,
 ): Promise<Result> {
   const deadline = startReadDeadline(deadlineMs);
   const origin = { correlationId, endsAtMs: performance.now() + deadlineMs };
   const either = signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]);
   try {
-    return await run(memoizeReads({ signal: either, bytesMax, origin }), deadline);
+    return await run(memoizeReads({ signal: either, sentSignal, bytesMax, origin }), deadline);
   } finally {
     deadline.end();
   }

@@ -190,9 +190,9 @@ const table = `
       metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
       metrics/response/ metrics/read-plan.ts
   runtime/metrics/slo/ <
-      limits/ crds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
-      metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/
-      metrics/planning/ metrics/merge/ metrics/reads/ metrics/admission/ metrics/response/
+      limits/ crds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store-set.ts
+      stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
+      metrics/promql/ metrics/planning/ metrics/merge/ metrics/reads/ metrics/admission/ metrics/response/
   runtime/metrics/federation/ <
       api/ crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/
       stores/store-set.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts

@@ -10,6 +10,8 @@ import type { RequestContext } from "../metrics-api.ts";
 import type { CompletedReads, DatedData, SloCache, StoreReads } from "./slo-cache.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
 
+/** Bound on a request to a store that outlasts the request for objectives. The timeout of the store is shorter. */
+const sentMsMax = 30_000;
 /** Most bytes that the stores may send for all views of one request. */
 const sloStoreBytesMax = queryBytesMax;
 
@@ -54,7 +56,8 @@ export async function readViews<Data extends StoreReads>(
   const { nowMs, span } = context;
   // Other requests may wait for the same data, so that the read continues when this caller leaves.
   const signal = new AbortController().signal;
-  const sharing = { deadlineMs: sources.deadlineMs, bytesMax: sloStoreBytesMax, context };
+  const sentSignal = AbortSignal.timeout(sentMsMax);
+  const sharing = { sentSignal, deadlineMs: sources.deadlineMs, bytesMax: sloStoreBytesMax, context };
   return shareReads(sharing, async (reads, deadline) => {
     const shared = reads.share(tracedReads(sources.stores, span));
     const readOne = async (plan: SloPlan): Promise<DatedData<Data>> => {
@@ -71,12 +74,18 @@ export async function readViews<Data extends StoreReads>(
       const found = await data;
       // The request that began this read had less time left than this one.
       const isCutOff = hit && found.outcomes.some(isLate) && deadline.leftMs() > 0;
-      return isCutOff
+      const own = isCutOff
         ? { plan, hit: false, data: await sources.cache.get(plan, nowMs, () => readOne(plan)).data }
         : { plan, hit, data: found };
+      return own.data.outcomes.some(isBusy) ? { ...own, ...sources.cache.earlier(plan, nowMs) } : own;
     };
-    const read = await Promise.all(plans.map(readView));
-    return { read, counts: reads.counts() };
+    const isBusy = (outcome: PartOutcome): boolean =>
+      isLate(outcome) && sources.stores.get(outcome.part.store.key).state() === "ok";
+    const readyAtMs = (plan: SloPlan): number => sources.cache.earlier(plan, nowMs)?.readAtMs ?? 0;
+    // The oldest data first: if stores have no time for all of it, each view has its turn.
+    const ordered = plans.toSorted((one, other) => readyAtMs(one) - readyAtMs(other));
+    const read = new Map(await Promise.all(ordered.map(async (plan) => [plan, await readView(plan)] as const)));
+    return { read: plans.flatMap((plan) => read.get(plan) ?? []), counts: reads.counts() };
   });
 }
 

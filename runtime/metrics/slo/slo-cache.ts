@@ -1,12 +1,18 @@
 import { createHash } from "node:crypto";
 import { ExpiringMap } from "../../../limits/bounded-map.ts";
-import { type AroundRead, aroundReads } from "../../stores/read-middleware.ts";
+import { untilAborted } from "../../../limits/single-flight.ts";
+import { type AroundRead, aroundReads, type StoreRead } from "../../stores/read-middleware.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import { StoreError } from "../../stores/store-error.ts";
 import type { Stores } from "../../stores/store-set.ts";
+import type { Plan } from "../planning/plan.ts";
 import type { PartOutcome } from "../reads/read-stores.ts";
 import type { SloPlan } from "./read-slo.ts";
 
 /** Lifetime of cached data. Source: seed "Operational Metrics API" §8, "In-memory cache". */
 const sloCacheMs = 30_000;
+/** Age at which complete data no longer replaces data that a busy store has not returned in time. */
+const earlierMsMax = 300_000;
 const entriesMax = 2_048;
 
 /** Data with the outcomes of its reads. */
@@ -37,28 +43,41 @@ export interface SloCache<Data extends StoreReads> {
     nowMs: number,
     read: () => Promise<DatedData<Data>>,
   ): { readonly hit: boolean; readonly data: Promise<Data> };
+  /** The last complete data of a view whatever the end of its windows; undefined above an age of five minutes. */
+  earlier(plan: SloPlan, nowMs: number): EarlierData<Data> | undefined;
+}
+
+/** Complete data of an earlier request. */
+interface EarlierData<Data> {
+  readonly plan: SloPlan;
+  readonly data: Data;
+  /** Unix milliseconds of its oldest read. */
+  readonly readAtMs: number;
 }
 
 /** Creates an empty cache. */
 export function createSloCache<Data extends StoreReads>(): SloCache<Data> {
   const entries = new ExpiringMap<string, Promise<DatedData<Data>>>(entriesMax);
+  const earlier = new ExpiringMap<string, EarlierData<Data>>(entriesMax);
   const dataOf = async (dated: Promise<DatedData<Data>>): Promise<Data> => (await dated).data;
   return {
     has: (plan, nowMs) => entries.get(keyOf(plan), nowMs) !== undefined,
+    earlier: (plan, nowMs) => earlier.get(viewKeyOf(plan), nowMs),
     get(plan, nowMs, read) {
       const key = keyOf(plan);
       const cached = entries.get(key, nowMs);
       if (cached !== undefined) return { hit: true, data: dataOf(cached) };
       const dated = read();
       entries.set(key, dated, nowMs + sloCacheMs);
-      const settle = (readAtMs: number): void => {
+      const settle = ({ data, readAtMs }: DatedData<Data>): void => {
+        earlier.set(viewKeyOf(plan), { plan, data, readAtMs }, readAtMs + earlierMsMax);
         if (entries.get(key, nowMs) === dated) entries.set(key, dated, readAtMs + sloCacheMs);
       };
       const forget = (): void => {
         if (entries.get(key, nowMs) === dated) entries.delete(key);
       };
       dated.then(
-        ({ data, readAtMs }) => (data.outcomes.every(({ outcome }) => outcome.ok) ? settle(readAtMs) : forget()),
+        (ended) => (ended.data.outcomes.every(({ outcome }) => outcome.ok) ? settle(ended) : forget()),
         forget,
       );
       return { hit: false, data: dataOf(dated) };
@@ -70,7 +89,16 @@ export function createSloCache<Data extends StoreReads>(): SloCache<Data> {
  * The key of all inputs of the data: the objective, the metric and stores of the current catalog, the permitted tenant
  * and environments, and the windows. A change of any of them is a miss.
  */
-function keyOf({ view, plans }: SloPlan): string {
+function keyOf(plan: SloPlan): string {
+  return digestOf(plan, ({ query }) => query.window);
+}
+
+/** The key of the same inputs without the end of the windows. */
+function viewKeyOf(plan: SloPlan): string {
+  return digestOf(plan, ({ query }) => query.window.widthSeconds);
+}
+
+function digestOf({ view, plans }: SloPlan, windowOf: (plan: Plan) => unknown): string {
   const { slo, entry, grant } = view;
   const recipe = JSON.stringify([
     slo,
@@ -78,7 +106,7 @@ function keyOf({ view, plans }: SloPlan): string {
     grant.metrics.map(({ stores }) => stores),
     grant.tenant,
     grant.environments === "every" ? "every" : [...grant.environments].sort(),
-    plans.map(({ query, parts }) => [query.window, parts.map(({ store }) => store.key)]),
+    plans.map((plan) => [windowOf(plan), plan.parts.map(({ store }) => store.key)]),
   ]);
   return createHash("sha256").update(recipe).digest("base64url");
 }
@@ -93,8 +121,8 @@ interface CompletedRead {
 }
 
 /**
- * Reads of recent requests for objectives. A request that ran out of time leaves what it has read to the next one,
- * which therefore gets further.
+ * Reads of recent requests for objectives. A request that runs out of time leaves them to the next one, which therefore
+ * gets further. It also leaves the reads that the store is working on: they end without it.
  */
 export interface CompletedReads {
   /** Wraps the stores. @param note receives the time of each completed read that is used again */
@@ -104,23 +132,52 @@ export interface CompletedReads {
 /** Creates an empty set of reads. */
 export function createCompletedReads(): CompletedReads {
   const reads = new ExpiringMap<string, CompletedRead>(readsMax);
+  const underWay = new Map<string, Promise<CompletedRead>>();
+  const begin = (key: string, readAtMs: number, send: () => Promise<unknown>): Promise<CompletedRead> => {
+    const running = completedRead(send(), readAtMs);
+    underWay.set(key, running);
+    const end = (completed?: CompletedRead): void => {
+      underWay.delete(key);
+      if (completed !== undefined && isWhole(completed.result)) reads.set(key, completed, readAtMs + sloCacheMs);
+    };
+    running.then(end, () => end());
+    return running;
+  };
   return {
     of(stores, nowMs, note) {
-      const around: AroundRead = async <Result>(read: Parameters<AroundRead>[0], send: () => Promise<Result>) => {
+      const around: AroundRead = async <Result>(
+        read: StoreRead,
+        send: () => Promise<Result>,
+        { signal }: StoreCall,
+      ) => {
         const key = JSON.stringify([stores.get(read.store).identity, read]);
-        const completed = reads.get(key, nowMs);
-        if (completed !== undefined) {
-          note(completed.readAtMs);
-          // Equal reads have equal results, also in type.
-          return completed.result as Result;
-        }
-        const result = await send();
-        if (isWhole(result)) reads.set(key, { result, readAtMs: nowMs }, nowMs + sloCacheMs);
-        return result;
+        const known = reads.get(key, nowMs) ?? (await unlessLate(underWay.get(key), signal));
+        const completed = known ?? (await untilAborted(underWay.get(key) ?? begin(key, nowMs, send), signal));
+        note(completed.readAtMs);
+        // Equal reads have equal results, also in type.
+        return completed.result as Result;
       };
       return aroundReads(stores, around);
     },
   };
+}
+
+async function completedRead(result: Promise<unknown>, readAtMs: number): Promise<CompletedRead> {
+  return { result: await result, readAtMs };
+}
+
+/** The result of a read of another request; undefined if that one ran out of time before the store got the read. */
+async function unlessLate(
+  joined: Promise<CompletedRead> | undefined,
+  signal: AbortSignal,
+): Promise<CompletedRead | undefined> {
+  try {
+    return joined && (await untilAborted(joined, signal));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof StoreError && error.kind === "late") return undefined;
+    throw error;
+  }
 }
 
 /** A store that warns of missing data may have it the next time. */

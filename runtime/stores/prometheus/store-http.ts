@@ -22,6 +22,8 @@ const keepAliveMs = 30_000;
 /** The caller and the limits of one request to a store. */
 export interface StoreCall {
   readonly signal: AbortSignal;
+  /** Replaces `signal` once the request is sent, for a result that later requests can use. @default `signal` */
+  readonly sentSignal?: AbortSignal | undefined;
   /** The tenant in the header of a store with the tenancy `StoreHeader`; undefined for any other store. */
   readonly tenant: string | undefined;
   readonly bytes: ByteBudget;
@@ -124,7 +126,7 @@ export interface Exchanged {
 export async function exchange(
   pool: Pool,
   options: SendOptions,
-  { signal, bytes }: Pick<StoreCall, "signal" | "bytes">,
+  { signal: callSignal, sentSignal: signal = callSignal, bytes }: Pick<StoreCall, "signal" | "sentSignal" | "bytes">,
 ): Promise<Exchanged> {
   try {
     const response = await pool.request({ ...options, method: "POST", signal });

@@ -17,6 +17,8 @@ const metrics = Array.from({ length: 50 }, (_, index) => `queue_${index}`);
 const objectives = Array.from({ length: 40 }, (_, index) => `objective_${index}`);
 const timeoutMs = 30_000;
 const deadlineMs = 20_000;
+/** Most requests until every objective is there. A busy machine gets less done within one deadline. */
+const turnsMax = 60;
 
 let stores: readonly PrometheusHandle[] = [];
 let proxies: readonly StoreProxy[] = [];
@@ -87,7 +89,7 @@ function configOver(urls: readonly string[]): RuntimeConfig {
   ]);
   const slos = objectives.map((name, index): SloConfig => ({
     name,
-    domain: index < 8 ? "checkout" : "orders",
+    domain: index < 8 ? "checkout" : index < 11 ? "cart" : "orders",
     metric: name,
     objective: 0.9,
     counts: "Good",
@@ -120,6 +122,7 @@ interface SloBody {
     readonly name: string;
     readonly status: string;
     readonly sli?: number;
+    readonly at: string;
     readonly regions: readonly Region[];
   }[];
 }
@@ -214,5 +217,47 @@ describe("a store that is too slow for all objectives", () => {
     expect(counts).toEqual(counts.toSorted((one, other) => one - other));
     expect((await queryOf("apac")).status).toBe(200);
     expect(apac().openMax()).toBeLessThanOrEqual(20);
+  });
+
+  // Eight windows with two parts, and a newest sample.
+  const readsOfObjective = 17;
+  const probeRequests = 4;
+  const ofCart = 3;
+
+  test.each([
+    ["takes most of a deadline", { delayMs: 900 }],
+    ["serves few requests at once", { delayMs: 200, concurrency: 4 }],
+  ])("gets each read once if it %s, and has all objectives from then on", async (_, faults) => {
+    await server.close();
+    let clockMs = nowMs;
+    server = metricsServerOver({}, { now: () => clockMs, deadlineMs: 1_500 });
+    server.apply(configOver(proxies.map(({ url }) => url)));
+    await Promise.all(regions.map(queryOf));
+    apac().set(faults);
+    const before = apac().paths.length;
+    const readyOf = ({ data = [] }: SloBody, time: string): number =>
+      data.filter(
+        ({ status, regions: listed, at }) => `${status} ${statesOf(listed)}` === "ok apac=ok" && at.includes(time),
+      ).length;
+    const counts: number[] = [];
+    while (counts.at(-1) !== ofCart && counts.length < turnsMax) {
+      counts.push(readyOf(await objectivesOf("&domain=cart&region=apac"), "T12:00:00"));
+    }
+    expect(counts).toEqual(counts.toSorted((one, other) => one - other));
+    expect([counts.at(-1), apac().paths.length - before]).toEqual([ofCart, ofCart * readsOfObjective]);
+
+    // The windows move on: what is not read in time is a minute old.
+    clockMs += stepMs;
+    const [older, newer]: [number[], number[]] = [[], []];
+    while (newer.at(-1) !== ofCart && newer.length < turnsMax) {
+      const answer = await objectivesOf("&domain=cart&region=apac");
+      expect(answer.status).toBe(200);
+      older.push(readyOf(answer, "T12:00:00"));
+      newer.push(readyOf(answer, "T12:01:00"));
+    }
+    expect(older.map((count, turn) => count + (newer[turn] ?? 0))).toEqual(older.map(() => ofCart));
+    expect([older[0], newer.at(-1)]).toEqual([expect.toSatisfy((count: number) => count > 0), ofCart]);
+    // The store is probed again after a minute.
+    expect(apac().paths.length - before).toBe(2 * ofCart * readsOfObjective + probeRequests);
   });
 });

@@ -7,6 +7,8 @@ import { leaveCutOff, listenOnLoopback } from "../../support/loopback.ts";
 interface StoreFaults {
   /** Wait before each request, in milliseconds. @default 0 */
   readonly delayMs?: number;
+  /** Requests that wait or are served at once; further ones come after them. @default any number */
+  readonly concurrency?: number;
   /** No request gets a response. @default false */
   readonly isHung?: boolean;
   /** Rounds the times of range queries down to their step, as Thanos' query frontend does by default. @default false */
@@ -35,6 +37,7 @@ export async function startStoreProxy(target: string, initial: StoreFaults = {})
   const paths: string[] = [];
   let faults = initial;
   const hanging = new Set<ServerResponse>();
+  const places = createPlaces();
   let [open, openMax, slowestMs] = [0, 0, 0];
   const pass = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { url: path = "/" } = message;
@@ -45,8 +48,13 @@ export async function startStoreProxy(target: string, initial: StoreFaults = {})
       return;
     }
     const isRounded = faults.isRounding === true && path.endsWith("/query_range");
-    if (faults.delayMs !== undefined) await wait(faults.delayMs);
-    if (!response.destroyed) await forward(path, isRounded ? rounded(body) : body, response);
+    await places.enter(faults.concurrency);
+    try {
+      if (faults.delayMs !== undefined) await wait(faults.delayMs);
+      if (!response.destroyed) await forward(path, isRounded ? rounded(body) : body, response);
+    } finally {
+      places.leave();
+    }
   };
   const forward = async (path: string, body: string, response: ServerResponse): Promise<void> => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
@@ -82,6 +90,23 @@ export async function startStoreProxy(target: string, initial: StoreFaults = {})
     async stop() {
       await loopback.close();
       await pool.destroy();
+    },
+  };
+}
+
+/** Places that requests wait for, in the order of their arrival. */
+function createPlaces() {
+  const waiting: (() => void)[] = [];
+  let taken = 0;
+  return {
+    async enter(size = Number.POSITIVE_INFINITY): Promise<void> {
+      if (taken >= size) await new Promise<void>((resolve) => waiting.push(resolve));
+      else taken += 1;
+    },
+    leave(): void {
+      const next = waiting.shift();
+      if (next === undefined) taken -= 1;
+      else next();
     },
   };
 }
