@@ -43,7 +43,7 @@ export function findResponse(
 ): FoundResponse | undefined {
   const { query } = plan;
   if (query.snapshot !== undefined) return undefined;
-  const key = keyOf(route, query);
+  const key = keyOf(route, plan);
   const lifetimes = lifetimesOf(query);
   const cached = responses.find(key, lifetimes, nowMs);
   if (cached === undefined) return undefined;
@@ -90,7 +90,7 @@ export function storeResponse(
   if (isStale || response.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0)
     return;
   const bytes = responseBytes + bytesOfSeries(series);
-  responses.set(keyOf(route, query), { response, madeAtMs: nowMs, isSettled: isSettledPlan(plan), oldest, bytes });
+  responses.set(keyOf(route, plan), { response, madeAtMs: nowMs, isSettled: isSettledPlan(plan), oldest, bytes });
 }
 
 /** Limits how long the caller may cache a new response. Shared caches and partial responses are excluded. */
@@ -113,8 +113,10 @@ function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {
   return { "Cache-Control": `private, max-age=${Math.max(0, Math.floor(lifetimeMs / 1_000))}` };
 }
 
-function keyOf(route: string, query: Query): string {
-  return `${route} ${query.page} ${query.limit} ${query.exemplarsToMs ?? ""} ${identityOf(query)}`;
+/** Exemplars up to now are of the age of the response, like the points of its tail. */
+function keyOf(route: string, { query, nowMs }: Plan): string {
+  const { page, limit, exemplarsToMs = "" } = query;
+  return `${route} ${page} ${limit} ${exemplarsToMs === nowMs ? "now" : exemplarsToMs} ${identityOf(query)}`;
 }
 
 /** Tests if no point of the window can change in any store. */

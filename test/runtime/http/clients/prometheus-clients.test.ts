@@ -202,6 +202,30 @@ describe("exemplars", () => {
     expect(await timesOf(`${native}&to=${now - 5}`)).toEqual([iso(now - 10), iso(now - 60)]);
   });
 
+  test("up to now are read once for equal queries, whatever the millisecond", async () => {
+    let clockMs = nowMs;
+    const moving = await startMetricsServer({ eu: simulated(() => ({ services: ["a"] })) }, { now: () => clockMs });
+    const { A } = moving.config.classDefaults;
+    const cachedLimits = { ...A, memorySeconds: 60, hotTailSeconds: 10 };
+    moving.apply({ ...moving.config, classDefaults: { A: cachedLimits, B: cachedLimits, C: cachedLimits } });
+    try {
+      const parts = ["metric=lag", "filter[tenant]=brand-a", "exemplars=true", "step=1m", `from=${now - 3_600}`];
+      const cached: unknown[] = [];
+      for (const turn of parts.keys()) {
+        clockMs += 7;
+        // Equal texts would not be parsed again.
+        const query = [...parts.slice(turn), ...parts.slice(0, turn)].join("&");
+        const { headers } = await moving.get(`/v1/metrics/query?${query}${turn === 4 ? `&to=${now}` : ""}`, tenant);
+        cached.push(headers["x-query-cache"]?.startsWith("answer"));
+      }
+      expect(cached).toEqual([false, true, true, true, false]);
+      const sent = moving.stores.flatMap(({ requests }) => requests).filter(({ path }) => path.endsWith("exemplars"));
+      expect(sent).toHaveLength(2);
+    } finally {
+      await moving.close();
+    }
+  });
+
   test("of a range that is longer than the class allows are those of its end, with a warning", async () => {
     const least = "-292273086-05-16T16:47:06Z";
     const greatest = encodeURIComponent("292277025-08-18T07:12:54.999999999Z");
