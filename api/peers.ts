@@ -32,6 +32,8 @@ export const pointsMax = 11_000;
 export const intervalSecondsMax = 86_400;
 
 const name = { minLength: 1, maxLength: textLengthMax };
+/** The empty value is that of series without the label. */
+const filterValue = { maxLength: textLengthMax };
 
 /** Rules by which stores compute increases. */
 export const increaseRules = ["Extrapolated", "Plain"] as const;
@@ -57,7 +59,7 @@ export type PartialPoints = Static<typeof partialPoints>;
 /**
  * The request of one runtime to another about a metric in its region: one partial of the canonical query. Rights are
  * in it as granted names. It holds no query language and no name of a store or of a series. Names are sorted, so that
- * equal requests have equal bytes; an older runtime rejects a list of values in a filter.
+ * equal requests have equal bytes; older runtimes reject a list of values in a filter, and an empty list or value.
  */
 export const PartialAsk = closedObject(
   {
@@ -72,8 +74,8 @@ export const PartialAsk = closedObject(
     tenant: text("Tenant of the series", name),
     filters: record(
       either([
-        text(undefined, name),
-        list(text(undefined, name), "Any of these", { minItems: 1, maxItems: filterValuesMax }),
+        text(undefined, filterValue),
+        list(text(undefined, filterValue), "Any of these; an empty list is any value", { maxItems: filterValuesMax }),
       ]),
       { propertyNames: ref(LabelName), description: "Values of labels" },
     ),
@@ -81,7 +83,7 @@ export const PartialAsk = closedObject(
   },
   {
     slo: text("Objective whose events are counted. Default: none", name),
-    environments: list(text(undefined, name), "Absent: every environment", {
+    environments: list(text(undefined, filterValue), "Absent: every environment", {
       maxItems: namesMax,
     }),
     points: described(partialPoints, "Points of a range; absent for one time"),

@@ -13,13 +13,17 @@ type ExemplarSources = Pick<MetricsApi, "query" | "describe" | "readable" | "adm
 
 /**
  * `query_exemplars`: the exemplars of the queries that an expression compiles to, each read as the metrics API reads
- * it. An expression that is no such query has none: Grafana probes with `test`.
+ * it. An expression that is no such query has none: Grafana probes with `test`. Nor has one that matches series with or
+ * without a label.
  *
  * @throws Refusal
  */
 export async function answerExemplars(sources: ExemplarSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
   const expression = readExpression(request.params);
-  const leaves = leavesOf(callerCatalog(sources, request), expression);
+  // A native query has no filter for series without a label.
+  const leaves = leavesOf(callerCatalog(sources, request), expression).filter(({ filters }) =>
+    filters.values().every((values) => values.length > 0 && !values.includes("")),
+  );
   const series: object[] = [];
   const warnings = new Set<string>();
   let headers: PrometheusAnswer["headers"] = {};

@@ -27,8 +27,17 @@ const inEurope = [
   steady("lag", { ...brandA, service: "api" }, () => 6),
   steady("lag", { tenant: "brand-b", service: "secret" }, () => 4_711),
   steady("payments_total", { ...brandA, service: "web" }, (index) => index * 3),
+  // Some series have no service, some no provider, and one has neither.
+  steady("lag", { tenant: "brand-c", service: "web" }, () => 1),
+  steady("lag", { tenant: "brand-c", service: "api", psp: "one" }, () => 2),
+  steady("lag", { tenant: "brand-c", psp: "one" }, () => 4),
+  steady("lag", { tenant: "brand-c" }, () => 8),
 ];
-const inAmerica = [steady("lag", { ...brandA, service: "web" }, () => 8)];
+const inAmerica = [
+  steady("lag", { ...brandA, service: "web" }, () => 8),
+  steady("lag", { tenant: "brand-c", service: "web" }, () => 16),
+  steady("lag", { tenant: "brand-c" }, () => 32),
+];
 
 let eu: PrometheusHandle;
 let us: PrometheusHandle;
@@ -40,6 +49,12 @@ beforeAll(async () => {
   )) as [PrometheusHandle, PrometheusHandle];
   line = await startTcpProxy(us.url);
   server = metricsServerOver({ eu: eu.url, us: `http://127.0.0.1:${line.port}` }, { now: () => nowMs });
+  const { config } = server;
+  const catalogs = config.catalogs.map((catalog) => ({
+    ...catalog,
+    metrics: catalog.metrics.map((metric) => ({ ...metric, labels: [...metric.labels, "psp" as const] })),
+  }));
+  server.apply({ ...config, catalogs });
 });
 afterAll(async () => {
   await server?.close();
@@ -65,6 +80,10 @@ async function dataOfStore(store: PrometheusHandle, query: string, time = at): P
   const params = new URLSearchParams({ query, time: `${time}` });
   const response = await fetch(`${store.url}/api/v1/query?${params.toString()}`);
   return ((await response.json()) as { readonly data: unknown }).data;
+}
+
+function sorted(data: unknown): readonly string[] {
+  return (data as { readonly result: readonly object[] }).result.map((series) => JSON.stringify(series)).sort();
 }
 
 /** The value of a vector of one series. */
@@ -170,6 +189,61 @@ describe("a client of Prometheus", () => {
     expect(series.map(({ service, region }) => `${service} ${region}`).sort()).toEqual(["api eu", "web eu", "web us"]);
     const other = { "x-scope-orgid": "brand-b" };
     expect(await dataOf("label/service/values", { "match[]": "lag", ...times }, other)).toEqual(["secret"]);
+  });
+
+  const brandC = { "x-scope-orgid": "brand-c" };
+
+  test.each([
+    ['service=""', 4 + 8 + 32],
+    ['service=~""', 4 + 8 + 32],
+    ['service!=""', 1 + 2 + 16],
+    ['service=~".+"', 1 + 2 + 16],
+    ['service=~"web|"', 1 + 4 + 8 + 16 + 32],
+    ['service=~"|api"', 2 + 4 + 8 + 32],
+    ['service="", psp=""', 8 + 32],
+    ['service!="", psp=""', 1 + 16],
+    ['psp!="", service=""', 4],
+    ['environment!="", psp!=""', 2 + 4],
+    ['environment="", psp!=""', undefined],
+  ])("matches series with and without a label as the store does: %s", async (matchers, total) => {
+    const grouped = (own: string): string => `sum by (service, psp) (avg_over_time(lag{${own}}[5m]))`;
+    const query = grouped(`${matchers}, region="eu"`);
+    const inStore = grouped(`${matchers.replace("environment", "env")}, tenant="brand-c"`);
+    const read = await dataOf("query", { query, time: `${at}` }, brandC);
+    // The order of a vector has no meaning.
+    expect(sorted(read)).toEqual(sorted(await dataOfStore(eu, inStore)));
+    const all = await dataOf("query", { query: `sum(avg_over_time(lag{${matchers}}[5m]))`, time: `${at}` }, brandC);
+    expect((all as { readonly result: readonly object[] }).result).toEqual(
+      total === undefined ? [] : [{ metric: {}, value: [at, `${total}`] }],
+    );
+  });
+
+  test("looks up series with and without a label as the store does", async () => {
+    const times = { start: `${at - 3_000}`, end: `${at}` };
+    const values = (match: string): Promise<unknown> =>
+      dataOf("label/psp/values", { "match[]": match, ...times }, brandC);
+    expect(await values('lag{service=""}')).toEqual(["one"]);
+    expect(await values('lag{service!="", psp=~"one|two"}')).toEqual(["one"]);
+    expect(await values('lag{psp=""}')).toEqual([]);
+    const series = (await dataOf(
+      "series",
+      { "match[]": 'lag{service="", region="eu"}', ...times },
+      brandC,
+    )) as readonly Parameters[];
+    expect(series.map(({ service, psp }) => `${service} ${psp}`).sort()).toEqual([
+      "undefined one",
+      "undefined undefined",
+    ]);
+  });
+
+  test.each([
+    ['avg(lag{region=""})', "no series is without the label region"],
+    ['avg(lag{tenant=""})', "no series is without the label tenant"],
+    ['avg(lag{service!~""})', "the matcher !~ is not supported"],
+    ['avg(lag{service!="web"})', "the matcher != is not supported"],
+  ])("rejects %s", async (query, detail) => {
+    const { status, text } = await ask("query", { query, time: `${at}` });
+    expect([status, text]).toEqual([400, expect.stringContaining(detail)]);
   });
 
   test("sees nothing of another tenant, whatever it names", async () => {

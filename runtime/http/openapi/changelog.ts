@@ -14,6 +14,16 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     changes: [
       {
         kind: "added",
+        surface: "metrics",
+        what: 'selectors of series without a label (psp="") and with it (psp!="", psp=~".+") in Prometheus\' HTTP API',
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what: "the schema of partials between regions has empty values and empty lists in filters",
+      },
+      {
+        kind: "added",
         surface: "webhooks",
         what: "waiting of deliveries: since_at_latest, for what began before times were noted; since is then not null",
       },

@@ -120,14 +120,16 @@ function hasRole({ metric }: MetricEntry, caller: Caller): boolean {
 }
 
 function environmentsOf(filters: Filters, environments: Names): Names {
-  const named = filters.get("environment");
+  const listed = filters.get("environment");
+  // A filter of any environment narrows the series, not the rights.
+  const named = listed?.length === 0 ? undefined : listed;
   const forbidden = named?.find((one) => !allows(environments, one));
   if (named !== undefined && forbidden === undefined) return new Set(named);
   if (named === undefined && (environments === "every" || environments.size > 0)) return environments;
   const detail =
     forbidden === undefined
       ? "no environment is allowed to this caller; use a token with an environment"
-      : `the environment ${shown(forbidden)} is not allowed to this caller; name another one` +
+      : `the environment ${written(forbidden)} is not allowed to this caller; name another one` +
         severalHint("environment", [forbidden]);
   throw refuseField("environment_forbidden", "filter[environment]", detail);
 }
@@ -149,15 +151,20 @@ function storesOf(entry: MetricEntry, filters: Filters, environments: Names, reg
   throw noStore(entry, filters, inEnvironment.length === 0 ? "environment" : "region");
 }
 
+/** A value in an error. The empty one is that of series without the label. */
+function written(value: string): string {
+  return value === "" ? '""' : shown(value);
+}
+
 /** Builds the refusal without a store: a filter that matches none is invalid, access that allows none is forbidden. */
 function noStore({ metric }: MetricEntry, filters: Filters, label: "environment" | "region"): Refusal {
   const field = `filter[${label}]`;
-  const values = filters.get(label);
-  if (values !== undefined) {
+  const values = filters.get(label) ?? [];
+  if (values.length > 0) {
     return refuseField(
       "invalid_filter",
       field,
-      `no store of ${metric.id} has the ${label} ${shown(values.join(" or "))}; name another` +
+      `no store of ${metric.id} has the ${label} ${values.map(written).join(" or ")}; name another` +
         severalHint(label, values),
     );
   }

@@ -17,7 +17,7 @@ import type { LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { parseJson } from "../../json/json-body.ts";
-import { filterValues, readLabel, shown } from "../request/parameters.ts";
+import { matchedValues, readLabel, shown } from "../request/parameters.ts";
 
 /** Largest body of a question, in bytes: names and filters of one metric. */
 export const partialRequestBytesMax = 64 * 1024;
@@ -61,7 +61,7 @@ function readAsk(value: unknown): PartialAsk {
     ...(slo === undefined ? {} : { slo: named("slo") }),
     part: named("part"),
     tenant: named("tenant"),
-    ...(environments === undefined ? {} : { environments: texts(environments, "ask.environments") }),
+    ...(environments === undefined ? {} : { environments: texts(environments, "ask.environments", [""]) }),
     filters: readFilters(ask["filters"]),
     group_by: texts(ask["group_by"], "ask.group_by").map((name) => readLabel(name, "ask.group_by", "invalid_group_by")),
     ...(points === undefined ? {} : { points: readPoints(points) }),
@@ -95,11 +95,11 @@ function readFilters(value: unknown): PartialAsk["filters"] {
     const field = `ask.filters.${name}`;
     const label: LabelName = readLabel(name, field, "invalid_filter");
     const listed: readonly unknown[] = Array.isArray(wanted) && wanted.length <= filterValuesMax ? wanted : [wanted];
-    const [own, ...others] = filterValues(
-      listed.map((one) => text(one, field, "invalid_filter")),
+    const values = matchedValues(
+      listed.map((one) => (one === "" ? one : text(one, field, "invalid_filter"))),
       field,
     );
-    return [label, others.length === 0 ? own : [own, ...others]] as const;
+    return [label, values.length === 1 ? (values[0] ?? "") : values] as const;
   });
   return Object.fromEntries(filters);
 }
@@ -143,11 +143,15 @@ function text(value: unknown, field: string, code: ErrorCode = "invalid_request"
   throw refuseField(code, shown(field), `${shown(field)} is not valid; use a text of 1 to ${textLengthMax} characters`);
 }
 
-/** Parses a list of names. It sorts them and drops duplicates, so that equal questions have equal bytes. */
-function texts(value: unknown, field: string): readonly string[] {
+/**
+ * Parses a list of names. It sorts them and drops duplicates, so that equal questions have equal bytes.
+ *
+ * @param more texts that are no names. @default none is accepted
+ */
+function texts(value: unknown, field: string, more: readonly string[] = []): readonly string[] {
   if (!Array.isArray(value) || value.length > namesMax)
     throw refuseField("invalid_request", field, `${field} is not valid; use a list of at most ${namesMax} names`);
-  return [...new Set(value.map((one) => text(one, field)))].sort();
+  return [...new Set(value.map((one) => more.find((other) => other === one) ?? text(one, field)))].sort();
 }
 
 interface Bounds {

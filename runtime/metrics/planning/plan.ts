@@ -5,6 +5,7 @@ import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import type { CatalogStore } from "../catalog-index.ts";
 import {
+  filterMatcher,
   fixedMatcher,
   type Matcher,
   type Newest,
@@ -117,15 +118,18 @@ function scopeOf(query: Query, store: StoreConfig, imposed: ImposedLabels): Stor
 
 /** The matchers that narrow the series of a store to the tenant, the environments and the filters of the query. */
 function matchersOf(query: Query, store: StoreConfig, imposed: ImposedLabels): readonly Matcher[] {
-  const wanted = new Map<LabelName, readonly string[]>(query.filters);
-  wanted.set("tenant", [query.tenant]);
-  if (query.environments !== "every") wanted.set("environment", [...query.environments].sort());
+  const wanted = new Map<LabelName, (label: string) => Matcher>(
+    query.filters.entries().map(([name, values]) => [name, (label) => filterMatcher(label, values)]),
+  );
+  wanted.set("tenant", (label) => oneOf(label, [query.tenant]));
+  const { environments } = query;
+  if (environments !== "every") wanted.set("environment", (label) => oneOf(label, [...environments].sort()));
   return (
     [...wanted]
       // The selection of the stores has matched the labels that a store sets.
       .filter(([label]) => imposed[label] === undefined)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([label, values]) => oneOf(storeLabel(store, label), values))
+      .map(([label, matcher]) => matcher(storeLabel(store, label)))
   );
 }
 
@@ -172,7 +176,12 @@ function baseOf(
     ...(slo === undefined ? {} : { slo }),
     tenant: query.tenant,
     ...(environments === "every" ? {} : { environments: [...environments].sort() }),
-    filters: Object.fromEntries(writtenFilters(query.filters).filter(([label]) => !isolationLabels.includes(label))),
+    filters: Object.fromEntries(
+      // Environments are a member of their own, unless a filter wants any.
+      writtenFilters(query.filters).filter(
+        ([label, values]) => !isolationLabels.includes(label) || (label === "environment" && values.length === 0),
+      ),
+    ),
     group_by: query.groupBy.filter((label) => imposed[label] === undefined),
   };
 }

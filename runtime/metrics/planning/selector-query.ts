@@ -7,7 +7,7 @@ import type { Caller } from "../authorization/caller.ts";
 import { grant, type GrantedMetric, requireReadScope, requireScopeOver } from "../authorization/policy.ts";
 import { type MetricEntry, refuseSunset } from "../catalog-index.ts";
 import { eventCountRecipe, eventFractionRecipe, refuseMeasure } from "../promql/event-recipes.ts";
-import { type Filters, filterValues, readLabel, shown } from "../request/parameters.ts";
+import { type Filters, matchedValues, readLabel, shown } from "../request/parameters.ts";
 import { resolveSelectorWindow, type SelectorWindow, selectorWindowAt } from "../request/selector-window.ts";
 import { type Measure, type MetricSelector, selectorsMax, type SelectorsRequest } from "../request/selector.ts";
 import {
@@ -102,7 +102,7 @@ function filtersOf({ metric, filters }: MetricSelector, tenant: string | undefin
   const all = new Map([...filters, ...(tenant === undefined ? [] : [["tenant", [tenant]] as const])]);
   const checked = [...all].map(([name, values]) => {
     const field = `${metric}{${shown(name)}}`;
-    return [readLabel(name, field, "invalid_filter"), filterValues(values, field)] as const;
+    return [readLabel(name, field, "invalid_filter"), matchedValues(values, field)] as const;
   });
   return new Map(checked.sort(([a], [b]) => (a < b ? -1 : 1)));
 }

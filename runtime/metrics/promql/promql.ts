@@ -90,6 +90,11 @@ export function oneOf(label: string, values: readonly string[]): Matcher {
   return { label, op: "=~", value: values.map(quoteRegex).join("|") };
 }
 
+/** Matches series by the values of a filter. An empty list matches every series with the label. */
+export function filterMatcher(label: string, values: readonly string[]): Matcher {
+  return values.length === 0 ? { label, op: "!=", value: "" } : oneOf(label, values);
+}
+
 /** Copies a tree with ranges of another width. */
 export function overWidth(vector: Vector, rangeMs: number): Vector {
   if ("rangeMs" in vector) return { ...vector, rangeMs };

@@ -25,7 +25,8 @@ export const filterTextMax = 8_000;
 const shownLengthMax = 80;
 
 /**
- * The values that each label may have: sorted, without duplicates, at least one. The tenant has one.
+ * The values that each label may have: sorted, without duplicates. The tenant has one. The empty value is that of
+ * series without the label, and an empty list is any value but that one; only PromQL writes these two.
  */
 export type Filters = ReadonlyMap<LabelName, readonly string[]>;
 
@@ -131,6 +132,13 @@ export function filterValues(values: readonly string[], field: string): readonly
   if (distinct.length > 0 && distinct.length <= filterValuesMax) return distinct;
   const detail = `${field} has ${distinct.length} values; give it 1 to ${filterValuesMax}`;
   throw refuseField("invalid_filter", field, detail);
+}
+
+/** Checks the values of a matcher of PromQL like {@link filterValues}, but allows none of them and the empty one. */
+export function matchedValues(values: readonly string[], field: string): readonly string[] {
+  const named = values.filter((value) => value !== "");
+  if (named.length === 0) return values.slice(0, 1);
+  return [...(named.length < values.length ? [""] : []), ...filterValues(named, field)];
 }
 
 /**

@@ -87,7 +87,8 @@ interface NativeForm {
 
 /**
  * The native query with the same metric, labels, window and step as a leaf. The record has no form for a width apart
- * from the step, and none for counts and fractions; these have the default aggregation there.
+ * from the step, and none for counts and fractions; these have the default aggregation there. It keeps names of filters
+ * and no values, so that any value stands for series with or without a label.
  *
  * @param query undefined when the leaf was refused
  */
@@ -97,7 +98,7 @@ function nativeForm(leaf: MetricSelector, { times, tenant }: SelectorsRequest, q
   const selection: readonly Pair[] = [
     ["metric", [metric]],
     ...(measure.kind === "aggregation" ? [["agg", [measure.aggregation]] as const] : []),
-    ...[...filters].map(([label, values]) => [`filter[${label}]`, values.slice(0, 1)] as const),
+    ...[...filters].map(([label, values]) => [`filter[${label}]`, [values.find(isNamed) ?? "any"]] as const),
     ...(groupBy.length === 0 ? [] : [["group_by", [groupBy.join(",")]] as const]),
   ];
   if ("timeMs" in times) return { route: "instant", params: new Map(selection) };
@@ -110,5 +111,7 @@ function nativeForm(leaf: MetricSelector, { times, tenant }: SelectorsRequest, q
   ];
   return { route: "query", params: new Map([...selection, ...range]) };
 }
+
+const isNamed = (value: string): boolean => value !== "";
 
 type Pair = readonly [name: string, values: readonly string[]];

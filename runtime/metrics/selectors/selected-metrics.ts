@@ -163,8 +163,8 @@ function environmentsOf(selected: SelectedMetric, hasLabel: boolean): readonly s
   if (imposed.length === own.length) return imposed;
   if (hasLabel) return undefined;
   const { environments } = selected.access;
-  const named = selected.filters.get("environment");
-  if (named !== undefined) return named;
+  const named = selected.filters.get("environment") ?? [];
+  if (named.length > 0) return named;
   return environments === "every" ? imposed : [...environments];
 }
 
@@ -198,7 +198,8 @@ export function groupedLabels(
   });
   const open = metric.labels.filter((label) => !fixed.some(([name]) => name === label));
   const groupBy = open.slice(0, Math.min(metric.maxGroupBy, limits.maxGroupBy));
-  return { groupBy, fixed: Object.fromEntries(fixed) as Labels, isNarrowed: groupBy.length < open.length };
+  const present = fixed.filter(([, value]) => value !== "");
+  return { groupBy, fixed: Object.fromEntries(present) as Labels, isNarrowed: groupBy.length < open.length };
 }
 
 /** Aggregations that one read of each store answers, the ones that see most series first. */

@@ -190,7 +190,12 @@ function canMatch(left: Side, right: Side): boolean {
   if (left.groupBy.length !== right.groupBy.length) return false;
   return left.groupBy.every((label) => {
     const [own, others] = [left.filters.get(label), right.filters.get(label)];
-    const canHaveOne = own === undefined || others === undefined || own.some((value) => others.includes(value));
-    return right.groupBy.includes(label) && canHaveOne;
+    return right.groupBy.includes(label) && (own === undefined || others === undefined || haveCommon(own, others));
   });
+}
+
+/** Tests if two filters of one label match one value. */
+function haveCommon(own: readonly string[], others: readonly string[]): boolean {
+  if (own.length === 0) return others.length === 0 || others.some((value) => value !== "");
+  return own.some((value) => (others.length === 0 ? value !== "" : others.includes(value)));
 }

@@ -171,7 +171,7 @@ export function groupByOf(metric: Metric, by: readonly string[]): MetricSelector
 }
 
 /**
- * The filters of a selector. The parser has refused empty values and several matchers of one label.
+ * The filters of a selector. The parser has refused several matchers of one label.
  *
  * @throws ExpressionError for a label that the metric does not have, and for several tenants
  */
@@ -180,11 +180,24 @@ export function filtersOf(metric: Metric, matchers: readonly LabelMatcher[]): Me
   for (const matcher of matchers) {
     const { label } = matcher;
     if (!isFilterLabel(metric, label)) throw refuse(matcher, unknownLabel(metric, label, isolationLabels));
-    const values = [...new Set(matcher.values)].sort();
-    if (label === "tenant" && values.length > 1) throw refuse(matcher, "name one tenant only");
-    filters.set(label, values);
+    const values = valuesOf(matcher);
+    if (label === "tenant" && values !== undefined && values.length > 1) throw refuse(matcher, "name one tenant only");
+    if (values !== undefined) filters.set(label, values);
   }
   return new Map([...filters].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/**
+ * The values of a matcher as those of a filter; undefined for a matcher of all series. Each series has a region and is
+ * read for one tenant.
+ *
+ * @throws ExpressionError for series without one of these
+ */
+export function valuesOf(matcher: LabelMatcher): readonly string[] | undefined {
+  const { label, values } = matcher;
+  if (label !== "region" && label !== "tenant") return [...new Set(values)].sort();
+  if (values.includes("")) throw refuse(matcher, `no series is without the label ${label}; write a value of it`);
+  return values.length === 0 ? undefined : [...new Set(values)].sort();
 }
 
 /** The sentence on a label that a metric does not have. */

@@ -25,7 +25,7 @@ function expressionOf({ metric, measure, filters, groupBy, widthSeconds }: Metri
   if (form?.fn === undefined || widthSeconds === undefined) return undefined;
   const matchers = [...filters].map(([label, values]): LabelMatcher => ({
     label,
-    op: values.length === 1 ? "=" : "=~",
+    op: values.length === 0 ? "!=" : values.length === 1 ? "=" : "=~",
     values,
     span,
   }));

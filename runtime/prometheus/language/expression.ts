@@ -11,9 +11,12 @@ export type BinaryOp = "+" | "-" | "*" | "/" | "==" | "!=" | "<" | "<=" | ">" | 
 /** A condition on one label of a selector. */
 export interface LabelMatcher {
   readonly label: string;
-  /** `=`: one value. `=~`: a list of alternatives, each a literal. */
-  readonly op: "=" | "=~";
-  /** The literal values without escapes, in the order of the text. At least one. */
+  /** `=`: one value. `=~`: a list of alternatives, each a literal, or `.+` for any value. `!=`: not the empty value. */
+  readonly op: "=" | "=~" | "!=";
+  /**
+   * The literal values without escapes, in the order of the text. The empty value is that of series without the label.
+   * An empty list is any value but that one.
+   */
   readonly values: readonly string[];
   readonly span: Span;
 }

@@ -38,9 +38,12 @@ function writeSelector({ metric, matchers, rangeMs }: Selector): string {
 }
 
 function writeMatcher({ label, op, values }: LabelMatcher): string {
-  const value = op === "=" ? (values[0] ?? "") : writeAlternatives(values);
+  const value = op === "=~" ? (values.length === 0 ? anyValue : writeAlternatives(values)) : (values[0] ?? "");
   return `${isPlainLabel(label) ? label : writeString(label)}${op}${writeString(value)}`;
 }
+
+/** The regular expression of every value but the empty one. */
+export const anyValue = ".+";
 
 /** Characters that a regular expression reads as more than themselves. */
 const special = /[\\.+*?()|[\]{}^$]/gu;
@@ -51,7 +54,7 @@ const part = /\||\\([!-/:-@[-`{-~ ])|([^\\.+*?()|[\]{}^$]+)/uy;
 /**
  * The values of a regular expression that is a list of literals: `a`, `a|b` or `(a|b)`.
  *
- * @returns undefined when it is anything else, or when one of the literals is empty
+ * @returns undefined when it is anything else
  */
 export function readAlternatives(pattern: string): readonly string[] | undefined {
   const list = /^\((.*)\)$/su.exec(pattern)?.[1] ?? pattern;
@@ -68,7 +71,7 @@ export function readAlternatives(pattern: string): readonly string[] | undefined
     }
   }
   values.push(value);
-  return values.includes("") ? undefined : values;
+  return values;
 }
 
 /** A regular expression that matches only these values. */

@@ -1,5 +1,5 @@
 import type { Expression, LabelMatcher, Selector, Span } from "./expression.ts";
-import { guessAlternatives, readAlternatives, writeAlternatives } from "./format-expression.ts";
+import { anyValue, guessAlternatives, readAlternatives, writeAlternatives } from "./format-expression.ts";
 import { durationMsMax, Fault, shorten, writeString } from "./literals.ts";
 import type { Token, TokenReader } from "./token-reader.ts";
 import { isPlainGroupingLabel, isPlainLabel, isReserved } from "./vocabulary.ts";
@@ -76,30 +76,41 @@ function parseMatcher(reader: TokenReader): LabelMatcher {
     const { start, end } = label;
     return { label: nameLabel, op: "=", values: [nonEmpty(label)], span: { start, end } };
   }
-  refuseOperator(reader, op);
+  const isOperator = op.kind === "symbol" && ["=", "=~", "!=", "!~"].includes(op.text);
+  if (!isOperator) throw reader.unexpected('"=" or "=~"');
   reader.take();
   const value = reader.next;
   if (value.kind !== "string") throw reader.unexpected("a value in quotes");
   reader.take();
-  const span = { start: label.start, end: value.end };
-  if (op.text === "=") return { label: nonEmpty(label), op: "=", values: [nonEmpty(value)], span };
-  return { label: nonEmpty(label), op: "=~", values: alternativesOf(reader, label, value, span), span };
+  return comparedTo(reader, { label, op, value });
 }
 
-function refuseOperator(reader: TokenReader, { kind, text, start }: Token): void {
-  if (kind === "symbol" && (text === "=" || text === "=~")) return;
-  if (text !== "!=" && text !== "!~") throw reader.unexpected('"=" or "=~"');
-  throw new Fault(`the matcher ${text} is not supported; name the values to keep, as in =~"a|b"`, start);
+interface WrittenMatcher {
+  readonly label: Token;
+  readonly op: Token;
+  readonly value: Token;
+}
+
+/** A matcher of three parts. @throws Fault for one whose values are not known */
+function comparedTo(reader: TokenReader, { label, op, value }: WrittenMatcher): LabelMatcher {
+  const name = nonEmpty(label);
+  const span = { start: label.start, end: value.end };
+  if (op.text === "=")
+    return { label: name, op: "=", values: [name === nameLabel ? nonEmpty(value) : value.text], span };
+  if (op.text === "=~") return { label: name, op: "=~", values: alternativesOf(reader, label, value, span), span };
+  if (op.text === "!=" && value.text === "" && name !== nameLabel) return { label: name, op: "!=", values: [], span };
+  throw new Fault(`the matcher ${op.text} is not supported; name the values to keep, as in =~"a|b"`, op.start);
 }
 
 function nonEmpty({ kind, text, start }: Token): string {
   if (text !== "" || kind !== "string") return text;
-  throw new Fault("an empty string matches nothing here; write a value or leave the matcher out", start);
+  throw new Fault("an empty string is no name", start);
 }
 
 /** The values of a regular expression, or its refusal. */
 function alternativesOf(reader: TokenReader, label: Token, value: Token, span: Span): readonly string[] {
   const pattern = value.text;
+  if (pattern === anyValue) return [];
   const values = readAlternatives(pattern);
   if (values !== undefined) return values;
   if (pattern === ".*") {

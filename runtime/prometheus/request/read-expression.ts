@@ -1,8 +1,9 @@
 import type { LabelName } from "../../../crds/config.ts";
 import { type Refusal, refuseField } from "../../errors/refusal.ts";
 import type { DescribedMetric, MetricsApi } from "../../metrics/metrics-api.ts";
-import { filterValues, type Parameters, readLabel, readMany, shown } from "../../metrics/request/parameters.ts";
+import { matchedValues, type Parameters, readLabel, readMany, shown } from "../../metrics/request/parameters.ts";
 import { compileText } from "../compile/compile.ts";
+import { valuesOf } from "../compile/forms.ts";
 import type { CompiledExpression, KnownMetric } from "../compile/program.ts";
 import { type Expression, ExpressionError, type LabelMatcher, type Selector } from "../language/expression.ts";
 import { charactersMax, parseExpression } from "../language/parse-expression.ts";
@@ -56,7 +57,7 @@ function selectedBy(
     const detail = `the metric ${shown(selector.metric)} is not in the catalog`;
     throw refuseField("unknown_metric", "match[]", `${detail}; /prometheus/api/v1/metadata lists the metrics`);
   }
-  return { ...known, filters: filtersOf(selector.matchers) };
+  return { ...known, filters: teaching("match[]", () => filtersOf(selector.matchers)) };
 }
 
 function selectorOf(text: string): Selector {
@@ -68,10 +69,11 @@ function selectorOf(text: string): Selector {
 
 function filtersOf(matchers: readonly LabelMatcher[]): SelectedMetric["filters"] {
   const filters = new Map<LabelName, readonly string[]>();
-  for (const { label, values } of matchers) {
-    const name = readLabel(label, "match[]", "invalid_filter");
+  for (const matcher of matchers) {
+    const name = readLabel(matcher.label, "match[]", "invalid_filter");
+    const values = valuesOf(matcher);
     if (filters.has(name)) throw refuseField("invalid_filter", "match[]", `match[] names ${name} twice; name it once`);
-    filters.set(name, filterValues(values, "match[]"));
+    if (values !== undefined) filters.set(name, matchedValues(values, "match[]"));
   }
   return filters;
 }

@@ -16,7 +16,7 @@ const label = fc.constantFrom("a", "le", "region_1", "by", "sum", "without", "In
 const bareLabel = label.filter((name) => name !== "without" && name !== "Inf");
 const characters = fc.constantFrom(..."aB9 é😀_-/.*+?()|[]{}^$\\\"'`#=~\u2028\u0001".split(/(?!$)/u));
 const value = fc.oneof(
-  fc.constantFrom("eu", "10.0.0.1", "a b", "x|y", "(z)"),
+  fc.constantFrom("eu", "10.0.0.1", "a b", "x|y", "(z)", ""),
   fc.array(characters, { minLength: 1, maxLength: 6 }).map((all) => all.join("")),
 );
 
@@ -44,7 +44,8 @@ const anyLabel = fc.oneof(label, fc.constantFrom(...strangeLabels));
 function matcherOf(name: string): fc.Arbitrary<string> {
   const inQuotes = quoted(fc.constant(name));
   const written = strangeLabels.includes(name) ? inQuotes : fc.oneof(fc.constant(name), inQuotes);
-  return fc.oneof(join(written, "=", quoted(value)), join(written, "=~", quoted(pattern)));
+  const any = fc.constantFrom('!=""', "!= ''", "=~`.+`", '=~".+"');
+  return fc.oneof(join(written, "=", quoted(value)), join(written, "=~", quoted(pattern)), join(written, any));
 }
 
 const matchers = fc.uniqueArray(anyLabel, { maxLength: 3 }).chain((names) => fc.tuple(...names.map(matcherOf)));

@@ -103,9 +103,16 @@ function selectorOf(node: Node): Tree {
   const names = all.filter(({ name, type }) => name === "__name__" && type === "=");
   const matchers = all
     .filter((matcher) => !names.includes(matcher))
-    .map(({ name, type, value }) => ({ label: name, op: type, values: type === "=" ? [value] : literalsOf(value) }));
+    .map(({ name, type, value }) => ({ label: name, op: type, values: valuesOf(type, value) }));
   const metric = names.length === 1 ? names[0]?.value : names;
   return { kind: "selector", metric, matchers: sortByLabel(matchers), rangeMs: node["range"] };
+}
+
+/** The values of a matcher; none for any value but the empty one. */
+function valuesOf(type: string, value: string): readonly string[] {
+  if (type === "=") return [value];
+  if ((type === "!=" && value === "") || (type === "=~" && value === ".+")) return [];
+  return literalsOf(value);
 }
 
 /** The literals of a list, in another way than the parser under test: an escape is one unit, a bar splits. */
