@@ -28,6 +28,8 @@ export interface ClusterConnection {
   readonly serverName: string;
   /** The current token; requested again before it expires. @throws StartError `kubernetes` */
   token(): Promise<string>;
+  /** Why the last request reached no pod. @default it reached one */
+  failure(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -101,6 +103,7 @@ async function connect(
     url: `${service.scheme}://localhost:${forward.port}`,
     serverName: `${service.name}.${service.namespace}.svc`,
     token: () => explained(token),
+    failure: () => forward.failure(),
     close: async () => {
       await forward.close();
       await client.close();

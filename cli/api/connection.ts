@@ -14,6 +14,8 @@ export interface ApiConnection {
   readonly serverName?: string;
   /** The token of the next request; undefined for none. @throws CommandError `usage` */
   token(): Promise<string | undefined>;
+  /** Why the last request reached no server, better than its error. @default the error says it */
+  failure?(): string | undefined;
   close(): Promise<void>;
 }
 

@@ -53,14 +53,27 @@ export async function send(connection: ApiConnection, request: ApiRequest): Prom
   const signals = signal === undefined ? limit : AbortSignal.any([limit, signal]);
   let response: ApiResponse;
   try {
-    response = await exchange(connection, request, token, signals);
+    response = await exchange(connection, request, token, signals).catch((error: unknown) => {
+      if (!isOfKeptConnection(error, request)) throw error;
+      return exchange(connection, request, token, signals);
+    });
   } catch (error) {
     signal?.throwIfAborted();
+    const failure = connection.failure?.();
+    if (failure !== undefined) throw new CommandError("unreachable", failure, error);
     throw unreachable(connection.url, limit.aborted ? `no response within ${timeoutMs / 1000} s` : error);
   }
   if (response.status >= 300) throw refusalOf(response, token !== undefined);
   return response;
 }
+
+/** Tests if a server closed a kept connection while a request that may be repeated was sent. */
+function isOfKeptConnection(error: unknown, { method = "GET" }: ApiRequest): boolean {
+  return method !== "POST" && error instanceof KeptConnectionError;
+}
+
+/** A kept connection that ended without a response. */
+class KeptConnectionError extends Error {}
 
 /** Sends one request whose response is JSON. @throws as {@link send} */
 export async function sendForJson<T>(connection: ApiConnection, request: ApiRequest): Promise<T> {
@@ -90,7 +103,11 @@ async function exchange(
   if (signal.aborted) abort();
   try {
     const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
-      outgoing.once("response", resolve).on("error", reject).end(body);
+      const fail = (error: Error): void =>
+        reject(
+          outgoing.reusedSocket && !signal.aborted ? new KeptConnectionError(error.message, { cause: error }) : error,
+        );
+      outgoing.once("response", resolve).on("error", fail).end(body);
     });
     return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: await readBody(incoming) };
   } finally {

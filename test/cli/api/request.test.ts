@@ -66,6 +66,33 @@ test.each([["ftp://a"], ["http://a?b=c"], ["nowhere"], ["http://user@a"]])("the 
   await expect(async () => connect(["--url", url])).rejects.toThrow(/^--url /u);
 });
 
+test("a kept connection that the server closes is replaced once, and never for what may not be repeated", async () => {
+  const used = new Set<unknown>();
+  const paths: string[] = [];
+  const connection = await serve(({ socket, method, url = "" }, response) => {
+    paths.push(`${method} ${url}`);
+    // The second request of each connection finds it closed.
+    if (used.has(socket)) return void socket.destroy();
+    used.add(socket);
+    response.end("{}");
+  });
+  for (const path of ["/a", "/b", "/c"]) await send(connection, { path });
+  expect(paths).toEqual(["GET /base/a", "GET /base/b", "GET /base/b", "GET /base/c", "GET /base/c"]);
+  await expect(send(connection, { path: "/d", method: "POST" })).rejects.toMatchObject({ exit: "unreachable" });
+  expect(paths.filter((line) => line === "POST /base/d")).toHaveLength(1);
+});
+
+test("a connection that knows why it reaches no server says that in place of the error of the socket", async () => {
+  const connection = {
+    ...(await connect(["--url", "http://127.0.0.1:9"])),
+    failure: () => "no pod is ready; look at them",
+  };
+  await expect(send(connection, { path: "/" })).rejects.toMatchObject({
+    exit: "unreachable",
+    message: "no pod is ready; look at them",
+  });
+});
+
 test.each(["..", ".", "a.b", "a/b"])("a request for the event %s names it in its path", async (eventId) => {
   const connection = await serve((request, response) => {
     response.end(JSON.stringify({ url: request.url }));

@@ -16,10 +16,11 @@ const messagesMax = 96;
 /** Source: RFC 6455 §4.2.2. */
 const acceptId = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/** An API server that accepts every port-forward. Nothing is read until the test does. */
+/** An API server that accepts every port-forward but those to the pod `gone`. Nothing is read until the test does. */
 async function startApi() {
   const pods: Duplex[] = [];
-  const server = createServer().on("upgrade", ({ headers }, socket: Duplex) => {
+  const server = createServer().on("upgrade", ({ headers, url = "" }, socket: Duplex) => {
+    if (url.includes("/gone/")) return void socket.end("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     const accept = createHash("sha1").update(`${headers["sec-websocket-key"]}${acceptId}`).digest("base64");
     const lines = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"];
     const answered = [`Sec-WebSocket-Accept: ${accept}`, "Sec-WebSocket-Protocol: v4.channel.k8s.io", "", ""];
@@ -63,6 +64,35 @@ test("a client that sends faster than its pod reads has to wait, and every byte 
   expect(stuck.client.writableLength).toBeGreaterThan(0);
   const stuckBytes = counted(stuck.pod);
   await waitFor(() => stuckBytes() >= bytes, { timeoutMs, what: "the bytes that waited" });
+});
+
+test("a client whose pod is gone reaches the next one, and one whose pod ends is cut off with a reason", async () => {
+  const { pods, access } = await startApi();
+  const names = ["gone", "gone", "two"];
+  const forward = await forwardPort(access, async () => ({ namespace: "a", pod: names.shift() ?? "two", port: 80 }));
+  onTestFinished(() => forward.close());
+  const { client, pod } = await join(forward.port, pods);
+  const sent = counted(pod);
+  client.write("request");
+  await waitFor(() => sent() >= "request".length, { timeoutMs, what: "the bytes of the client" });
+  expect([names, forward.failure()]).toEqual([[], undefined]);
+  pod.destroy();
+  await once(client, "close");
+  expect(forward.failure()).toBe("the pod ended the connection; repeat the command");
+});
+
+test("a client is cut off with the reason if no pod can be reached in time", async () => {
+  const { access } = await startApi();
+  let tries = 0;
+  const find = async (): Promise<never> => {
+    tries += 1;
+    throw new Error("no pod is ready (0 exist)");
+  };
+  const forward = await forwardPort(access, find, 600);
+  onTestFinished(() => forward.close());
+  const client = connect(forward.port, "localhost").on("error", () => {});
+  await once(client, "close");
+  expect([tries > 1, forward.failure()]).toEqual([true, "no pod is ready (0 exist)"]);
 });
 
 test("a client that does not read what its pod sends is cut off", async () => {
