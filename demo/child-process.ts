@@ -3,14 +3,7 @@ import { once } from "node:events";
 import { openSync, closeSync } from "node:fs";
 
 /** A server that ends with this process. */
-export interface Child {
-  /** Resolves with the exit code when it has ended; null after a signal. */
-  readonly ended: Promise<number | null>;
-  hasEnded(): boolean;
-  /** Text on its standard output so far. */
-  output(): string;
-  stop(): Promise<void>;
-}
+export type Child = ReturnType<typeof startChild>;
 
 const stopMsMax = 30_000;
 
@@ -19,7 +12,7 @@ const stopMsMax = 30_000;
  * shell that waits for its end stops the server.
  * @param log file of its standard error
  */
-export function startChild(command: string, args: readonly string[], log: string): Child {
+export function startChild(command: string, args: readonly string[], log: string) {
   const file = openSync(log, "w", 0o600);
   const child = spawn(command, args, { stdio: ["ignore", "pipe", file], detached: true });
   closeSync(file);
@@ -35,8 +28,10 @@ export function startChild(command: string, args: readonly string[], log: string
     release?.();
   });
   return {
+    /** Resolves with the exit code when it has ended; null after a signal. */
     ended,
     hasEnded: () => hasEnded,
+    /** Text on its standard output so far. */
     output: () => output,
     stop: async () => {
       child.kill("SIGTERM");

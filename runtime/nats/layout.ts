@@ -19,66 +19,7 @@
  * `runtime/webhooks/ids.ts`; `reason` is an outcome code; `replay` is a replay id. A delivery has one live message, on
  * one of its three exact subjects. The hot path therefore reads without wildcards.
  */
-export interface Layout {
-  readonly streams: {
-    readonly events: string;
-    readonly deliveries: string;
-    readonly attempts: string;
-    readonly deadLetters: string;
-    readonly replays: string;
-    readonly advisories: string;
-    readonly index: string;
-  };
-  readonly buckets: {
-    /** Heartbeats of pods: `pods.<podId>`. */
-    readonly pods: string;
-    /** Partners that a 410 disabled, by partner key. */
-    readonly disabledPartners: string;
-    /** Partners that were promoted to a lane of their own, by partner key. */
-    readonly promotedPartners: string;
-    /** Pauses of partners by circuit breakers and `Retry-After`, by partner key. */
-    readonly pausedPartners: string;
-    /** Partners whose backlog has reached its limit, by partner key. */
-    readonly fullPartners: string;
-    /** Every partner that may have stored messages, by partner key. */
-    readonly partners: string;
-    /** Requested replays by replay id, and their cancellations. */
-    readonly replays: string;
-    /** Outcomes of requests with an `Idempotency-Key`. */
-    readonly idempotency: string;
-    /** Previews of edits by preview id, and the edits of those that run. */
-    readonly previews: string;
-  };
-  /** Every subject of a stream. */
-  readonly filters: {
-    readonly events: string;
-    readonly deliveries: readonly string[];
-    readonly attempts: string;
-    readonly deadLetters: string;
-    readonly replays: string;
-  };
-  /** The only subject of the index of events. */
-  readonly indexSubject: string;
-  /** Producers publish on this subject followed by a tenant. No stream holds it. */
-  readonly ingestSubject: string;
-  /** Requests to one pod use this subject followed by a topic. No stream holds it. */
-  podSubject(pod: string): string;
-  event(tenant: string, idhash: string): string;
-  attempts(tenant: string, idhash: string): string;
-  firstAttempt(lane: string, partner: string, did: string): string;
-  retry(lane: string, partner: string, did: string): string;
-  schedule(partner: string, did: string): string;
-  /** The subject in another lane, in the same queue as `subject`. */
-  sameQueue(subject: string, lane: string, partner: string, did: string): string;
-  /** In a filter, `reason` and `did` may be `*`. */
-  deadLetter(partner: string, reason: string, did: string): string;
-  /** In a filter, `did` may be `*`. */
-  replayMark(replay: string, mark: string, did: string): string;
-  /** Filter of the consumer that pulls a lane. */
-  laneFilter(queue: LaneQueue, lane: string): string;
-  /** Filters of all messages of a partner, in any lane. They hold wildcards: not for the hot path. */
-  partnerFilters(partner: string): readonly string[];
-}
+export type Layout = ReturnType<typeof createLayout>;
 
 /** First attempts and retries have separate consumers, so a backlog of retries does not delay new events. */
 export const laneQueues = ["first", "retry"] as const;
@@ -169,7 +110,7 @@ const queueTokens: Readonly<Record<LaneQueue, string>> = { first: "dlv", retry: 
 const scheduleToken = "sch";
 
 /** @param prefix first token of every subject and, in capitals, of every stream name */
-export function createLayout(prefix: string): Layout {
+export function createLayout(prefix: string) {
   const name = (stream: string): string => `${prefix.toUpperCase()}_${stream}`;
   const inLane = (queue: LaneQueue, lane: string, partner: string, did: string): string =>
     `${prefix}.${queueTokens[queue]}.${lane}.${partner}.${did}`;
@@ -194,6 +135,7 @@ export function createLayout(prefix: string): Layout {
       idempotency: name("IDEMPOTENCY"),
       previews: name("PREVIEWS"),
     },
+    /** Every subject of a stream. */
     filters: {
       events: `${prefix}.evt.*.*`,
       deliveries: [`${prefix}.dlv.*.*.*`, `${prefix}.dlr.*.*.*`, `${prefix}.sch.*.*`],
@@ -201,20 +143,28 @@ export function createLayout(prefix: string): Layout {
       deadLetters: `${prefix}.dlq.*.*.*`,
       replays: `${prefix}.rpl.*.*.*`,
     },
+    /** The only subject of the index of events. */
     indexSubject: `${prefix}.idx`,
+    /** Producers publish on this subject followed by a tenant. No stream holds it. */
     ingestSubject: `${prefix}.in`,
-    podSubject: (pod) => `${prefix}.pod.${pod}`,
-    event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,
-    attempts: (tenant, idhash) => `${prefix}.att.${tenant}.${idhash}`,
-    firstAttempt: (lane, partner, did) => inLane("first", lane, partner, did),
-    retry: (lane, partner, did) => inLane("retry", lane, partner, did),
-    schedule: (partner, did) => `${prefix}.${scheduleToken}.${partner}.${did}`,
-    sameQueue: (subject, lane, partner, did) =>
+    /** Requests to one pod use this subject followed by a topic. No stream holds it. */
+    podSubject: (pod: string) => `${prefix}.pod.${pod}`,
+    event: (tenant: string, idhash: string) => `${prefix}.evt.${tenant}.${idhash}`,
+    attempts: (tenant: string, idhash: string) => `${prefix}.att.${tenant}.${idhash}`,
+    firstAttempt: (lane: string, partner: string, did: string) => inLane("first", lane, partner, did),
+    retry: (lane: string, partner: string, did: string) => inLane("retry", lane, partner, did),
+    schedule: (partner: string, did: string) => `${prefix}.${scheduleToken}.${partner}.${did}`,
+    /** The subject in another lane, in the same queue as `subject`. */
+    sameQueue: (subject: string, lane: string, partner: string, did: string) =>
       inLane(parseDelivery(subject)?.place === "retry" ? "retry" : "first", lane, partner, did),
-    deadLetter: (partner, reason, did) => `${prefix}.dlq.${partner}.${reason}.${did}`,
-    replayMark: (replay, mark, did) => `${prefix}.rpl.${replay}.${mark}.${did}`,
-    laneFilter: (queue, lane) => `${prefix}.${queueTokens[queue]}.${lane}.>`,
-    partnerFilters: (partner) => [
+    /** In a filter, `reason` and `did` may be `*`. */
+    deadLetter: (partner: string, reason: string, did: string) => `${prefix}.dlq.${partner}.${reason}.${did}`,
+    /** In a filter, `did` may be `*`. */
+    replayMark: (replay: string, mark: string, did: string) => `${prefix}.rpl.${replay}.${mark}.${did}`,
+    /** Filter of the consumer that pulls a lane. */
+    laneFilter: (queue: LaneQueue, lane: string) => `${prefix}.${queueTokens[queue]}.${lane}.>`,
+    /** Filters of all messages of a partner, in any lane. They hold wildcards: not for the hot path. */
+    partnerFilters: (partner: string) => [
       `${prefix}.dlv.*.${partner}.*`,
       `${prefix}.dlr.*.${partner}.*`,
       `${prefix}.sch.${partner}.*`,

@@ -24,23 +24,7 @@ export type Credentials =
  * The credentials of a connection during a rotation: those that work, and newer ones that the server may not accept
  * yet. Each refusal changes to the other ones, so that the order in which both sides learn of them does not matter.
  */
-export interface CredentialChoice {
-  /** For the client, which calls it at each connection attempt. */
-  readonly authenticator: Authenticator;
-  /** Those of the next attempt; those of the connection while it lasts. */
-  current(): Credentials;
-  newest(): Credentials;
-  /** Newer ones, which replace earlier newer ones. */
-  offer(newest: Credentials): void;
-  /** True while newer ones are not in use. */
-  isPending(): boolean;
-  /** The next attempt uses the newer ones. */
-  preferNewest(): void;
-  /** The server refused the current ones. */
-  refused(): void;
-  /** The server accepted the current ones. */
-  accepted(): void;
-}
+export type CredentialChoice = ReturnType<typeof createCredentialChoice>;
 
 /** The files hold no usable credentials. The message is one sentence without a secret. */
 class InvalidCredentials extends Error {
@@ -186,7 +170,7 @@ function isSame(one: Credentials, other: Credentials): boolean {
 }
 
 /** @param first those of the first attempt */
-export function createCredentialChoice(first: Credentials): CredentialChoice {
+export function createCredentialChoice(first: Credentials) {
   let working = first;
   let newest = first;
   let current = first;
@@ -196,18 +180,25 @@ export function createCredentialChoice(first: Credentials): CredentialChoice {
     authenticator = authenticatorOf(next);
   };
   return {
-    authenticator: (nonce) => authenticator(nonce),
+    /** For the client, which calls it at each connection attempt. */
+    authenticator: (nonce?: string) => authenticator(nonce),
+    /** Those of the next attempt; those of the connection while it lasts. */
     current: () => current,
     newest: () => newest,
-    offer: (next) => {
+    /** Newer ones, which replace earlier newer ones. */
+    offer: (next: Credentials) => {
       if (isSame(next, newest)) return;
       newest = next;
       // Those that were offered before and never worked are void.
       if (!isSame(current, working)) use(newest);
     },
+    /** True while newer ones are not in use. */
     isPending: () => !isSame(newest, working),
+    /** The next attempt uses the newer ones. */
     preferNewest: () => use(newest),
+    /** The server refused the current ones. */
     refused: () => use(isSame(current, newest) ? working : newest),
+    /** The server accepted the current ones. */
     accepted: () => {
       working = current;
     },

@@ -2,24 +2,7 @@
  * Judges leases of messages and lanes at their use: how long JetStream may have waited for this process. Its time
  * passes as fast as the faster of two clocks, because a monotonic clock stands still while a machine is suspended.
  */
-export interface LeaseClock {
-  /** Milliseconds; only differences have a meaning. */
-  nowMs(): number;
-  /** Notes that the server answered what was sent at this time. What is read from now on was sent later. */
-  confirm(sentAtMs: number): void;
-  /** Notes that JetStream stored what was sent at this time. It has read all that was sent before. */
-  confirmStored(sentAtMs: number): void;
-  /** Greatest time of either confirmation. */
-  confirmedMs(): number;
-  /** True when JetStream has read what was sent at this time. */
-  isStored(sentAtMs: number): boolean;
-  /** True when this process never stood still, and never was without the server, for the lease of a lane since then. */
-  isUnbrokenSince(sinceMs: number): boolean;
-  /** Notes that the connection broke. What was sent since the last confirmation may be lost. */
-  disconnect(): void;
-  /** Lets time pass that both clocks missed: JetStream measured more. */
-  skip(ms: number): void;
-}
+export type LeaseClock = ReturnType<typeof createLeaseClock>;
 
 /** Shortest acknowledgement wait. */
 const messageLeaseMs = 2_000;
@@ -38,7 +21,7 @@ const never = Number.NEGATIVE_INFINITY;
  * @param wallNow Unix milliseconds, with steps
  * @param localNow monotonic milliseconds
  */
-export function createLeaseClock(wallNow = Date.now, localNow = () => performance.now()): LeaseClock {
+export function createLeaseClock(wallNow = Date.now, localNow = () => performance.now()) {
   let apartMs = wallNow() - localNow();
   let addedMs = 0;
   let [confirmedMs, storedMs, brokenMs] = [never, never, never];
@@ -60,19 +43,27 @@ export function createLeaseClock(wallNow = Date.now, localNow = () => performanc
     confirmedMs = Math.max(confirmedMs, sentAtMs);
   };
   return {
+    /** Milliseconds; only differences have a meaning. */
     nowMs,
+    /** Notes that the server answered what was sent at this time. What is read from now on was sent later. */
     confirm,
-    confirmStored: (sentAtMs) => {
+    /** Notes that JetStream stored what was sent at this time. It has read all that was sent before. */
+    confirmStored: (sentAtMs: number) => {
       confirm(sentAtMs);
       storedMs = Math.max(storedMs, sentAtMs);
     },
+    /** Greatest time of either confirmation. */
     confirmedMs: () => confirmedMs,
-    isStored: (sentAtMs) => sentAtMs <= storedMs && !(sentAtMs > lost.fromMs && sentAtMs <= lost.toMs),
-    isUnbrokenSince: (sinceMs) => !isBroken() && sinceMs >= brokenMs,
+    /** True when JetStream has read what was sent at this time. */
+    isStored: (sentAtMs: number) => sentAtMs <= storedMs && !(sentAtMs > lost.fromMs && sentAtMs <= lost.toMs),
+    /** True when this process never stood still, and never was without the server, for the lease of a lane since then. */
+    isUnbrokenSince: (sinceMs: number) => !isBroken() && sinceMs >= brokenMs,
+    /** Notes that the connection broke. What was sent since the last confirmation may be lost. */
     disconnect: () => {
       lost = { fromMs: storedMs, toMs: nowMs() };
     },
-    skip: (ms) => {
+    /** Lets time pass that both clocks missed: JetStream measured more. */
+    skip: (ms: number) => {
       addedMs += ms;
     },
   };

@@ -1,19 +1,7 @@
 import type { NatsConnection, PublishOptions } from "@nats-io/transport-node";
 
 /** Batches the messages that a connection sends. */
-export interface Outbox {
-  /**
-   * Sends in the order of the calls, together with all messages of this iteration of the event loop. Without a
-   * connection the message is dropped.
-   */
-  publish(subject: string, payload: Uint8Array | string, options?: PublishOptions): void;
-  /** Sends the gathered messages now, unless they are held. */
-  flush(): void;
-  /** Gathers messages without sending them until {@link release}. */
-  hold(): void;
-  /** Sends the held messages. */
-  release(): void;
-}
+export type Outbox = ReturnType<typeof createOutbox>;
 
 interface OutboxMessage {
   readonly subject: string;
@@ -30,7 +18,7 @@ const heldMax = 65_536;
  * Gathers the messages of one iteration of the event loop into one write. The client writes after every callback, so
  * each record, retry and acknowledgement would cost its own system call.
  */
-export function createOutbox(connection: Pick<NatsConnection, "publish">, isConnected: () => boolean): Outbox {
+export function createOutbox(connection: Pick<NatsConnection, "publish">, isConnected: () => boolean) {
   let gathered: OutboxMessage[] = [];
   let isScheduled = false;
   let isHeld = false;
@@ -42,7 +30,11 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
     if (isConnected()) ready.forEach((message) => send(connection, message));
   };
   return {
-    publish: (subject, payload, options) => {
+    /**
+     * Sends in the order of the calls, together with all messages of this iteration of the event loop. Without a
+     * connection the message is dropped.
+     */
+    publish: (subject: string, payload: Uint8Array | string, options?: PublishOptions) => {
       if (gathered.length >= heldMax) return;
       gathered.push({ subject, payload, options });
       if (gathered.length >= gatheredMax) {
@@ -55,11 +47,14 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
         });
       }
     },
+    /** Sends the gathered messages now, unless they are held. */
     flush,
+    /** Gathers messages without sending them until {@link release}. */
     hold: () => {
       flush();
       isHeld = true;
     },
+    /** Sends the held messages. */
     release: () => {
       isHeld = false;
       flush();

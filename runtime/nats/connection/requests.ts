@@ -23,21 +23,7 @@ interface RequestOptions {
 }
 
 /** Requests of one connection. Answers arrive in any order. */
-export interface Requests {
-  /**
-   * Resolves with the payload of the response.
-   * @throws Unanswered after the timeout; at once without a connection, when it breaks, or without a responder
-   */
-  request(subject: string, payload: Uint8Array | string, options?: RequestOptions): Promise<Uint8Array>;
-  /** Fails all pending requests; their answers are lost with the connection. */
-  failAll(reason: UnansweredReason): void;
-  /** Number of the last request so far, for {@link failUpTo} and {@link hasPendingUpTo}. */
-  last(): number;
-  /** Fails the pending requests that were made until then. */
-  failUpTo(last: number, reason: UnansweredReason): void;
-  /** True while a request that was made until then has no response. */
-  hasPendingUpTo(last: number): boolean;
-}
+export type Requests = ReturnType<typeof createRequests>;
 
 interface PendingRequest {
   readonly number: number;
@@ -56,7 +42,7 @@ const noRespondersCode = 503;
  * Creates requests over one inbox with one timer for all of them. The client's own `request` creates two promises, a
  * timer and a random inbox per call; it costs about four times as much.
  */
-export function createRequests(connection: NatsConnection, outbox: Outbox, isConnected: () => boolean): Requests {
+export function createRequests(connection: NatsConnection, outbox: Outbox, isConnected: () => boolean) {
   const inbox = createInbox();
   const pending = new Map<string, PendingRequest>();
   let lastToken = 0;
@@ -74,8 +60,12 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
     }
   };
   return {
-    request: (subject, payload, options = {}) =>
-      new Promise((resolve, reject) => {
+    /**
+     * Resolves with the payload of the response.
+     * @throws Unanswered after the timeout; at once without a connection, when it breaks, or without a responder
+     */
+    request: (subject: string, payload: Uint8Array | string, options: RequestOptions = {}) =>
+      new Promise<Uint8Array>((resolve, reject) => {
         if (!isConnected()) {
           // The client would keep the message until a reconnect, which may come long after the caller gave up.
           reject(new Unanswered(subject, connection.isClosed() ? "closed" : "disconnected"));
@@ -90,10 +80,14 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
         pending.set(token, { number: lastToken, subject, deadlineMs, resolve, reject });
         sweep();
       }),
-    failAll: (reason) => failUpTo(lastToken, reason),
+    /** Fails all pending requests; their answers are lost with the connection. */
+    failAll: (reason: UnansweredReason) => failUpTo(lastToken, reason),
+    /** Number of the last request so far, for {@link failUpTo} and {@link hasPendingUpTo}. */
     last: () => lastToken,
+    /** Fails the pending requests that were made until then. */
     failUpTo,
-    hasPendingUpTo: (last) => [...pending.values()].some(({ number }) => number <= last),
+    /** True while a request that was made until then has no response. */
+    hasPendingUpTo: (last: number) => [...pending.values()].some(({ number }) => number <= last),
   };
 }
 

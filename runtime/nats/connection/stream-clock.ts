@@ -12,21 +12,7 @@ interface ClockSample {
  * Estimate of JetStream's clock. Schedules, ages and `X-Timestamp` use it, so the clocks of pods do not matter. It
  * counts on from the last samples with a monotonic clock: a step of this machine's wall clock changes nothing.
  */
-export interface StreamClock {
-  /**
-   * Takes a sample. Of the last 16, the one with the shortest round trip counts. Earlier samples that contradict a new
-   * one are discarded: JetStream's clock was set, or this machine was suspended. A negative round trip is ignored.
-   */
-  observe(sample: ClockSample): void;
-  /** Unix milliseconds by JetStream's clock. Before the first sample, by this machine's wall clock. */
-  now(): number;
-  /** Milliseconds of the monotonic clock that measures the samples; only differences have a meaning. */
-  localMs(): number;
-  /** Offset of JetStream's clock to {@link localMs}, in milliseconds. */
-  offsetMs(): number;
-  /** Greatest error of {@link now}, in milliseconds; 0 until the first sample. */
-  errorMs(): number;
-}
+export type StreamClock = ReturnType<typeof createStreamClock>;
 
 /** A sample, as the bounds between which the offset was. */
 interface Bounds {
@@ -46,12 +32,16 @@ const countMs = 1;
  * @param wallNow this machine's wall clock, Unix milliseconds
  * @param localNow a monotonic clock, milliseconds. @default performance.now
  */
-export function createStreamClock(wallNow: () => number, localNow = () => performance.now()): StreamClock {
+export function createStreamClock(wallNow: () => number, localNow = () => performance.now()) {
   let samples: readonly Bounds[] = [];
   let offsetMs: number | undefined;
   let errorMs = 0;
   return {
-    observe: ({ sentAtMs, storedAtMs, answeredAtMs }) => {
+    /**
+     * Takes a sample. Of the last 16, the one with the shortest round trip counts. Earlier samples that contradict a new
+     * one are discarded: JetStream's clock was set, or this machine was suspended. A negative round trip is ignored.
+     */
+    observe: ({ sentAtMs, storedAtMs, answeredAtMs }: ClockSample) => {
       const roundTripMs = answeredAtMs - sentAtMs;
       if (!(roundTripMs >= 0)) return;
       const next = { roundTripMs, lowMs: storedAtMs - answeredAtMs, highMs: storedAtMs - sentAtMs, atMs: answeredAtMs };
@@ -60,9 +50,13 @@ export function createStreamClock(wallNow: () => number, localNow = () => perfor
       offsetMs = (best.lowMs + best.highMs) / 2;
       errorMs = best.roundTripMs / 2 + countMs;
     },
+    /** Unix milliseconds by JetStream's clock. Before the first sample, by this machine's wall clock. */
     now: () => Math.round(offsetMs === undefined ? wallNow() : localNow() + offsetMs),
+    /** Milliseconds of the monotonic clock that measures the samples; only differences have a meaning. */
     localMs: localNow,
+    /** Offset of JetStream's clock to {@link localMs}, in milliseconds. */
     offsetMs: () => offsetMs ?? wallNow() - localNow(),
+    /** Greatest error of {@link now}, in milliseconds; 0 until the first sample. */
     errorMs: () => errorMs,
   };
 }

@@ -6,12 +6,7 @@ import { readReply } from "./pulled-message.ts";
 import type { StoredMessage } from "./stored-messages.ts";
 
 /** Reads subjects and headers of a stream in order. Bodies stay on the server, so it costs a fraction of a batch. */
-export interface HeaderScan {
-  /** Reads the next messages; fewer than `countMax` mean the end of the stream for now. @throws Error when late */
-  next(countMax: number): Promise<readonly ScannedMessage[]>;
-  /** Removes the consumer. Never rejects: the server removes an unused one itself. */
-  close(): Promise<void>;
-}
+export type HeaderScan = Awaited<ReturnType<typeof openHeaderScan>>;
 
 /** Start of a scan. */
 export interface ScanStart {
@@ -28,15 +23,13 @@ const unusedMs = 60_000;
 const answerTimeoutMs = 10_000;
 
 /** Opens a scan with a consumer of its own, in memory and without acknowledgements. @throws JetStreamApiError */
-export async function openHeaderScan(
-  handle: NatsConnectionHandle,
-  stream: string,
-  start: ScanStart,
-): Promise<HeaderScan> {
+export async function openHeaderScan(handle: NatsConnectionHandle, stream: string, start: ScanStart) {
   const { name } = await handle.manager.consumers.add(stream, consumerConfig(start));
   const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`;
   return {
-    next: (countMax) => handle.uninterrupted(() => readNext(handle, subject, countMax)),
+    /** Reads the next messages; fewer than `countMax` mean the end of the stream for now. @throws Error when late */
+    next: (countMax: number) => handle.uninterrupted(() => readNext(handle, subject, countMax)),
+    /** Removes the consumer. Never rejects: the server removes an unused one itself. */
     close: async () => {
       await handle.manager.consumers.delete(stream, name).catch(() => undefined);
     },

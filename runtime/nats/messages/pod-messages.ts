@@ -2,21 +2,7 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
 
 /** Short messages from one pod to another. No stream stores them. */
-export interface PodMessages {
-  /** True while other pods can be reached. */
-  isConnected(): boolean;
-  /**
-   * Sends a request to another pod; its response is parsed JSON.
-   * @throws Unanswered, at once without a connection or without a pod of that name
-   */
-  request(pod: string, topic: string, body: object, timeoutMs?: number): Promise<unknown>;
-  /** Sends a message to another pod, without a guarantee that it arrives. */
-  publish(pod: string, topic: string, message: object): void;
-  /** Handles requests to this pod under a topic. A message that is not JSON gets no response. */
-  serve(topic: string, handler: (message: unknown) => object | Promise<object>): void;
-  /** Ends the subscription. */
-  stop(): Promise<void>;
-}
+export type PodMessages = ReturnType<typeof createPodMessages>;
 
 /** Default timeout: well above a round trip, well below the timeout of a client. */
 const requestTimeoutMs = 250;
@@ -42,7 +28,7 @@ export function createPodMessages(
   { podSubject }: Pick<Layout, "podSubject">,
   own: string,
   onFault: (error: unknown, topic: string) => void = () => undefined,
-): PodMessages {
+) {
   const handlers = new Map<string, (message: unknown) => object | Promise<object>>();
   const stop = serveSubject(nats, podSubject(own), own, (received) => {
     const message = parsed(received.data);
@@ -51,14 +37,24 @@ export function createPodMessages(
       void respond(received, async () => handler(message)).catch((error: unknown) => onFault(error, received.token));
   });
   return {
+    /** True while other pods can be reached. */
     isConnected: () => nats.isConnected(),
-    async request(pod, topic, body, timeoutMs = requestTimeoutMs) {
+    /**
+     * Sends a request to another pod; its response is parsed JSON.
+     * @throws Unanswered, at once without a connection or without a pod of that name
+     */
+    request: async (pod: string, topic: string, body: object, timeoutMs = requestTimeoutMs): Promise<unknown> => {
       const subject = `${podSubject(pod)}.${topic}`;
       const response = await nats.requests.request(subject, JSON.stringify(body), { timeoutMs });
       return parsed(response);
     },
-    publish: (pod, topic, message) => nats.outbox.publish(`${podSubject(pod)}.${topic}`, JSON.stringify(message)),
-    serve: (topic, handler) => void handlers.set(topic, handler),
+    /** Sends a message to another pod, without a guarantee that it arrives. */
+    publish: (pod: string, topic: string, message: object) =>
+      nats.outbox.publish(`${podSubject(pod)}.${topic}`, JSON.stringify(message)),
+    /** Handles requests to this pod under a topic. A message that is not JSON gets no response. */
+    serve: (topic: string, handler: (message: unknown) => object | Promise<object>): void =>
+      void handlers.set(topic, handler),
+    /** Ends the subscription. */
     stop,
   };
 }

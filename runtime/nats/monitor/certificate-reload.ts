@@ -15,14 +15,7 @@ interface FollowedServer {
 }
 
 /** Makes nats-server load certificates and users that changed on disk. */
-export interface CertificateReload {
-  /** Compares and signals once. Never rejects. */
-  check(): Promise<void>;
-  /** True while the server has not loaded the newest files. */
-  isPending(): boolean;
-  /** Signals sent so far. */
-  signals(): number;
-}
+export type CertificateReload = ReturnType<typeof createCertificateReload>;
 
 /** Times of a server and its files, Unix milliseconds. */
 interface ReloadTimes {
@@ -58,11 +51,7 @@ export function isSignalDue(times: ReloadTimes): boolean {
  * Compares times of files and server, so that a change is found after a restart of either program. SIGHUP needs no
  * credentials of NATS.
  */
-export function createCertificateReload(
-  server: FollowedServer,
-  log: Logger,
-  now: () => number = Date.now,
-): CertificateReload {
+export function createCertificateReload(server: FollowedServer, log: Logger, now: () => number = Date.now) {
   const state = { isPending: false, signalledMs: Number.NEGATIVE_INFINITY, signals: 0 };
   const look = async (): Promise<void> => {
     const [changedMs, loadedMs] = await Promise.all([changeOf(server), loadOf(server.monitor)]);
@@ -77,8 +66,11 @@ export function createCertificateReload(
     log.info({ serverPid: pid, tlsFolder: server.tlsFolder }, "certificate or users changed, reload requested");
   };
   return {
+    /** Compares and signals once. Never rejects. */
     check: () => look().catch((error: unknown) => log.warn({ err: error }, "check of certificate and users failed")),
+    /** True while the server has not loaded the newest files. */
     isPending: () => state.isPending,
+    /** Signals sent so far. */
     signals: () => state.signals,
   };
 }

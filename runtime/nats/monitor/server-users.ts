@@ -11,14 +11,7 @@ interface ServerUsersPlace {
 }
 
 /** Writes the server's users from the files of a Secret. */
-export interface ServerUsers {
-  /** Writes the file if it is new. @throws Error with one sentence when the Secret cannot be used */
-  write(): Promise<void>;
-  /** Does the same for a Secret that may have changed. Never rejects: the server keeps its users. */
-  check(): Promise<void>;
-  /** True while the Secret cannot be used. */
-  isFaulty(): boolean;
-}
+export type ServerUsers = ReturnType<typeof createServerUsers>;
 
 /** Entries of the Secret. Those of the previous user exist during a rotation only. */
 const entries = ["runtime-user", "runtime", "runtime-previous-user", "runtime-previous", "backup", "system"] as const;
@@ -33,7 +26,7 @@ const bcryptHash = /^\$2[abxy]\$\d\d\$/u;
 const ownerOnly = 0o600;
 
 /** Creates the writer of the users. Every start of the server needs the file. */
-export function createServerUsers({ authFolder, usersFile }: ServerUsersPlace, log: Logger): ServerUsers {
+export function createServerUsers({ authFolder, usersFile }: ServerUsersPlace, log: Logger) {
   let isFaulty = false;
   const write = async (): Promise<void> => {
     const text = usersText(await readEntries(authFolder));
@@ -45,7 +38,9 @@ export function createServerUsers({ authFolder, usersFile }: ServerUsersPlace, l
     log.info({ usersFile }, "users written");
   };
   return {
+    /** Writes the file if it is new. @throws Error with one sentence when the Secret cannot be used */
     write,
+    /** Does the same for a Secret that may have changed. Never rejects: the server keeps its users. */
     check: async () => {
       try {
         await write();
@@ -55,6 +50,7 @@ export function createServerUsers({ authFolder, usersFile }: ServerUsersPlace, l
         log.warn({ reason: error instanceof Error ? error.message : String(error) }, "users not changed");
       }
     },
+    /** True while the Secret cannot be used. */
     isFaulty: () => isFaulty,
   };
 }

@@ -4,12 +4,7 @@ import { access } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Watches the files of a server's streams, which somebody may delete while the server has them open. */
-export interface StoreFiles {
-  /** Looks once. Never rejects. */
-  check(): Promise<void>;
-  /** Streams whose files two looks in a row did not find; undefined before. A failed look changes nothing. */
-  missing(): readonly string[] | undefined;
-}
+export type StoreFiles = ReturnType<typeof createStoreFiles>;
 
 interface StoreFilesDeps {
   /** Reads `/jsz?streams=true&config=true`. @throws Error when the server does not respond */
@@ -31,7 +26,7 @@ const namesMax = 3;
 export type Path = readonly string[];
 
 /** Creates the watch of a server whose files are there so far. */
-export function createStoreFiles({ read, dataFolder, onChange }: StoreFilesDeps): StoreFiles {
+export function createStoreFiles({ read, dataFolder, onChange }: StoreFilesDeps) {
   let seen: readonly string[] = [];
   let missing: readonly string[] | undefined;
   const look = async (): Promise<readonly string[] | undefined> => {
@@ -42,6 +37,7 @@ export function createStoreFiles({ read, dataFolder, onChange }: StoreFilesDeps)
     }
   };
   return {
+    /** Looks once. Never rejects. */
     check: async () => {
       const found = await look();
       if (found === undefined) return;
@@ -51,6 +47,7 @@ export function createStoreFiles({ read, dataFolder, onChange }: StoreFilesDeps)
       if (next.join() !== (missing ?? []).join()) onChange(next);
       missing = next;
     },
+    /** Streams whose files two looks in a row did not find; undefined before. A failed look changes nothing. */
     missing: () => missing,
   };
 }

@@ -22,34 +22,12 @@ export interface MarkedEntry extends BucketEntry {
 }
 
 /** A key-value bucket in the layout of the NATS tools. A key is one subject token. Source: NATS ADR-8. */
-export interface Bucket {
-  /** Resolves with the revision of the value. @throws Unanswered, or Error when the bucket refuses */
-  put(key: string, value: string, headers?: HeaderFields): Promise<number>;
-  /**
-   * Writes if the revision of the key is `revision`. 0 means that the key has no value and was never removed.
-   *
-   * @returns whether it was written
-   * @throws Unanswered when the result is unknown, or Error when the bucket refuses
-   */
-  putIf(key: string, value: string, revision: number): Promise<boolean>;
-  /** @throws Unanswered, or Error when the bucket refuses */
-  remove(key: string, headers?: HeaderFields): Promise<void>;
-  /** Reads from the leader. @throws Unanswered */
-  get(key: string): Promise<BucketEntry | undefined>;
-  /** Lists all entries, from any replica; at most 1,024. */
-  list(): Promise<readonly BucketEntry[]>;
-  /** As {@link list}, and removed keys until their marker expires. */
-  all(): Promise<readonly MarkedEntry[]>;
-  /** Lists all keys without a limit, including removed keys until their marker expires. */
-  keys(): Promise<readonly string[]>;
-  /** Removes an entry without a marker. */
-  drop(key: string): Promise<void>;
-}
+export type Bucket = ReturnType<typeof createBucket>;
 
 const operationHeader = "KV-Operation";
 
 /** Creates the access to a bucket that `ensureTopology` created. */
-export function createBucket(handle: NatsConnectionHandle, name: string): Bucket {
+export function createBucket(handle: NatsConnectionHandle, name: string) {
   const stream = `KV_${name}`;
   const prefix = `$KV.${name}.`;
   const store = async (key: string, value: string, headers?: HeaderFields): Promise<number> => {
@@ -73,20 +51,34 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
   const all = async (): Promise<readonly MarkedEntry[]> =>
     (await readLastOfEach(handle, stream, [`${prefix}>`])).map(entryOf);
   return {
+    /** Resolves with the revision of the value. @throws Unanswered, or Error when the bucket refuses */
     put: store,
+    /**
+     * Writes if the revision of the key is `revision`. 0 means that the key has no value and was never removed.
+     *
+     * @returns whether it was written
+     * @throws Unanswered when the result is unknown, or Error when the bucket refuses
+     */
     putIf: storeIf,
-    remove: async (key, headers) => void (await store(key, "", { [operationHeader]: "DEL", ...headers })),
-    get: async (key) => {
+    /** @throws Unanswered, or Error when the bucket refuses */
+    remove: async (key: string, headers?: HeaderFields) =>
+      void (await store(key, "", { [operationHeader]: "DEL", ...headers })),
+    /** Reads from the leader. @throws Unanswered */
+    get: async (key: string): Promise<BucketEntry | undefined> => {
       const message = await readLast(handle, stream, prefix + key);
       const entry = message && entryOf(message);
       return entry?.isRemoved === false ? entry : undefined;
     },
-    list: async () => (await all()).filter(({ isRemoved }) => !isRemoved),
+    /** Lists all entries, from any replica; at most 1,024. */
+    list: async (): Promise<readonly BucketEntry[]> => (await all()).filter(({ isRemoved }) => !isRemoved),
+    /** As {@link list}, and removed keys until their marker expires. */
     all,
+    /** Lists all keys without a limit, including removed keys until their marker expires. */
     keys: async () => {
       const { state } = await readStreamInfo(handle, stream, { subjects_filter: `${prefix}>` });
       return Object.keys(state.subjects ?? {}).map((subject) => subject.slice(prefix.length));
     },
-    drop: async (key) => void (await handle.manager.streams.purge(stream, { filter: prefix + key })),
+    /** Removes an entry without a marker. */
+    drop: async (key: string) => void (await handle.manager.streams.purge(stream, { filter: prefix + key })),
   };
 }

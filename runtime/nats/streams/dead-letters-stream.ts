@@ -2,17 +2,10 @@ import type { StreamState } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { readStreamInfo } from "../messages/stream-info.ts";
 import type { Layout } from "../layout.ts";
-import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
+import { publish, publishHeader } from "../messages/publish.ts";
 import type { HeaderFields } from "../messages/headers.ts";
 import { openHeaderScan } from "../messages/header-scan.ts";
-import {
-  type MessageHead,
-  readAt,
-  readBatch,
-  readLastOfEach,
-  removeMessage,
-  type StoredMessage,
-} from "../messages/stored-messages.ts";
+import { type MessageHead, readAt, readBatch, readLastOfEach, removeMessage } from "../messages/stored-messages.ts";
 
 /** A delivery that ended without success. */
 export interface DeadLetterToStore {
@@ -43,28 +36,7 @@ export interface DeadLettersState {
 }
 
 /** `HG_DLQ`: dead letters. A full stream refuses new ones; it never drops old ones. */
-export interface DeadLettersStream {
-  /** @throws Unanswered */
-  append(deadLetter: DeadLetterToStore): Promise<PublishResult>;
-  /** Reads dead letters of a partner in order from a sequence on, at most `countMax`. `reason` may be `*`. */
-  list(partner: string, reason: string, fromSeq: number, countMax: number): Promise<readonly StoredMessage[]>;
-  /** Reads the newest dead letter per reason of one delivery. */
-  of(partner: string, did: string): Promise<readonly StoredMessage[]>;
-  /** Reads the dead letter with this sequence from the leader. @throws Unanswered */
-  at(seq: number): Promise<StoredMessage | undefined>;
-  /** Reads dead letters of all partners in order from a sequence on, at most `countMax`. */
-  scan(fromSeq: number, countMax: number): Promise<readonly StoredMessage[]>;
-  /** Reads what the stream holds, without reading messages. */
-  state(): Promise<DeadLettersState>;
-  /** The sequences of removed dead letters between the first and the last one, in any order. */
-  removed(): Promise<readonly number[]>;
-  /** Reads subjects and headers of all dead letters from a sequence on, in order. */
-  heads(fromSeq: number, onHead: (head: MessageHead) => void): Promise<void>;
-  /** Sequence of the newest dead letter of all partners. */
-  lastSeq(): Promise<number>;
-  /** Removes a dead letter if it exists. */
-  remove(seq: number): Promise<void>;
-}
+export type DeadLettersStream = ReturnType<typeof createDeadLettersStream>;
 
 /** A dead letter has up to 700 KiB. */
 const batchBytesMax = 8 * 1024 * 1024;
@@ -72,10 +44,11 @@ const batchBytesMax = 8 * 1024 * 1024;
 const headsMax = 4_096;
 
 /** Creates the access to the dead letters stream. */
-export function createDeadLettersStream(handle: NatsConnectionHandle, layout: Layout): DeadLettersStream {
+export function createDeadLettersStream(handle: NatsConnectionHandle, layout: Layout) {
   const stream = layout.streams.deadLetters;
   return {
-    append: ({ partner, reason, did, messageId, payload, retainSeconds, headers = {} }) =>
+    /** @throws Unanswered */
+    append: ({ partner, reason, did, messageId, payload, retainSeconds, headers = {} }: DeadLetterToStore) =>
       publish(handle, {
         subject: layout.deadLetter(partner, reason, did),
         payload,
@@ -85,27 +58,34 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
           ...(retainSeconds === undefined ? {} : { [publishHeader.ttl]: `${retainSeconds}s` }),
         },
       }),
-    list: (partner, reason, fromSeq, countMax) => {
+    /** Reads dead letters of a partner in order from a sequence on, at most `countMax`. `reason` may be `*`. */
+    list: (partner: string, reason: string, fromSeq: number, countMax: number) => {
       const subject = layout.deadLetter(partner, reason, "*");
       return readBatch(handle, stream, { subject, seq: fromSeq, countMax, bytesMax: batchBytesMax });
     },
-    of: (partner, did) => readLastOfEach(handle, stream, [layout.deadLetter(partner, "*", did)]),
-    at: (seq) => readAt(handle, stream, seq),
-    scan: (seq, countMax) => {
+    /** Reads the newest dead letter per reason of one delivery. */
+    of: (partner: string, did: string) => readLastOfEach(handle, stream, [layout.deadLetter(partner, "*", did)]),
+    /** Reads the dead letter with this sequence from the leader. @throws Unanswered */
+    at: (seq: number) => readAt(handle, stream, seq),
+    /** Reads dead letters of all partners in order from a sequence on, at most `countMax`. */
+    scan: (seq: number, countMax: number) => {
       const subject = layout.filters.deadLetters;
       return readBatch(handle, stream, { subject, seq, countMax, bytesMax: batchBytesMax });
     },
+    /** Reads what the stream holds, without reading messages. */
     state: async () => {
       const { created, state } = await readStreamInfo(handle, stream);
       const { messages, first_seq: firstSeq, last_seq: lastSeq, num_deleted: removed = 0 } = state as ServedState;
       return { created, messages, firstSeq, lastSeq, removed };
     },
+    /** The sequences of removed dead letters between the first and the last one, in any order. */
     removed: async () => {
       const { state } = await readStreamInfo(handle, stream, { deleted_details: true });
       const { deleted } = state as ServedState;
       return deleted ?? [];
     },
-    heads: async (fromSeq, onHead) => {
+    /** Reads subjects and headers of all dead letters from a sequence on, in order. */
+    heads: async (fromSeq: number, onHead: (head: MessageHead) => void) => {
       const subjects = [layout.filters.deadLetters];
       const scan = await openHeaderScan(handle, stream, { subjects, from: { seq: fromSeq } });
       try {
@@ -118,8 +98,10 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
         await scan.close();
       }
     },
+    /** Sequence of the newest dead letter of all partners. */
     lastSeq: async () => (await readStreamInfo(handle, stream)).state.last_seq,
-    remove: (seq) => removeMessage(handle, stream, seq),
+    /** Removes a dead letter if it exists. */
+    remove: (seq: number) => removeMessage(handle, stream, seq),
   };
 }
 

@@ -2,9 +2,9 @@ import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { readStreamInfo } from "../messages/stream-info.ts";
 import type { Layout } from "../layout.ts";
-import { openHeaderScan, type HeaderScan } from "../messages/header-scan.ts";
-import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
-import { readLast, type StoredMessage } from "../messages/stored-messages.ts";
+import { openHeaderScan } from "../messages/header-scan.ts";
+import { publish, publishHeader } from "../messages/publish.ts";
+import { readLast } from "../messages/stored-messages.ts";
 
 /** What tells one index stream from the next of the same name, and its end. */
 export interface EventIndexState {
@@ -14,32 +14,25 @@ export interface EventIndexState {
 }
 
 /** `HG_INDEX`: rows of events and attempts, many to a message. It holds nothing that other streams do not hold. */
-export interface EventIndexStream {
-  /** Appends after the message with this sequence, 0 for none; else the result is `unexpected`. @throws Unanswered */
-  append(payload: Uint8Array, afterSeq: number): Promise<PublishResult>;
-  /** Reads the last message from the leader of the stream. @throws Unanswered */
-  last(): Promise<StoredMessage | undefined>;
-  /** Reads messages with their payload in order. @throws JetStreamApiError */
-  open(fromSeq: number): Promise<HeaderScan>;
-  /** Undefined while there is no such stream. @throws Error of NATS */
-  state(): Promise<EventIndexState | undefined>;
-  /** Removes all messages. @throws Error of NATS */
-  clear(): Promise<void>;
-}
+export type EventIndexStream = ReturnType<typeof createEventIndexStream>;
 
 const streamNotFound = 10059;
 
 /** Creates the access to the index of events. */
-export function createEventIndexStream(handle: NatsConnectionHandle, layout: Layout): EventIndexStream {
+export function createEventIndexStream(handle: NatsConnectionHandle, layout: Layout) {
   const stream = layout.streams.index;
   const subject = layout.indexSubject;
   return {
-    append: (payload, afterSeq) => {
+    /** Appends after the message with this sequence, 0 for none; else the result is `unexpected`. @throws Unanswered */
+    append: (payload: Uint8Array, afterSeq: number) => {
       const headers = { [publishHeader.expectedSubjectSequence]: String(afterSeq) };
       return publish(handle, { subject, payload, headers });
     },
+    /** Reads the last message from the leader of the stream. @throws Unanswered */
     last: () => readLast(handle, stream, subject),
-    open: (seq) => openHeaderScan(handle, stream, { subjects: [subject], from: { seq }, withBodies: true }),
+    /** Reads messages with their payload in order. @throws JetStreamApiError */
+    open: (seq: number) => openHeaderScan(handle, stream, { subjects: [subject], from: { seq }, withBodies: true }),
+    /** Undefined while there is no such stream. @throws Error of NATS */
     state: async () => {
       try {
         const { created, state } = await readStreamInfo(handle, stream);
@@ -49,6 +42,7 @@ export function createEventIndexStream(handle: NatsConnectionHandle, layout: Lay
         throw error;
       }
     },
+    /** Removes all messages. @throws Error of NATS */
     clear: async () => void (await handle.manager.streams.purge(stream)),
   };
 }

@@ -12,14 +12,7 @@ export interface WrittenStream {
 }
 
 /** What the writes and probes of the streams of this pod show. */
-export interface StreamWrites {
-  /** Passes on the result of a publish and notes it. @throws what the publish throws */
-  note(stream: string, publish: () => Promise<PublishResult>): Promise<PublishResult>;
-  /** The stream that stores nothing and why; undefined while all do. */
-  readonly fault: string | undefined;
-  /** Probes each stream that stored nothing of late. Never rejects. */
-  poll(): Promise<void>;
-}
+export type StreamWrites = ReturnType<typeof createStreamWrites>;
 
 /** Age from which a stored message or a probe shows nothing about now. With the limit below: five seconds at most. */
 const freshMs = 1_500;
@@ -36,7 +29,7 @@ interface StreamState {
 }
 
 /** Creates the notes of a pod for which all streams are well. */
-export function createStreamWrites(streams: readonly WrittenStream[], clock: Pick<Clock, "nowMs">): StreamWrites {
+export function createStreamWrites(streams: readonly WrittenStream[], clock: Pick<Clock, "nowMs">) {
   const states = new Map<string, StreamState>(
     streams.map(({ name }) => [name, { storedAtMs: never, probedAtMs: never, fault: undefined }]),
   );
@@ -67,10 +60,13 @@ export function createStreamWrites(streams: readonly WrittenStream[], clock: Pic
     else await note(name, publish).catch(() => undefined);
   };
   return {
+    /** Passes on the result of a publish and notes it. @throws what the publish throws */
     note,
+    /** The stream that stores nothing and why; undefined while all do. */
     get fault() {
       return states.values().find(({ fault }) => fault !== undefined)?.fault;
     },
+    /** Probes each stream that stored nothing of late. Never rejects. */
     poll: async () => void (await Promise.all(streams.map(look))),
   };
 }

@@ -30,12 +30,7 @@ type Authorization =
   | { readonly failure: FailureOutcome; readonly headers?: undefined };
 
 /** Access tokens of OAuth 2.0 client credentials, cached until they expire. It does not check tokens of callers. */
-export interface Tokens {
-  /** Never rejects. */
-  authorize(request: TokenRequest): Promise<Authorization>;
-  /** Drops a token that the endpoint refused, and stores the nonce that it requires. */
-  refused(key: string, nonce: string | undefined): void;
-}
+export type Tokens = ReturnType<typeof createTokens>;
 
 interface Token {
   readonly value: string;
@@ -73,7 +68,7 @@ type ClientAuthentication = "client_secret_basic" | "client_secret_post";
  *
  * @param now Unix milliseconds
  */
-export function createTokens(sender: Sender, now: () => number): Tokens {
+export function createTokens(sender: Sender, now: () => number) {
   const cached = new ExpiringMap<string, Token>(cachedMax);
   const once = createSingleFlight<Token | FailureOutcome>();
   const nonces = new BoundedMap<string, string>(cachedMax);
@@ -86,12 +81,14 @@ export function createTokens(sender: Sender, now: () => number): Tokens {
       return token;
     });
   return {
-    authorize: async (request) => {
+    /** Never rejects. */
+    authorize: async (request: TokenRequest): Promise<Authorization> => {
       const token = cached.use(request.key, now()) ?? (await fetched(request));
       if (!("value" in token)) return { failure: token };
       return { headers: headersOf(request, token.value, prove, now(), nonces.get(request.key)) };
     },
-    refused: (key, nonce) => {
+    /** Drops a token that the endpoint refused, and stores the nonce that it requires. */
+    refused: (key: string, nonce: string | undefined) => {
       cached.delete(key);
       if (nonce !== undefined) nonces.set(key, nonce);
     },

@@ -26,12 +26,7 @@ export interface EndpointValidation {
 }
 
 /** Validations of endpoints, cached for a limited time. Source: CloudEvents web hooks §4. */
-export interface EndpointValidations {
-  /** Result of the validations by this pod. If one of several URLs fails, its failure. */
-  resultOf(partner: Partner): EndpointValidation | undefined;
-  /** Validates the endpoint unless a result is cached. An endpoint without verification consents. Never rejects. */
-  of(partner: Partner, url: URL): Promise<Validation>;
-}
+export type EndpointValidations = ReturnType<typeof createEndpointValidations>;
 
 interface EndpointValidationDeps {
   readonly sender: Sender;
@@ -69,7 +64,7 @@ const granted: Validation = {};
  * CloudEvents "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 §4 (asynchronous consent by `WebHook-Request-Callback` is
  * not supported).
  */
-export function createEndpointValidations(deps: EndpointValidationDeps): EndpointValidations {
+export function createEndpointValidations(deps: EndpointValidationDeps) {
   const validations = new ExpiringMap<string, Validation>(cachedMax);
   const results = new BoundedMap<string, ValidationResult>(cachedMax);
   const once = createSingleFlight<Validation>();
@@ -84,12 +79,14 @@ export function createEndpointValidations(deps: EndpointValidationDeps): Endpoin
     return validation;
   };
   return {
-    resultOf: ({ fingerprint }) => {
+    /** Result of the validations by this pod. If one of several URLs fails, its failure. */
+    resultOf: ({ fingerprint }: Partner) => {
       const one = results.get(fingerprint);
       const [failure] = one?.failures.values() ?? [];
       return one === undefined ? undefined : { sinceMs: one.sinceMs, ...(failure === undefined ? {} : { failure }) };
     },
-    of: async (partner, url) => {
+    /** Validates the endpoint unless a result is cached. An endpoint without verification consents. Never rejects. */
+    of: async (partner: Partner, url: URL) => {
       if (partner.config.endpoint.verification === undefined) return granted;
       const key = `${partner.fingerprint} ${url.href}`;
       return validations.use(key, nowMs()) ?? once(key, () => validate(key, partner, url));

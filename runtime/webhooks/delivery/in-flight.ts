@@ -92,27 +92,23 @@ export function createInFlight<W extends HeldWork>(
  * that were in flight left no attempt. After each start of a pull, all messages are therefore looked up. The check ends
  * once more messages in a row than can be in flight have left no trace.
  */
-export interface RedeliveryCheck {
-  /** Whether the next message must be looked up. */
-  readonly isRequired: boolean;
-  /** Starts the check: a pull starts or restarts. */
-  require(): void;
-  /** Takes the result of one look-up. */
-  report(hasTrace: boolean): void;
-}
+export type RedeliveryCheck = ReturnType<typeof createRedeliveryCheck>;
 
 /** @param inFlightMax returns the number of messages that can be in flight at once */
-export function createRedeliveryCheck(inFlightMax: () => number): RedeliveryCheck {
+export function createRedeliveryCheck(inFlightMax: () => number) {
   let left = 0;
   const require = (): void => {
     left = inFlightMax() + 1;
   };
   return {
+    /** Whether the next message must be looked up. */
     get isRequired() {
       return left > 0;
     },
+    /** Starts the check: a pull starts or restarts. */
     require,
-    report: (hasTrace) => {
+    /** Takes the result of one look-up. */
+    report: (hasTrace: boolean) => {
       if (hasTrace) require();
       else left = Math.max(0, left - 1);
     },

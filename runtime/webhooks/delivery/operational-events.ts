@@ -86,25 +86,19 @@ export interface OperationalDeps {
   readonly signal: AbortSignal;
 }
 
-/** Stores operational events for their subscribers. */
-interface OperationalEvents {
-  /** Never rejects. */
-  settled(settled: SettledDelivery): Promise<void>;
-  /** Never rejects. */
-  breakerOpened(partner: Partner, restMs: number): Promise<void>;
-}
-
 /**
- * Creates the store of operational events. An event without a subscriber is not stored, and the partner that it
+ * Creates the store of operational events for their subscribers. An event without a subscriber is not stored, and the partner that it
  * concerns does not get it. An event that is not stored within the time limit is lost and logged; no delivery waits
  * longer.
  */
-export function createOperationalEvents(deps: OperationalDeps): OperationalEvents {
+export function createOperationalEvents(deps: OperationalDeps) {
   const storeAll = (partner: NamedPartner, events: readonly OperationalEvent[]): Promise<unknown> =>
     Promise.all(events.map((event) => store(deps, partner, event)));
   return {
-    settled: async (settled) => void (await storeAll(settled.partner, eventsOfSettlement(settled))),
-    breakerOpened: async (partner, restMs) => {
+    /** Never rejects. */
+    settled: async (settled: SettledDelivery) => void (await storeAll(settled.partner, eventsOfSettlement(settled))),
+    /** Never rejects. */
+    breakerOpened: async (partner: Partner, restMs: number) => {
       const eventId = `${ownIdPrefix}breaker_open:${partner.key}:${Math.floor(deps.now())}`;
       await storeAll(partner, [
         { kind: "breaker_open", eventId, tenant: noTenant, data: { partner: partner.label, rest_ms: restMs } },

@@ -3,9 +3,9 @@ import { Refusal } from "../../errors/refusal.ts";
 import { boundsOf, scanEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
-import { readHistory, type EventHistory } from "./history.ts";
+import { readHistory } from "./history.ts";
 import { listIndexed, readListView, type IndexedDeps } from "./indexed-list.ts";
-import { readPartnerStats, type PartnerStats, type PartnerStatsQuery } from "./partner-stats.ts";
+import { readPartnerStats, type PartnerStatsQuery } from "./partner-stats.ts";
 import type { Clock } from "../../../limits/clock.ts";
 import { parseEvent } from "../../nats/layout.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
@@ -17,34 +17,24 @@ import { readEvent, type TakenNote } from "../records/event-record.ts";
 /**
  * The reads of stored events for callers. Each throws a Refusal `events_unavailable` when JetStream does not answer.
  */
-export interface EventReads {
-  /**
-   * An event with its deliveries. Undefined when none of these tenants (`*`: any) has it, or the view shows none of its
-   * deliveries.
-   */
-  event(eventId: string, tenants: readonly string[], view?: HistoryView): Promise<EventHistory | undefined>;
-  /** Events of some tenants. @throws Refusal `event_not_found` */
-  events(query: EventQuery): Promise<EventPage>;
-  /** The events after `query.afterSeq`, waiting for the first of them. @throws Refusal `too_many_requests` */
-  nextEvents(query: EventQuery, wait: EventWait): Promise<EventPage>;
-  /** Figures of a partner that the caller may see. */
-  partnerStats(query: PartnerStatsQuery): Promise<PartnerStats>;
-  /** Answers all requests that wait, and later ones at once. */
-  endWaits(): void;
-  /** The tenants, among these, that have an event id or were refused it; undefined for none. */
-  eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
-}
+export type EventReads = ReturnType<typeof createEventReads>;
 
 interface EventIdUseDeps {
   readonly events: Pick<EventsStream, "findEach">;
   readonly attempts: Pick<AttemptsStream, "lastOfEach">;
 }
 
-export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }): EventReads {
+export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) {
   const waits = createEventWaits(deps);
   return {
-    event: (eventId, tenants, view) => answered(() => readHistory(deps, eventId, tenants, view)),
-    events: async (query) => {
+    /**
+     * An event with its deliveries. Undefined when none of these tenants (`*`: any) has it, or the view shows none of its
+     * deliveries.
+     */
+    event: (eventId: string, tenants: readonly string[], view?: HistoryView) =>
+      answered(() => readHistory(deps, eventId, tenants, view)),
+    /** Events of some tenants. @throws Refusal `event_not_found` */
+    events: async (query: EventQuery) => {
       const list = query.order === "desc" ? listNewest : listOldest;
       const page = await answered(() => list(deps, query));
       if (page === undefined) {
@@ -52,10 +42,14 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }):
       }
       return page;
     },
-    nextEvents: (query, wait) => answered(() => waits.next(query, wait)),
-    partnerStats: (query) => answered(() => readPartnerStats(deps.index, query)),
+    /** The events after `query.afterSeq`, waiting for the first of them. @throws Refusal `too_many_requests` */
+    nextEvents: (query: EventQuery, wait: EventWait) => answered(() => waits.next(query, wait)),
+    /** Figures of a partner that the caller may see. */
+    partnerStats: (query: PartnerStatsQuery) => answered(() => readPartnerStats(deps.index, query)),
+    /** Answers all requests that wait, and later ones at once. */
     endWaits: () => waits.end(),
-    eventIdUse: (eventId, tenants) => answered(() => readEventIdUse(deps, eventId, tenants)),
+    /** The tenants, among these, that have an event id or were refused it; undefined for none. */
+    eventIdUse: (eventId: string, tenants: readonly string[]) => answered(() => readEventIdUse(deps, eventId, tenants)),
   };
 }
 

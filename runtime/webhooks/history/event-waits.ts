@@ -22,18 +22,6 @@ export interface EventWait {
   readonly signal: AbortSignal;
 }
 
-/** Requests that wait for events. They share one look at the streams, whatever their number. */
-interface EventWaits {
-  /**
-   * The events after `afterSeq`: as soon as there are some, or none after the wait. The page always has a `nextSeq`.
-   *
-   * @throws Refusal `too_many_requests`; Error when JetStream does not answer
-   */
-  next(query: EventQuery, wait: EventWait): Promise<EventPage>;
-  /** Answers all that wait, and every later one at once. */
-  end(): void;
-}
-
 /** Time between two looks. It also bounds how often one caller is answered. */
 const lookMs = 500;
 /** Requests that wait in this pod at most, shared fairly by the clients, and of one client. */
@@ -47,8 +35,8 @@ interface Look {
   readonly read: ReadCandidates;
 }
 
-/** Creates the waiting requests of a pod. */
-export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }): EventWaits {
+/** Requests of a pod that wait for events. They share one look at the streams, whatever their number. */
+export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }) {
   const once = createSingleFlight<Look>();
   const ending = new AbortController();
   setMaxListeners(0, ending.signal);
@@ -72,7 +60,12 @@ export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }):
     }
   };
   return {
-    next: async (query, wait) => {
+    /**
+     * The events after `afterSeq`: as soon as there are some, or none after the wait. The page always has a `nextSeq`.
+     *
+     * @throws Refusal `too_many_requests`; Error when JetStream does not answer
+     */
+    next: async (query: EventQuery, wait: EventWait) => {
       if (!places.tryTake(wait.client)) {
         const detail = "Too many requests wait for events; repeat without wait, or wait in fewer of them.";
         throw new Refusal("too_many_requests", detail, { retryAfterSeconds });
@@ -83,6 +76,7 @@ export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }):
         places.release(wait.client);
       }
     },
+    /** Answers all that wait, and every later one at once. */
     end: () => ending.abort(),
   };
 }

@@ -25,18 +25,7 @@ interface PartnerQuery extends PartnerCaller {
 }
 
 /** The configured partners, for callers. */
-export interface PartnerList {
-  /**
-   * Partners by their names, with the subscriptions to the caller's tenants. A partner without one of them is left out.
-   * @throws Refusal `events_unavailable`
-   */
-  page(query: PartnerQuery): Promise<PartnerPage>;
-  /**
-   * A partner of the list by `namespace/name`.
-   * @throws Refusal `partner_not_found`, also for one that the list leaves out; `events_unavailable`
-   */
-  find(label: string, caller: PartnerCaller): Promise<{ readonly partner: Partner; readonly summary: PartnerSummary }>;
-}
+export type PartnerList = ReturnType<typeof createPartnerList>;
 
 interface PartnerListDeps {
   readonly partners: () => readonly Partner[];
@@ -45,9 +34,13 @@ interface PartnerListDeps {
   readonly notApplied: () => ReadonlyMap<string, NotAppliedPartner>;
 }
 
-export function createPartnerList({ partners, disabled, notApplied }: PartnerListDeps): PartnerList {
+export function createPartnerList({ partners, disabled, notApplied }: PartnerListDeps) {
   return {
-    page: async (query) => {
+    /**
+     * Partners by their names, with the subscriptions to the caller's tenants. A partner without one of them is left out.
+     * @throws Refusal `events_unavailable`
+     */
+    page: async (query: PartnerQuery) => {
       const digests = await disabledDigests(disabled);
       const configured = partners()
         .filter(({ label }) => mayNamePartner(query, label))
@@ -61,7 +54,11 @@ export function createPartnerList({ partners, disabled, notApplied }: PartnerLis
       const items = visible.slice(query.skipped, end);
       return visible.length > end ? { items, next: end } : { items };
     },
-    find: async (label, caller) => {
+    /**
+     * A partner of the list by `namespace/name`.
+     * @throws Refusal `partner_not_found`, also for one that the list leaves out; `events_unavailable`
+     */
+    find: async (label: string, caller: PartnerCaller) => {
       const partner = mayNamePartner(caller, label) ? partners().find((one) => one.label === label) : undefined;
       if (partner === undefined || subscriptionsOf(partner, caller.tenants).length === 0)
         throw new Refusal("partner_not_found", absence(label, notApplied(), caller));

@@ -19,14 +19,7 @@ type KeyState =
   | { readonly kind: "known"; readonly answer: StoredResponse };
 
 /** Responses by `Idempotency-Key`, shared by all pods and stored for a day. */
-export interface IdempotencyKeys {
-  /** Reserves a free key. @throws Unanswered, or Error when the bucket is full */
-  claim(key: string, body: Uint8Array): Promise<KeyState>;
-  /** Stores the response of the request that reserved the key. */
-  keep(key: string, body: Uint8Array, answer: StoredResponse): Promise<void>;
-  /** Frees the key of a request that changed nothing. */
-  release(key: string): Promise<void>;
-}
+export type IdempotencyKeys = ReturnType<typeof createIdempotencyKeys>;
 
 interface Entry {
   readonly digest: string;
@@ -39,7 +32,7 @@ const runningMsMax = 60_000;
 const keyTriesMax = 3;
 
 /** @param now JetStream's clock, Unix milliseconds */
-export function createIdempotencyKeys(bucket: Bucket, now: () => number): IdempotencyKeys {
+export function createIdempotencyKeys(bucket: Bucket, now: () => number) {
   const claim = async (key: string, digest: string): Promise<KeyState> => {
     for (let tries = 0; tries < keyTriesMax; tries += 1) {
       const found = await bucket.get(entryKey(key));
@@ -50,10 +43,13 @@ export function createIdempotencyKeys(bucket: Bucket, now: () => number): Idempo
     return { kind: "running" };
   };
   return {
-    claim: (key, body) => claim(key, digestOf(body)),
-    keep: async (key, body, answer) =>
+    /** Reserves a free key. @throws Unanswered, or Error when the bucket is full */
+    claim: (key: string, body: Uint8Array) => claim(key, digestOf(body)),
+    /** Stores the response of the request that reserved the key. */
+    keep: async (key: string, body: Uint8Array, answer: StoredResponse) =>
       void (await bucket.put(entryKey(key), JSON.stringify({ digest: digestOf(body), answer } satisfies Entry))),
-    release: (key) => bucket.drop(entryKey(key)),
+    /** Frees the key of a request that changed nothing. */
+    release: (key: string) => bucket.drop(entryKey(key)),
   };
 }
 

@@ -39,13 +39,7 @@ interface PartnerFigure {
 }
 
 /** What the periodic counts of this pod found, by partner. It holds no more than the partners of the last counts. */
-export interface PartnerFigures {
-  /** Replaces the counts. @param lanes those that were counted  @param due deliveries by `namespace/name`; absent: 0 */
-  counted(lanes: ReadonlySet<string>, due: ReadonlyMap<string, number>): void;
-  /** Stores the time of the oldest due delivery of a partner; undefined: none. */
-  oldest(label: string, atMs: number | undefined): void;
-  of(partner: { readonly label: string; readonly lane: string }): PartnerFigure;
-}
+export type PartnerFigures = ReturnType<typeof createPartnerFigures>;
 
 /** The live state by what its owner has in memory. @param nowMs JetStream's clock */
 export function liveStateOf(
@@ -132,20 +126,22 @@ function iso(ms: number | null): string | null {
 }
 
 /** Creates the memory of a pod that has counted nothing. */
-export function createPartnerFigures(): PartnerFigures {
+export function createPartnerFigures() {
   let lanes: ReadonlySet<string> = new Set();
   let due: ReadonlyMap<string, number> = new Map();
   const oldest = new Map<string, number>();
   return {
-    counted: (nextLanes, nextDue) => {
+    /** Replaces the counts. @param lanes those that were counted  @param due deliveries by `namespace/name`; absent: 0 */
+    counted: (nextLanes: ReadonlySet<string>, nextDue: ReadonlyMap<string, number>) => {
       lanes = nextLanes;
       due = nextDue;
     },
-    oldest: (label, atMs) => {
+    /** Stores the time of the oldest due delivery of a partner; undefined: none. */
+    oldest: (label: string, atMs: number | undefined) => {
       if (atMs === undefined) oldest.delete(label);
       else oldest.set(label, atMs);
     },
-    of: ({ label, lane }) => {
+    of: ({ label, lane }: { readonly label: string; readonly lane: string }) => {
       const backlog = lanes.has(lane) ? (due.get(label) ?? 0) : undefined;
       // The two counts have different times: without a backlog, the oldest delivery has ended since.
       return { backlog, oldestDueAtMs: backlog === 0 ? undefined : oldest.get(label) };

@@ -32,12 +32,7 @@ type PendingProgress =
   | { readonly kind: "done"; readonly oldestMs: number | undefined };
 
 /** Ends waiting deliveries without an attempt. */
-export interface PendingEnder {
-  /** Works for the time of one run at most. @throws Unanswered when the process must end first */
-  run(end: PendingEnd): Promise<PendingProgress>;
-  /** Discards the position in the messages of the partner with this key. */
-  forget(key: string): void;
-}
+export type PendingEnder = ReturnType<typeof createPendingEnder>;
 
 /** Messages of one read. */
 const batchMax = 64;
@@ -53,11 +48,12 @@ interface Walk {
 }
 
 /** Creates the ender of a leader pod. The next leader starts from the first message again, which costs only time. */
-export function createPendingEnder(context: DeliveryContext, isLeader: () => boolean): PendingEnder {
+export function createPendingEnder(context: DeliveryContext, isLeader: () => boolean) {
   const walks = new Map<string, Walk>();
   const fresh = (isBlocked: boolean): Walk => ({ place: 0, seq: 1, oldestMs: undefined, isBlocked });
   return {
-    run: async (given) => {
+    /** Works for the time of one run at most. @throws Unanswered when the process must end first */
+    run: async (given: PendingEnd): Promise<PendingProgress> => {
       const end = { ...given, isValid: () => isLeader() && given.isValid() };
       const { key } = end.partner;
       const walk = walks.get(key) ?? fresh(false);
@@ -72,7 +68,8 @@ export function createPendingEnder(context: DeliveryContext, isLeader: () => boo
       }
       return { kind: "more" };
     },
-    forget: (key) => void walks.delete(key),
+    /** Discards the position in the messages of the partner with this key. */
+    forget: (key: string) => void walks.delete(key),
   };
 }
 

@@ -1,29 +1,14 @@
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
 import type { Layout } from "../../nats/layout.ts";
-import {
-  lossOf,
-  readIdentities,
-  serveIdentities,
-  type StreamIdentities,
-  type StreamRecord,
-} from "../../nats/streams/stream-identities.ts";
+import { lossOf, readIdentities, serveIdentities, type StreamRecord } from "../../nats/streams/stream-identities.ts";
 import type { Log } from "../log.ts";
 import type { StreamSettings } from "../../config/settings/settings.ts";
 import { readSize } from "../../nats/messages/stored-messages.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 
 /** Detects streams that were deleted or replaced after this pod started. */
-export interface StreamWatch {
-  /** The streams at the start of this pod. */
-  readonly known: StreamIdentities;
-  /** Describes the loss; undefined while all streams exist. */
-  readonly loss: string | undefined;
-  /** Compares the streams with {@link known}. @throws Error when JetStream does not answer; nothing changes then */
-  poll(): Promise<void>;
-  /** Stops answering requests of other pods. */
-  stop(): Promise<void>;
-}
+export type StreamWatch = Awaited<ReturnType<typeof createStreamWatch>>;
 
 interface StreamFillDeps {
   readonly nats: NatsConnectionHandle;
@@ -44,7 +29,7 @@ export async function createStreamWatch(
   layout: Layout,
   log: Log,
   record?: Pick<StreamRecord, "add">,
-): Promise<StreamWatch> {
+) {
   const known = await untilAvailable(() => readIdentities(nats, layout));
   let loss: string | undefined;
   let isRecorded = record === undefined;
@@ -60,10 +45,13 @@ export async function createStreamWatch(
   };
   await keep();
   return {
+    /** The streams at the start of this pod. */
     known,
+    /** Describes the loss; undefined while all streams exist. */
     get loss() {
       return loss;
     },
+    /** Compares the streams with {@link known}. @throws Error when JetStream does not answer; nothing changes then */
     poll: async () => {
       await keep();
       const before = loss;
@@ -71,6 +59,7 @@ export async function createStreamWatch(
       if (loss !== undefined && loss !== before) log.error({ reason: loss }, "streams lost");
       if (loss === undefined && before !== undefined) log.info({}, "streams found again");
     },
+    /** Stops answering requests of other pods. */
     stop: serveIdentities(nats, layout, known),
   };
 }

@@ -7,14 +7,7 @@ import type { EventFacts } from "../events/subscriptions.ts";
 const ownLanesMaxReplicated = 200;
 
 /** Matches events with the subscriptions of partners. */
-export interface RoutingTable {
-  /** Returns the partners that subscribe to the event, in the order of the configuration. */
-  partnersFor(event: EventFacts): readonly Partner[];
-  /** Returns the partners whose right to the event was withdrawn, in the order of the configuration. */
-  refusedFor(event: EventFacts): readonly Partner[];
-  /** Hash of the configuration that it is built from. @default unknown */
-  readonly configuration?: string | undefined;
-}
+export type RoutingTable = ReturnType<typeof createRoutingTable>;
 
 interface Route {
   readonly matching: readonly Partner[];
@@ -80,7 +73,7 @@ export class ConfiguredPartners {
  * Builds the table of one configuration. It matches once per type, tenant, producer and concerned partner.
  * @param configuration hash of the configuration
  */
-export function createRoutingTable(partners: readonly Partner[], configuration?: string): RoutingTable {
+export function createRoutingTable(partners: readonly Partner[], configuration?: string) {
   const cache = new Map<string, Route>();
   const routeOf = (event: EventFacts): Route => {
     const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
@@ -93,8 +86,11 @@ export function createRoutingTable(partners: readonly Partner[], configuration?:
     return { matching, refused };
   };
   return {
-    partnersFor: (event) => routeOf(event).matching,
-    refusedFor: (event) => routeOf(event).refused,
+    /** Returns the partners that subscribe to the event, in the order of the configuration. */
+    partnersFor: (event: EventFacts) => routeOf(event).matching,
+    /** Returns the partners whose right to the event was withdrawn, in the order of the configuration. */
+    refusedFor: (event: EventFacts) => routeOf(event).refused,
+    /** Hash of the configuration that it is built from. @default unknown */
     configuration,
   };
 }

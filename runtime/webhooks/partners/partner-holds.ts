@@ -7,16 +7,7 @@ import type { Partner } from "./partner.ts";
 import { openCauses, type BreakerState, type OpenBreaker } from "../settlement/circuit-breaker.ts";
 
 /** Pauses of partners by circuit breakers and `Retry-After`, for the next owner of a lane and for the leader pod. */
-export interface PartnerHolds {
-  /** Stores a pause, or removes that of a closed breaker. The latest state of a partner wins. Never rejects. */
-  keep(partner: Partner, state: BreakerState): void;
-  /** Resolves when the states kept so far are stored. Never rejects. */
-  kept(key: string): Promise<void>;
-  /** The stored pause of a partner; undefined when there is none, or an edit has ended it. @throws Unanswered */
-  read(partner: Partner): Promise<OpenBreaker | undefined>;
-  /** Keys of the partners with a stored pause. @throws Unanswered */
-  keys(): Promise<ReadonlySet<string>>;
-}
+export type PartnerHolds = ReturnType<typeof createPartnerHolds>;
 
 /** The stored form of a pause. */
 interface StoredHold extends Omit<OpenBreaker, "kind"> {
@@ -34,7 +25,7 @@ interface PartnerHoldsDeps {
 /** A pause that JetStream does not store for so long is known to this pod alone. */
 const storeMsMax = 5_000;
 
-export function createPartnerHolds({ bucket, log, signal }: PartnerHoldsDeps): PartnerHolds {
+export function createPartnerHolds({ bucket, log, signal }: PartnerHoldsDeps) {
   /** States that are not stored yet, and the writes under way, by partner key. */
   const next = new Map<string, readonly [Partner, BreakerState]>();
   const writes = new Map<string, Promise<void>>();
@@ -51,16 +42,20 @@ export function createPartnerHolds({ bucket, log, signal }: PartnerHoldsDeps): P
     writes.delete(key);
   };
   return {
-    keep: (partner, state) => {
+    /** Stores a pause, or removes that of a closed breaker. The latest state of a partner wins. Never rejects. */
+    keep: (partner: Partner, state: BreakerState) => {
       const { key } = partner;
       next.set(key, [partner, state]);
       if (!writes.has(key)) writes.set(key, writeAll(key));
     },
-    kept: async (key) => writes.get(key),
-    read: async (partner) => {
+    /** Resolves when the states kept so far are stored. Never rejects. */
+    kept: async (key: string) => writes.get(key),
+    /** The stored pause of a partner; undefined when there is none, or an edit has ended it. @throws Unanswered */
+    read: async (partner: Partner) => {
       const entry = await bucket.get(partner.key);
       return entry === undefined ? undefined : parseHold(entry.value, partner);
     },
+    /** Keys of the partners with a stored pause. @throws Unanswered */
     keys: async () => new Set(await bucket.keys()),
   };
 }

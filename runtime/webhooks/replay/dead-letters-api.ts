@@ -5,7 +5,6 @@ import { createDeadLetterIndex } from "./dead-letter-index.ts";
 import {
   countByIndex,
   listByIndex,
-  type DeadLetterCounts,
   summaryOf,
   type DeadLetterPage,
 } from "./dead-letter-overview.ts";
@@ -41,23 +40,7 @@ export interface DeadLetterQuery {
 }
 
 /** Dead letters, for callers. */
-export interface DeadLettersApi {
-  /** @throws Refusal `partner_not_found`, `events_unavailable` */
-  list(query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage>;
-  /**
-   * Counts dead letters by partner and reason.
-   *
-   * @param partner `namespace/name`. @default every partner of the caller
-   * @throws Refusal `partner_not_found`, `events_unavailable`
-   */
-  counts(partner: string | undefined, caller: ReplayCaller): Promise<DeadLetterCounts>;
-  /**
-   * Acknowledges an event that was handled by hand.
-   *
-   * @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
-   */
-  ack(body: Uint8Array, caller: ReplayCaller): Promise<Ack>;
-}
+export type DeadLettersApi = ReturnType<typeof createDeadLettersApi>;
 
 export interface DeadLetterDeps extends NotifyDeps, Pick<DeliveryContext, "events" | "attempts" | "deadLetters"> {
   readonly partners: () => readonly Partner[];
@@ -67,19 +50,31 @@ const batchMax = 64;
 /** Dead letters that one request reads at most. The page then ends early, with the sequence to continue after. */
 const readMax = 1_024;
 
-export function createDeadLettersApi(deps: DeadLetterDeps): DeadLettersApi {
+export function createDeadLettersApi(deps: DeadLetterDeps) {
   const overview = { ...deps, index: createDeadLetterIndex(deps.deadLetters) };
   return {
-    list: async ({ partner, isNewestFirst = false, ...query }, caller) => {
+    /** @throws Refusal `partner_not_found`, `events_unavailable` */
+    list: async ({ partner, isNewestFirst = false, ...query }: DeadLetterQuery, caller: ReplayCaller) => {
       if (partner !== undefined && !isNewestFirst) return listDeadLetters(deps, { ...query, partner }, caller);
       const keys = partner === undefined ? undefined : await keysOf(deps, { ...query, partner }, caller);
       return listByIndex(overview, { ...query, keys, isNewestFirst }, caller);
     },
-    counts: async (partner, caller) => {
+    /**
+     * Counts dead letters by partner and reason.
+     *
+     * @param partner `namespace/name`. @default every partner of the caller
+     * @throws Refusal `partner_not_found`, `events_unavailable`
+     */
+    counts: async (partner: string | undefined, caller: ReplayCaller) => {
       const keys = partner === undefined ? undefined : await keysOf(deps, { partner, afterSeq: 0 }, caller);
       return countByIndex(overview, { keys }, caller);
     },
-    ack: async (body, caller) => acknowledge(deps, await parseAckRequest(body), caller),
+    /**
+     * Acknowledges an event that was handled by hand.
+     *
+     * @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
+     */
+    ack: async (body: Uint8Array, caller: ReplayCaller) => acknowledge(deps, await parseAckRequest(body), caller),
   };
 }
 

@@ -95,18 +95,7 @@ export interface ReplayJob extends ReplaySpec {
 export const noTally: ReplayTally = { matched: 0, inProgress: 0, tooOld: 0, missing: 0 };
 
 /** The stored replays of all pods. */
-export interface ReplayStore {
-  /** @throws Unanswered, or Error when JetStream refuses the write */
-  save(job: ReplayJob): Promise<void>;
-  /** @throws Unanswered */
-  get(id: string): Promise<ReplayJob | undefined>;
-  /** Stores a mark that ends the replay. The replay itself is written only by the leader pod. */
-  cancel(id: string): Promise<void>;
-  isCancelled(id: string): Promise<boolean>;
-  drop(id: string): Promise<void>;
-  /** All stored replays, and the ids of the cancelled ones. */
-  list(): Promise<{ readonly jobs: readonly ReplayJob[]; readonly cancelled: ReadonlySet<string> }>;
-}
+export type ReplayStore = ReturnType<typeof createReplayStore>;
 
 const jobPrefix = "job-";
 const cancelPrefix = "cancel-";
@@ -145,18 +134,22 @@ export function sumOf(a: ReplayTally, b: ReplayTally): ReplayTally {
 }
 
 /** The keys of the bucket are `job-<id>` and `cancel-<id>`. */
-export function createReplayStore(bucket: Bucket): ReplayStore {
+export function createReplayStore(bucket: Bucket) {
   return {
-    save: async (job) => void (await bucket.put(jobPrefix + job.id, JSON.stringify(job))),
-    get: async (id) => {
+    /** @throws Unanswered, or Error when JetStream refuses the write */
+    save: async (job: ReplayJob) => void (await bucket.put(jobPrefix + job.id, JSON.stringify(job))),
+    /** @throws Unanswered */
+    get: async (id: string) => {
       const entry = await bucket.get(jobPrefix + id);
       return entry === undefined ? undefined : (JSON.parse(entry.value) as ReplayJob);
     },
-    cancel: async (id) => void (await bucket.put(cancelPrefix + id, "")),
-    isCancelled: async (id) => (await bucket.get(cancelPrefix + id)) !== undefined,
-    drop: async (id) => {
+    /** Stores a mark that ends the replay. The replay itself is written only by the leader pod. */
+    cancel: async (id: string) => void (await bucket.put(cancelPrefix + id, "")),
+    isCancelled: async (id: string) => (await bucket.get(cancelPrefix + id)) !== undefined,
+    drop: async (id: string) => {
       await Promise.all([jobPrefix, cancelPrefix].map((prefix) => bucket.drop(prefix + id)));
     },
+    /** All stored replays, and the ids of the cancelled ones. */
     list: async () => {
       const entries = await bucket.list();
       const jobs = entries

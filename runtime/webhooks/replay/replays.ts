@@ -37,18 +37,7 @@ export interface DryRunResponse extends Pick<Replay, "matched" | "in_progress" |
 }
 
 /** Replays and redrives, for callers. */
-export interface Replays {
-  /** Stores a replay, or counts its deliveries for a dry run. @throws Refusal */
-  replay(body: Uint8Array, caller: ReplayCaller): Promise<Replay | DryRunResponse>;
-  /** The same for dead letters of one partner. @throws Refusal */
-  redrive(body: Uint8Array, caller: ReplayCaller): Promise<Replay | DryRunResponse>;
-  /** The stored replays that the caller may read, the newest first. @throws Refusal `events_unavailable` */
-  list(query: ReplayQuery, caller: ReplayCaller): Promise<ReplayPage>;
-  /** @throws Refusal `replay_not_found` */
-  get(id: string, caller: ReplayCaller): Promise<Replay>;
-  /** Ends a replay. Deliveries that it has published continue. @throws Refusal `replay_not_found` */
-  cancel(id: string, caller: ReplayCaller): Promise<Replay>;
-}
+export type Replays = ReturnType<typeof createReplays>;
 
 /** Open replays of the whole installation. */
 const openReplaysMax = 64;
@@ -63,7 +52,7 @@ const idForm = /^[\w-]{1,64}$/u;
 
 export type ReplaysDeps = ReplayDeps & HistoryDeps;
 
-export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
+export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
   const countMarks = createCountMarks(deps);
   const take = async (spec: ReplaySpec, isDryRun: boolean, caller: ReplayCaller): Promise<Replay | DryRunResponse> => {
     const job = newJob(spec, deps.now());
@@ -80,13 +69,15 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
     return !isOver(job) && (await store.isCancelled(id)) ? { ...job, status: "cancelled" } : job;
   };
   return {
-    replay: async (body, caller) => {
+    /** Stores a replay, or counts its deliveries for a dry run. @throws Refusal */
+    replay: async (body: Uint8Array, caller: ReplayCaller) => {
       const request = await parseReplayRequest(body);
       for (const label of request.partners) partnerNamed(deps.partners(), label, caller);
       const source = await sourceOf(deps, request, caller);
       return take(specOf(request, source, caller), request.dryRun, caller);
     },
-    redrive: async (body, caller) => {
+    /** The same for dead letters of one partner. @throws Refusal */
+    redrive: async (body: Uint8Array, caller: ReplayCaller) => {
       const request = await parseRedriveRequest(body);
       const partner = partnerNamed(deps.partners(), request.partner, caller);
       const { reason = "*", eventIds } = request;
@@ -96,9 +87,12 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
       const spec = specOf({ ...request, partners: [], onlyFailed: false, force: true }, source, caller);
       return take({ ...spec, redriven: partner.label }, request.dryRun, caller);
     },
-    list: (query, caller) => listReplays(deps, store, countMarks, query, caller),
-    get: async (id, caller) => responseOf(countMarks, await visible(id, caller), caller),
-    cancel: async (id, caller) => {
+    /** The stored replays that the caller may read, the newest first. @throws Refusal `events_unavailable` */
+    list: (query: ReplayQuery, caller: ReplayCaller) => listReplays(deps, store, countMarks, query, caller),
+    /** @throws Refusal `replay_not_found` */
+    get: async (id: string, caller: ReplayCaller) => responseOf(countMarks, await visible(id, caller), caller),
+    /** Ends a replay. Deliveries that it has published continue. @throws Refusal `replay_not_found` */
+    cancel: async (id: string, caller: ReplayCaller) => {
       const job = await visible(id, caller);
       if (isOver(job)) return responseOf(countMarks, job, caller);
       await store.cancel(id);

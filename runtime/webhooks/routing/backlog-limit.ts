@@ -19,11 +19,7 @@ export function isOverfull(waiting: BacklogSize, limit: BacklogSize, isFull: boo
 }
 
 /** Tracks the partners whose backlog has reached its limit. Every pod counts for the partners that it owns. */
-export interface Backlogs {
-  isFull(partner: Pick<Partner, "key">): boolean;
-  /** Polls once: counts backlogs that may be full and reads the results of other pods. */
-  poll(): Promise<void>;
-}
+export type Backlogs = ReturnType<typeof createBacklogs>;
 
 export interface BacklogsDeps {
   readonly deliveries: DeliveriesStream;
@@ -44,7 +40,7 @@ const countsMax = 32;
  * Enforces `maxBacklog`. While the whole stream holds less than any one limit, nothing is counted or read. Bytes are
  * estimated by the mean size of the messages in the stream.
  */
-export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: BacklogsDeps): Backlogs {
+export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: BacklogsDeps) {
   /** Time of the next count by partner key, milliseconds of the monotonic clock. */
   const nextAtMs = new Map<string, number>();
   let full: ReadonlySet<string> = new Set();
@@ -69,7 +65,8 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
     }
   };
   return {
-    isFull: ({ key }) => full.has(key),
+    isFull: ({ key }: Pick<Partner, "key">) => full.has(key),
+    /** Polls once: counts backlogs that may be full and reads the results of other pods. */
     poll: async () => {
       const all = await deliveries.size();
       const isQuiet = !partners().some((partner) => mayBeFull(partner, all));

@@ -20,28 +20,12 @@ import {
   type Route,
 } from "./missing-steps.ts";
 import type { Recipient } from "../partners/partner.ts";
-import type { RoutingTable } from "../partners/configured-partners.ts";
+import { createRoutingTable, type RoutingTable } from "../partners/configured-partners.ts";
 import { routedByText, readEvent, type StoredEvent } from "../records/event-record.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
 
 /** Publishes the deliveries of each event. Every pod runs one router; all share one consumer. */
-export interface Router {
-  /** Ensures the consumer and starts the pull. */
-  start(): Promise<void>;
-  /** Routes by this table from now on. */
-  use(table: RoutingTable): void;
-  /**
-   * Republishes deliveries of an event that were never attempted or are lost. Returns their number.
-   *
-   * @throws Unanswered when the process ends
-   */
-  recover(event: StoredEvent): Promise<number>;
-  keepAlive(): void;
-  /** Pauses or resumes the pull while the backlog is too large. Events wait in the events stream. */
-  hold(isHeld: boolean): void;
-  /** Stops the pull; resolves when nothing is in flight, or after the timeout. */
-  stop(drainMs: number): Promise<void>;
-}
+export type Router = ReturnType<typeof createRouter>;
 
 /** Events that this pod requests ahead. */
 const creditMax = 128;
@@ -51,9 +35,9 @@ interface RoutingWork extends HeldWork {
 }
 
 /** Creates a router with an empty table. @param lanes the workers that make first attempts straight from events */
-export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirectly">): Router {
+export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirectly">) {
   const routeDeps = { ...deps, lanes };
-  let table: RoutingTable = { partnersFor: () => [], refusedFor: () => [] };
+  let table = createRoutingTable([]);
   let pull: Pull | undefined;
   let isHeld = false;
   /** Older events were delivered to a consumer that was deleted. */
@@ -88,24 +72,33 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
     consumerMadeAtMs = await deps.events.ensureRouter(routingMax);
   };
   return {
+    /** Ensures the consumer and starts the pull. */
     start: async () => {
       await untilAvailable(repair);
       const credit = (): number => (isHeld ? 0 : creditMax);
       pull = deps.events.pull({ credit, onMessage: accept, onOpen: () => redeliveryCheck.require(), repair });
     },
-    use: (next) => {
+    /** Routes by this table from now on. */
+    use: (next: RoutingTable) => {
       table = next;
     },
-    recover: (event) => recover(deps, event, routeOf(table, event)),
+    /**
+     * Republishes deliveries of an event that were never attempted or are lost. Returns their number.
+     *
+     * @throws Unanswered when the process ends
+     */
+    recover: (event: StoredEvent) => recover(deps, event, routeOf(table, event)),
     keepAlive: () => {
       inFlight.keepAlive();
       pull?.watch();
     },
-    hold: (next) => {
+    /** Pauses or resumes the pull while the backlog is too large. Events wait in the events stream. */
+    hold: (next: boolean) => {
       isHeld = next;
       pull?.topUp();
     },
-    stop: async (drainMs) => {
+    /** Stops the pull; resolves when nothing is in flight, or after the timeout. */
+    stop: async (drainMs: number) => {
       await pull?.stop();
       await inFlight.idle(drainMs);
     },

@@ -34,12 +34,7 @@ export interface SendRequest {
 }
 
 /** Sends attempts over connections that it keeps alive. */
-export interface Sender {
-  /** Makes one request. Never throws and never rejects. A redirect is returned like any other response. */
-  send(request: SendRequest): Promise<Outcome>;
-  /** Closes every connection; attempts under way fail. */
-  close(): Promise<void>;
-}
+export type Sender = ReturnType<typeof createSender>;
 
 export interface SenderOptions {
   /** @default `/etc/hosts`, then the name servers of the system */
@@ -76,7 +71,7 @@ const idleMsMax = 60_000;
 const connectionAgeMsMax = 300_000;
 
 /** Creates a sender. It keeps connections open until it is closed. */
-export function createSender(options: SenderOptions = {}): Sender {
+export function createSender(options: SenderOptions = {}) {
   const pools = new Map<string, ConnectionPool>();
   const resolve = options.resolve ?? createResolver();
   const nowMs = options.monotonicMs ?? (() => performance.now());
@@ -92,10 +87,12 @@ export function createSender(options: SenderOptions = {}): Sender {
   };
   let isClosed = false;
   return {
-    send: async (request) => {
+    /** Makes one request. Never throws and never rejects. A redirect is returned like any other response. */
+    send: async (request: SendRequest) => {
       const outcome = isClosed ? aborted() : await send(poolOf(request), request);
       return maskOutcome(outcome, request.headers, request.url);
     },
+    /** Closes every connection; attempts under way fail. */
     close: async () => {
       isClosed = true;
       for (const { connections } of pools.values()) connections.destroy();

@@ -58,22 +58,7 @@ export function createDeliveryMetrics(registry: Registry) {
 }
 
 /** Prometheus metrics by partner. Source: seed "Webhook Event Delivery" §6. */
-export interface PartnerMetrics {
-  /** Counts a response, or its absence. */
-  answered(partner: string, outcome: Outcome): void;
-  /** Counts the end of a delivery and ignores a retry. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
-  ended(partner: string, delivery: DeliveryRecord, settlement: Settlement, nowMs: number): void;
-  /** Age of the delivery that has been due for longest, in seconds, of a partner or of all. */
-  oldestDue(partner: string | undefined, seconds: number): void;
-  /** Deliveries that are due or in flight: all, and by partner. A partner that is not listed has none. */
-  backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
-  /** Takes back a gauge whose source does not respond: no value is better than an old one or 0. */
-  unknown(gauge: "backlog" | "oldestDue"): void;
-  /** Why deliveries to the partner pause; undefined when its circuit breaker is closed. */
-  paused(partner: string, cause: OpenCause | undefined): void;
-  /** Counts held partners, and partners whose last good version is applied. */
-  configured(partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]): void;
-}
+export type PartnerMetrics = ReturnType<typeof createPartnerMetrics>;
 
 /** Partners with a label of their own, in order of first use. All further partners share the label `other`. */
 const labelledPartnersMax = 200;
@@ -84,7 +69,7 @@ const secondMs = 1_000;
 const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satisfies readonly HeldReason[];
 
 /** Registers the metrics in `registry`. */
-export function createPartnerMetrics(registry: Registry): PartnerMetrics {
+export function createPartnerMetrics(registry: Registry) {
   const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, pauses, held, lastGood } =
     registerMetrics(registry);
   // Before the first count, 0 would say that nothing waits.
@@ -94,8 +79,11 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
   const pausedBy: Readonly<Record<OpenCause, Set<string>>> = { failures: new Set(), rate_limited: new Set() };
   const othersDue = new Map<string, number>();
   return {
-    answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
-    ended: (partner, delivery, settlement, nowMs) => {
+    /** Counts a response, or its absence. */
+    answered: (partner: string, outcome: Outcome) =>
+      responses.inc({ partner: label(partner), class: classOf(outcome) }),
+    /** Counts the end of a delivery and ignores a retry. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
+    ended: (partner: string, delivery: DeliveryRecord, settlement: Settlement, nowMs: number) => {
       const { ends: isEnd, state } = settlementRow(settlement);
       if (!isEnd) return;
       const own = label(partner);
@@ -105,17 +93,20 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
         durations.observe({ partner: own }, Math.max(0, nowMs - delivery.acceptedAtMs) / secondMs);
       }
     },
-    backlog: (all, byPartner) => {
+    /** Deliveries that are due or in flight: all, and by partner. A partner that is not listed has none. */
+    backlog: (all: number, byPartner: readonly (readonly [partner: string, due: number])[]) => {
       due.set(all);
       dueOf.reset();
       byPartner.forEach(([partner, count]) => dueOf.inc({ partner: label(partner) }, count));
     },
-    unknown: (gauge) => {
+    /** Takes back a gauge whose source does not respond: no value is better than an old one or 0. */
+    unknown: (gauge: "backlog" | "oldestDue") => {
       const [all, byPartner] = gauge === "backlog" ? [due, dueOf] : [oldest, oldestOf];
       all.remove();
       byPartner.reset();
     },
-    paused: (partner, cause) => {
+    /** Why deliveries to the partner pause; undefined when its circuit breaker is closed. */
+    paused: (partner: string, cause: OpenCause | undefined) => {
       for (const one of openCauses) {
         const isPaused = one === cause;
         if (pausedBy[one].has(partner) !== isPaused) {
@@ -124,13 +115,15 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
         }
       }
     },
-    configured: (partners) => {
+    /** Counts held partners, and partners whose last good version is applied. */
+    configured: (partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]) => {
       for (const reason of heldReasons) {
         held.set({ reason }, partners.filter((partner) => partner.held === reason).length);
       }
       lastGood.set(partners.filter(({ lastGoodSinceMs }) => lastGoodSinceMs !== undefined).length);
     },
-    oldestDue: (partner, seconds) => {
+    /** Age of the delivery that has been due for longest, in seconds, of a partner or of all. */
+    oldestDue: (partner: string | undefined, seconds: number) => {
       if (partner === undefined) {
         oldest.set(seconds);
       } else if (label(partner) !== otherLabel) {
