@@ -5,10 +5,7 @@ import { DeliveryRefusal, type DeliveryReport } from "../runtime/recipient/recei
 import { createRecipient } from "../runtime/recipient/recipient.ts";
 
 /** Events with a fate of their own: one is refused by a partner once, one for good. */
-export const eventIds = {
-  retried: "evt-payout-0001-processed",
-  rejected: "evt-payout-0002-processed",
-} as const;
+export const eventIds = { retried: "evt-payout-0001-processed", rejected: "evt-payout-0002-processed" } as const;
 
 /** What happened at a partner, as the partner saw it. */
 export interface PartnerReport extends DeliveryReport {

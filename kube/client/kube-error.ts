@@ -165,10 +165,7 @@ const rules: readonly MaskRule[] = [
   { pattern: /\bwhs(ec|k)_[\w+/=-]+/gu, by: masked },
   // A password may contain @ and /, so credentials end at the last @.
   { pattern: /(:\/\/)(?:(?!:\/\/)[^\s"'<>]){1,512}@/gu, by: `$1${masked}@` },
-  {
-    pattern: namedSecret,
-    by: `$1$2${masked}`,
-  },
+  { pattern: namedSecret, by: `$1$2${masked}` },
 ];
 
 /**

@@ -10,9 +10,9 @@ export type Suggestion = NonNullable<Problem["suggestion"]>;
 
 export interface RefusalOptions {
   readonly errors?: readonly FieldError[];
-  readonly suggestion?: Suggestion;
+  readonly suggestion?: Suggestion | undefined;
   /** Seconds; becomes `Retry-After`. */
-  readonly retryAfterSeconds?: number;
+  readonly retryAfterSeconds?: number | undefined;
   /** Additional headers of the response. */
   readonly headers?: Readonly<Record<string, string>>;
   /** For the log only, never for the caller. */
@@ -42,26 +42,16 @@ export class Refusal extends Error {
   /** The same refusal with more headers. */
   with(headers: Readonly<Record<string, string>>): Refusal {
     const { code, message, errors, suggestion, retryAfterSeconds, cause } = this;
-    return new Refusal(code, message, {
-      errors,
-      ...(suggestion === undefined ? {} : { suggestion }),
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-      headers: { ...this.headers, ...headers },
-      cause,
-    });
+    const all = { ...this.headers, ...headers };
+    return new Refusal(code, message, { errors, suggestion, retryAfterSeconds, headers: all, cause });
   }
 }
 
 /** The same refusal with other names of its fields. */
 export function renameFields(refusal: Refusal, rename: (field: string) => string): Refusal {
-  const { code, message, errors, suggestion, retryAfterSeconds, headers, cause } = refusal;
-  return new Refusal(code, message, {
-    errors: errors.map((error) => ({ ...error, field: rename(error.field) })),
-    ...(suggestion === undefined ? {} : { suggestion }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    headers,
-    cause,
-  });
+  const { code, message, suggestion, retryAfterSeconds, headers, cause } = refusal;
+  const errors = refusal.errors.map((error) => ({ ...error, field: rename(error.field) }));
+  return new Refusal(code, message, { errors, suggestion, retryAfterSeconds, headers, cause });
 }
 
 /** A refusal because of one field. The body and the field have the same detail. */
@@ -72,4 +62,22 @@ export function refuseField(
   options: Omit<RefusalOptions, "errors"> = {},
 ): Refusal {
   return new Refusal(code, detail, { ...options, errors: [{ field, code, detail }] });
+}
+
+/**
+ * Awaits steps in NATS, which fail only because it does not respond.
+ *
+ * @param detail what does not respond, for the caller
+ * @throws Refusal `events_unavailable`, or the refusal of a step
+ */
+export async function orEventsUnavailable<T>(
+  steps: () => Promise<T>,
+  detail = "The event store does not answer",
+): Promise<T> {
+  try {
+    return await steps();
+  } catch (cause) {
+    if (cause instanceof Refusal) throw cause;
+    throw new Refusal("events_unavailable", detail, { cause, retryAfterSeconds: 1 });
+  }
 }

@@ -104,7 +104,8 @@ export async function answered<Transaction>(
   const startedAtMs = performance.now();
   const traceId = traceIdOf(request);
   const { refusal, ...conclusion } = await work();
-  const answer = refusal === undefined ? accepted(traceId) : errorAnswer(refusal, traceId);
+  const answer =
+    refusal === undefined ? { status: 200, headers: { "X-Trace-Id": traceId } } : errorAnswer(refusal, traceId);
   report?.({ ...conclusion, status: answer.status, traceId, durationMs: performance.now() - startedAtMs });
   return answer;
 }
@@ -145,9 +146,15 @@ function conclusionOf(result: OnceResult): Conclusion {
     case "seen":
       return { outcome: "duplicate" };
     case "busy":
-      return { outcome: "in_progress", refusal: busy() };
+      return {
+        outcome: "in_progress",
+        refusal: new DeliveryRefusal(429, "in_progress", "The same event is being processed", busyRetrySeconds),
+      };
     case "full":
-      return { outcome: "store_full", refusal: full() };
+      return {
+        outcome: "store_full",
+        refusal: new DeliveryRefusal(503, "store_full", "The store of seen events is full", fullRetrySeconds),
+      };
   }
 }
 
@@ -169,18 +176,6 @@ export function unverified(fault: DeliveryFault): Conclusion {
       ? new DeliveryRefusal(400, "invalid_event", "The body is not the event in the headers")
       : new DeliveryRefusal(401, "invalid_signature", "The signature or its timestamp is not valid");
   return { outcome: "unverified", fault, refusal };
-}
-
-function busy(): DeliveryRefusal {
-  return new DeliveryRefusal(429, "in_progress", "The same event is being processed", busyRetrySeconds);
-}
-
-function full(): DeliveryRefusal {
-  return new DeliveryRefusal(503, "store_full", "The store of seen events is full", fullRetrySeconds);
-}
-
-function accepted(traceId: string): RecipientAnswer {
-  return { status: 200, headers: { "X-Trace-Id": traceId } };
 }
 
 /** The recipient's error body. Source: seed "Webhook Event Delivery" §2.4. */

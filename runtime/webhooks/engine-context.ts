@@ -106,11 +106,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     attempts,
     deadLetters,
     replays,
-    index: createEventIndex({
-      stream: createEventIndexStream(nats, layout),
-      attempts,
-      clock: backgroundClock,
-    }),
+    index: createEventIndex({ stream: createEventIndexStream(nats, layout), attempts, clock: backgroundClock }),
     ...createBlocks(deps, parts, now),
     partners: partners.all,
     mayExist: partners.mayExist,

@@ -135,12 +135,7 @@ export class WebhookEngine {
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);
     this.partnerDetails = this.#createDetails();
-    this.pings = createPings({
-      ...this.#context,
-      list: this.partnerList,
-      router: this.#router,
-      nonce: createNonce(),
-    });
+    this.pings = createPings({ ...this.#context, list: this.partnerList, router: this.#router, nonce: createNonce() });
     this.replays = createReplays(this.#context, replayStore);
     this.disabledPartners = this.#context.disabled;
     this.deadLetters = createDeadLettersApi(this.#context);

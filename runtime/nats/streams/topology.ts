@@ -42,11 +42,7 @@ const secondMs = 1_000;
 const offMsMin = 3_000;
 
 /** Error codes of the JetStream API. Source: nats-server `errors.json`. */
-const apiCode = {
-  streamNotFound: 10059,
-  streamNameInUse: 10058,
-  storageExceeded: 10047,
-} as const;
+const apiCode = { streamNotFound: 10059, streamNameInUse: 10058, storageExceeded: 10047 } as const;
 /** Not enabled: on the server, for the account. */
 const offCodes: ReadonlySet<number | undefined> = new Set([10076, 10039]);
 
@@ -304,9 +300,7 @@ async function addStream(handle: NatsConnectionHandle, config: NamedConfig): Pro
       const need = `${config.max_bytes ?? 0} bytes`;
       throw new Error(
         `NATS has not enough storage for the stream ${config.name} (${need}); lower its size in the settings`,
-        {
-          cause,
-        },
+        { cause },
       );
     }
     // Another pod may have just created it with other limits; the second check compares them.

@@ -1,5 +1,5 @@
 import type { EventIdUse } from "../../../api/events.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { orEventsUnavailable, Refusal } from "../../errors/refusal.ts";
 import { boundsOf, scanEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
@@ -32,24 +32,25 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) 
      * deliveries.
      */
     event: (eventId: string, tenants: readonly string[], view?: HistoryView) =>
-      answered(() => readHistory(deps, eventId, tenants, view)),
+      orEventsUnavailable(() => readHistory(deps, eventId, tenants, view)),
     /** Events of some tenants. @throws Refusal `event_not_found` */
     events: async (query: EventQuery) => {
       const list = query.order === "desc" ? listNewest : listOldest;
-      const page = await answered(() => list(deps, query));
+      const page = await orEventsUnavailable(() => list(deps, query));
       if (page === undefined) {
         throw new Refusal("event_not_found", "No event of the id that bounds the list is visible to this caller.");
       }
       return page;
     },
     /** The events after `query.afterSeq`, waiting for the first of them. @throws Refusal `too_many_requests` */
-    nextEvents: (query: EventQuery, wait: EventWait) => answered(() => waits.next(query, wait)),
+    nextEvents: (query: EventQuery, wait: EventWait) => orEventsUnavailable(() => waits.next(query, wait)),
     /** Figures of a partner that the caller may see. */
-    partnerStats: (query: PartnerStatsQuery) => answered(() => readPartnerStats(deps.index, query)),
+    partnerStats: (query: PartnerStatsQuery) => orEventsUnavailable(() => readPartnerStats(deps.index, query)),
     /** Answers all requests that wait, and later ones at once. */
     endWaits: () => waits.end(),
     /** The tenants, among these, that have an event id or were refused it; undefined for none. */
-    eventIdUse: (eventId: string, tenants: readonly string[]) => answered(() => readEventIdUse(deps, eventId, tenants)),
+    eventIdUse: (eventId: string, tenants: readonly string[]) =>
+      orEventsUnavailable(() => readEventIdUse(deps, eventId, tenants)),
   };
 }
 
@@ -77,16 +78,6 @@ async function listNewest(deps: IndexedDeps, query: EventQuery): Promise<EventPa
   const view = await readListView(deps);
   const page = await listIndexed(deps, view, query, bounds);
   return { ...page, newest: { seq: view.newestSeq, isComplete: view.reachMs <= query.fromMs } };
-}
-
-/** Reads fail only because JetStream does not answer. @throws Refusal `events_unavailable` */
-async function answered<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (cause) {
-    if (cause instanceof Refusal) throw cause;
-    throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
-  }
 }
 
 /** The use of an id by these tenants (`*`: by all); undefined when none of them uses it. */

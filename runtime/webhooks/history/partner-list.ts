@@ -1,6 +1,6 @@
 import type { PartnerSummary } from "../../../api/partners.ts";
 import type { NotAppliedPartner } from "../../../crds/config.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { orEventsUnavailable, Refusal } from "../../errors/refusal.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
 import type { DisabledPartners } from "../partners/partner-holds.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -145,9 +145,6 @@ function stateOf(
 
 /** Partners that are disabled as they were specified. */
 async function disabledDigests(disabled: PartnerListDeps["disabled"]): Promise<ReadonlySet<string>> {
-  try {
-    return new Set((await disabled.list()).map(({ uid, specDigest }) => `${uid} ${specDigest}`));
-  } catch (cause) {
-    throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
-  }
+  const marks = await orEventsUnavailable(() => disabled.list());
+  return new Set(marks.map(({ uid, specDigest }) => `${uid} ${specDigest}`));
 }

@@ -1,7 +1,7 @@
 // Ping: a test event for one partner that a caller requests. The usual path delivers it.
 import type { PartnerSummary, Ping } from "../../../api/partners.ts";
 import { backgroundClock } from "../../../limits/clock.ts";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { orEventsUnavailable, Refusal, refuseField } from "../../errors/refusal.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { Backlogs } from "../routing/backlog-limit.ts";
@@ -103,7 +103,7 @@ async function store(deps: PingDeps, partner: Partner, tenant: string): Promise<
   const nonce = deps.nonce();
   const idhash = eventHash(eventId);
   const { headers, bytes } = messageOf(deps, partner, { eventId, tenant, nowMs, nonce });
-  const found = await answered(async () => {
+  const found = await orEventsUnavailable(async () => {
     const result = await untilAnswered(() => deps.events.store({ tenant, idhash, headers, bytes }), { giveUpAfterMs });
     if (result.kind === "refused") throw new Error(result.detail);
     return untilAnswered(() => deps.events.readOfAny(idhash), { giveUpAfterMs });
@@ -146,18 +146,9 @@ async function storeDelivery({ router }: PingDeps, event: StoredEvent): Promise<
   // After the time limit, nobody waits for it.
   stored.catch(() => undefined);
   try {
-    await answered(() => Promise.race([stored, late.promise]));
+    await orEventsUnavailable(() => Promise.race([stored, late.promise]));
   } finally {
     cancel();
-  }
-}
-
-/** @throws Refusal `events_unavailable` */
-async function answered<T>(step: () => Promise<T>): Promise<T> {
-  try {
-    return await step();
-  } catch (cause) {
-    throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
   }
 }
 

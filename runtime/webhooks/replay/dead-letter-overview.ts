@@ -1,5 +1,5 @@
 import type { DeadLetter as DeadLetterSummary, DeadLetterCount } from "../../../api/replays.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { orEventsUnavailable } from "../../errors/refusal.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { mayNamePartner } from "../history/partner-access.ts";
@@ -112,15 +112,8 @@ async function readOne(
 }
 
 /** @throws Refusal `events_unavailable` */
-async function answered<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (cause) {
-    throw new Refusal("events_unavailable", "The store of dead letters does not answer", {
-      cause,
-      retryAfterSeconds: 1,
-    });
-  }
+function answered<T>(read: () => Promise<T>): Promise<T> {
+  return orEventsUnavailable(read, "The store of dead letters does not answer");
 }
 
 /** The part of a dead letter that lists show. */

@@ -123,9 +123,10 @@ export function countRows(
     }
   }
   // Several kinds of one partner differ by tenant, or by the key that a removed partner left.
-  const merged = Map.groupBy(byKind, ([{ key, reason, about }]) => {
-    return `${about ? labelOf(scope.labels, key, about) : ""} ${reason}`;
-  });
+  const merged = Map.groupBy(
+    byKind,
+    ([{ key, reason, about }]) => `${about ? labelOf(scope.labels, key, about) : ""} ${reason}`,
+  );
   const counts = [...merged].map(([name, sums]): DeadLetterCount => {
     const [partner = "", reason = ""] = name.split(" ");
     return {

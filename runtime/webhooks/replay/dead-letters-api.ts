@@ -2,12 +2,7 @@ import type { Ack, DeadLetter as DeadLetterSummary } from "../../../api/replays.
 import { Refusal } from "../../errors/refusal.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { createDeadLetterIndex } from "./dead-letter-index.ts";
-import {
-  countByIndex,
-  listByIndex,
-  summaryOf,
-  type DeadLetterPage,
-} from "./dead-letter-overview.ts";
+import { countByIndex, listByIndex, summaryOf, type DeadLetterPage } from "./dead-letter-overview.ts";
 import {
   deadLettersOfDelivery,
   deadLetterKeys,

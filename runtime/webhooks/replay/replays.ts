@@ -1,6 +1,6 @@
 import type { Replay, ReplaySummary } from "../../../api/replays.ts";
 import { randomUUID } from "node:crypto";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { orEventsUnavailable, Refusal, refuseField } from "../../errors/refusal.ts";
 import { visibleSeq, type HistoryDeps } from "../history/history.ts";
 import { mayNamePartner, type PartnerAccess } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -109,23 +109,21 @@ async function listReplays(
   caller: ReplayCaller,
 ): Promise<ReplayPage> {
   const labels = new Map(deps.partners().map(({ key, label }) => [key, label]));
-  try {
+  return orEventsUnavailable(async () => {
     const { jobs, cancelled } = await store.list();
-    const current = jobs.map((job): ReplayJob => {
-      return !isOver(job) && cancelled.has(job.id) ? { ...job, status: "cancelled" } : job;
-    });
+    const current = jobs.map((job): ReplayJob =>
+      !isOver(job) && cancelled.has(job.id) ? { ...job, status: "cancelled" } : job,
+    );
     const { jobs: page, next } = replaysOfPage(current, query, caller);
     const items: ReplaySummary[] = [];
     for (let start = 0; start < page.length; start += countedAtOnceMax) {
-      const some = page.slice(start, start + countedAtOnceMax).map(async (job) => {
-        return { ...(await responseOf(countMarks, job, caller)), ...requestOf(job, labels) };
-      });
+      const some = page
+        .slice(start, start + countedAtOnceMax)
+        .map(async (job) => ({ ...(await responseOf(countMarks, job, caller)), ...requestOf(job, labels) }));
       items.push(...(await Promise.all(some)));
     }
     return next === undefined ? { items } : { items, next };
-  } catch (cause) {
-    throw new Refusal("events_unavailable", "The store of replays does not answer", { cause, retryAfterSeconds: 1 });
-  }
+  }, "The store of replays does not answer");
 }
 
 /** Finds a partner by name. One that the caller may not see counts as absent. @throws Refusal `partner_not_found` */

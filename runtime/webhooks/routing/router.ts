@@ -106,11 +106,7 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
 }
 
 function routeOf(table: RoutingTable, event: StoredEvent): Route {
-  return {
-    partners: table.partnersFor(event),
-    refused: table.refusedFor(event),
-    configuration: table.configuration,
-  };
+  return { partners: table.partnersFor(event), refused: table.refusedFor(event), configuration: table.configuration };
 }
 
 /** The step with the configuration of this routing, unless an earlier routing of the event left one. */

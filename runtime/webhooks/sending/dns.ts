@@ -100,10 +100,7 @@ async function query(nameServers: NameServerResolver, name: string): Promise<Fou
   else await Promise.all(all);
   const records = [0, 1].flatMap((index) => results.get(index) ?? []);
   if (records.length === 0) throw failures.find((failure) => !unknownHostCodes.has(codeOf(failure))) ?? failures[0];
-  return {
-    addresses: records.map(({ address }) => address),
-    ttlSeconds: Math.min(...records.map(({ ttl }) => ttl)),
-  };
+  return { addresses: records.map(({ address }) => address), ttlSeconds: Math.min(...records.map(({ ttl }) => ttl)) };
 }
 
 /** The `code` of an error of Node. */

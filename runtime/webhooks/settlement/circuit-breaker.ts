@@ -85,8 +85,6 @@ export function afterAttempt(
       return afterOpen(state, step);
     case "probing":
       return afterProbe(state, step);
-    default:
-      throw new Error(`unknown state ${String(state satisfies never)}`);
   }
 }
 

@@ -85,9 +85,9 @@ export function sharedKeysAt(keys: readonly VerificationKey[], nowMs: number): r
 
 /** The public keys that are in force and have a supported algorithm. */
 export function publicKeysAt(keys: readonly VerificationKey[], nowMs: number): readonly PublicKey[] {
-  return keys.filter((key): key is PublicKey => {
-    return "publicKey" in key && isInForce(key, nowMs) && algorithmOf(key.publicKey) !== undefined;
-  });
+  return keys.filter(
+    (key): key is PublicKey => "publicKey" in key && isInForce(key, nowMs) && algorithmOf(key.publicKey) !== undefined,
+  );
 }
 
 /** Whether a key is valid at this time, its `notAfter` included. */

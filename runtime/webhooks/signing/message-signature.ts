@@ -143,9 +143,9 @@ export function verifyMessageSignature(
   const digestProblem = digestFault(request);
   if (digestProblem !== undefined) return fault(digestProblem);
   const variants = withoutDefaultPort(request);
-  const results = inputs.slice(0, signaturesMax).flatMap((input) => {
-    return variants.map((one) => verifyOne(keys, one, input, signatures.get(input.label), nowMs));
-  });
+  const results = inputs
+    .slice(0, signaturesMax)
+    .flatMap((input) => variants.map((one) => verifyOne(keys, one, input, signatures.get(input.label), nowMs)));
   return results.find(({ ok }) => ok) ?? results[0] ?? fault("signature_missing");
 }
 

@@ -33,9 +33,12 @@ const comma = /[ \t]*,[ \t]*/uy;
 
 /** Parses `Signature-Input`; undefined when the field is malformed or a label is repeated. */
 export function parseSignatureInputs(field: string): readonly SignatureInput[] | undefined {
-  return members(field, inputForm)?.map(({ label = "", text = "", list = "", parameters = "" }) => {
-    return { label, components: componentsIn(list), parameters: parametersOf(parameters), text };
-  });
+  return members(field, inputForm)?.map(({ label = "", text = "", list = "", parameters = "" }) => ({
+    label,
+    components: componentsIn(list),
+    parameters: parametersOf(parameters),
+    text,
+  }));
 }
 
 /**

@@ -123,11 +123,10 @@ function matchingKey(
     const expected = Buffer.from(sharedSignature(secret, signed));
     return shared.filter((one) => timingSafeEqual(one, expected)).length > 0;
   })[0];
-  const publicKey = publicKeysAt(keys, nowMs).find((key) => {
-    return (
-      key.publicKey.asymmetricKeyType === "ed25519" && asymmetric.some((one) => isSignedBy(key.publicKey, signed, one))
-    );
-  });
+  const publicKey = publicKeysAt(keys, nowMs).find(
+    (key) =>
+      key.publicKey.asymmetricKeyType === "ed25519" && asymmetric.some((one) => isSignedBy(key.publicKey, signed, one)),
+  );
   return (sharedKey ?? publicKey)?.id;
 }
 

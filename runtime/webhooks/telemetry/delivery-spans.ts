@@ -166,11 +166,7 @@ function attemptSpan(tracer: Tracer, delivery: DeliveryRecord, partner: string):
 function requestFields({ hostname }: URL, outcome: Outcome) {
   const status = outcome.kind === "response" ? outcome.status : undefined;
   return {
-    attributes: {
-      "http.request.method": "POST",
-      "server.address": hostname,
-      "http.response.status_code": status,
-    },
+    attributes: { "http.request.method": "POST", "server.address": hostname, "http.response.status_code": status },
     failure: status !== undefined && status < 400 ? undefined : outcomeCode(outcome),
   };
 }
