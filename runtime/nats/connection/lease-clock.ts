@@ -56,7 +56,7 @@ export function createLeaseClock(wallNow = Date.now, localNow = () => performanc
     confirmedMs: () => confirmedMs,
     /** True when JetStream has read what was sent at this time. */
     isStored: (sentAtMs: number) => sentAtMs <= storedMs && !(sentAtMs > lost.fromMs && sentAtMs <= lost.toMs),
-    /** True when this process never stood still, and never was without the server, for the lease of a lane since then. */
+    /** True when this process never stood still or was without the server for the lease of a lane since then. */
     isUnbrokenSince: (sinceMs: number) => !isBroken() && sinceMs >= brokenMs,
     /** Notes that the connection broke. What was sent since the last confirmation may be lost. */
     disconnect: () => {

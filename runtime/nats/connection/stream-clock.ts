@@ -38,8 +38,9 @@ export function createStreamClock(wallNow: () => number, localNow = () => perfor
   let errorMs = 0;
   return {
     /**
-     * Takes a sample. Of the last 16, the one with the shortest round trip counts. Earlier samples that contradict a new
-     * one are discarded: JetStream's clock was set, or this machine was suspended. A negative round trip is ignored.
+     * Takes a sample. Of the last 16, the one with the shortest round trip counts. Earlier samples that contradict a
+     * new one are discarded: JetStream's clock was set, or this machine was suspended. A negative round trip is
+     * ignored.
      */
     observe: ({ sentAtMs, storedAtMs, answeredAtMs }: ClockSample) => {
       const roundTripMs = answeredAtMs - sentAtMs;

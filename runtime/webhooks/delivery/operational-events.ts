@@ -87,9 +87,9 @@ export interface OperationalDeps {
 }
 
 /**
- * Creates the store of operational events for their subscribers. An event without a subscriber is not stored, and the partner that it
- * concerns does not get it. An event that is not stored within the time limit is lost and logged; no delivery waits
- * longer.
+ * Creates the store of operational events for their subscribers. An event without a subscriber is not stored, and the
+ * partner that it concerns does not get it. An event that is not stored within the time limit is lost and logged; no
+ * delivery waits longer.
  */
 export function createOperationalEvents(deps: OperationalDeps) {
   const storeAll = (partner: NamedPartner, events: readonly OperationalEvent[]): Promise<unknown> =>

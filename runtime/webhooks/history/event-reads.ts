@@ -28,8 +28,8 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) 
   const waits = createEventWaits(deps);
   return {
     /**
-     * An event with its deliveries. Undefined when none of these tenants (`*`: any) has it, or the view shows none of its
-     * deliveries.
+     * An event with its deliveries. Undefined when none of these tenants (`*`: any) has it, or the view shows none of
+     * its deliveries.
      */
     event: (eventId: string, tenants: readonly string[], view?: HistoryView) =>
       orEventsUnavailable(() => readHistory(deps, eventId, tenants, view)),

@@ -37,7 +37,8 @@ interface PartnerListDeps {
 export function createPartnerList({ partners, disabled, notApplied }: PartnerListDeps) {
   return {
     /**
-     * Partners by their names, with the subscriptions to the caller's tenants. A partner without one of them is left out.
+     * Partners by their names, with the subscriptions to the caller's tenants. A partner without one of them is left
+     * out.
      * @throws Refusal `events_unavailable`
      */
     page: async (query: PartnerQuery) => {

@@ -131,7 +131,7 @@ export function createPartnerFigures() {
   let due: ReadonlyMap<string, number> = new Map();
   const oldest = new Map<string, number>();
   return {
-    /** Replaces the counts. @param lanes those that were counted  @param due deliveries by `namespace/name`; absent: 0 */
+    /** Replaces the counts. @param nextLanes those that were counted @param nextDue by `namespace/name`; absent: 0 */
     counted: (nextLanes: ReadonlySet<string>, nextDue: ReadonlyMap<string, number>) => {
       lanes = nextLanes;
       due = nextDue;
