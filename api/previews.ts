@@ -3,6 +3,7 @@ import {
   anyObject,
   closedObject,
   count,
+  deprecated,
   described,
   flag,
   list,
@@ -124,6 +125,7 @@ export const PreviewedQueries = object({
 });
 export type PreviewedQueries = Static<typeof PreviewedQueries>;
 
+/** @deprecated no response has it; the schema stays for clients that are generated from it */
 export const PreviewedFigures = object({
   delivered: count("Deliveries that succeeded"),
   dead_letters: count("Deliveries that became dead letters"),
@@ -132,8 +134,8 @@ export const PreviewedFigures = object({
   in_flight: count("The most attempts that were under way at once"),
   p95_ms: nullable(number(), "95th percentile from the event to its delivery"),
 });
-export type PreviewedFigures = Static<typeof PreviewedFigures>;
 
+/** @deprecated like {@link PreviewedFigures} */
 export const PreviewedSimulation = object({
   complete: flag("True if every delivery of the time range is simulated"),
   left_out: count("Deliveries without their first attempts, or beyond a limit"),
@@ -155,8 +157,6 @@ export const PreviewedSimulation = object({
     "Partners with simulated deliveries",
   ),
 });
-export type PreviewedSimulation = Static<typeof PreviewedSimulation>;
-export type SimulatedPartner = PreviewedSimulation["partners"][number];
 
 export const PreviewedEvents = object({
   from: ref(Time, "Start of the time range"),
@@ -167,7 +167,9 @@ export const PreviewedEvents = object({
   ),
   complete: flag("False if the limit of events ended the count before `to`"),
   attempts: ref(PreviewedAttempts, "Effect on recorded attempts"),
-  simulated: nullable(ref(PreviewedSimulation), "Estimate of what follows the first difference; null before the end"),
+  simulated: deprecated(
+    nullable(ref(PreviewedSimulation), "Deprecated: always null, because previews no longer simulate"),
+  ),
   read: count("Number of events that were read"),
   deliveries: described(change, "Number of deliveries"),
   unrouted: described(change, "Number of events that no partner gets"),

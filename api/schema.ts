@@ -94,6 +94,11 @@ export function described<Value>(schema: Schema<Value>, description: string): Sc
   return { ...schema, description };
 }
 
+/** The schema of a member that is deprecated, as docs/reference/versions.md describes. */
+export function deprecated<Value>(schema: Schema<Value>): Schema<Value> {
+  return { ...schema, deprecated: true };
+}
+
 /** An object whose members all have one type. */
 export function record<Value, Name extends string = string>(
   values: Schema<Value>,

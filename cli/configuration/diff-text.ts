@@ -11,7 +11,6 @@ import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
 import type { MatchEffect } from "../../runtime/preview/preview-job.ts";
 import type { FieldChange } from "../../runtime/preview/resource-changes.ts";
 import { plain } from "../command-line/terminal.ts";
-import { simulationLines, simulationNotes } from "./simulation-text.ts";
 import { escaped, markdownRow as row, tableOf, type TextForm } from "./text-table.ts";
 
 /** What `diff` found, on a server or between two folders. */
@@ -75,15 +74,13 @@ export function diffNotes(found: Found): readonly string[] {
   ];
 }
 
-function coverage(effect: PreviewedEvents): readonly string[] {
-  const { oldest_event: oldest, complete, attempts } = effect;
+function coverage({ oldest_event: oldest, complete, attempts }: PreviewedEvents): readonly string[] {
   const { oldest_attempt: oldestAttempt, skipped } = attempts;
   const since = (time: string | null): string => (time === null ? "none is stored" : `stored since ${time}`);
   return [
     `Events: ${since(oldest)}. Attempts: ${since(oldestAttempt)}.`,
     ...(skipped > 0 ? [`Attempts for ${skipped} further events were not read.`] : []),
     ...(complete ? [] : ["The window has more events than a preview reads; the last ones are not counted."]),
-    ...simulationNotes(effect),
   ];
 }
 
@@ -129,8 +126,7 @@ function eventLines(events: MatchEffect, form: TextForm): readonly string[] {
       ? ["No partner gains or loses an event."]
       : ["", ...tableOf(form, { titles: routeTitles, align: routeAlign }, partners.map(cellsOf))];
   if (!("attempts" in events)) return [sum, ...routed];
-  const effect = events as PreviewedEvents;
-  return [sum, ...routed, ...attemptLines(effect, form), ...simulationLines(effect, form)];
+  return [sum, ...routed, ...attemptLines(events as PreviewedEvents, form)];
 }
 
 const attemptTitles = ["Partner", "As recorded", "At other times", "Gone", "Tried again", "Ended before"];

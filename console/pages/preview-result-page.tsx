@@ -11,7 +11,6 @@ import { Reading } from "../components/reading.tsx";
 import { EventEffect } from "../preview/event-effect.tsx";
 import { QueryEffect } from "../preview/query-effect.tsx";
 import { ResourceEffect } from "../preview/resource-effect.tsx";
-import { SimulatedEffect } from "../preview/simulated-effect.tsx";
 import { Link } from "../router/router.tsx";
 
 const everySeconds = 1;
@@ -27,7 +26,7 @@ export function PreviewResultPage({ parameters }: PageProps): JSX.Element {
   return (
     <Page
       title="Preview"
-      lead="What is exact was computed from records; what is simulated stands apart and is an estimate."
+      lead="The effect of an edit on recorded events, attempts and queries."
       actions={<Link to="/preview">Another edit</Link>}
     >
       <Reading read={read} what="the preview" lines={20}>
@@ -60,7 +59,6 @@ function Outcome({ preview }: { readonly preview: Preview }): JSX.Element {
       <ResourceEffect resources={preview.resources} />
       {events === null ? null : <EventEffect events={events} isOver={isOver(preview)} />}
       <QueryEffect queries={queries} />
-      {events === null ? null : <SimulatedEffect simulation={events.simulated} isOver={isOver(preview)} />}
     </>
   );
 }

@@ -44,39 +44,12 @@ export function noAttempts(): AttemptTally {
 interface Pair {
   readonly before: PartnerConfig;
   readonly after: PartnerConfig;
-  /**
-   * - `retry`: only the retries differ.
-   * - `limits`: `delivery` differs too, so that no attempt is sure.
-   * - `sending`: something else differs, on which also the partner's answer depends.
-   */
-  readonly change: "retry" | "limits" | "sending";
+  /** False if more than the retries differs, so that no attempt is sure. */
+  readonly isRetryOnly: boolean;
 }
 
-/** The recorded attempts of one delivery to a partner that the edit changes. */
-export interface JudgedDelivery {
-  /** `namespace/name` */
-  readonly label: string;
-  readonly change: Pair["change"];
-  readonly after: PartnerConfig;
-  /** In order; at least one. */
-  readonly records: readonly AttemptRecord[];
-  /** Absent for a replayed delivery, whose attempts do not hold it. */
-  readonly acceptedAtMs?: number;
-  readonly exact: number;
-  /** True when something other than the exact attempts follows, as far as the policies tell. */
-  readonly isMoved: boolean;
-}
-
-/**
- * Compares the sending and the retries of the partners of two configurations.
- *
- * @param onJudged is called for each delivery that the partner would still get
- */
-export function createAttemptChanges(
-  before: RuntimeConfig,
-  after: RuntimeConfig,
-  onJudged: (delivery: JudgedDelivery) => void = () => undefined,
-): AttemptChanges {
+/** Compares the sending and the retries of the partners of two configurations. */
+export function createAttemptChanges(before: RuntimeConfig, after: RuntimeConfig): AttemptChanges {
   const edited = new Map(after.partners.map((partner) => [labelOf(partner), partner]));
   const uids = new Map(before.partners.map((partner) => [labelOf(partner), partner.uid]));
   const pairs = new Map<string, Pair>();
@@ -99,9 +72,7 @@ export function createAttemptChanges(
         const pair = pairs.get(label);
         if (own.length === 0) continue;
         if (lost.includes(label)) partnerOf(tally, label).gone += own.length;
-        else if (pair !== undefined) {
-          for (const delivery of judgedDeliveries(partnerOf(tally, label), pair, own, acceptedAtMs)) onJudged(delivery);
-        }
+        else if (pair !== undefined) countAttempts(partnerOf(tally, label), pair, own, acceptedAtMs);
       }
     },
   };
@@ -113,46 +84,39 @@ function labelOf({ namespace, name }: PartnerConfig): string {
 
 function pairOf(before: PartnerConfig, after: PartnerConfig | undefined): Pair | undefined {
   if (after === undefined) return undefined;
-  if (sendingOf(before) !== sendingOf(after)) return { before, after, change: "sending" };
-  if (canonicalJson(before.delivery) !== canonicalJson(after.delivery)) return { before, after, change: "limits" };
-  return canonicalJson(before.retry) === canonicalJson(after.retry) ? undefined : { before, after, change: "retry" };
+  if (sendingOf(before) !== sendingOf(after)) return { before, after, isRetryOnly: false };
+  return canonicalJson(before.retry) === canonicalJson(after.retry) ? undefined : { before, after, isRetryOnly: true };
 }
 
-/** What decides about a first attempt, apart from the limits. Bytes of Secrets are not compared. */
-function sendingOf({ endpoint, signing, circuitBreaker, networks, state, held }: PartnerConfig): string {
+/** What decides about a first attempt. Bytes of Secrets are not compared. */
+function sendingOf({ endpoint, signing, circuitBreaker, networks, state, held, delivery }: PartnerConfig): string {
   const { tls: _tls, oauth2, ...rest } = endpoint;
   const { secret: _secret, ...client } = oauth2 ?? { secret: "" };
   const keys = signing.keys.map(({ material: _material, ...key }) => key);
-  const parts = [rest, client, { ...signing, keys }, circuitBreaker, networks, state, held];
+  const parts = [rest, client, { ...signing, keys }, circuitBreaker, networks, state, held, delivery];
   return canonicalJson(parts.map((part) => part ?? null));
 }
 
-function judgedDeliveries(
-  tally: PartnerAttempts,
-  pair: Pair,
-  records: readonly AttemptRecord[],
-  eventAtMs: number,
-): readonly JudgedDelivery[] {
-  const { change, after } = pair;
-  const generations = Map.groupBy(records, ({ generation }) => generation);
-  return [...generations].map(([generation, own]) => {
+function countAttempts(tally: PartnerAttempts, pair: Pair, records: readonly AttemptRecord[], eventAtMs: number): void {
+  for (const [generation, own] of Map.groupBy(records, (record) => record.generation)) {
     const ordered = own.toSorted((one, other) => one.attempt - other.attempt);
     const acceptedAtMs = generation === 0 ? eventAtMs : undefined;
-    const judged = change === "retry" ? exactAttempts(tally, pair, ordered, acceptedAtMs) : { exact: 0, isMoved: true };
-    tally.exact += judged.exact;
-    tally.moved += ordered.length - judged.exact;
-    const accepted = acceptedAtMs === undefined ? {} : { acceptedAtMs };
-    return { label: labelOf(after), change, after, records: ordered, ...accepted, ...judged };
-  });
+    const exact = pair.isRetryOnly ? exactAttempts(tally, pair, ordered, acceptedAtMs) : 0;
+    tally.exact += exact;
+    tally.moved += ordered.length - exact;
+  }
 }
 
-/** The attempts up to the first instant that the edit moves, and whether there is one. */
+/**
+ * The attempts up to the first instant that the edit moves.
+ * @param acceptedAtMs absent for a replayed delivery, whose attempts do not hold it
+ */
 function exactAttempts(
   tally: PartnerAttempts,
   { before, after }: Pair,
   records: readonly AttemptRecord[],
   acceptedAtMs: number | undefined,
-): Pick<JudgedDelivery, "exact" | "isMoved"> {
+): number {
   // The age of a replayed delivery begins at a time that no attempt holds.
   const isUnsure = acceptedAtMs === undefined && before.retry.maxAgeSeconds !== after.retry.maxAgeSeconds;
   const areRetriesMoved = isUnsure || before.retry.jitterPercent !== after.retry.jitterPercent;
@@ -161,11 +125,9 @@ function exactAttempts(
     const next = settledAgain(record, after, acceptedAtMs);
     if (!isUnsure) countEnds(tally, was, next, { record, isLast: index + 1 === records.length });
     const isMoved = areRetriesMoved && was.kind === "retry";
-    if (isMoved || canonicalJson(was) !== canonicalJson(next)) {
-      return { exact: index + 1, isMoved: record.settlement.kind === was.kind };
-    }
+    if (isMoved || canonicalJson(was) !== canonicalJson(next)) return index + 1;
   }
-  return { exact: records.length, isMoved: false };
+  return records.length;
 }
 
 function countEnds(

@@ -4,7 +4,6 @@ import type {
   PreviewedEvents,
   PreviewedQueries,
   PreviewedResources,
-  PreviewedSimulation,
 } from "../../api/previews.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
@@ -47,8 +46,6 @@ export interface PreviewJob extends PreviewCaller {
   readonly cursor: number;
   readonly tally: MatchTally;
   readonly attempts: AttemptTally;
-  /** Absent before the end, and in previews of an earlier version. */
-  readonly simulated?: PreviewedSimulation;
   /** Time of the oldest stored event, Unix milliseconds; absent without events. */
   readonly oldestEventMs?: number;
   /** The same of the oldest stored attempt. */
@@ -98,7 +95,7 @@ function eventEffect(job: PreviewJob): PreviewedEvents | null {
     oldest_event: oldestEventMs === undefined ? null : new Date(oldestEventMs).toISOString(),
     complete: job.status === "completed" && job.isCut !== true,
     attempts: attemptEffect(job),
-    simulated: job.simulated ?? null,
+    simulated: null,
     ...matchEffect(tally),
   };
 }

@@ -11,7 +11,6 @@ import { editedConfig, type Edit } from "./edited-config.ts";
 import { createMatchChanges, noMatches, type MatchChanges } from "./match-changes.ts";
 import type { PreviewJob } from "./preview-job.ts";
 import { configIdentity, effectsOf, type EffectDeps } from "./preview-effect.ts";
-import { createSample, type Sample } from "./sample.ts";
 
 /** What a run needs. */
 export interface RunDeps extends EffectDeps {
@@ -37,7 +36,6 @@ const restartsMax = 3;
 const attemptEventsMax = 2_000;
 const attemptsAtOnce = 25;
 const attemptsPauseMs = 50;
-const simulationPauseMs = 10;
 /** Events of one preview. */
 export const eventsMax = 1_000_000;
 /** Subjects of one consumer. A caller of more tenants reads all events and drops those of others. */
@@ -46,23 +44,15 @@ const subjectsMax = 32;
 /**
  * Counts the effect on recorded events until the end of the window, in steps with pauses. Resolves with the last state:
  * an unfinished one when this pod has to stop. A stored state continues where it ended. A changed configuration begins
- * the count again. The end of the count is simulated with the attempts that this pod read.
+ * the count again.
  */
 export async function runPreview(deps: RunDeps, stored: PreviewJob, edit: Edit): Promise<PreviewJob> {
   let job: PreviewJob = { ...stored, status: "running" };
-  const sample = createSample();
-  let isWhole = job.attempts.events === 0;
   while (isRunning(deps, job)) {
     job = await onPresentBase(deps, job, edit);
-    if (job.cursor === 0) {
-      sample.clear();
-      isWhole = true;
-    }
-    if (job.status === "running") job = await count(deps, job, edit, sample);
+    if (job.status === "running") job = await count(deps, job, edit);
   }
-  if (job.status !== "completed") return job;
-  const simulated = await sample.effect(Date.parse(job.createdAt), () => pause(deps, simulationPauseMs));
-  return { ...job, simulated: { ...simulated, complete: simulated.complete && isWhole } };
+  return job;
 }
 
 function isRunning({ isOwner, ending }: RunDeps, { status }: PreviewJob): boolean {
@@ -81,12 +71,12 @@ async function onPresentBase(deps: RunDeps, job: PreviewJob, edit: Edit): Promis
   return { ...job, base: identity, restarts, ...effects, cursor: 0, tally: noMatches(), attempts: noAttempts() };
 }
 
-async function count(deps: RunDeps, job: PreviewJob, edit: Edit, sample: Sample): Promise<PreviewJob> {
+async function count(deps: RunDeps, job: PreviewJob, edit: Edit): Promise<PreviewJob> {
   const base = deps.config();
   const isVisible = (label: string): boolean => mayNamePartner(job, label);
   const edited = editedConfig(base, edit).config;
   const changes = createMatchChanges(base, edited, isVisible);
-  const attempts = createAttemptChanges(base, edited, (delivery) => sample.add(delivery));
+  const attempts = createAttemptChanges(base, edited);
   const scan = await deps.scan(scanned(job.tenants), startOf(job));
   try {
     return await countSteps(deps, job, base, { scan, changes, attempts });

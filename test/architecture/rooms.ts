@@ -210,11 +210,10 @@ const table = `
   runtime/prometheus/ <
       limits/ crds/ errors/ version.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
       metrics/metrics-api.ts metrics/slo/ prometheus/language/ prometheus/compile/ prometheus/evaluate/
-  runtime/preview/simulation/ < api/ crds/ webhooks/settlement/
   runtime/preview/ <
       api/ limits/ crds/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
-      webhooks/history/ webhooks/replay/ metrics/metrics-api.ts preview/simulation/
+      webhooks/history/ webhooks/replay/ metrics/metrics-api.ts
   runtime/http/authentication/ < crds/ network/ limits/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ < api/ metrics/request/

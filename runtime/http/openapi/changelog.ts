@@ -10,6 +10,16 @@ type ChangelogEntry = Static<typeof Changelog>["versions"][number];
  */
 export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
   {
+    version: "2026-11-27",
+    changes: [
+      {
+        kind: "deprecated",
+        surface: "preview",
+        what: "simulated of the events of a preview: always null, because previews no longer simulate deliveries",
+      },
+    ],
+  },
+  {
     version: "2026-11-26",
     changes: [
       {

@@ -130,7 +130,7 @@ export const diagnostics: Readonly<Record<string, OperationHeader>> = {
 
 const deprecation: Readonly<Record<string, OperationHeader>> = {
   Deprecation: header(
-    "Time since which a metric of the response is deprecated (RFC 9745)",
+    "Time since which a metric or a member of the response is deprecated (RFC 9745)",
     text(undefined, { pattern: "^@[0-9]+$" }),
     false,
   ),

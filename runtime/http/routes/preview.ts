@@ -1,8 +1,17 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import type { Previews } from "../../preview/previews.ts";
-import type { Operation } from "../openapi/operation.ts";
+import type { Operation, OperationHeader } from "../openapi/operation.ts";
 import type { Route } from "../server/route.ts";
 import { requirePartners } from "./require-partners.ts";
+
+/** Since when `events.simulated` is deprecated, as docs/reference/versions.md requires (RFC 9745). */
+const deprecation = { Deprecation: `@${Date.parse("2026-11-27") / 1_000}` };
+const headers: Readonly<Record<string, OperationHeader>> = {
+  Deprecation: {
+    description: "Time since which a metric or a member of the response is deprecated (RFC 9745)",
+    schema: { type: "string", pattern: "^@[0-9]+$" },
+  },
+};
 
 /** `POST /v1/preview` */
 const startPreviewOperation: Operation = {
@@ -22,8 +31,12 @@ const startPreviewOperation: Operation = {
     from: "2026-01-31T00:00:00.000Z",
   },
   answers: {
-    "200": { description: "The differences of resources; the request has no window of events", schema: "Preview" },
-    "202": { description: "The preview is accepted and counts events", schema: "Preview" },
+    "200": {
+      description: "The differences of resources; the request has no window of events",
+      schema: "Preview",
+      headers,
+    },
+    "202": { description: "The preview is accepted and counts events", schema: "Preview", headers },
   },
 };
 
@@ -33,7 +46,7 @@ const readPreviewOperation: Operation = {
   tag: "preview",
   summary: "Progress and result of a preview; kept for a day",
   parameters: [{ name: "id", in: "path", description: "Preview id", schema: { type: "string", minLength: 1 } }],
-  answers: { "200": { description: "The preview", schema: "Preview" } },
+  answers: { "200": { description: "The preview", schema: "Preview", headers } },
 };
 
 /** Largest edit of one request. */
@@ -51,7 +64,7 @@ export function previewRoutes(previews: Previews, partnersClaim: PartnersClaim =
       bodyBytesMax: previewBytesMax,
       answer: async ({ body, caller }) => {
         const preview = await previews.start(body, caller);
-        return { status: preview.status === "completed" ? 200 : 202, body: preview };
+        return { status: preview.status === "completed" ? 200 : 202, headers: deprecation, body: preview };
       },
     },
     {
@@ -59,7 +72,11 @@ export function previewRoutes(previews: Previews, partnersClaim: PartnersClaim =
       path: "/v1/preview/:id",
       scopes,
       operation: readPreviewOperation,
-      answer: async ({ path, caller }) => ({ status: 200, body: await previews.get(path["id"] ?? "", caller) }),
+      answer: async ({ path, caller }) => ({
+        status: 200,
+        headers: deprecation,
+        body: await previews.get(path["id"] ?? "", caller),
+      }),
     },
   ];
   return partnersClaim === "Required" ? routes.map(requirePartners) : routes;

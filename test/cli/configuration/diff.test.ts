@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { OfflinePreview } from "../../../runtime/preview/offline-preview.ts";
 import { diffNotes, diffText } from "../../../cli/configuration/diff-text.ts";
-import { simulationLines } from "../../../cli/configuration/simulation-text.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { eventText, partnerText } from "../installation.ts";
@@ -125,7 +124,7 @@ test("notes name what was not compared", () => {
       oldest_event: "2026-01-02T00:00:00.000Z",
       complete: false,
       attempts: { oldest_attempt: "2026-01-02T12:00:00.000Z", events: 2_000, skipped: 5, partners: [] },
-      simulated: { complete: false, left_out: 3, not_simulated: ["default/other"], partners: [] },
+      simulated: null,
       read: 1,
       deliveries: { before: 0, after: 0 },
       unrouted: { before: 0, after: 0 },
@@ -137,39 +136,6 @@ test("notes name what was not compared", () => {
     "Events: stored since 2026-01-02T00:00:00.000Z.",
     "Attempts for 5 further",
     "The window has more",
-    "Not simulated: 3 deliveries",
-    "Not simulated: 1 partners",
     "Not compared: bytes of",
   ]);
-});
-
-test("what is simulated is set apart, in text and in Markdown", () => {
-  const figures = { delivered: 3, dead_letters: 1, pending: 0, backlog: 4, in_flight: 2, p95_ms: 12_340 };
-  const partner = {
-    partner: "default/acme",
-    deliveries: 4,
-    estimated: 2,
-    farthest_ms: 1_500,
-    would_live: 1,
-    would_die: 0,
-    recorded: figures,
-    simulated: { ...figures, delivered: 4, dead_letters: 0, p95_ms: null },
-  };
-  const effect = { simulated: { complete: true, left_out: 0, not_simulated: [], partners: [partner] } };
-  const head =
-    "Simulated, not exact, for 4 deliveries: 2 attempts with the result of the partner's nearest recorded one, " +
-    "at most 1.5s away.";
-  expect(simulationLines(effect, "markdown")).toEqual([
-    "",
-    head,
-    "",
-    "| Simulated | Dead letters | Would live | Would die | Pending | Backlog | In flight | P95 |",
-    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    "| default/acme | 1 → 0 | 1 | 0 | 0 → 0 | 4 → 4 | 2 → 2 | 12.3s → - |",
-  ]);
-  expect(simulationLines(effect, "text").slice(3)).toEqual([
-    "SIMULATED      DEAD LETTERS   WOULD LIVE   WOULD DIE   PENDING   BACKLOG   IN FLIGHT   P95      ",
-    "default/acme   1 → 0          1            0           0 → 0     4 → 4     2 → 2       12.3s → -",
-  ]);
-  expect(simulationLines({}, "text")).toEqual([]);
 });

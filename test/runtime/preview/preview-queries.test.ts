@@ -1,10 +1,17 @@
 import type { PreviewedQueries } from "../../../api/previews.ts";
 import { expect, test } from "vitest";
+import { previewRoutes } from "../../../runtime/http/routes/preview.ts";
+import type { ApiRequest } from "../../../runtime/http/server/route.ts";
 import { noAttempts } from "../../../runtime/preview/attempt-changes.ts";
 import { editedConfig } from "../../../runtime/preview/edited-config.ts";
 import { noMatches } from "../../../runtime/preview/match-changes.ts";
 import { effectsOf } from "../../../runtime/preview/preview-effect.ts";
-import { mayReadPreview, type PreviewCaller, type PreviewJob } from "../../../runtime/preview/preview-job.ts";
+import {
+  mayReadPreview,
+  previewResponse,
+  type PreviewCaller,
+  type PreviewJob,
+} from "../../../runtime/preview/preview-job.ts";
 import { configOf } from "../webhooks/engine-fixture.ts";
 
 const base = configOf();
@@ -56,4 +63,17 @@ test("a preview with queries is visible to callers with all its metrics only", (
   expect(mayReadPreview(stored, { ...everyone, metrics: ["lag", "cpu"] })).toBe(true);
   expect(mayReadPreview(stored, { ...everyone, metrics: ["cpu"] })).toBe(false);
   expect(mayReadPreview(job(everyone), { ...everyone, metrics: ["lag"] })).toBe(false);
+});
+
+test("a simulation that the version before stored is not returned, and the header says that it is deprecated", async () => {
+  const simulated = { complete: true, left_out: 0, not_simulated: [], partners: [] };
+  const stored = { ...job(everyone), window: { fromMs: 0, lastSeq: 1 }, simulated };
+  const get = async () => previewResponse(stored);
+  const read = previewRoutes({ get, start: get }).find(({ method }) => method === "GET");
+  const response = await read?.answer({ path: { id: "1" }, caller: everyone } as unknown as ApiRequest);
+  expect(response).toMatchObject({
+    status: 200,
+    headers: { Deprecation: "@1795737600" },
+    body: { events: { simulated: null, read: 0 } },
+  });
 });
