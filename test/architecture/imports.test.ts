@@ -19,6 +19,7 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   jose: ["cli/", "runtime/http/", "runtime/webhooks/"],
   oauth4webapi: ["console/"],
   preact: ["console/"],
+  re2js: ["crds/checks/"],
   uplot: ["console/"],
   vite: ["console/"],
 };

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isRe2 } from "../../../crds/checks/re2.ts";
-import { unicodeNames } from "../../../crds/checks/re2-names.ts";
+import { isRe2, unicodeNames } from "../../../crds/checks/re2.ts";
 
 const folder = join(import.meta.dirname, "..", "..", "tools", "regexp-syntax");
 const buildMsMax = 180_000;
@@ -36,7 +35,14 @@ describe("an expression of a matcher", () => {
     "[]a-]",
     "\\Qa.b\\E+",
     "\\pL\\p{^Greek}",
+    "\\\\p{Klingon}",
+    "\\Q\\p{Klingon}\\E",
     "(?:a{30}){33}",
+    // Go allows two groups of one name, and `[:` at the end of a class. The package rejects both.
+    "[^a[:]{2}",
+    "[[:][\\[:]\\[:]",
+    "(?P<n>a)|(?<n>b)",
+    "[(?<n>a](?<n>b)\\Q(?<n>\\E",
   ])("may be %j", (expression) => {
     expect(isRe2(expression)).toBe(true);
   });
@@ -58,6 +64,11 @@ describe("an expression of a matcher", () => {
     "\\k",
     "\\",
     "\\p{Klingon}",
+    "\\p{Old_Italic}",
+    "\\p{greek}",
+    "(?P<n>a)(?P<n>b",
+    "(?P<>a)",
+    "[[:]a:]",
     "\\Qa",
     "a)(b",
   ])("is not %j", (expression) => {
