@@ -74,7 +74,7 @@ const insteadOf = phrases.map(([pattern, instead]) => ({ pattern: new RegExp(`^(
 const pages = keptFiles.filter(
   (path) =>
     (path.endsWith(".md") && !/^(?:docs\/decisions\/|node_modules\/|test\/)/u.test(path)) ||
-    /^(?:crds\/[\w-]+|charts\/heliograph\/values)\.yaml$/u.test(path),
+    /^(?:crds\/[\w-]+\.yaml|charts\/heliograph\/values\.yaml|runtime\/http\/openapi\/changelog\.json)$/u.test(path),
 );
 /** Programs of the product. */
 const sources = keptFiles.filter((path) => /^(?!test\/|docs\/|charts\/|crds\/types\/)[\w-]+\/.*\.tsx?$/u.test(path));
