@@ -3,7 +3,6 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { Kind } from "../../crds/resource.ts";
 import type { Schema } from "./definition-schema.ts";
-import { specSchemasText } from "./spec-schemas-text.ts";
 
 /** One generated file: path from the root, and its text. */
 export interface GeneratedFile {
@@ -57,16 +56,39 @@ export function generatedFiles(): readonly GeneratedFile[] {
     const definition = readDefinition(file);
     return { path: `crds/types/${file}.ts`, text: typesText(definition.spec.names.kind, specSchema(definition)) };
   });
-  return [...types, { path: "crds/types/schemas.ts", text: schemasText() }];
+  const schemas = Object.entries(specSchemas).map(([kind, spec]) => [kind, validated(spec)] as const);
+  return [
+    ...types,
+    { path: "crds/types/schemas.ts", text: schemasText() },
+    { path: "crds/types/schemas.json", text: `${JSON.stringify(Object.fromEntries(schemas), null, 2)}\n` },
+  ];
 }
 
 function schemasText(): string {
   const kinds = JSON.stringify(Object.keys(specSchemas)).replaceAll(",", ", ");
-  return [
-    notice,
-    `/** Kinds of resources. */\nexport const kinds = ${kinds} as const;\n`,
-    specSchemasText(specSchemas),
-  ].join("\n");
+  return `${notice}
+import schemas from "./schemas.json" with { type: "json" };
+
+/** Kinds of resources. */
+export const kinds = ${kinds} as const;
+
+/** What Ajv reads of the schema of each kind's \`spec\`. An object has only the properties that are listed. */
+export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = schemas;
+`;
+}
+
+/** Without descriptions and CEL rules, which have twins in `crds/checks/`; unknown fields are rejected explicitly. */
+function validated({ description: _text, "x-kubernetes-validations": _rules, ...schema }: Schema): object {
+  const { items, properties, additionalProperties, ...rest } = schema;
+  const members = Object.entries(properties ?? {}).map(([name, property]) => [name, validated(property)] as const);
+  return {
+    ...rest,
+    ...(items === undefined ? {} : { items: validated(items) }),
+    ...(properties === undefined ? {} : { properties: Object.fromEntries(members) }),
+    ...(schema.type === "object"
+      ? { additionalProperties: additionalProperties === undefined ? false : validated(additionalProperties) }
+      : {}),
+  };
 }
 
 /**
