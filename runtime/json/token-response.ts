@@ -3,6 +3,11 @@ import { parseJsonObject } from "./json-object.ts";
 /** Bytes of a token response that are read. Tokens with many claims are long. */
 export const tokenResponseBytesMax = 65_536;
 
+/** Lifetime of a token without `expires_in`. Source: RFC 6749 §5.1 leaves it open. */
+const lifeMsDefault = 300_000;
+/** A token is replaced this long before it expires, because clocks differ and requests take time. */
+const leewayMs = 30_000;
+
 /** A token response. */
 interface TokenResponse {
   readonly token: string;
@@ -22,6 +27,17 @@ export function parseTokenResponse(text: string): TokenResponse | undefined {
   const { access_token: token, expires_in: seconds } = parseJsonObject(text) ?? {};
   if (typeof token !== "string" || !tokenForm.test(token)) return undefined;
   return { token, expiresInSeconds: secondsOf(seconds) };
+}
+
+/**
+ * The time for which a token is used, in milliseconds: until shortly before it expires. One that soon expires is used
+ * for half of the time that it has left, so that a server that issues only those is not asked for each request.
+ *
+ * @param lifeMsMax longest use of a token, whatever its server states
+ */
+export function tokenUseMs({ expiresInSeconds }: Pick<TokenResponse, "expiresInSeconds">, lifeMsMax: number): number {
+  const lifeMs = Math.min(expiresInSeconds === undefined ? lifeMsDefault : expiresInSeconds * 1_000, lifeMsMax);
+  return lifeMs - Math.min(leewayMs, lifeMs / 2);
 }
 
 /** A time that is not positive states nothing: some servers write 0 or -1 for a token without an end. */

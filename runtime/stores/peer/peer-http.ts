@@ -1,7 +1,7 @@
 // Requests to a peer, the runtime of another region, and their tokens. It knows no PromQL.
 import type { PeerConfig, PeerOAuth2Config } from "../../../crds/config.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
-import { parseTokenResponse, tokenResponseBytesMax } from "../../json/token-response.ts";
+import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
 import { createByteBudget } from "../limits/fan-out.ts";
 import type { RetryBudget } from "../limits/store-slots.ts";
 import { type WarningClass, warningClasses } from "../prometheus/api-response.ts";
@@ -117,9 +117,6 @@ function warningOf(value: unknown): WarningClass {
 
 /** Scope of runtimes of other regions. */
 const scope = "metrics:peer";
-/** A token is replaced this long before its expiry. */
-const leewayMs = 30_000;
-const lifeMsDefault = 300_000;
 const lifeMsMax = 3_600_000;
 /** The access token of client credentials. It is fetched on demand and kept until shortly before its expiry. */
 interface PeerToken {
@@ -200,10 +197,8 @@ function tokenOf(status: number, body: Buffer, nowMs: number): Fetched {
     const isTheirs = status >= 500;
     throw new StoreError(isTheirs ? "status" : "refused", `no access token: HTTP ${status}`, { isPassing: isTheirs });
   }
-  const { token, expiresInSeconds } = parseTokenResponse(body.toString("utf8")) ?? {};
-  if (token === undefined)
+  const response = parseTokenResponse(body.toString("utf8"));
+  if (response === undefined)
     throw new StoreError("malformed", "the response of the token endpoint has no valid access token");
-  const lifeMs = Math.min(expiresInSeconds === undefined ? lifeMsDefault : expiresInSeconds * 1_000, lifeMsMax);
-  // A token that expires within the leeway is used for the current request only.
-  return { authorization: `Bearer ${token}`, endsAtMs: nowMs + lifeMs - leewayMs };
+  return { authorization: `Bearer ${response.token}`, endsAtMs: nowMs + tokenUseMs(response, lifeMsMax) };
 }

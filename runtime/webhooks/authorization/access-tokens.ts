@@ -2,7 +2,7 @@ import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
 import { BoundedMap, ExpiringMap } from "../../../limits/bounded-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
-import { parseTokenResponse, tokenResponseBytesMax } from "../../json/token-response.ts";
+import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
@@ -26,8 +26,15 @@ export interface TokenRequest {
 
 /** Headers that authorize a request, or the reason of their absence. */
 type Authorization =
-  | { readonly headers: Readonly<Record<string, string>>; readonly failure?: undefined }
+  | { readonly token: string; readonly headers: Readonly<Record<string, string>>; readonly failure?: undefined }
   | { readonly failure: FailureOutcome; readonly headers?: undefined };
+
+/** A token that an endpoint refused. */
+interface RefusedToken {
+  readonly token: string;
+  /** The nonce that the endpoint requires for the proof of the key. @default none */
+  readonly nonce: string | undefined;
+}
 
 /** Access tokens of OAuth 2.0 client credentials, cached until they expire. It does not check tokens of callers. */
 export type Tokens = ReturnType<typeof createTokens>;
@@ -38,10 +45,6 @@ interface Token {
 }
 
 const cachedMax = 4_096;
-/** A token that expires sooner is not used, because clocks differ and requests take time. */
-const leewayMs = 30_000;
-/** Lifetime of a token without `expires_in`. Source: RFC 6749 §5.1 leaves it open. */
-const lifeMsDefault = 300_000;
 const lifeMsMax = 86_400_000;
 const secondMs = 1_000;
 /** Statuses of a refused token request: another nonce or other credentials may help. Source: RFC 6749 §5.2. */
@@ -85,11 +88,12 @@ export function createTokens(sender: Sender, now: () => number) {
     authorize: async (request: TokenRequest): Promise<Authorization> => {
       const token = cached.use(request.key, now()) ?? (await fetched(request));
       if (!("value" in token)) return { failure: token };
-      return { headers: headersOf(request, token.value, prove, now(), nonces.get(request.key)) };
+      const headers = headersOf(request, token.value, prove, now(), nonces.get(request.key));
+      return { token: token.value, headers };
     },
-    /** Drops a token that the endpoint refused, and stores the nonce that it requires. */
-    refused: (key: string, nonce: string | undefined) => {
-      cached.delete(key);
+    /** Drops a token that the endpoint refused, unless another request has replaced it, and stores the nonce. */
+    refused: (key: string, { token, nonce }: RefusedToken) => {
+      if (cached.get(key, now())?.value === token) cached.delete(key);
       if (nonce !== undefined) nonces.set(key, nonce);
     },
   };
@@ -187,10 +191,8 @@ function credentialsOf({ oauth2, secret }: TokenRequest, style: ClientAuthentica
 
 function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
   if (outcome.kind === "failure" || outcome.status < 200 || outcome.status > 299) return undefined;
-  const { token, expiresInSeconds } = parseTokenResponse(outcome.body) ?? {};
-  const lifeMs = Math.min(expiresInSeconds === undefined ? lifeMsDefault : expiresInSeconds * secondMs, lifeMsMax);
-  // A token that expires within the leeway serves only this request.
-  return token === undefined ? undefined : { value: token, endsAtMs: nowMs + lifeMs - leewayMs };
+  const response = parseTokenResponse(outcome.body);
+  return response && { value: response.token, endsAtMs: nowMs + tokenUseMs(response, lifeMsMax) };
 }
 
 /** Builds the failure. Its detail omits the body of the response, which may contain credentials. */

@@ -51,21 +51,23 @@ async function sendWhileAllowed(
   const identified = partner.tls === undefined ? request : { ...request, tls: partner.tls };
   const tokenRequest = tokenRequestOf(partner, identified);
   if (tokenRequest === undefined) return sender.send(identified);
-  const first = await sendWithToken({ sender, tokens, maySend }, tokenRequest, identified);
-  if (first === undefined || first.kind === "failure" || first.status !== unauthorized) return first;
-  tokens.refused(tokenRequest.key, first.headers["dpop-nonce"]);
-  return sendWithToken({ sender, tokens, maySend }, tokenRequest, identified);
+  const deps = { sender, tokens, maySend };
+  const { outcome: first, token } = await sendWithToken(deps, tokenRequest, identified);
+  if (token === undefined || first?.kind !== "response" || first.status !== unauthorized) return first;
+  tokens.refused(tokenRequest.key, { token, nonce: first.headers["dpop-nonce"] });
+  return (await sendWithToken(deps, tokenRequest, identified)).outcome;
 }
 
 async function sendWithToken(
   { sender, tokens, maySend }: Deps & { readonly maySend: () => boolean },
   tokenRequest: TokenRequest,
   request: SendRequest,
-): Promise<Outcome | undefined> {
+): Promise<{ readonly outcome: Outcome | undefined; readonly token?: string }> {
   const authorization = await tokens.authorize(tokenRequest);
-  if (authorization.failure !== undefined) return authorization.failure;
-  if (!maySend()) return undefined;
-  return sender.send({ ...request, headers: withFixedHeaders(request.headers, authorization.headers) });
+  if (authorization.failure !== undefined) return { outcome: authorization.failure };
+  if (!maySend()) return { outcome: undefined };
+  const { token, headers } = authorization;
+  return { outcome: await sender.send({ ...request, headers: withFixedHeaders(request.headers, headers) }), token };
 }
 
 function tokenRequestOf(

@@ -23,10 +23,13 @@ interface Seen {
   readonly names: readonly string[];
   readonly body: string;
 }
-type Answer = (
-  seen: Seen,
-  times: number,
-) => { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object | string };
+type Answer = (seen: Seen, times: number) => Reply | Promise<Reply>;
+
+interface Reply {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: object | string;
+}
 
 async function server(answer: Answer): Promise<{ readonly url: string; readonly seen: readonly Seen[] }> {
   const seen: Seen[] = [];
@@ -40,7 +43,7 @@ async function server(answer: Answer): Promise<{ readonly url: string; readonly 
       body: Buffer.concat(chunks as Buffer[]).toString(),
     };
     seen.push(one);
-    const { status, headers = {}, body } = answer(one, seen.length);
+    const { status, headers = {}, body } = await answer(one, seen.length);
     response.writeHead(status, headers).end(typeof body === "object" ? JSON.stringify(body) : body);
   };
   const loopback = await listenOnLoopback(createServer((request, response) => void take(request, response)));
@@ -164,7 +167,7 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
       });
     const slow = Array.from({ length: 300 }, (_, place) => authorize(`slow-${place}`, 60_000));
     await waitFor(() => held.size === 300, { timeoutMs: 10_000, what: "the requests that hang" });
-    expect(await authorize("fast", 1_000)).toEqual({ headers: { Authorization: "Bearer t" } });
+    expect(await authorize("fast", 1_000)).toMatchObject({ headers: { Authorization: "Bearer t" } });
     await sender.close();
     expect((await Promise.all(slow)).filter(({ failure }) => failure?.reason !== "token")).toEqual([]);
   });
@@ -211,6 +214,27 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     expect([stubborn.tokens.length, stubborn.deliveries.length]).toEqual([2, 2]);
   });
 
+  test("whose token is revoked under many deliveries fetches one for all of them, also for late responses", async () => {
+    const late = Promise.withResolvers<undefined>();
+    let revoked = 0;
+    const it = await caseOf(granted, async ({ headers }) => {
+      if (headers.authorization !== "Bearer token-1") return { status: 204 };
+      revoked += 1;
+      if (revoked > 10) await late.promise;
+      return { status: 401 };
+    });
+    const sent = Array.from({ length: 20 }, () => it.send());
+    await waitFor(() => it.deliveries.length === 30, {
+      timeoutMs: 10_000,
+      what: "the second attempts of the first ten",
+    });
+    late.resolve(undefined);
+    expect(new Set((await Promise.all(sent)).map((outcome) => outcome.kind === "response" && outcome.status))).toEqual(
+      new Set([204]),
+    );
+    expect([it.tokens.length, it.deliveries.length]).toEqual([2, 40]);
+  });
+
   test("gives its credentials in the form to a server that refuses them in the header, and keeps to that", async () => {
     const issue: Answer = (seen, times) =>
       new URLSearchParams(seen.body).get("client_secret") === "our+secret:1"
@@ -245,6 +269,8 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     ["a text", { expires_in: "120" }, 90],
     ["a text with a fraction", { expires_in: "120.9" }, 90],
     ["a fraction", { expires_in: 120.5 }, 90],
+    ["less than the leeway", { expires_in: 20 }, 10],
+    ["a little more than the leeway", { expires_in: 40 }, 20],
     ["nothing", {}, 270],
     ["null", { expires_in: null }, 270],
     ["no time", { expires_in: "soon" }, 270],
