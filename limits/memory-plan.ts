@@ -24,7 +24,7 @@ export interface MemoryPlan {
 }
 
 /** Memory of a process if nothing limits it. Measured: docs/decisions/archive/0147-one-flag-sizes-a-process.md. */
-export const usualBytes = 512 * mebibyteBytes;
+const usualBytes = 512 * mebibyteBytes;
 /** Less does not hold the program itself. */
 export const memoryBytesMin = 192 * mebibyteBytes;
 /** Shares of the memory. The rest is for code, stacks, requests in flight and bytes that the allocator keeps. */
@@ -43,7 +43,7 @@ const semiSpaces = [
 const growingPercent = 70;
 
 /** The memory that a machine gives to a process, in bytes. */
-export interface MachineMemory {
+interface MachineMemory {
   /** Of the container; absent, zero or greater than the machine without a limit. */
   readonly limit: number | undefined;
   /** Of the machine. */

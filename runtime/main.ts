@@ -18,7 +18,7 @@ import type { Settings } from "./config/settings/settings.ts";
 import { holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
 import type { NatsAccess } from "./nats/connection/nats-access.ts";
 import { type Program, startProgram } from "./program/program.ts";
-import { type Prepared, type ProgramOptions, type ProgramPlan } from "./program/program-plan.ts";
+import type { Prepared, ProgramOptions, ProgramPlan } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog, shardLog } from "./program/config-log.ts";
 import { version } from "./version.ts";
@@ -113,7 +113,9 @@ async function prepareKubernetes(
   const namespace = place.namespace ?? access.namespace;
   if (namespace === undefined)
     throw new StartError("kubernetes", "the namespace of the configuration is not known; set it with --namespace");
-  const copies = cacheFolder === undefined ? {} : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`) };
+  const openCopies = (folder: string) =>
+    startStep("data", `the folder ${folder} cannot be used`, () => ShardCopies.open(folder, `${namespace}-${prefix}`));
+  const copies = cacheFolder === undefined ? {} : { copies: await openCopies(cacheFolder) };
   const userAgent = `heliograph/${version}`;
   const common = { access, namespace, prefix, counts, log, userAgent, ...copies };
   return {
@@ -142,10 +144,6 @@ function openRecord(
   const client = createKubeClient({ access, userAgent, metrics, retry: singleTry(recordTimeoutMs) });
   shutdown.add("record of the streams", () => client.close());
   return createStreamRecord(client, namespace, name);
-}
-
-function openCopies(folder: string, prefix: string): Promise<ShardCopies> {
-  return startStep("data", `the folder ${folder} cannot be used`, () => ShardCopies.open(folder, prefix));
 }
 
 async function prepareFolder(

@@ -14,7 +14,7 @@ import type { Prepared, ProgramOptions } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog } from "./program/config-log.ts";
 
-export interface StandaloneOptions extends ProgramOptions {
+interface StandaloneOptions extends ProgramOptions {
   /** Folder of the configuration. */
   readonly folder: string;
   /** Folder of all stored data. */

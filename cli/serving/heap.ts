@@ -1,7 +1,6 @@
 import { totalmem } from "node:os";
-import { getHeapStatistics, setFlagsFromString } from "node:v8";
-import type { Logger } from "pino";
-import { memoryOfProcess, planMemory, type CacheBytes, type MemoryPlan } from "../../limits/memory-plan.ts";
+import { setFlagsFromString } from "node:v8";
+import { memoryOfProcess, planMemory, type MemoryPlan } from "../../limits/memory-plan.ts";
 
 /**
  * Counts bytes outside of the heap like bytes in it. By default, V8 sweeps the whole heap for 20 to 40 ms after each 32
@@ -22,18 +21,6 @@ export function memoryPlanOf({ memoryBytes }: RequestedMemory): MemoryPlan {
   return planMemory(memoryOfProcess(memoryBytes, { limit: process.constrainedMemory(), total: totalmem() }));
 }
 
-/** Starts a program with the caches of this process, and logs the bounds that are in force. */
-export async function startSized<T>(
-  requested: RequestedMemory,
-  log: Logger,
-  start: (caches: CacheBytes) => Promise<T>,
-): Promise<T> {
-  const { caches } = memoryPlanOf(requested);
-  const program = await start(caches);
-  log.info({ heapBytesMax: getHeapStatistics().heap_size_limit, cacheBytesMax: caches }, "memory sized");
-  return program;
-}
-
 /** A program as it was started. */
 export interface Start {
   readonly execPath: string;
@@ -43,7 +30,7 @@ export interface Start {
 }
 
 /** A start that replaces the running one. */
-export interface Restart {
+interface Restart {
   readonly path: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -71,10 +58,10 @@ export function restartOf(
   };
 }
 
-/** Puts the flags of a plan in force. The process starts again in place, with the same id and streams. */
-export function boundHeap(plan: MemoryPlan): void {
+/** Bounds the heap by the memory. The process starts again in place, with the same id and streams. */
+export function boundHeap(requested: RequestedMemory): void {
   countBytesOutsideLikeInside();
-  const restart = restartOf(process, plan);
+  const restart = restartOf(process, memoryPlanOf(requested));
   // Windows has no such call: there the heap stays without a bound of ours.
   if (restart === undefined || process.platform === "win32") return;
   process.execve?.(restart.path, restart.args, restart.env);

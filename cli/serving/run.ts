@@ -17,7 +17,7 @@ import {
   settings,
   tracingFlags,
 } from "./server-flags.ts";
-import { boundHeap, memoryPlanOf } from "./heap.ts";
+import { boundHeap } from "./heap.ts";
 import type { RunArguments } from "./serve.ts";
 
 const runFlags = [
@@ -43,7 +43,7 @@ export const runCommand: Command<RunArguments> = {
   flags: runFlags,
   read: (given, [folder = ""]) => runArguments(folder, given),
   run: async (args) => {
-    boundHeap(memoryPlanOf(args));
+    boundHeap(args);
     return (await import("./serve.ts")).serveStandalone(args);
   },
 };

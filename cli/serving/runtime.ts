@@ -1,4 +1,7 @@
-import type { Flag } from "../command-line/flags.ts";
+import { hostname } from "node:os";
+import { shardCountMax } from "../../crds/shards/shards.ts";
+import type { ConfigPlace, NatsPlace } from "../../runtime/main.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import type { Command } from "../command-line/command.ts";
 import {
   adminPort,
@@ -7,15 +10,20 @@ import {
   host,
   logLevel,
   memory,
+  natsAccessOfFlags,
   natsFlags,
   natsServer,
   port,
   processes,
+  serverArguments,
   settings,
   tracingFlags,
 } from "./server-flags.ts";
-import { boundHeap, memoryPlanOf } from "./heap.ts";
-import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
+import { boundHeap } from "./heap.ts";
+import type { RuntimeArguments } from "./serve.ts";
+
+const unreadySecondsMax = 600;
+const namePattern = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/u;
 
 export const runtimeFlags = [
   {
@@ -93,7 +101,56 @@ export const runtimeCommand: Command<RuntimeArguments> = {
   flags: runtimeFlags,
   read: runtimeArguments,
   run: async (args) => {
-    boundHeap(memoryPlanOf(args));
+    boundHeap(args);
     return (await import("./serve.ts")).servePod(args);
   },
 };
+
+/** @throws UsageError */
+function runtimeArguments(given: Given): RuntimeArguments {
+  return {
+    ...serverArguments(given),
+    config: configPlaceOf(given),
+    nats: natsPlaceOf(given),
+    podName: given.optional("pod-name") ?? hostname(),
+    unreadyMs: given.whole("unready-seconds", 0, unreadySecondsMax) * 1000,
+  };
+}
+
+function configPlaceOf(given: Given): ConfigPlace {
+  const config = given.text("config");
+  if (config !== "kubernetes") return { kind: "folder", path: config };
+  const prefix = named(given, "config-prefix") ?? "";
+  const namespace = named(given, "namespace");
+  const streamRecord = named(given, "stream-record");
+  const kubeconfig = given.optional("kubeconfig");
+  const cacheFolder = given.optional("config-cache");
+  return {
+    kind: "kubernetes",
+    prefix,
+    counts: { config: given.whole("shards", 1, shardCountMax), keys: given.whole("key-shards", 1, shardCountMax) },
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(streamRecord === undefined ? {} : { streamRecord }),
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    ...(cacheFolder === undefined ? {} : { cacheFolder }),
+  };
+}
+
+function named(given: Given, flag: string): string | undefined {
+  const name = given.optional(flag);
+  if (name === undefined || namePattern.test(name)) return name;
+  throw new UsageError(`--${flag} is a name of small letters, digits, dots and dashes, not ${name}.`);
+}
+
+function natsPlaceOf(given: Given): NatsPlace {
+  const nats = given.text("nats");
+  const program = given.optional("nats-server");
+  if (nats === "embedded") {
+    return {
+      kind: "embedded",
+      dataFolder: given.text("data"),
+      ...(program === undefined ? {} : { natsServer: program }),
+    };
+  }
+  return { kind: "server", access: natsAccessOfFlags(nats, given) };
+}

@@ -1,24 +1,52 @@
 import { flushCompileCache } from "node:module";
+import { getHeapStatistics } from "node:v8";
 import { type Logger, pino } from "pino";
+import type { CacheBytes } from "../../limits/memory-plan.ts";
+import type { ConfigPlace, NatsPlace } from "../../runtime/main.ts";
 import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
 import type { Program } from "../../runtime/program/program.ts";
 import { exitCodes, type ExitName } from "../command-line/command.ts";
 import { endOnFatal, firstSignal } from "../command-line/end-process.ts";
 import { limitRepeatedLines } from "../command-line/repeated-lines.ts";
-import { startSized } from "./heap.ts";
+import { memoryPlanOf } from "./heap.ts";
 import { createLogDestination, type LogDestination } from "./log-destination.ts";
-import type { RuntimeArguments } from "./runtime-arguments.ts";
 import type { ServerArguments } from "./server-flags.ts";
-
-type ServeOptions = Pick<ServerArguments, "logLevel" | "drainMs" | "processes">;
-
-type Start = (log: Logger, stopping: AbortSignal) => Promise<Program | undefined>;
 
 export interface RunArguments extends ServerArguments {
   readonly folder: string;
   readonly dataFolder: string;
   readonly nats?: NatsAccess;
   readonly natsServer?: string;
+}
+
+export interface RuntimeArguments extends ServerArguments {
+  readonly config: ConfigPlace;
+  readonly nats: NatsPlace;
+  readonly podName: string;
+  readonly unreadyMs: number;
+}
+
+interface Own {
+  readonly log: Logger;
+  readonly caches: CacheBytes;
+}
+
+type Start = (own: Own, stopping: AbortSignal) => Promise<Program | undefined>;
+
+/** `heliograph runtime`: one pod of several. @throws StartError */
+export async function servePod(args: RuntimeArguments): Promise<ExitName> {
+  return serve(args, async (own, stopping) => {
+    const { startRuntime } = await import("../../runtime/main.ts");
+    return startRuntime({ ...args, ...own }, stopping);
+  });
+}
+
+/** `heliograph run`: the whole product on one folder. @throws StartError */
+export async function serveStandalone(args: RunArguments): Promise<ExitName> {
+  return serve(args, async (own, stopping) => {
+    const { startStandalone } = await import("../../runtime/standalone.ts");
+    return startStandalone({ ...args, ...own }, stopping);
+  });
 }
 
 const processesDeprecated =
@@ -30,7 +58,7 @@ const processesDeprecated =
  * also before it is ready. A second signal ends the process at once.
  * @throws StartError
  */
-export async function serve(options: ServeOptions, start: Start): Promise<ExitName> {
+async function serve(options: ServerArguments, start: Start): Promise<ExitName> {
   // Logs go to standard error, so that standard output holds only the ready line.
   const destination = createLogDestination();
   const { hooks, flush } = limitRepeatedLines();
@@ -39,26 +67,27 @@ export async function serve(options: ServeOptions, start: Start): Promise<ExitNa
   endOnFatal((err) => log.fatal({ err }, "fatal"), exitCodes.failed);
   if (options.processes !== undefined) log.warn({ processes: options.processes }, processesDeprecated);
   try {
-    return await runUntilSignal({ log, destination, drainMs: options.drainMs }, start);
+    return await runUntilSignal(options, { log, caches: memoryPlanOf(options).caches }, destination, start);
   } finally {
     flush();
     await destination.flushed();
   }
 }
 
-interface Serving {
-  readonly log: Logger;
-  readonly destination: LogDestination;
-  readonly drainMs: number;
-}
-
-async function runUntilSignal({ log, destination, drainMs }: Serving, start: Start): Promise<ExitName> {
+async function runUntilSignal(
+  { drainMs }: ServerArguments,
+  own: Own,
+  destination: LogDestination,
+  start: Start,
+): Promise<ExitName> {
+  const { log, caches } = own;
   const stopping = new AbortController();
   const signalled = firstSignal(log, exitCodes.interrupted).then((signal) => {
     stopping.abort();
     return signal;
   });
-  const program = await start(log, stopping.signal);
+  const program = await start(own, stopping.signal);
+  log.info({ heapBytesMax: getHeapStatistics().heap_size_limit, cacheBytesMax: caches }, "memory sized");
   // A reader of the ready line finds the log of the start complete.
   await destination.flushed();
   if (program !== undefined) process.stdout.write(`${JSON.stringify(readyLine(program))}\n`);
@@ -73,24 +102,4 @@ async function runUntilSignal({ log, destination, drainMs }: Serving, start: Sta
 
 function readyLine({ url, adminUrl, natsUrl, configHash }: Program): object {
   return { ready: true, url, admin_url: adminUrl, nats_url: natsUrl, pid: process.pid, config_hash: configHash };
-}
-
-/** `heliograph runtime`: one pod of several. @throws StartError */
-export async function servePod(args: RuntimeArguments): Promise<ExitName> {
-  return serve(args, (log, stopping) =>
-    startSized(args, log, async (caches) => {
-      const { startRuntime } = await import("../../runtime/main.ts");
-      return startRuntime({ ...args, log, caches }, stopping);
-    }),
-  );
-}
-
-/** `heliograph run`: the whole product on one folder. @throws StartError */
-export async function serveStandalone(args: RunArguments): Promise<ExitName> {
-  return serve(args, (log, stopping) =>
-    startSized(args, log, async (caches) => {
-      const { startStandalone } = await import("../../runtime/standalone.ts");
-      return startStandalone({ ...args, log, caches }, stopping);
-    }),
-  );
 }

@@ -26,11 +26,10 @@ import { openTlsFiles } from "../http/server/tls-files.ts";
 import { createPrometheusApi } from "../prometheus/create-prometheus-api.ts";
 import { openMetricsText, plainText } from "../tracing/open-metrics.ts";
 import { version } from "../version.ts";
-import { registerHealthMetrics } from "./health-metrics.ts";
 import type { ProgramContext } from "./program-plan.ts";
 import type { Engines } from "./start-engines.ts";
 import { startStep } from "./start-error.ts";
-import { healthOf } from "./status.ts";
+import { healthOf, registerHealthMetrics } from "./status.ts";
 
 /** In a checkout, in the image and in the npm package. */
 const builtFolder = fileURLToPath(new URL("../../dist/console", import.meta.url));

@@ -1,3 +1,4 @@
+import { Gauge, type Registry } from "prom-client";
 import { digestOf } from "../../crds/compile/canonical-json.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
@@ -81,6 +82,27 @@ export function healthOf({
 }
 
 const versionHexChars = 16;
+
+/** Registers gauges of the pod's health, computed at each scrape. */
+export function registerHealthMetrics(registry: Registry, health: () => readonly PartHealth[]): void {
+  const registers = [registry];
+  const ready: Gauge = new Gauge({
+    registers,
+    name: "heliograph_pod_ready",
+    help: "1 while the pod is ready, as /readyz reports it.",
+    collect: () => ready.set(health().every(({ ok }) => ok) ? 1 : 0),
+  });
+  const healthy = new Gauge({
+    registers,
+    name: "heliograph_part_healthy",
+    help: "1 while a part of the pod is healthy; /readyz has the details.",
+    labelNames: ["part"] as const,
+    collect: () => {
+      healthy.reset();
+      for (const { name, ok } of health()) healthy.set({ part: name }, ok ? 1 : 0);
+    },
+  });
+}
 
 /** Report of `/configz`. Its version is a digest of the rest. */
 export function reportOf(status: ProgramStatus): ConfigReport {

@@ -5,7 +5,7 @@ import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kube
 import { createRequestMetrics } from "../../../runtime/http/server/request-log.ts";
 import { createInstruments } from "../../../runtime/metrics/api/instruments.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
-import { registerHealthMetrics } from "../../../runtime/program/health-metrics.ts";
+import { registerHealthMetrics } from "../../../runtime/program/status.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
 import { createDeliveryMetrics, createPartnerMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { dashboardPlans } from "../dashboards/plans.ts";

@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import type { PartHealth } from "../../../runtime/http/server/admin-server.ts";
-import { registerHealthMetrics } from "../../../runtime/program/health-metrics.ts";
+import { registerHealthMetrics } from "../../../runtime/program/status.ts";
 
 test("the health of a pod is a gauge of the pod and one of each of its present parts, at each scrape", async () => {
   const registry = new Registry();
