@@ -1,6 +1,18 @@
 // The configuration of the runtime as data. `compile/` makes it, `shards/` stores it.
 
 import type { SigningScheme } from "./signing-key.ts";
+import type { MetricCatalogMetricSourceGaugeMatcher, MetricCatalogSlo } from "./types/metric-catalog.ts";
+import type {
+  QueryClassQuotaCache,
+  QueryClassQuotaClient,
+  QueryClassQuotaLimits,
+  QueryClassQuotaPerMetric,
+} from "./types/query-class-quota.ts";
+import type {
+  WebhookPartnerNetworks,
+  WebhookPartnerRetry,
+  WebhookPartnerSubscription,
+} from "./types/webhook-partner.ts";
 
 /**
  * The configuration that `compile` makes from resources and every runtime pod applies. Plain JSON: no dates, no
@@ -168,31 +180,13 @@ export interface SigningKeyConfig {
   readonly notAfterMs?: number;
 }
 
-export interface SubscriptionConfig {
-  readonly name: string;
-  /** Dotted patterns: `*` is one segment, a last `**` is one or more. */
-  readonly types: readonly string[];
-  /** Tenants whose events match; `*` is every tenant, `-` the events without one. */
-  readonly tenants: readonly string[];
-  /** Producers whose events match; empty is every producer. */
-  readonly producers: readonly string[];
-}
+/** A `*` in `types` is one segment, a last `**` one or more; the tenant `-` is that of events without one. */
+export type SubscriptionConfig = WebhookPartnerSubscription;
 
-export interface RetryConfig {
-  /** Waits after attempt 1, 2, …, in seconds; past the end the last wait repeats daily until {@link maxAgeSeconds}. */
-  readonly scheduleSeconds: readonly number[];
-  /** Age of the delivery after which it is dead, in seconds since the event was accepted. */
-  readonly maxAgeSeconds: number;
-  /** Upper bound of the random addition to each wait, in percent of it; never subtracted. */
-  readonly jitterPercent: number;
-}
+export type RetryConfig = WebhookPartnerRetry;
 
-export interface NetworksConfig {
-  /** CIDR blocks that are allowed though they are not public. */
-  readonly allowCidrs: readonly string[];
-  /** True when `http:` is allowed. */
-  readonly allowPlaintext: boolean;
-}
+/** Networks that are allowed though they are not public, and `http:`. */
+export type NetworksConfig = WebhookPartnerNetworks;
 
 /** Default bound on all stores of one query together, in milliseconds. */
 export const queryDeadlineMsDefault = 1_800;
@@ -353,30 +347,7 @@ export interface MetricConfig {
 }
 
 /** One objective over the events that a metric counts. Source: seed "Operational Metrics API" §2.5 and §4.5. */
-export interface SloConfig {
-  /** Unique in its catalog. */
-  readonly name: string;
-  /** Words for people; absent: the name. */
-  readonly title?: string;
-  readonly domain: string;
-  /** Id of a metric of the same catalog: a ratio, or a classic histogram. */
-  readonly metric: string;
-  /** Share of good events, more than 0 and less than 1. */
-  readonly objective: number;
-  /** The events that the numerator of a ratio, or the values of a histogram up to the threshold, count. */
-  readonly counts: "Good" | "Bad";
-  /** Bound of a bucket; present when, and only when, the metric is a histogram. */
-  readonly threshold?: number;
-  readonly windowDays: number;
-  /** Events that a window must hold before its burn rate is evaluated. */
-  readonly minimumEvents: number;
-  /** Of the four tiers, from the fastest to the slowest; each below 1 / (1 − objective). */
-  readonly burnRates: readonly number[];
-  /** True when the view needs no token. */
-  readonly public: boolean;
-  /** Tenants whose view is public; absent: none. */
-  readonly publicTenants?: readonly string[];
-}
+export type SloConfig = MetricCatalogSlo;
 
 /** Series of a metric in the stores. Exactly one kind. */
 export type SourceConfig =
@@ -404,11 +375,7 @@ export interface SeriesConfig {
   readonly matchers: readonly MatcherConfig[];
 }
 
-export interface MatcherConfig {
-  readonly label: string;
-  readonly op: "Equal" | "NotEqual" | "Matches" | "NotMatches";
-  readonly value: string;
-}
+export type MatcherConfig = MetricCatalogMetricSourceGaugeMatcher;
 
 /** Limits of a class for its clients, or, without clients, for everyone of the class. */
 export interface QuotaConfig extends ResourceOrigin {
@@ -419,44 +386,15 @@ export interface QuotaConfig extends ResourceOrigin {
   readonly clients: readonly ClientConfig[];
 }
 
+/** Lifetimes that are undefined when nothing is served from there. */
+type SharedLifetime = "distributedSeconds" | "staleWhileRevalidateSeconds";
+
 /** Limits of one request, and of all requests of one client. Source: seed "Operational Metrics API" §2.6 and §8. */
-export interface ClassLimits {
-  readonly maxSeries: number;
-  readonly maxWindowSeconds: number;
-  readonly minStepSeconds: number;
-  readonly maxGroupBy: number;
-  readonly requestsPerSecond: number;
-  /** Requests at once after a pause. */
-  readonly burst: number;
-  /** A cost unit is one point that a store computes. */
-  readonly costUnitsPerMinute: number;
-  /** Cost units at once after a pause. */
-  readonly burstCostUnits: number;
-  /** Concurrent requests in one pod. */
-  readonly maxConcurrent: number;
-  /** Time for which final points are served from memory. */
-  readonly memorySeconds: number;
-  /** Time for which they are served from the cache that all pods share; undefined: not at all. */
-  readonly distributedSeconds?: number;
-  /** Time for which points that may still change are served; never longer than from memory. */
-  readonly hotTailSeconds: number;
-  /** Time after either for which a stale value is served while it is read again; undefined: not at all. */
-  readonly staleWhileRevalidateSeconds?: number;
-}
+export type ClassLimits = Required<QueryClassQuotaLimits & Omit<QueryClassQuotaCache, SharedLifetime>> &
+  Pick<QueryClassQuotaCache, SharedLifetime>;
 
 /** Limits of one client for one metric; absent: only the limits of the class. */
-export interface MetricLimits {
-  readonly metric: string;
-  readonly requestsPerSecond?: number;
-  readonly costUnitsPerMinute?: number;
-}
+export type MetricLimits = QueryClassQuotaPerMetric;
 
 /** One client or scope of a class. Empty lists narrow nothing. */
-export interface ClientConfig {
-  readonly clientId?: string;
-  readonly scope?: string;
-  readonly tenants: readonly string[];
-  readonly regions: readonly string[];
-  readonly environments: readonly string[];
-  readonly metrics: readonly string[];
-}
+export type ClientConfig = QueryClassQuotaClient;

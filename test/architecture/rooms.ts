@@ -9,14 +9,14 @@ const table = `
   api/
   limits/
   crds/signing-key.ts
-  crds/config.ts < crds/signing-key.ts
+  crds/types/
+  crds/config.ts < crds/signing-key.ts crds/types/
   crds/networks.ts
   crds/material.ts < crds/config.ts
   crds/part.ts < crds/config.ts crds/material.ts
   crds/policy.ts
   crds/problem.ts
   crds/reasons.ts
-  crds/types/
   crds/resource.ts < crds/types/
   crds/checks/ <
       crds/signing-key.ts crds/config.ts crds/networks.ts crds/part.ts crds/policy.ts crds/problem.ts crds/reasons.ts
