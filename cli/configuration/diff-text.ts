@@ -11,7 +11,15 @@ import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
 import type { MatchEffect } from "../../runtime/preview/preview-job.ts";
 import type { FieldChange } from "../../runtime/preview/resource-changes.ts";
 import { plain } from "../command-line/terminal.ts";
-import { escaped, markdownRow as row, tableOf, type TextForm } from "./text-table.ts";
+
+/** `text` for a terminal, or `markdown` that a pull request shows. */
+type TextForm = "text" | "markdown";
+
+interface Heads {
+  readonly titles: readonly string[];
+  /** Of Markdown: `---` or `---:` for each column. */
+  readonly align: readonly string[];
+}
 
 /** What `diff` found, on a server or between two folders. */
 type Found = OfflinePreview | Preview;
@@ -98,14 +106,24 @@ function textLines({ added, removed, changed, refused }: PreviewedResources): re
 
 function markdownLines({ added, removed, changed, refused }: PreviewedResources): readonly string[] {
   const objects = [
-    ...refused.map(({ object, reason, message }) => row("refused", code(object), `${reason}: ${escaped(message)}`)),
-    ...added.map((object) => row("added", code(object), "")),
-    ...removed.map((object) => row("removed", code(object), "")),
+    ...refused.map(({ object, reason, message }) =>
+      markdownRow("refused", code(object), `${reason}: ${escaped(message)}`),
+    ),
+    ...added.map((object) => markdownRow("added", code(object), "")),
+    ...removed.map((object) => markdownRow("removed", code(object), "")),
     ...changed.flatMap(({ object, fields }) =>
-      fields.map((change) => row("changed", code(object), `${code(change.field)}: ${escaped(changeText(change))}`)),
+      fields.map((change) =>
+        markdownRow("changed", code(object), `${code(change.field)}: ${escaped(changeText(change))}`),
+      ),
     ),
   ];
-  return ["### Effect of this edit", "", row("Change", "Resource", "Field"), row("---", "---", "---"), ...objects];
+  return [
+    "### Effect of this edit",
+    "",
+    markdownRow("Change", "Resource", "Field"),
+    markdownRow("---", "---", "---"),
+    ...objects,
+  ];
 }
 
 function changeText({ before, after, hidden = [] }: FieldChange): string {
@@ -199,4 +217,33 @@ function judgedText({ class: queryClass, cost, code: error }: JudgedQuery): stri
 
 function classText(queryClass: string | null): readonly string[] {
   return queryClass === null ? [] : [`class ${queryClass}`];
+}
+
+/** A table, one line per row. */
+function tableOf(form: TextForm, { titles, align }: Heads, rows: readonly (readonly string[])[]) {
+  return form === "text" ? textTable(titles, rows) : markdownTable(titles, align, rows);
+}
+
+function textTable(titles: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const all = [titles.map((title) => title.toUpperCase()), ...rows];
+  const widths = titles.map((_, at) => Math.max(...all.map((cells) => cells[at]?.length ?? 0)));
+  return all.map((cells) => cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("   "));
+}
+
+function markdownTable(
+  titles: readonly string[],
+  align: readonly string[],
+  rows: readonly (readonly string[])[],
+): readonly string[] {
+  return [markdownRow(...titles), markdownRow(...align), ...rows.map((cells) => markdownRow(...cells.map(escaped)))];
+}
+
+/** One row of a Markdown table, whose cells are escaped already. */
+function markdownRow(...cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
+
+/** Text of events and resources must not become Markdown or HTML. */
+function escaped(text: string): string {
+  return text.replaceAll(/[\\`*_{}[\]<>|#@&]/gu, String.raw`\$&`);
 }

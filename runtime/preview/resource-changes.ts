@@ -35,11 +35,6 @@ export function resourceChanges(before: RuntimeConfig, after: RuntimeConfig): Re
   return { added, removed, changed, unchanged: both.length - changed.length };
 }
 
-/** True when two configurations have no difference. */
-export function isUnchanged({ added, removed, changed }: ResourceChanges): boolean {
-  return added.length + removed.length + changed.length === 0;
-}
-
 function byObject(config: RuntimeConfig): ReadonlyMap<string, ConfigPart["config"]> {
   return new Map([...partsOf(config).values()].map((part) => [objectName(part.kind, part.config), part.config]));
 }

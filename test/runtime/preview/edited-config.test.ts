@@ -5,7 +5,7 @@ import type { Resource } from "../../../crds/resource.ts";
 import { validateResource } from "../../../crds/validate.ts";
 import { editedConfig } from "../../../runtime/preview/edited-config.ts";
 import { configIdentity, resourceEffect } from "../../../runtime/preview/preview-effect.ts";
-import { isUnchanged, resourceChanges } from "../../../runtime/preview/resource-changes.ts";
+import { resourceChanges } from "../../../runtime/preview/resource-changes.ts";
 
 /** Secrets of the installation, which no preview has. */
 const secrets = new Map(
@@ -53,7 +53,7 @@ test("an object that the edit does not name stays, and goes with prune", () => {
   const resources = [partner("one")];
   const kept = editedConfig(base, { resources, prune: false });
   expect(kept.unnamed).toEqual(["WebhookPartner/default/two"]);
-  expect(isUnchanged(resourceChanges(base, kept.config))).toBe(true);
+  expect(resourceChanges(base, kept.config)).toMatchObject({ added: [], removed: [], changed: [] });
   const pruned = editedConfig(base, { resources, prune: true });
   expect(resourceChanges(base, pruned.config).removed).toEqual(["WebhookPartner/default/two"]);
 });

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
-import { parsePreviewRequest, type PreviewRequest } from "../../../runtime/preview/preview-request.ts";
-import { readManifests } from "../../../runtime/preview/read-manifests.ts";
+import { parsePreviewRequest, readManifests, type PreviewRequest } from "../../../runtime/preview/preview-request.ts";
 
 const examples = fileURLToPath(new URL("../../../docs/examples", import.meta.url));
 const quota = (name: string, rest = "spec: { class: A }"): string =>
