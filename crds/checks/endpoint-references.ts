@@ -2,8 +2,14 @@ import { behindNat64, contains, parseCidr, specialUse } from "../networks.ts";
 import type { WebhookPartner } from "../resource.ts";
 import type { WebhookPartnerEndpoint, WebhookPartnerSpec } from "../types/webhook-partner.ts";
 import { addressOf, hostOf } from "./permissions.ts";
-import type { EntryReference, Material, ReferenceProblem, Secrets } from "./secret-entry.ts";
-import { belongTogether, resolveUse, type Use } from "./store-references.ts";
+import {
+  entryReference,
+  type EntryReference,
+  type Material,
+  type ReferenceProblem,
+  type Secrets,
+} from "./secret-entry.ts";
+import { mismatch, resolveUses, type Use } from "./store-references.ts";
 
 /** Uses of an entry of a Secret by an endpoint. */
 export type EndpointUse = Extract<Use, "trusted certificates" | "certificate" | "private key" | "password">;
@@ -27,30 +33,19 @@ export function endpointReferences({
   spec: { endpoint },
 }: WebhookPartner): readonly EndpointReference[] {
   const { caBundleRef, clientCertificateRef, oauth2 } = endpoint;
-  const reference = (
-    use: EndpointUse,
-    field: string,
-    name: string,
-    entry: string,
-    entryField: string,
-  ): EndpointReference => {
-    const at = `spec.endpoint.${field}`;
-    return {
-      use,
-      secret: `${namespace}/${name}`,
-      entry,
-      fields: { secret: `${at}.name`, entry: `${at}.${entryField}` },
-    };
-  };
+  const reference = (use: EndpointUse, field: string, name: string, entry: string, entryField?: string) => ({
+    use,
+    ...entryReference(`${namespace}/${name}`, entry, `spec.endpoint.${field}`, entryField),
+  });
   const shown = clientCertificateRef?.name;
   const secret = oauth2?.clientSecretRef;
   return [
     ...(caBundleRef === undefined
       ? []
-      : [reference("trusted certificates", "caBundleRef", caBundleRef.name, caBundleRef.key, "key")]),
+      : [reference("trusted certificates", "caBundleRef", caBundleRef.name, caBundleRef.key)]),
     ...(shown === undefined ? [] : [reference("certificate", "clientCertificateRef", shown, "tls.crt", "name")]),
     ...(shown === undefined ? [] : [reference("private key", "clientCertificateRef", shown, "tls.key", "name")]),
-    ...(secret === undefined ? [] : [reference("password", "oauth2.clientSecretRef", secret.name, secret.key, "key")]),
+    ...(secret === undefined ? [] : [reference("password", "oauth2.clientSecretRef", secret.name, secret.key)]),
   ];
 }
 
@@ -59,24 +54,10 @@ export function resolveEndpoint(
   partner: WebhookPartner,
   secrets: Secrets,
 ): { readonly endpoint: readonly EndpointEntry[]; readonly problems: readonly ReferenceProblem[] } {
-  const found = endpointReferences(partner).map((reference) => ({
-    ...resolveUse(reference, secrets),
-    use: reference.use,
-  }));
-  const endpoint = found.flatMap(({ material, use }) => (material === undefined ? [] : [{ ...material, use }]));
-  const problems = [
-    ...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values(),
-  ];
-  return { endpoint, problems: problems.length > 0 ? problems : mismatch(endpoint) };
-}
-
-function mismatch(entries: readonly EndpointEntry[]): readonly ReferenceProblem[] {
-  const [certificate, key] = (["certificate", "private key"] as const).map((use) =>
-    entries.find((entry) => entry.use === use),
-  );
-  if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
-  const message = "tls.key is not the key of the certificate in tls.crt";
-  return [{ field: "spec.endpoint.clientCertificateRef.name", reason: "CertificateInvalid", message }];
+  const { found, problems } = resolveUses(endpointReferences(partner), secrets);
+  const endpoint = found.map(({ reference: { use }, material }) => ({ use, ...material }));
+  const clientCertificate = "spec.endpoint.clientCertificateRef.name";
+  return { endpoint, problems: problems.length > 0 ? problems : mismatch(endpoint, clientCertificate) };
 }
 
 /**

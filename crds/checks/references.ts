@@ -1,6 +1,7 @@
 import type { Resource, WebhookPartner } from "../resource.ts";
 import { otherReading, readSigningKey } from "../signing-key.ts";
 import {
+  entryReference,
   findEntry,
   materialOf,
   type EntryReference,
@@ -103,12 +104,7 @@ function resolveKey(resource: WebhookPartner, index: number, secrets: Secrets): 
 
 function keyReference({ metadata, spec }: WebhookPartner, index: number): EntryReference {
   const { name = "", key = "" } = spec.signing.keys[index]?.secretRef ?? {};
-  const field = `spec.signing.keys[${index}].secretRef`;
-  return {
-    secret: `${metadata.namespace}/${name}`,
-    entry: key,
-    fields: { secret: `${field}.name`, entry: `${field}.key` },
-  };
+  return entryReference(`${metadata.namespace}/${name}`, key, `spec.signing.keys[${index}].secretRef`);
 }
 
 /** A file that an editor saved ends with a line feed, which recipients that read the key from elsewhere do not have. */

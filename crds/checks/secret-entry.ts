@@ -29,24 +29,26 @@ type FoundEntry =
   | { readonly bytes: Buffer; readonly problem?: undefined }
   | { readonly bytes?: undefined; readonly problem: ReferenceProblem };
 
+/**
+ * An entry as a field names it.
+ * @param secret `namespace/name`
+ * @param at the field, with the name of the Secret in `name`
+ * @param entryField the member below it that names the entry
+ */
+export function entryReference(secret: string, entry: string, at: string, entryField = "key"): EntryReference {
+  return { secret, entry, fields: { secret: `${at}.name`, entry: `${at}.${entryField}` } };
+}
+
 /** Looks up one entry. */
 export function findEntry({ secret: name, entry, fields }: EntryReference, secrets: Secrets): FoundEntry {
+  const problem = (field: string, reason: ReferenceProblem["reason"], words: string): FoundEntry => ({
+    problem: { field, reason, message: `the Secret ${name} ${words}` },
+  });
   const secret = secrets.get(name);
-  if (secret === undefined) {
-    return {
-      problem: { field: fields.secret, reason: "SecretNotFound", message: `the Secret ${name} does not exist` },
-    };
-  }
-  if (secret === "unreadable") {
-    return {
-      problem: { field: fields.secret, reason: "SecretNotReadable", message: `the Secret ${name} cannot be read` },
-    };
-  }
+  if (secret === undefined) return problem(fields.secret, "SecretNotFound", "does not exist");
+  if (secret === "unreadable") return problem(fields.secret, "SecretNotReadable", "cannot be read");
   const base64 = Object.hasOwn(secret, entry) ? secret[entry] : undefined;
-  if (base64 === undefined) {
-    const message = `the Secret ${name} has no entry ${entry}`;
-    return { problem: { field: fields.entry, reason: "SecretKeyMissing", message } };
-  }
+  if (base64 === undefined) return problem(fields.entry, "SecretKeyMissing", `has no entry ${entry}`);
   return { bytes: Buffer.from(base64, "base64") };
 }
 

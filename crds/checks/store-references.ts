@@ -7,6 +7,7 @@ import type {
   MetricCatalogStorePrometheusAuth,
 } from "../types/metric-catalog.ts";
 import {
+  entryReference,
   findEntry,
   materialOf,
   type EntryReference,
@@ -37,13 +38,21 @@ export function storeReferences({ metadata, spec }: MetricCatalog): readonly Sto
   return spec.stores.flatMap((store, index) => referencesOf(store, index, metadata.namespace));
 }
 
-/** An entry of a Secret that is used for something, whose bytes were found and can be; or why not. */
-export function resolveUse(
+/** Looks up entries of Secrets, each for its use: those that were found and can be used, and each problem once. */
+export function resolveUses<Reference extends EntryReference & { readonly use: Use }>(
+  references: readonly Reference[],
+  secrets: Secrets,
+) {
+  const all = references.map((reference) => ({ reference, ...resolveUse(reference, secrets) }));
+  const found = all.flatMap(({ reference, material }) => (material === undefined ? [] : [{ reference, material }]));
+  const problems = new Map(all.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem]));
+  return { found, problems: [...problems.values()] };
+}
+
+function resolveUse(
   reference: EntryReference & { readonly use: Use },
   secrets: Secrets,
-):
-  | { readonly material: Material; readonly problem?: undefined }
-  | { readonly material?: undefined; readonly problem: ReferenceProblem } {
+): { readonly material?: Material; readonly problem?: ReferenceProblem } {
   const { bytes, problem } = findEntry(reference, secrets);
   if (problem !== undefined) return { problem };
   const { use, fields, entry, secret } = reference;
@@ -60,11 +69,8 @@ export function resolveStores(
   catalog: MetricCatalog,
   secrets: Secrets,
 ): { readonly entries: readonly StoreEntry[]; readonly problems: readonly ReferenceProblem[] } {
-  const found = storeReferences(catalog).map((reference) => resolveEntry(reference, secrets));
-  const entries = found.flatMap(({ entry }) => entry ?? []);
-  const problems = [
-    ...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values(),
-  ];
+  const { found, problems } = resolveUses(storeReferences(catalog), secrets);
+  const entries = found.map(({ reference: { store, use }, material }) => ({ store, use, ...material }));
   return { entries, problems: problems.length > 0 ? problems : mismatches(entries, catalog.spec.stores) };
 }
 
@@ -120,24 +126,13 @@ function referencesOf(store: MetricCatalogStore, index: number, namespace: strin
     return entries.map(([use, entry, entryField]) => ({
       store: index,
       use,
-      secret: `${namespace}/${secret}`,
-      entry,
-      fields: { secret: `${at}.name`, entry: `${at}.${entryField}` },
+      ...entryReference(`${namespace}/${secret}`, entry, at, entryField),
     }));
   });
 }
 
 function kindOf(store: MetricCatalogStore | undefined): "prometheus" | "peer" {
   return store?.peer === undefined ? "prometheus" : "peer";
-}
-
-function resolveEntry(
-  reference: StoreReference,
-  secrets: Secrets,
-): { readonly entry?: StoreEntry; readonly problem?: ReferenceProblem } {
-  const { material, problem } = resolveUse(reference, secrets);
-  const { store, use } = reference;
-  return problem === undefined ? { entry: { store, use, ...material } } : { problem };
 }
 
 /**
@@ -178,20 +173,24 @@ function mismatches(
   stores: readonly MetricCatalogStore[],
 ): readonly ReferenceProblem[] {
   const byStore = Map.groupBy(entries, ({ store }) => store);
-  return [...byStore].flatMap(([store, own]) => {
-    const [certificate, key] = (["certificate", "private key"] as const).map((use) =>
-      own.find((entry) => entry.use === use),
-    );
-    if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
-    const field = `spec.stores[${store}].${kindOf(stores[store])}.tls.clientSecretRef.name`;
-    return [
-      { field, reason: "CertificateInvalid" as const, message: "tls.key is not the key of the certificate in tls.crt" },
-    ];
-  });
+  return [...byStore].flatMap(([store, own]) =>
+    mismatch(own, `spec.stores[${store}].${kindOf(stores[store])}.tls.clientSecretRef.name`),
+  );
 }
 
-/** True for the private key of this certificate. */
-export function belongTogether(certificate: Material, key: Material): boolean {
+/** The problem of a certificate that is shown with another key than its own. */
+export function mismatch(
+  entries: readonly (Material & { readonly use: Use })[],
+  field: string,
+): readonly ReferenceProblem[] {
+  const certificate = entries.find(({ use }) => use === "certificate");
+  const key = entries.find(({ use }) => use === "private key");
+  if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
+  const message = "tls.key is not the key of the certificate in tls.crt";
+  return [{ field, reason: "CertificateInvalid", message }];
+}
+
+function belongTogether(certificate: Material, key: Material): boolean {
   const [pem, keyPem] = [certificate, key].map(({ base64 }) => Buffer.from(base64, "base64"));
   return new X509Certificate(pem ?? "").checkPrivateKey(createPrivateKey(keyPem ?? ""));
 }
