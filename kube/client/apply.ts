@@ -1,5 +1,5 @@
 import { apiVersionOf, type KubeObject, type ResourceType, objectPath, type ObjectRef } from "./resource.ts";
-import type { Call } from "./call.ts";
+import type { ApiCall } from "./call.ts";
 import { KubeError } from "./kube-error.ts";
 
 /** Field managers of the operator: one name for each part that a separate apply writes. */
@@ -77,7 +77,7 @@ export const serviceAccountType: ResourceType = {
 };
 
 /** The request of a token. A repetition issues one more token and changes nothing. */
-export function tokenCall(account: ObjectRef, { audience, expirationSeconds }: TokenRequest): Call {
+export function tokenCall(account: ObjectRef, { audience, expirationSeconds }: TokenRequest): ApiCall {
   return {
     method: "POST",
     path: objectPath(serviceAccountType, account, "token"),

@@ -11,7 +11,7 @@ import { errorOfResponse, isKubeError, KubeError, retryAfterMsOf } from "./kube-
 import { type RetryPolicy, retryWaitMs } from "./retry.ts";
 
 /** One request. */
-export interface Call {
+export interface ApiCall {
   readonly method: TransportRequest["method"];
   readonly path: string;
   /** Absent and empty parameters are left out. */
@@ -66,7 +66,7 @@ export class Caller {
    *
    * @throws KubeError
    */
-  async json(call: Call, policy: RetryPolicy, signal?: AbortSignal): Promise<unknown> {
+  async json(call: ApiCall, policy: RetryPolicy, signal?: AbortSignal): Promise<unknown> {
     const { clock, random, outage } = this.#parts;
     const startedMs = clock.nowMs();
     for (let tries = 1; ; tries += 1) {
@@ -86,7 +86,7 @@ export class Caller {
    *
    * @throws KubeError
    */
-  async open(call: Call, signal: AbortSignal): Promise<TransportResponse> {
+  async open(call: ApiCall, signal: AbortSignal): Promise<TransportResponse> {
     const what = `${call.method} ${call.path}`;
     const answer = await this.#send(call, signal);
     if (answer.status >= 200 && answer.status <= 299) {
@@ -96,7 +96,7 @@ export class Caller {
     throw errorOfResponse(what, answer.status, await readText(what, answer, errorBytesMax), answer.retryAfter);
   }
 
-  async #try(call: Call, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
+  async #try(call: ApiCall, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
     const what = `${call.method} ${call.path}`;
     const deadline = new Deadline(this.#parts.clock, what, signal);
     try {
@@ -110,7 +110,7 @@ export class Caller {
     }
   }
 
-  async #send(call: Call, signal: AbortSignal): Promise<TransportResponse> {
+  async #send(call: ApiCall, signal: AbortSignal): Promise<TransportResponse> {
     const { method, headers = {}, pool = "calls" } = call;
     const body = call.body === undefined ? {} : { body: call.body };
     const labels = { method, host: this.#parts.host };

@@ -7,7 +7,7 @@ import {
   tokenCall,
   type TokenRequest,
 } from "./apply.ts";
-import { type Call, Caller, type RequestCounter } from "./call.ts";
+import { type ApiCall, Caller, type RequestCounter } from "./call.ts";
 import { type Clock, systemClock } from "../../limits/clock.ts";
 import { type ClusterAccess } from "./credentials.ts";
 import { type PoolName, Transport } from "./transport.ts";
@@ -165,7 +165,7 @@ class HttpKubeClient implements KubeClient {
   }
 
   watch<T extends KubeObject>(type: ResourceType, options: WatchOptions): AsyncGenerator<WatchEvent<T>, void> {
-    const call: Call = {
+    const call: ApiCall = {
       method: "GET",
       path: collectionPath(type, options.namespace),
       query: {
@@ -230,7 +230,7 @@ class HttpKubeClient implements KubeClient {
     await this.#transport.close();
   }
 
-  async #json<T>(call: Call, options: CallOptions): Promise<T> {
+  async #json<T>(call: ApiCall, options: CallOptions): Promise<T> {
     // The server's schema checks objects of this type. Callers that need more parse the object.
     const pooled = options.pool === undefined ? call : { ...call, pool: options.pool };
     return (await this.#caller.json(pooled, options.retry ?? this.#retry, options.signal)) as T;

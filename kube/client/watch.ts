@@ -1,5 +1,5 @@
 import type { Clock } from "../../limits/clock.ts";
-import { type Call, type Caller, Deadline } from "./call.ts";
+import { type ApiCall, type Caller, Deadline } from "./call.ts";
 import { errorOfStatus, KubeError, readStatus } from "./kube-error.ts";
 import type { KubeObject } from "./resource.ts";
 import { brokenTransport } from "./transport.ts";
@@ -36,7 +36,7 @@ const eventTypes: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED",
 export async function* watchEvents<T extends KubeObject>(
   caller: Caller,
   clock: Clock,
-  call: Call,
+  call: ApiCall,
   limits: WatchLimits,
 ): AsyncGenerator<WatchEvent<T>, void> {
   const what = `watch ${call.path}`;

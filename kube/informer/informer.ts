@@ -8,7 +8,7 @@ import type { KubeMetrics } from "../metrics.ts";
 import type { Priority } from "../queue/queue-state.ts";
 import { isRejection, type NextWatch, type WatchEnd } from "../reflector/next-watch.ts";
 import { Reflector, type ReflectorOptions, silenceMsDefault } from "../reflector/reflector.ts";
-import { type ChangeHandler, ChangeHandlers, type Change, ObjectStore } from "./object-store.ts";
+import { type ChangeHandler, ChangeHandlers, type ObjectChange, ObjectStore } from "./object-store.ts";
 
 export interface InformerOptions<T> extends ReflectorOptions {
   readonly log: Logger;
@@ -153,7 +153,7 @@ export class Informer<T extends KubeObject> {
     if (type !== "BOOKMARK") this.#dispatch(this.#changesOf(type, this.#trimmed(object)));
   }
 
-  #changesOf(type: "ADDED" | "MODIFIED" | "DELETED", object: T): readonly Change<T>[] {
+  #changesOf(type: "ADDED" | "MODIFIED" | "DELETED", object: T): readonly ObjectChange<T>[] {
     return type === "DELETED" ? this.#store.remove(object, "watch") : this.#store.put(object, "watch");
   }
 
@@ -169,7 +169,7 @@ export class Informer<T extends KubeObject> {
     }
   }
 
-  #dispatch(changes: readonly Change<T>[]): void {
+  #dispatch(changes: readonly ObjectChange<T>[]): void {
     this.#handlers.callAll(changes, this.#stopping.signal);
   }
 
@@ -229,6 +229,6 @@ export class Informer<T extends KubeObject> {
 }
 
 /** The priority of a change in a queue: edits come before resyncs. */
-export function priorityOf(change: Pick<Change<unknown>, "kind" | "origin">): Priority {
+export function priorityOf(change: Pick<ObjectChange<unknown>, "kind" | "origin">): Priority {
   return change.origin === "initial" || change.kind === "resync" ? "resync" : "edit";
 }

@@ -6,7 +6,7 @@ import { keyOf, type KubeObject } from "../client/resource.ts";
 type Origin = "initial" | "watch" | "relist";
 
 /** A change of one object. */
-export interface Change<T> {
+export interface ObjectChange<T> {
   /** `resync`: a relist found the object unchanged. */
   readonly kind: "added" | "updated" | "deleted" | "resync";
   /** `namespace/name`, or `name` where there is no namespace. */
@@ -39,7 +39,7 @@ export class ObjectStore<T extends KubeObject> {
   }
 
   /** Replaces all objects. An object that is not among the items is deleted. */
-  replace(items: readonly T[], origin: Origin): readonly Change<T>[] {
+  replace(items: readonly T[], origin: Origin): readonly ObjectChange<T>[] {
     const keys = new Set(items.map(keyOf));
     const gone = [...this.#objects].filter(([key]) => !keys.has(key));
     return [
@@ -53,7 +53,7 @@ export class ObjectStore<T extends KubeObject> {
    *
    * @param same the change to report for an unchanged object; by default none
    */
-  put(object: T, origin: Origin, same?: "resync"): readonly Change<T>[] {
+  put(object: T, origin: Origin, same?: "resync"): readonly ObjectChange<T>[] {
     const key = keyOf(object);
     const previous = this.#objects.get(key);
     if (previous !== undefined && isSame(previous, object)) {
@@ -68,7 +68,7 @@ export class ObjectStore<T extends KubeObject> {
   }
 
   /** Removes a deleted object, given in its last version. */
-  remove(object: T, origin: Origin): readonly Change<T>[] {
+  remove(object: T, origin: Origin): readonly ObjectChange<T>[] {
     const key = keyOf(object);
     return this.#objects.delete(key) ? [{ kind: "deleted", key, object, previous: undefined, origin }] : [];
   }
@@ -80,14 +80,14 @@ function isSame(a: KubeObject, b: KubeObject): boolean {
 }
 
 /** Called for every change after the cache has it. Its errors are logged and counted, and have no other effect. */
-export type ChangeHandler<T> = (change: Change<T>) => void | Promise<void>;
+export type ChangeHandler<T> = (change: ObjectChange<T>) => void | Promise<void>;
 
 /** A set of handlers. A failing handler stops neither the others nor the caller. */
 export class ChangeHandlers<T> {
   readonly #handlers = new Set<ChangeHandler<T>>();
-  readonly #failed: (error: unknown, change: Change<T>) => void;
+  readonly #failed: (error: unknown, change: ObjectChange<T>) => void;
 
-  constructor(failed: (error: unknown, change: Change<T>) => void) {
+  constructor(failed: (error: unknown, change: ObjectChange<T>) => void) {
     this.#failed = failed;
   }
 
@@ -96,7 +96,7 @@ export class ChangeHandlers<T> {
   }
 
   /** Calls all handlers for one change after the other, until the signal is aborted. */
-  callAll(changes: readonly Change<T>[], signal: AbortSignal): void {
+  callAll(changes: readonly ObjectChange<T>[], signal: AbortSignal): void {
     for (const change of changes) {
       for (const handler of this.#handlers) {
         if (signal.aborted) return;
@@ -106,7 +106,7 @@ export class ChangeHandlers<T> {
   }
 
   /** Calls one handler. */
-  call(handler: ChangeHandler<T>, change: Change<T>): void {
+  call(handler: ChangeHandler<T>, change: ObjectChange<T>): void {
     const failed = (error: unknown): void => this.#failed(error, change);
     try {
       Promise.resolve(handler(change)).catch(failed);

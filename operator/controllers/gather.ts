@@ -10,7 +10,7 @@ import { columnsOf } from "./status-decision.ts";
 import { isPaused, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 
 /** The known state of one object, from which its status is decided. */
-export interface Known {
+export interface KnownObject {
   /** `<Kind>/<namespace>/<name>` */
   readonly key: string;
   readonly object: ResourceObject;
@@ -30,7 +30,7 @@ export interface Known {
 }
 
 /** Derives the facts of a decision. */
-export function factsOf(known: Known, times: RolloutTimes): Facts {
+export function factsOf(known: KnownObject, times: RolloutTimes): Facts {
   const { object, outcome, publication } = known;
   return {
     generation: object.metadata.generation,
@@ -53,7 +53,7 @@ function generationOf(digest: string | undefined): number | undefined {
   return digest === undefined ? undefined : Number.parseInt(digest, 10);
 }
 
-function rolloutFor(known: Known, times: RolloutTimes): Rollout {
+function rolloutFor(known: KnownObject, times: RolloutTimes): Rollout {
   const { key, outcome, publication, needs, pods, nowMs } = known;
   const generation = generationOf(outcome?.digest);
   const isPublished = generation !== undefined && publication !== undefined && outcome?.digest === publication.digest;
@@ -70,7 +70,7 @@ export function isProgrammedIn(status: ResourceStatus | undefined, generation: n
 }
 
 /** The status keeps its result until a pod reports another one. A new pod has not validated yet. */
-function validationFor({ object, status, pods }: Known): Pick<Facts, "validation"> {
+function validationFor({ object, status, pods }: KnownObject): Pick<Facts, "validation"> {
   const { uid, generation } = object.metadata;
   if (object.kind !== "WebhookPartner") return {};
   const mark = validationBy(pods, uid, generation);
@@ -88,7 +88,7 @@ function verifiedReason(reason: string | undefined): EndpointVerifiedReason | un
 }
 
 /** While a pod has not reported yet, a disabled partner stays disabled in the status. */
-function disabledFor({ object, status, pods }: Known): string | undefined {
+function disabledFor({ object, status, pods }: KnownObject): string | undefined {
   const { uid, generation } = object.metadata;
   if (object.kind !== "WebhookPartner") return undefined;
   const isUnheard =

@@ -21,7 +21,7 @@ import { type Pods, type RolloutTimes, rolloutTimesDefault } from "../observe/ro
 import type { Desired } from "../publish/desired-state.ts";
 import type { Publications } from "../publish/publications.ts";
 import { kindsInOrder, resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
-import { factsOf, isProgrammedIn, type Known } from "./gather.ts";
+import { factsOf, isProgrammedIn, type KnownObject } from "./gather.ts";
 import { effectsOf } from "./report-effects.ts";
 import { type OwnerDecision, conflictType, decideOwner } from "./status-owner.ts";
 import { decideStatus, type StatusTimes, statusTimesDefault } from "./status-decision.ts";
@@ -198,7 +198,7 @@ export class ResourceControllers {
     return owner;
   }
 
-  #gather(key: string, object: ResourceObject, status: ResourceStatus | undefined): Known {
+  #gather(key: string, object: ResourceObject, status: ResourceStatus | undefined): KnownObject {
     const { resources, desired, publications, pods, clock, installation, unavailable } = this.#options;
     const resource = resources.resource(key);
     const compiled = desired()?.outcomes.get(key);
@@ -221,7 +221,7 @@ export class ResourceControllers {
     };
   }
 
-  #remember({ key, needs, publication, nowMs }: Known, isProgrammed: boolean): void {
+  #remember({ key, needs, publication, nowMs }: KnownObject, isProgrammed: boolean): void {
     if (!isProgrammed || publication === undefined) {
       this.#waiting.set(
         key,
@@ -235,7 +235,7 @@ export class ResourceControllers {
     this.#options.metrics.programmedSeconds.observe((nowMs - publication.atMs) / 1000);
   }
 
-  async #write(known: Known, status: ResourceStatus, signal: AbortSignal): Promise<void> {
+  async #write(known: KnownObject, status: ResourceStatus, signal: AbortSignal): Promise<void> {
     const { object, status: before, outcome, unavailable } = known;
     try {
       await this.#options.writer.write(object, status, signal);

@@ -1,7 +1,7 @@
 // Caches of resources and of the Secrets that they name. It does not check them.
 import { apiVersion, type Kind, type Resource } from "../../crds/resource.ts";
 import { resourceKey } from "../../crds/shards/shards.ts";
-import type { Change } from "../../kube/informer/object-store.ts";
+import type { ObjectChange } from "../../kube/informer/object-store.ts";
 import { isPaused, kindsInOrder, pausedAnnotation, type ResourceObject } from "../resource-types.ts";
 import type { WatchedSet } from "./watched-set.ts";
 
@@ -12,7 +12,7 @@ export interface ResourceChange {
   readonly key: string;
   /** True when it can change the configuration; a new status or label cannot. */
   readonly isEdit: boolean;
-  readonly change: Change<ResourceObject>;
+  readonly change: ObjectChange<ResourceObject>;
 }
 
 type ResourceSets = Readonly<
@@ -61,12 +61,12 @@ export class ResourceInventory {
     return [...this.#resources.values()];
   }
 
-  #take(kind: Kind, change: Change<ResourceObject>): void {
+  #take(kind: Kind, change: ObjectChange<ResourceObject>): void {
     const isEdit = this.#remember(kind, change);
     for (const handler of this.#handlers) handler({ kind, key: change.key, isEdit, change });
   }
 
-  #remember(kind: Kind, { kind: what, object }: Change<ResourceObject>): boolean {
+  #remember(kind: Kind, { kind: what, object }: ObjectChange<ResourceObject>): boolean {
     const key = resourceKey(kind, object.metadata);
     if (what === "deleted" || object.metadata.deletionTimestamp !== undefined) return this.#resources.delete(key);
     const before = this.#resources.get(key);

@@ -13,7 +13,7 @@ import {
 } from "../../crds/shards/shards.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
-import type { Change } from "../../kube/informer/object-store.ts";
+import type { ObjectChange } from "../../kube/informer/object-store.ts";
 import { isLater, secretType } from "../../kube/client/resource.ts";
 import { type SecretObject } from "../resource-types.ts";
 import type { NamedSet } from "../inventory/watched-set.ts";
@@ -191,7 +191,7 @@ export class ShardSecrets {
     return await client.create(secretType, secret, { signal });
   }
 
-  #take({ kind, object }: Change<SecretObject>): void {
+  #take({ kind, object }: ObjectChange<SecretObject>): void {
     const name = this.#nameOf.get(object.metadata.name ?? "");
     if (name === undefined || kind === "resync") return;
     if (kind === "deleted") this.#remove(name, object);

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 
 /** One part of a bundle. */
-export interface Part {
+export interface BundlePart {
   readonly name: string;
   /** Reads the part, masked. @throws Error when it cannot be had */
   readonly read: (signal: AbortSignal) => Promise<string>;
@@ -35,7 +35,7 @@ const blockBytes = 512;
 const nameBytesMax = 100;
 
 /** Reads all parts at once, each within a time limit. A part that cannot be had is reported, and the rest is read. */
-export async function collect(parts: readonly Part[], mask: (text: string) => string): Promise<Collected> {
+export async function collect(parts: readonly BundlePart[], mask: (text: string) => string): Promise<Collected> {
   const results = await Promise.allSettled(parts.map((part) => within(part)));
   const files: ArchivedFile[] = [];
   let bytes = 0;
@@ -52,7 +52,7 @@ export async function collect(parts: readonly Part[], mask: (text: string) => st
   return { files, reports };
 }
 
-async function within({ name, read }: Part): Promise<string> {
+async function within({ name, read }: BundlePart): Promise<string> {
   const end = new AbortController();
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {

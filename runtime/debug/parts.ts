@@ -4,7 +4,7 @@ import { overlappingConnector } from "../../network/undici-connector.ts";
 import { connectNats } from "../nats/connection/connect.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { readStreamStates } from "../nats/streams/stream-states.ts";
-import { type Part, partBytesMax } from "./collect.ts";
+import { type BundlePart, partBytesMax } from "./collect.ts";
 import { maskLogLines, maskMetrics, maskValue } from "./mask-text.ts";
 
 const logBytesMax = 1024 * 1024;
@@ -12,12 +12,12 @@ const connectMsMax = 5_000;
 const natsMsMax = 5_000;
 
 /** Health, configuration and metrics of one admin port. */
-export function adminParts(url: string, folder: string): readonly Part[] {
-  const json = (path: string): Part => ({
+export function adminParts(url: string, folder: string): readonly BundlePart[] {
+  const json = (path: string): BundlePart => ({
     name: `${folder}/${path}.json`,
     read: async (signal) => prettyJson(maskValue(JSON.parse(await get(`${url}/${path}`, signal)))),
   });
-  const metrics: Part = {
+  const metrics: BundlePart = {
     name: `${folder}/metrics.txt`,
     read: async (signal) => maskMetrics(await get(`${url}/metrics`, signal)),
   };
@@ -48,7 +48,7 @@ async function textOf(url: string, body: AsyncIterable<Buffer>): Promise<string>
 }
 
 /** State of all streams and their consumers, without a message. */
-export function natsPart(access: NatsAccess): Part {
+export function natsPart(access: NatsAccess): BundlePart {
   return {
     name: "nats.json",
     read: async () => {
@@ -63,7 +63,7 @@ export function natsPart(access: NatsAccess): Part {
 }
 
 /** The last lines of a log. @param file `-` is the standard input */
-export function logPart(file: string, name: string): Part {
+export function logPart(file: string, name: string): BundlePart {
   return { name, read: async (signal) => maskLogLines(await lastLines(file, signal)) };
 }
 

@@ -40,10 +40,10 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   });
   app.get("/healthz", async () => {
     const { hash: config_hash } = config.report();
-    return { status: isWell(health()) ? "ok" : "degraded", parts: health(), config_hash };
+    return { status: isHealthy(health()) ? "ok" : "degraded", parts: health(), config_hash };
   });
   app.get("/readyz", async (_request, reply) => {
-    const ready = isWell(health());
+    const ready = isHealthy(health());
     return reply.code(ready ? 200 : 503).send({ ready, parts: health() });
   });
   app.get("/metrics", async (request, reply) => {
@@ -65,6 +65,6 @@ function isNameOfThisMachine(host: string | undefined): boolean {
   return isIP(name.replace(/^\[|\]$/gu, "")) !== 0 || name === "localhost" || name === hostname().toLowerCase();
 }
 
-function isWell(parts: readonly PartHealth[]): boolean {
+function isHealthy(parts: readonly PartHealth[]): boolean {
   return parts.every(({ ok }) => ok);
 }

@@ -4,7 +4,7 @@ import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
-import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
+import type { FailureOutcome, AttemptOutcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
 import type { Sender } from "../sending/send.ts";
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from "node:crypto";
@@ -138,12 +138,16 @@ async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token
   return postedToken ?? { ...noToken(first, deps.now()), ...pause };
 }
 
-function isRefused(outcome: Outcome): boolean {
+function isRefused(outcome: AttemptOutcome): boolean {
   return outcome.kind === "response" && refusedStatuses.has(outcome.status);
 }
 
 /** Requests a token, with the nonce that the server requires for the proof of the key. Source: RFC 9449 §8. */
-async function askWithNonce(deps: FetchDeps, request: TokenRequest, style: ClientAuthentication): Promise<Outcome> {
+async function askWithNonce(
+  deps: FetchDeps,
+  request: TokenRequest,
+  style: ClientAuthentication,
+): Promise<AttemptOutcome> {
   const first = await ask(deps, request, style, undefined);
   const nonce = first.kind === "response" ? first.headers["dpop-nonce"] : undefined;
   const isNonceAsked = request.oauth2.dpop === true && isRefused(first) && nonce !== undefined;
@@ -155,7 +159,7 @@ function ask(
   request: TokenRequest,
   style: ClientAuthentication,
   nonce: string | undefined,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const { oauth2, networks, tls, timeoutMs } = request;
   const url = new URL(oauth2.tokenUrl);
   const credentials = credentialsOf(request, style);
@@ -189,14 +193,14 @@ function credentialsOf({ oauth2, secret }: TokenRequest, style: ClientAuthentica
   return { headers: { Authorization: `Basic ${Buffer.from(credentials).toString("base64")}` } };
 }
 
-function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
+function tokenOf(outcome: AttemptOutcome, nowMs: number): Token | undefined {
   if (outcome.kind === "failure" || outcome.status < 200 || outcome.status > 299) return undefined;
   const response = parseTokenResponse(outcome.body);
   return response && { value: response.token, endsAtMs: nowMs + tokenUseMs(response, lifeMsMax) };
 }
 
 /** Builds the failure. Its detail omits the body of the response, which may contain credentials. */
-function noToken(outcome: Outcome, nowMs: number): FailureOutcome {
+function noToken(outcome: AttemptOutcome, nowMs: number): FailureOutcome {
   const why = outcome.kind === "response" ? refusalOf(outcome) : `${outcome.reason}: ${outcome.detail}`;
   const detail = `no access token: ${why}`;
   return { kind: "failure", reason: "token", detail, timings: outcome.timings, ...retryAfterOf(outcome, nowMs) };

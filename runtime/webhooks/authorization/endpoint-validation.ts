@@ -1,6 +1,6 @@
 import { BoundedMap, ExpiringMap } from "../../../limits/bounded-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
-import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
+import type { FailureOutcome, AttemptOutcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
 import type { Partner } from "../partners/partner.ts";
 import { withFixedHeaders } from "../signing/signed-request.ts";
@@ -118,7 +118,7 @@ function ask(
   { sender, tokens, origin, version }: EndpointValidationDeps,
   partner: Partner,
   url: URL,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const { endpoint, delivery, networks } = partner.config;
   const rate =
     delivery.rate === undefined ? undefined : Math.max(1, Math.floor(delivery.rate.perSecond * secondsPerMinute));
@@ -139,7 +139,7 @@ function ask(
   });
 }
 
-function validationIn(outcome: Outcome, origin: string, nowMs: number): Validation {
+function validationIn(outcome: AttemptOutcome, origin: string, nowMs: number): Validation {
   if (outcome.kind === "failure") {
     return { failure: { ...outcome, detail: `validation of the endpoint: ${outcome.detail}` } };
   }

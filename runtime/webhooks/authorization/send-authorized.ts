@@ -1,5 +1,5 @@
 // Authorization of outbound requests. Tokens of callers are checked in `http/authentication/`.
-import type { Outcome } from "../settlement/outcome.ts";
+import type { AttemptOutcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
 import { withFixedHeaders } from "../signing/signed-request.ts";
 import type { Sender, SendRequest } from "../sending/send.ts";
@@ -16,7 +16,11 @@ interface Deps {
  * Sends a request with the TLS identity and the access token of the partner. After a 401, it fetches a new token and
  * sends the request once more. Never rejects.
  */
-export function sendAuthorized(deps: Deps, partner: Partner, request: Omit<SendRequest, "tls">): Promise<Outcome>;
+export function sendAuthorized(
+  deps: Deps,
+  partner: Partner,
+  request: Omit<SendRequest, "tls">,
+): Promise<AttemptOutcome>;
 /**
  * @param maySend asked after the wait for a token, and after that for a connection. The outcome is undefined when it
  *   returns false.
@@ -26,13 +30,13 @@ export function sendAuthorized(
   partner: Partner,
   request: Omit<SendRequest, "tls">,
   maySend: () => boolean,
-): Promise<Outcome | undefined>;
+): Promise<AttemptOutcome | undefined>;
 export async function sendAuthorized(
   deps: Deps,
   partner: Partner,
   request: Omit<SendRequest, "tls">,
   maySend: () => boolean = () => true,
-): Promise<Outcome | undefined> {
+): Promise<AttemptOutcome | undefined> {
   let isHeldBack = false;
   const ask = (): boolean => {
     isHeldBack ||= !maySend();
@@ -47,7 +51,7 @@ async function sendWhileAllowed(
   partner: Partner,
   request: Omit<SendRequest, "tls">,
   maySend: () => boolean,
-): Promise<Outcome | undefined> {
+): Promise<AttemptOutcome | undefined> {
   const identified = partner.tls === undefined ? request : { ...request, tls: partner.tls };
   const tokenRequest = tokenRequestOf(partner, identified);
   if (tokenRequest === undefined) return sender.send(identified);
@@ -62,7 +66,7 @@ async function sendWithToken(
   { sender, tokens, maySend }: Deps & { readonly maySend: () => boolean },
   tokenRequest: TokenRequest,
   request: SendRequest,
-): Promise<{ readonly outcome: Outcome | undefined; readonly token?: string }> {
+): Promise<{ readonly outcome: AttemptOutcome | undefined; readonly token?: string }> {
   const authorization = await tokens.authorize(tokenRequest);
   if (authorization.failure !== undefined) return { outcome: authorization.failure };
   if (!maySend()) return { outcome: undefined };

@@ -4,7 +4,7 @@ import type { Partner } from "../partners/partner.ts";
 import type { MadeAttempt } from "../records/attempt-records.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
 import { healthOf, healthOfPing, type Effect } from "../settlement/circuit-breaker.ts";
-import type { FailureOutcome, Outcome } from "../settlement/outcome.ts";
+import type { FailureOutcome, AttemptOutcome } from "../settlement/outcome.ts";
 import { requestedWaitMs, settle, settlePing, type Settlement } from "../settlement/settle.ts";
 import { deliveryHeaders, keepSignature, spliceAttempt, type KeptSignature } from "../signing/signed-request.ts";
 import { signersAt } from "../signing/keys.ts";
@@ -117,7 +117,7 @@ async function make(
 
 function settledBy(
   { now, random }: DeliveryContext,
-  outcome: Outcome,
+  outcome: AttemptOutcome,
   { config }: Partner,
   delivery: DeliveryRecord,
 ): { readonly settlement: Settlement; readonly effect: Effect } {
@@ -145,7 +145,7 @@ async function send(
   context: DeliveryContext,
   { delivery, partner, body: bytes, startedAtMs, mayBegin }: RequestToSend,
   span: AttemptSpan,
-): Promise<{ readonly outcome: Outcome | undefined; readonly signed: KeptSignature }> {
+): Promise<{ readonly outcome: AttemptOutcome | undefined; readonly signed: KeptSignature }> {
   const { endpoint, signing, networks } = partner.config;
   const keys = signersAt(partner.signers, signing.sideBySide === true, startedAtMs);
   if (keys.length === 0) throw new Error(`signing key of ${partner.label} is missing`);

@@ -3,7 +3,7 @@ import { parseJsonObject } from "../../json/json-object.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { DeliveryRecord } from "./delivery-record.ts";
 import { eventHash, messageId, type AttemptId } from "../ids.ts";
-import type { AttemptTimings, FailureReason, Outcome } from "../settlement/outcome.ts";
+import type { AttemptTimings, FailureReason, AttemptOutcome } from "../settlement/outcome.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import type { KeptSignature } from "../signing/signed-request.ts";
@@ -60,7 +60,7 @@ interface RecordableAttempt {
   readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
   readonly startedAtMs: number;
-  readonly outcome: Outcome;
+  readonly outcome: AttemptOutcome;
   readonly settlement: Settlement;
   readonly pod: string;
   /** @default nothing was signed */
@@ -120,7 +120,7 @@ export function attemptRecord({
   };
 }
 
-function recordedOutcome(outcome: Outcome): RecordedOutcome {
+function recordedOutcome(outcome: AttemptOutcome): RecordedOutcome {
   if (outcome.kind === "failure") {
     const { reason, detail, retryAfterMs } = outcome;
     const retryAfter = retryAfterMs === undefined ? {} : { retryAfterMs };

@@ -9,13 +9,13 @@ import {
 } from "../../../crds/networks.ts";
 
 /** The networks in which one partner may be reached. */
-export interface Guard {
+export interface AddressGuard {
   readonly allowed: readonly Cidr[];
   readonly allowPlaintext: boolean;
 }
 
 /** Compiles a partner's networks. A block that does not parse allows nothing. */
-export function createGuard(networks: NetworksConfig): Guard {
+export function createAddressGuard(networks: NetworksConfig): AddressGuard {
   const allowed = networks.allowCidrs.map(parseBlock).filter((block) => block !== undefined);
   return { allowed, allowPlaintext: networks.allowPlaintext };
 }
@@ -24,7 +24,7 @@ export function createGuard(networks: NetworksConfig): Guard {
  * Checks a URL; returns why it must not be requested. The URL parser has already turned octal, decimal and hexadecimal
  * forms of IPv4 into dotted ones. The addresses of a host name are checked on connect.
  */
-export function urlFault(guard: Guard, url: URL): string | undefined {
+export function urlFault(guard: AddressGuard, url: URL): string | undefined {
   if (url.protocol !== "https:" && url.protocol !== "http:") return `${url.protocol} is not HTTP`;
   if (url.protocol === "http:" && !guard.allowPlaintext) return "plain http is not allowed";
   if (url.username !== "" || url.password !== "") return "credentials in the URL are not allowed";
@@ -41,7 +41,7 @@ function hostOf(url: URL): string {
  * Checks an address; returns why no connection to it is allowed. IPv4 addresses inside the address are checked too. So
  * an allowed translation prefix does not open networks that are closed otherwise.
  */
-export function addressFault(guard: Guard, text: string): string | undefined {
+export function addressFault(guard: AddressGuard, text: string): string | undefined {
   const address = parseAddress(text);
   if (address === undefined) return `${text} is not an IP address`;
   const carried = carriedIPv4(address);
@@ -76,7 +76,7 @@ function metadataName(address: Cidr): string | undefined {
   return metadataBlocks.find(({ cidr }) => contains(cidr, address))?.name;
 }
 
-function specialName(guard: Guard, address: Cidr): string | undefined {
+function specialName(guard: AddressGuard, address: Cidr): string | undefined {
   if (guard.allowed.some((block) => contains(block, address))) return undefined;
   const block = specialBlocks.find(({ cidr }) => contains(cidr, address));
   return block === undefined ? undefined : `${block.name} (${block.text})`;

@@ -1,4 +1,4 @@
-import type { Outcome } from "../settlement/outcome.ts";
+import type { AttemptOutcome } from "../settlement/outcome.ts";
 import { Connections } from "./connections.ts";
 import { Exchange } from "./exchange.ts";
 import { type Connector, guardedConnector } from "./guarded-connect.ts";
@@ -19,7 +19,7 @@ interface AttemptRequest extends RequestParts {
 
 /** An outcome with everything of the response that was read. */
 export interface AttemptResult {
-  readonly outcome: Outcome;
+  readonly outcome: AttemptOutcome;
   /** All headers; empty without a response. */
   readonly headers: Readonly<Record<string, string>>;
   /** The body as it came. */

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { certificateAlert, ConnectFault, type ConnectionTrace } from "./guarded-connect.ts";
-import type { AttemptTimings, FailureReason, Outcome } from "../settlement/outcome.ts";
+import type { AttemptTimings, FailureReason, AttemptOutcome } from "../settlement/outcome.ts";
 import type { ConnectionUser } from "./connections.ts";
 import { codeOf } from "./dns.ts";
 import type { HttpConnection } from "./http-connection.ts";
@@ -30,7 +30,7 @@ interface ExchangeOptions {
   readonly connect: (trace: ConnectionTrace) => Promise<Socket>;
   /** As in `SendRequest`. @default always */
   readonly maySend?: (() => boolean) | undefined;
-  readonly onSettled: (outcome: Outcome) => void;
+  readonly onSettled: (outcome: AttemptOutcome) => void;
   readonly bodyBytesMax: number;
 }
 
@@ -146,12 +146,12 @@ export class Exchange implements ConnectionUser {
     const timings = this.#timings();
     const head = this.#head;
     const warnings = this.#warnings.length === 0 ? {} : { warnings: this.#warnings };
-    const outcome: Outcome =
+    const outcome: AttemptOutcome =
       head === undefined ? { kind: "failure", reason, detail, timings } : this.#response(head, timings);
     this.#options.onSettled({ ...outcome, ...warnings });
   }
 
-  #response({ status, headers }: ResponseHead, timings: AttemptTimings): Outcome {
+  #response({ status, headers }: ResponseHead, timings: AttemptTimings): AttemptOutcome {
     const isPlain = !isEncoded(headers);
     const isLeftOut = !isPlain && this.#bodyBytes > 0;
     return {

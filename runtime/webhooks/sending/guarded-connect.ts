@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { dial, DialTimeout } from "../../../network/dial.ts";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
-import { addressFault, type Guard } from "./address-guard.ts";
+import { addressFault, type AddressGuard } from "./address-guard.ts";
 import type { FailureReason } from "../settlement/outcome.ts";
 import { codeOf, type Resolver } from "./dns.ts";
 
@@ -33,7 +33,7 @@ export type Connector = (target: Target, trace: ConnectionTrace) => Promise<Sock
 
 interface ConnectorOptions {
   /** Undefined allows every address. */
-  readonly guard: Guard | undefined;
+  readonly guard: AddressGuard | undefined;
   readonly tls: TlsIdentity;
   readonly resolve: Resolver;
   /** Time limit of look-up, TCP and TLS together. */

@@ -1,4 +1,4 @@
-import type { Outcome } from "../settlement/outcome.ts";
+import type { AttemptOutcome } from "../settlement/outcome.ts";
 
 /** Request headers without secrets. The values of all other headers are treated as secret. */
 const publicHeaders: ReadonlySet<string> = new Set([
@@ -58,10 +58,10 @@ const base64Run = /[\w+/-]{10}/u;
  * @param url of the request; the values of its query are treated as secret
  */
 export function maskOutcome(
-  outcome: Outcome,
+  outcome: AttemptOutcome,
   requestHeaders: Readonly<Record<string, string>>,
   url?: Pick<URL, "search" | "searchParams">,
-): Outcome {
+): AttemptOutcome {
   const { warnings } = outcome;
   if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined && !warnings)) {
     return outcome;

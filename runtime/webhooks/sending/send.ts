@@ -7,9 +7,9 @@ import { Connections } from "./connections.ts";
 import { guardedConnector, type Connector, type TlsIdentity } from "./guarded-connect.ts";
 import { makeAttempt } from "./attempt.ts";
 import { responseBodyBytesMax } from "./exchange.ts";
-import { createGuard, urlFault, type Guard } from "./address-guard.ts";
+import { createAddressGuard, urlFault, type AddressGuard } from "./address-guard.ts";
 import { maskOutcome } from "./mask.ts";
-import type { Outcome } from "../settlement/outcome.ts";
+import type { AttemptOutcome } from "../settlement/outcome.ts";
 import { createResolver, type Resolver } from "./dns.ts";
 
 /** One request to a partner. */
@@ -122,7 +122,7 @@ function createPool(
   { networks, tls }: SendRequest,
   { resolve, connectTimeoutMs = 5_000 }: SenderOptions & { readonly resolve: Resolver },
 ): ConnectionPool {
-  const guard = createGuard(networks);
+  const guard = createAddressGuard(networks);
   return {
     connections: new Connections({ idleMs, idleMsMax, ageMsMax: connectionAgeMsMax }),
     connect: guardedConnector({ guard, tls: tls ?? {}, resolve, timeoutMs: connectTimeoutMs }),
@@ -132,7 +132,7 @@ function createPool(
 }
 
 /** Checks each URL object once. URLs belong to their partner and never change. */
-function checkOnce(guard: Guard): ConnectionPool["faultOf"] {
+function checkOnce(guard: AddressGuard): ConnectionPool["faultOf"] {
   const checked = new WeakMap<URL, { readonly fault: string | undefined }>();
   return (url) => {
     const known = checked.get(url) ?? { fault: urlFault(guard, url) };
@@ -149,7 +149,7 @@ function dropIdle(pools: Map<string, ConnectionPool>, nowMs: number): void {
   }
 }
 
-async function send({ connections, connect, faultOf }: ConnectionPool, request: SendRequest): Promise<Outcome> {
+async function send({ connections, connect, faultOf }: ConnectionPool, request: SendRequest): Promise<AttemptOutcome> {
   const fault = faultOf(request.url);
   if (fault !== undefined) return { kind: "failure", reason: "guard", detail: fault, timings: { totalMs: 0 } };
   if (request.signal?.aborted === true) return aborted();
@@ -163,6 +163,6 @@ async function send({ connections, connect, faultOf }: ConnectionPool, request: 
   return outcome;
 }
 
-function aborted(): Outcome {
+function aborted(): AttemptOutcome {
   return { kind: "failure", reason: "aborted", detail: "aborted before it began", timings: { totalMs: 0 } };
 }

@@ -1,5 +1,5 @@
 import type { CircuitBreakerConfig } from "../../../crds/config.ts";
-import type { Outcome } from "./outcome.ts";
+import type { AttemptOutcome } from "./outcome.ts";
 import type { Settlement } from "./settle.ts";
 import { settlementRow } from "./settlement-table.ts";
 
@@ -56,7 +56,7 @@ const tooManyRequestsStatus = 429;
  * A partner that answers is healthy, even when it refuses the event. A 429 and a failure of this side show nothing
  * about the partner.
  */
-export function healthOf(outcome: Outcome, settlement: Settlement): Health {
+export function healthOf(outcome: AttemptOutcome, settlement: Settlement): Health {
   if (outcome.kind === "response" && outcome.status === tooManyRequestsStatus) return "unknown";
   if (outcome.kind === "failure" && (outcome.reason === "aborted" || outcome.reason === "internal")) return "unknown";
   return settlementRow(settlement).health;

@@ -84,12 +84,12 @@ export interface FailureOutcome {
 }
 
 /** Outcome of one attempt. */
-export type Outcome = ResponseOutcome | FailureOutcome;
+export type AttemptOutcome = ResponseOutcome | FailureOutcome;
 
 /** One word for an outcome in subjects, logs and metrics: `status_503` or a {@link FailureReason}. Subject-safe. */
 export type OutcomeCode = `status_${number}` | FailureReason;
 
 /** The {@link OutcomeCode} of an outcome. */
-export function outcomeCode(outcome: Outcome): OutcomeCode {
+export function outcomeCode(outcome: AttemptOutcome): OutcomeCode {
   return outcome.kind === "response" ? `status_${outcome.status}` : outcome.reason;
 }

@@ -1,7 +1,7 @@
 // Settlement: outcome of an attempt, its settlement, retry schedule and circuit breaker. It does no I/O.
 
 import type { RetryConfig } from "../../../crds/config.ts";
-import { outcomeCode, type FailureOutcome, type Outcome, type OutcomeCode } from "./outcome.ts";
+import { outcomeCode, type FailureOutcome, type AttemptOutcome, type OutcomeCode } from "./outcome.ts";
 
 /**
  * How an attempt settles its delivery. Source: seed "Webhook Event Delivery" §3 and §7.
@@ -69,7 +69,7 @@ const pingRetryPolicy: RetryConfig = { scheduleSeconds: [5], maxAgeSeconds: 3_60
  * the maximum age, the partner gets one more attempt at the latest permitted time.
  */
 export function settle(
-  outcome: Outcome,
+  outcome: AttemptOutcome,
   policy: RetryConfig,
   delivery: AttemptedDelivery,
   nowMs: number,
@@ -78,7 +78,7 @@ export function settle(
   return settledByStatus(outcome) ?? retryOrDead(outcome, policy, delivery, nowMs, random);
 }
 
-function settledByStatus(outcome: Outcome): Settlement | undefined {
+function settledByStatus(outcome: AttemptOutcome): Settlement | undefined {
   if (outcome.kind === "failure") return undefined;
   const { status } = outcome;
   if (status >= 200 && status <= 299) return { kind: "delivered" };
@@ -87,7 +87,7 @@ function settledByStatus(outcome: Outcome): Settlement | undefined {
 }
 
 function retryOrDead(
-  outcome: Outcome,
+  outcome: AttemptOutcome,
   policy: RetryConfig,
   delivery: AttemptedDelivery,
   nowMs: number,
@@ -105,13 +105,13 @@ function retryOrDead(
 }
 
 /** The `Retry-After` of another response on which an attempt depends, for the failure of the attempt. */
-export function retryAfterOf(outcome: Outcome, nowMs: number): Pick<FailureOutcome, "retryAfterMs"> {
+export function retryAfterOf(outcome: AttemptOutcome, nowMs: number): Pick<FailureOutcome, "retryAfterMs"> {
   const retryAfter = requestedWaitMs(outcome, nowMs);
   return retryAfter === undefined ? {} : { retryAfterMs: retryAfter };
 }
 
 /** Milliseconds for which the response requests no further request; undefined without a `Retry-After` that counts. */
-export function requestedWaitMs(outcome: Outcome, nowMs: number): number | undefined {
+export function requestedWaitMs(outcome: AttemptOutcome, nowMs: number): number | undefined {
   if (outcome.kind === "failure") return outcome.retryAfterMs;
   return throttlingStatuses.has(outcome.status) ? retryAfterMs(outcome.headers, nowMs) : undefined;
 }
@@ -189,7 +189,7 @@ function untilDate(text: string, date: string | undefined, nowMs: number): numbe
  *
  * @param nowMs time at which the outcome was known
  */
-export function settlePing(outcome: Outcome, delivery: AttemptedDelivery, nowMs: number): Settlement {
+export function settlePing(outcome: AttemptOutcome, delivery: AttemptedDelivery, nowMs: number): Settlement {
   const settlement = settle(outcome, pingRetryPolicy, delivery, nowMs, () => 0);
   if (settlement.kind === "disabled") return { kind: "rejected", reason: settlement.reason };
   const isLast = settlement.kind === "retry" && delivery.attempt >= pingAttemptsMax;

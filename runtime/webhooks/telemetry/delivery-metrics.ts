@@ -6,7 +6,7 @@ import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
 import type { HeldReason, PartnerConfig } from "../../../crds/config.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
 import { openCauses, type OpenCause } from "../settlement/circuit-breaker.ts";
-import type { Outcome } from "../settlement/outcome.ts";
+import type { AttemptOutcome } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
@@ -80,7 +80,7 @@ export function createPartnerMetrics(registry: Registry) {
   const othersDue = new Map<string, number>();
   return {
     /** Counts a response, or its absence. */
-    answered: (partner: string, outcome: Outcome) =>
+    answered: (partner: string, outcome: AttemptOutcome) =>
       responses.inc({ partner: label(partner), class: classOf(outcome) }),
     /** Counts the end of a delivery and ignores a retry. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
     ended: (partner: string, delivery: DeliveryRecord, settlement: Settlement, nowMs: number) => {
@@ -196,6 +196,6 @@ export function boundedLabels(countMax: number): (name: string) => string {
   };
 }
 
-function classOf(outcome: Outcome): string {
+function classOf(outcome: AttemptOutcome): string {
   return outcome.kind === "response" ? `${Math.floor(outcome.status / 100)}xx` : "none";
 }

@@ -1,7 +1,7 @@
 import { parseTraceparent, traceparentOf } from "../../tracing/trace-context.ts";
 import { newSpanId, type Tracer } from "../../tracing/tracer.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
-import { outcomeCode, type Outcome } from "../settlement/outcome.ts";
+import { outcomeCode, type AttemptOutcome } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { hash } from "node:crypto";
 
@@ -39,7 +39,7 @@ export interface AttemptSpan {
   /** Trace id if the trace is sampled, for exemplars. */
   readonly sampledTraceId: string | undefined;
   /** The request has ended. */
-  sent(url: URL, outcome: Outcome): void;
+  sent(url: URL, outcome: AttemptOutcome): void;
   /** The settlement is applied. */
   end(settlement: Settlement): void;
 }
@@ -97,7 +97,7 @@ function ingestSpan(tracer: Tracer, traceparent: string | undefined): IngestSpan
       const { traceId, isSampled, ingestSpanId } = eventTraceOf({ ...event, trace }, tracer.samples);
       if (!isSampled) return;
       const isStored = outcome === "stored";
-      const isWell = isStored || outcome === "duplicate";
+      const isHealthy = isStored || outcome === "duplicate";
       tracer.add({
         traceId,
         // Another request for the same event must not take the place of the one that stored it.
@@ -108,7 +108,7 @@ function ingestSpan(tracer: Tracer, traceparent: string | undefined): IngestSpan
         startMs,
         endMs: tracer.nowMs(),
         attributes: { ...eventAttributes(event), "heliograph.outcome": outcome },
-        failure: isWell ? undefined : outcome,
+        failure: isHealthy ? undefined : outcome,
       });
     },
   };
@@ -163,7 +163,7 @@ function attemptSpan(tracer: Tracer, delivery: DeliveryRecord, partner: string):
 }
 
 /** The path of an endpoint may hold a secret, so that only its host is named. */
-function requestFields({ hostname }: URL, outcome: Outcome) {
+function requestFields({ hostname }: URL, outcome: AttemptOutcome) {
   const status = outcome.kind === "response" ? outcome.status : undefined;
   return {
     attributes: { "http.request.method": "POST", "server.address": hostname, "http.response.status_code": status },

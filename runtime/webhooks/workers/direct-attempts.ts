@@ -12,7 +12,7 @@ const takeOverMarginMs = 5_000;
 
 interface DirectAttemptsDeps {
   readonly clock: Clock;
-  readonly shared: Pick<SharedByWorkers, "directPlaces" | "direct" | "ownership">;
+  readonly shared: Pick<SharedByWorkers, "directSlots" | "direct" | "ownership">;
   /** Called when the attempts of the previous owner have ended. Resolves when JetStream fills their places. */
   readonly onTakenOver: () => Promise<void>;
 }
@@ -39,7 +39,7 @@ export class DirectAttempts {
   /** End of the wait for previous owners, by the monotonic clock. */
   #aloneAtMs = 0;
   /** True when the last attempt, from an event or stored, found the partner healthy and fast. */
-  #isWell = true;
+  #isHealthy = true;
 
   constructor(deps: DirectAttemptsDeps) {
     this.#deps = deps;
@@ -75,7 +75,7 @@ export class DirectAttempts {
   }
 
   observe(health: Health, tookMs: number): void {
-    this.#isWell = health === "healthy" && tookMs < slowMs;
+    this.#isHealthy = health === "healthy" && tookMs < slowMs;
   }
 
   /** Places that the previous owner of the lane may still use. */
@@ -88,12 +88,12 @@ export class DirectAttempts {
     const [oldest] = this.#underWay.keys();
     const isSlow = oldest !== undefined && this.#deps.clock.nowMs() - oldest.sinceMs >= slowMs;
     const isFull = this.#underWay.size >= directShare(config.delivery.maxInFlight);
-    return this.#isConfirmed && this.#isWell && !isSlow && !isFull && this.#deps.shared.ownership.isNamed(key);
+    return this.#isConfirmed && this.#isHealthy && !isSlow && !isFull && this.#deps.shared.ownership.isNamed(key);
   }
 
   /** Makes an attempt; resolves with whether it has delivered the event. */
   async run(attempt: DeliveryToAttempt, deliver: () => Promise<boolean>): Promise<boolean> {
-    const { direct, directPlaces } = this.#deps.shared;
+    const { direct, directSlots } = this.#deps.shared;
     const { did, partner } = attempt.delivery;
     const end = Promise.withResolvers<void>();
     this.#underWay.set(attempt, end.promise);
@@ -103,7 +103,7 @@ export class DirectAttempts {
     } finally {
       this.#underWay.delete(attempt);
       direct.delete(did);
-      directPlaces.release(partner);
+      directSlots.release(partner);
       end.resolve();
     }
   }

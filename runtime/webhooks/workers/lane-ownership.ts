@@ -38,7 +38,7 @@ export class LaneOwnership {
   readonly #deps: LaneOwnershipDeps;
   readonly #key: string;
   #live: readonly string[];
-  #knowDirect = false;
+  #allPodsSupportDirect = false;
   #lastBeatMs = performance.now();
   /** Resolves with the next heartbeat. */
   #next = Promise.withResolvers<void>();
@@ -87,8 +87,8 @@ export class LaneOwnership {
   }
 
   /** True when every live pod recovers attempts that were made straight from events. */
-  knowDirect(): boolean {
-    return this.#knowDirect;
+  allPodsSupportDirect(): boolean {
+    return this.#allPodsSupportDirect;
   }
 
   /**
@@ -154,7 +154,7 @@ export class LaneOwnership {
     this.#others.meet(others, nowMs);
     this.#renew(lease);
     const found = livePods(others, this.#key, nowMs);
-    const knowDirect = others.every((entry) => entry.value === beatValue || leftMs(entry, nowMs) <= 0);
+    const allPodsSupportDirect = others.every((entry) => entry.value === beatValue || leftMs(entry, nowMs) <= 0);
     this.#untilGoneMs = untilGoneMs(others, nowMs);
     if (this.silentMs() > laneLeaseMs) {
       // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
@@ -165,9 +165,9 @@ export class LaneOwnership {
     const isGrace = this.#lastBeatMs < this.#graceUntilMs || !isUpToDate;
     const next = isGrace ? [...new Set([...this.#live, ...found])].sort() : found;
     this.#endWaits();
-    if ((next.join() !== this.#live.join() || knowDirect !== this.#knowDirect) && !this.#hasLeft) {
+    if ((next.join() !== this.#live.join() || allPodsSupportDirect !== this.#allPodsSupportDirect) && !this.#hasLeft) {
       this.#live = next;
-      this.#knowDirect = knowDirect;
+      this.#allPodsSupportDirect = allPodsSupportDirect;
       this.#deps.onChange();
     }
     this.#deps.onBeat();

@@ -26,7 +26,7 @@ export interface SharedByWorkers {
   /** The attempts straight from events that are under way, by delivery id. */
   readonly direct: Map<string, DeliveryToAttempt>;
   /** Places of the attempts straight from events in this pod, shared by the partners. */
-  readonly directPlaces: FairPlaces;
+  readonly directSlots: FairPlaces;
   readonly ownership: Pick<LaneOwnership, "confirmed" | "isNamed" | "othersEndMs" | "revision">;
 }
 

@@ -17,7 +17,7 @@ interface LanesDeps {
   readonly context: DeliveryContext;
   readonly ownership: Pick<
     LaneOwnership,
-    "isOwner" | "isCurrent" | "isNamed" | "confirmed" | "othersEndMs" | "revision" | "livePods" | "knowDirect"
+    "isOwner" | "isCurrent" | "isNamed" | "confirmed" | "othersEndMs" | "revision" | "livePods" | "allPodsSupportDirect"
   >;
   readonly promotions: Pick<Promotions, "promote">;
 }
@@ -59,7 +59,7 @@ export class Lanes {
       budget: new FairPlaces(inWorkMax),
       inWork: new Map(),
       direct: new Map(),
-      directPlaces: new FairPlaces(0),
+      directSlots: new FairPlaces(0),
       ownership: deps.ownership,
     };
   }
@@ -92,7 +92,7 @@ export class Lanes {
   reconcile(): void {
     const { ownership } = this.#deps;
     const places = Math.floor(directMax / ownership.livePods().length);
-    this.#common.directPlaces.resize(ownership.knowDirect() ? places : 0);
+    this.#common.directSlots.resize(ownership.allPodsSupportDirect() ? places : 0);
     const lanes = new Set<string>();
     for (const [key, partner] of this.#partners) {
       if (partner.lane === key) this.#reconcileOwn(partner);

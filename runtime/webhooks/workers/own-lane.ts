@@ -227,10 +227,10 @@ export class OwnLane implements LanePolicy, LaneControl {
 
   /** Takes a place of the pod and one of the partner, or none. */
   #enterDirectly(): boolean {
-    const { directPlaces } = this.#shared;
-    if (!directPlaces.tryTake(this.lane)) return false;
+    const { directSlots } = this.#shared;
+    if (!directSlots.tryTake(this.lane)) return false;
     const isEntered = this.#limiter.tryEnter();
-    if (!isEntered) directPlaces.release(this.lane);
+    if (!isEntered) directSlots.release(this.lane);
     return isEntered;
   }
 

@@ -1,4 +1,4 @@
-import { type ChangeHandler, type Change, ObjectStore } from "../../../kube/informer/object-store.ts";
+import { type ChangeHandler, type ObjectChange, ObjectStore } from "../../../kube/informer/object-store.ts";
 import type { KubeObject } from "../../../kube/client/resource.ts";
 
 /** A set of objects whose changes a test reports, as an informer would. */
@@ -46,7 +46,7 @@ export class ScriptedSet<T extends KubeObject> {
     );
   }
 
-  #report(changes: readonly Change<T>[]): void {
+  #report(changes: readonly ObjectChange<T>[]): void {
     for (const change of changes) for (const handler of this.#handlers) void handler(change);
   }
 }

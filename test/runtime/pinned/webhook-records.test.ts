@@ -25,7 +25,7 @@ import {
   createOperationalEvents,
   type OperationalDeps,
 } from "../../../runtime/webhooks/delivery/operational-events.ts";
-import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createDeadLettersApi, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
 import { storeRoutingNote } from "../../../runtime/webhooks/routing/missing-steps.ts";
@@ -79,10 +79,10 @@ const first: DeliveryRecord = {
 };
 const timings = { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4.5, totalMs: 12.25 };
 const headers = { "content-type": "text/plain", "retry-after": "7", "x-trace-id": "t-1", server: "left out" };
-const answered = (status: number): Outcome => {
+const answered = (status: number): AttemptOutcome => {
   return { kind: "response", status, headers, body: "no", bodyTruncated: false, timings };
 };
-const failed: Outcome = { kind: "failure", reason: "connect", detail: "ECONNREFUSED", timings: { totalMs: 3 } };
+const failed: AttemptOutcome = { kind: "failure", reason: "connect", detail: "ECONNREFUSED", timings: { totalMs: 3 } };
 const policy = { scheduleSeconds: [5, 15, 30], maxAgeSeconds: 3_600, jitterPercent: 0 };
 
 const attempts = createAttemptsStream(nats.handle, layout);
@@ -104,7 +104,7 @@ const context = {
 
 async function attemptOf(
   of: DeliveryRecord,
-  outcome: Outcome,
+  outcome: AttemptOutcome,
   settlement: Settlement,
   signed?: KeptSignature,
 ): Promise<string> {
@@ -115,7 +115,7 @@ async function attemptOf(
 }
 
 /** The record of an attempt, settled by the product. */
-function settled(outcome: Outcome, acceptedAtMs = delivery.acceptedAtMs): Promise<string> {
+function settled(outcome: AttemptOutcome, acceptedAtMs = delivery.acceptedAtMs): Promise<string> {
   const of = { ...delivery, acceptedAtMs };
   return attemptOf(
     of,

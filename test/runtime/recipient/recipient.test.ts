@@ -6,7 +6,7 @@ import { deliveryBytesMax, type EndpointOptions } from "../../../runtime/recipie
 import { createRecipient } from "../../../runtime/recipient/recipient.ts";
 import type { DeliveredEvent } from "../../../runtime/recipient/verify-delivery.ts";
 import { deliveryHeaders, spliceAttempt } from "../../../runtime/webhooks/signing/signed-request.ts";
-import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { createSender } from "../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { secret } from "./signed-delivery.ts";
@@ -42,7 +42,7 @@ async function startRecipient(
 }
 
 /** One attempt, signed and sent as the product does it. */
-async function deliver(address: string, attempt: number, key: Uint8Array = secret): Promise<Outcome> {
+async function deliver(address: string, attempt: number, key: Uint8Array = secret): Promise<AttemptOutcome> {
   const sender = createSender();
   closers.push(() => sender.close());
   const url = new URL(address);

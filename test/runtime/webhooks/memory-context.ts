@@ -16,7 +16,7 @@ import type { BreakerState, OpenBreaker } from "../../../runtime/webhooks/settle
 import type { DeliveryRecord } from "../../../runtime/webhooks/records/delivery-record.ts";
 import { createDeliveryMetrics, createPartnerMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createDeliverySpans } from "../../../runtime/webhooks/telemetry/delivery-spans.ts";
-import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners, type Partner } from "../../../runtime/webhooks/partners/partner.ts";
 import type { RouterDeps } from "../../../runtime/webhooks/routing/missing-steps.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
@@ -64,7 +64,7 @@ export interface MemoryContext {
   /** Pauses that are stored, by partner key. */
   readonly holds: Map<string, OpenBreaker>;
   /** What partners answer. */
-  readonly partner: { answer: () => Outcome | Promise<Outcome> };
+  readonly partner: { answer: () => AttemptOutcome | Promise<AttemptOutcome> };
   /** Errors of the next changes of consumers. */
   readonly consumerErrors: Error[];
   readonly lanes: Map<string, readonly LaneQueue[]>;
@@ -78,7 +78,7 @@ export const unexpected: PublishResult = { kind: "unexpected" };
 export const duplicate: PublishResult = { kind: "duplicate", seq: 3 };
 
 /** An answer of a partner. */
-export const answered = (status: number): Outcome => ({
+export const answered = (status: number): AttemptOutcome => ({
   kind: "response",
   status,
   headers: {},
@@ -172,7 +172,7 @@ export function memoryContext(): MemoryContext {
     running: () => parts.pulls.filter(({ isOver }) => !isOver).map(({ name }) => name),
     retries: new Map<string, LaneState>(),
     holds: new Map<string, OpenBreaker>(),
-    partner: { answer: (): Outcome | Promise<Outcome> => answered(200) },
+    partner: { answer: (): AttemptOutcome | Promise<AttemptOutcome> => answered(200) },
     consumerErrors: [] as Error[],
     lanes: new Map<string, readonly LaneQueue[]>(),
   };

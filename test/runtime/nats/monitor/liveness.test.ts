@@ -40,8 +40,8 @@ test.each<[string, Partial<ServerState>, number, boolean]>([
 describe("a look", () => {
   const now = { ms: 0, isOn: true, isHealthy: true };
   const read = async (path: string) => {
-    const isWell = path === "/healthz" ? now.isHealthy : now.isOn;
-    return { status: isWell ? 200 : 503, body: "" };
+    const isExpected = path === "/healthz" ? now.isHealthy : now.isOn;
+    return { status: isExpected ? 200 : 503, body: "" };
   };
   const liveness = createLiveness({
     read,

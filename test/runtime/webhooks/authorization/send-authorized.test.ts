@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { OAuth2Config } from "../../../../crds/config.ts";
 import { sendAuthorized } from "../../../../runtime/webhooks/authorization/send-authorized.ts";
 import { createTokens } from "../../../../runtime/webhooks/authorization/access-tokens.ts";
-import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createSender } from "../../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback } from "../../../support/loopback.ts";
@@ -52,9 +52,9 @@ async function server(answer: Answer): Promise<{ readonly url: string; readonly 
 }
 
 interface Case {
-  readonly send: () => Promise<Outcome>;
+  readonly send: () => Promise<AttemptOutcome>;
   /** Sends only if it returns true after the wait for a token. */
-  readonly sendIf: (maySend: () => boolean) => Promise<Outcome | undefined>;
+  readonly sendIf: (maySend: () => boolean) => Promise<AttemptOutcome | undefined>;
   readonly tokens: readonly Seen[];
   readonly deliveries: readonly Seen[];
   nowMs: number;
@@ -98,7 +98,7 @@ async function caseOf(
     timeoutMs: 5_000,
     networks: partner.config.networks,
   };
-  const send = (): Promise<Outcome> => sendAuthorized({ sender, tokens }, partner, request);
+  const send = (): Promise<AttemptOutcome> => sendAuthorized({ sender, tokens }, partner, request);
   const sendIf = (maySend: () => boolean) => sendAuthorized({ sender, tokens }, partner, request, maySend);
   return Object.assign(it, { send, sendIf, tokens: issuer.seen, deliveries: endpoint.seen });
 }

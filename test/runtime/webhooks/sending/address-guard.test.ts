@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isMetadata, metadataBlocks, parseCidr, specialBlocks } from "../../../../crds/networks.ts";
-import { addressFault, createGuard, urlFault } from "../../../../runtime/webhooks/sending/address-guard.ts";
+import { addressFault, createAddressGuard, urlFault } from "../../../../runtime/webhooks/sending/address-guard.ts";
 
-const strict = createGuard({ allowCidrs: [], allowPlaintext: false });
-const everything = createGuard({ allowCidrs: ["0.0.0.0/0", "::/0"], allowPlaintext: true });
+const strict = createAddressGuard({ allowCidrs: [], allowPlaintext: false });
+const everything = createAddressGuard({ allowCidrs: ["0.0.0.0/0", "::/0"], allowPlaintext: true });
 
 /** A guard that allows these blocks. */
-function opening(...allowCidrs: readonly string[]): ReturnType<typeof createGuard> {
-  return createGuard({ allowCidrs, allowPlaintext: false });
+function opening(...allowCidrs: readonly string[]): ReturnType<typeof createAddressGuard> {
+  return createAddressGuard({ allowCidrs, allowPlaintext: false });
 }
 
 describe("an address that is allowed without an allow-list", () => {
@@ -224,7 +224,7 @@ describe("a URL", () => {
   });
 
   test("may be plain http where the partner allows it", () => {
-    const plain = createGuard({ allowCidrs: [], allowPlaintext: true });
+    const plain = createAddressGuard({ allowCidrs: [], allowPlaintext: true });
     expect(urlFault(plain, new URL("http://partner.example/"))).toBeUndefined();
     expect(urlFault(plain, new URL("http://127.0.0.1/"))).toBeDefined();
   });

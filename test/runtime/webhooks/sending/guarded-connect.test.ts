@@ -4,12 +4,12 @@ import {
   ConnectFault,
   guardedConnector,
 } from "../../../../runtime/webhooks/sending/guarded-connect.ts";
-import { createGuard } from "../../../../runtime/webhooks/sending/address-guard.ts";
+import { createAddressGuard } from "../../../../runtime/webhooks/sending/address-guard.ts";
 
 /** The result of a connector for a host, with access to the public Internet only. */
 async function connectTo(hostname: string, addresses: readonly string[]): Promise<unknown> {
   const connect = guardedConnector({
-    guard: createGuard({ allowCidrs: [], allowPlaintext: true }),
+    guard: createAddressGuard({ allowCidrs: [], allowPlaintext: true }),
     tls: {},
     resolve: async () => addresses,
     timeoutMs: 1_000,

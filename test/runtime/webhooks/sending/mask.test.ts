@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { maskOutcome } from "../../../../runtime/webhooks/sending/mask.ts";
-import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 
 const requestHeaders = {
   authorization: "Bearer token-of-the-endpoint",
@@ -12,7 +12,7 @@ const requestHeaders = {
   "x-short": "no",
 };
 
-function answer(body: string, headers: Readonly<Record<string, string>> = {}): Outcome {
+function answer(body: string, headers: Readonly<Record<string, string>> = {}): AttemptOutcome {
   return { kind: "response", status: 500, headers, body, bodyTruncated: false, timings: { totalMs: 1 } };
 }
 

@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { responseBodyBytesMax } from "../../../../runtime/webhooks/sending/exchange.ts";
 import {
   createSender,
@@ -405,7 +405,7 @@ describe("TLS", () => {
     options: ServerOptions,
     url: (port: number) => string,
     tls?: SendRequest["tls"],
-  ): Promise<Outcome> {
+  ): Promise<AttemptOutcome> {
     const server = await start(createHttpsServer(options, ok));
     return await newSender().send(requestTo(url(server.port), tls === undefined ? {} : { tls }));
   }

@@ -6,11 +6,11 @@ import {
   type BreakerState,
   type Effect,
 } from "../../../../runtime/webhooks/settlement/circuit-breaker.ts";
-import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 
 const policy = { failures: 3, openMs: 1_000, maxOpenMs: 3_000 };
 const timings = { totalMs: 1 };
-const answer = (status: number): Outcome => ({
+const answer = (status: number): AttemptOutcome => ({
   kind: "response",
   status,
   headers: {},
@@ -18,7 +18,7 @@ const answer = (status: number): Outcome => ({
   bodyTruncated: false,
   timings,
 });
-const failure = (reason: "connect" | "aborted"): Outcome => ({ kind: "failure", reason, detail: "", timings });
+const failure = (reason: "connect" | "aborted"): AttemptOutcome => ({ kind: "failure", reason, detail: "", timings });
 const retry = { kind: "retry", atMs: 0, reason: "status_500" } as const;
 
 describe("a circuit breaker", () => {

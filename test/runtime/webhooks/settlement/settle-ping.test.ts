@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { settlePing, type Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
 import { healthOfPing } from "../../../../runtime/webhooks/settlement/circuit-breaker.ts";
 
-const response = (status: number, headers: Readonly<Record<string, string>> = {}): Outcome => ({
+const response = (status: number, headers: Readonly<Record<string, string>> = {}): AttemptOutcome => ({
   kind: "response",
   status,
   headers,
@@ -11,10 +11,10 @@ const response = (status: number, headers: Readonly<Record<string, string>> = {}
   bodyTruncated: false,
   timings: { totalMs: 1 },
 });
-const noResponse: Outcome = { kind: "failure", reason: "connect", detail: "", timings: { totalMs: 1 } };
+const noResponse: AttemptOutcome = { kind: "failure", reason: "connect", detail: "", timings: { totalMs: 1 } };
 const retry = { kind: "retry", atMs: 15_000 } as const;
 
-test.each<[string, Outcome, number, Partial<Settlement>]>([
+test.each<[string, AttemptOutcome, number, Partial<Settlement>]>([
   ["a success", response(204), 1, { kind: "delivered" }],
   ["a success of the retry", response(200), 2, { kind: "delivered" }],
   ["a refusal", response(422), 1, { kind: "rejected", reason: "status_422" }],

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RetryConfig } from "../../../../crds/config.ts";
-import { failureReasons, outcomeCode, type Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import { failureReasons, outcomeCode, type AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { retryAfterMsMax, settle, type Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
 
 const acceptedAtMs = Date.UTC(2026, 10, 1);
@@ -13,11 +13,11 @@ const policy: RetryConfig = {
 };
 const timings = { totalMs: 12 };
 
-function answered(status: number, headers: Readonly<Record<string, string>> = {}): Outcome {
+function answered(status: number, headers: Readonly<Record<string, string>> = {}): AttemptOutcome {
   return { kind: "response", status, headers, body: "", bodyTruncated: false, timings };
 }
 
-function settled(outcome: Outcome, attempt = 1, random = 0): Settlement {
+function settled(outcome: AttemptOutcome, attempt = 1, random = 0): Settlement {
   return settle(outcome, policy, { attempt, acceptedAtMs }, nowMs, () => random);
 }
 
@@ -71,7 +71,7 @@ describe("settling a response", () => {
 
 describe("settling a failure", () => {
   test.each(failureReasons)("retries after %s (Webhook Event Delivery §7)", (reason) => {
-    const failure: Outcome = { kind: "failure", reason, detail: "", timings };
+    const failure: AttemptOutcome = { kind: "failure", reason, detail: "", timings };
     expect(settled(failure)).toEqual({ kind: "retry", atMs: nowMs + 5_000, reason });
   });
 });
@@ -235,9 +235,9 @@ describe("the time of a retry", () => {
 
 describe("the code of an outcome", () => {
   test("is one token of a subject", () => {
-    const outcomes: readonly Outcome[] = [
+    const outcomes: readonly AttemptOutcome[] = [
       answered(503),
-      ...failureReasons.map((reason): Outcome => ({ kind: "failure", reason, detail: "", timings })),
+      ...failureReasons.map((reason): AttemptOutcome => ({ kind: "failure", reason, detail: "", timings })),
     ];
     expect(outcomes.map(outcomeCode).filter((code) => !/^[a-z0-9_]+$/u.test(code))).toEqual([]);
     expect(outcomeCode(answered(503))).toBe("status_503");

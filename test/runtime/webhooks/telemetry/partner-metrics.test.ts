@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { createDueBacklog, createOldestDue } from "../../../../runtime/webhooks/maintenance/due-backlog.ts";
 import { createPartnerFigures } from "../../../../runtime/webhooks/live/live-state.ts";
-import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { boundedLabels, createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
@@ -26,7 +26,7 @@ const delivery: DeliveryRecord = {
   acceptedAtMs: 1_000,
   attemptsBefore: 0,
 };
-const response = (status: number): Outcome => ({
+const response = (status: number): AttemptOutcome => ({
   kind: "response",
   status,
   headers: {},

@@ -100,9 +100,9 @@ test.each([
       onLapse: () => undefined,
     };
     const ownership = new LaneOwnership(deps as unknown as LaneOwnershipDeps);
-    expect(ownership.knowDirect()).toBe(false);
+    expect(ownership.allPodsSupportDirect()).toBe(false);
     await ownership.start();
-    expect([ownership.knowDirect(), changes]).toEqual([expected, 1]);
+    expect([ownership.allPodsSupportDirect(), changes]).toEqual([expected, 1]);
     await ownership.leave();
   },
 );

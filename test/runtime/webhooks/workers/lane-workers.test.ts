@@ -4,7 +4,7 @@ import type { LaneConsumer } from "../../../../runtime/nats/streams/deliveries-s
 import { compilePartners, ownLanesMaxAlone, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
-import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { configOf, namesInLane, partnerConfig, type PartnerOverrides } from "../engine-fixture.ts";
 import {
@@ -28,7 +28,7 @@ interface Case extends MemoryContext {
   /** Lanes that another pod owns. */
   readonly foreign: Set<string>;
   /** The live pods, and whether all of them know attempts that were made straight from events. */
-  readonly pods: { live: readonly string[]; knowDirect: boolean };
+  readonly pods: { live: readonly string[]; allPodsSupportDirect: boolean };
   /** Keys of partners that were promoted to their own lane. */
   readonly promotions: { readonly tokens: string[]; areLeft: boolean };
 }
@@ -41,7 +41,7 @@ function caseOf(): Case {
     if (promotions.areLeft) promotions.tokens.push(token);
     return promotions.areLeft;
   };
-  const pods: Case["pods"] = { live: ["pod-1"], knowDirect: true };
+  const pods: Case["pods"] = { live: ["pod-1"], allPodsSupportDirect: true };
   const keeper = new Lanes({
     context: memory.context,
     ownership: {
@@ -52,7 +52,7 @@ function caseOf(): Case {
       isNamed: () => true,
       revision: () => 1,
       livePods: () => pods.live,
-      knowDirect: () => pods.knowDirect,
+      allPodsSupportDirect: () => pods.allPodsSupportDirect,
     },
     promotions: { promote },
   });
@@ -146,7 +146,7 @@ describe("lanes of a pod", () => {
   test("of a removed partner keep it busy while an attempt straight from an event is under way", async () => {
     const it = caseOf();
     const [a] = partnersOf(["a"]) as readonly [Partner];
-    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
     it.partner.answer = () => promise;
     it.keeper.apply([a]);
     it.keeper.start();
@@ -162,13 +162,13 @@ describe("lanes of a pod", () => {
 
   test.each<[string, Case["pods"], number]>([
     // Of three quarters of 256, the last partners leave as many free as they hold.
-    ["three quarters of the events in flight", { live: ["pod-1"], knowDirect: true }, 189],
-    ["its share of those of all pods", { live: ["a", "b", "c", "d", "e"], knowDirect: true }, 38],
-    ["none beside an earlier version", { live: ["pod-1", "pod-2"], knowDirect: false }, 0],
+    ["three quarters of the events in flight", { live: ["pod-1"], allPodsSupportDirect: true }, 189],
+    ["its share of those of all pods", { live: ["a", "b", "c", "d", "e"], allPodsSupportDirect: true }, 38],
+    ["none beside an earlier version", { live: ["pod-1", "pod-2"], allPodsSupportDirect: false }, 0],
   ])("make attempts straight from events for %s", async (_sentence, pods, expected) => {
     const it = caseOf();
     Object.assign(it.pods, pods);
-    it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
+    it.partner.answer = () => Promise.withResolvers<AttemptOutcome>().promise;
     const partners = partnersOf(Array.from({ length: 17 }, (_, place) => `p${place}`));
     it.keeper.apply(partners);
     it.keeper.start();
@@ -183,7 +183,7 @@ describe("lanes of a pod", () => {
 
   test("leave places for attempts straight from events to the partners that have none under way", async () => {
     const it = caseOf();
-    it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
+    it.partner.answer = () => Promise.withResolvers<AttemptOutcome>().promise;
     const partners = partnersOf(["a", "b", "c"], ownLanesMaxAlone, { delivery: { maxInFlight: 1_024 } });
     it.keeper.apply(partners);
     it.keeper.start();
@@ -199,7 +199,7 @@ describe("lanes of a pod", () => {
 
   test("share the messages in work of their pod, and leave places to a partner that has none under way", async () => {
     const it = caseOf();
-    it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
+    it.partner.answer = () => Promise.withResolvers<AttemptOutcome>().promise;
     const names = Array.from({ length: 20 }, (_, place) => `hang-${place}`);
     const partners = partnersOf([...names, "fast"], ownLanesMaxAlone, { delivery: { maxInFlight: 1_024 } });
     const fast = partners.at(-1) as Partner;
@@ -250,7 +250,7 @@ describe("lanes of a pod", () => {
         isNamed: () => true,
         revision: () => 1,
         livePods: () => ["pod-1"],
-        knowDirect: () => true,
+        allPodsSupportDirect: () => true,
       },
       promotions: { promote: async () => false },
     });
@@ -289,7 +289,7 @@ describe("lanes of a pod", () => {
     const it = caseOf();
     const partners = partnersOf(["a", "b"]);
     const [a, b] = partners as readonly [Partner, Partner];
-    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
     it.partner.answer = () => promise;
     it.keeper.apply(partners);
     it.keeper.start();
@@ -393,7 +393,7 @@ describe("a lane that partners share", () => {
     "leaves places for %s to the other partners when four do not respond",
     async (_sentence, queue, places, shares) => {
       const it = caseOf();
-      it.partner.answer = () => Promise.withResolvers<Outcome>().promise;
+      it.partner.answer = () => Promise.withResolvers<AttemptOutcome>().promise;
       const partners = sharersOf(5, { delivery: { maxInFlight: 64 } });
       it.keeper.apply(partners);
       it.keeper.start();

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
 import { FairPlaces } from "../../../../limits/fair-places.ts";
 import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
-import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { OwnLane } from "../../../../runtime/webhooks/workers/own-lane.ts";
 import { Semaphore } from "../../../../limits/semaphore.ts";
@@ -49,7 +49,7 @@ async function caseOf(
     budget: new FairPlaces(4_096),
     inWork: new Map(),
     direct: new Map(),
-    directPlaces: new FairPlaces(64),
+    directSlots: new FairPlaces(64),
     ownership: {
       othersEndMs: (_partner: string, endMs: number) => beats.othersEndMs(endMs),
       isNamed: () => beats.isNamed,
@@ -90,8 +90,8 @@ const itemOf = ({ key: token }: Partner, seq: number): DeliveryRecord => ({
 });
 
 const queuesOf = ({ running }: Case): readonly string[] => running().map((name) => name.split("-")[0] ?? "");
-const hanging = (): { answer: () => Promise<Outcome>; resolve: (outcome: Outcome) => void } => {
-  const { promise, resolve } = Promise.withResolvers<Outcome>();
+const hanging = (): { answer: () => Promise<AttemptOutcome>; resolve: (outcome: AttemptOutcome) => void } => {
+  const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
   return { answer: () => promise, resolve };
 };
 
@@ -317,7 +317,7 @@ describe("a worker of a partner that responds 429 with a Retry-After", () => {
   const circuitBreaker = { failures: 5, openMs: 10_000, maxOpenMs: 40_000 };
   const retry = { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 };
   const overrides = { circuitBreaker, retry, delivery: { maxInFlight: 8 } };
-  const limited = (seconds: number): Outcome => {
+  const limited = (seconds: number): AttemptOutcome => {
     const headers = { "retry-after": String(seconds) };
     return { kind: "response", status: 429, headers, body: "", bodyTruncated: false, timings: { totalMs: 1 } };
   };
