@@ -66,6 +66,7 @@ export const EventAccepted = object({
   tenant: text("Tenant of the event"),
   duplicate: flag("True if the event was accepted earlier"),
 });
+export type EventAccepted = Static<typeof EventAccepted>;
 
 export const EventAnswer = either([ref(EventAccepted), ref(BatchAnswer)]);
 

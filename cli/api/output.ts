@@ -32,18 +32,20 @@ export interface Column<Row> {
   readonly tone?: (row: Row) => Tone | undefined;
 }
 
+type Pages<Row> = AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>;
+
 /** Prints results of commands to the standard output. */
 export interface Output {
   /**
    * Prints a list while its pages arrive. A page sets the widths of its own rows and of later ones.
    * @returns the number of rows
    */
-  list<Row>(columns: readonly Column<Row>[], pages: AsyncIterable<readonly Row[]>): Promise<number>;
+  list<Row>(columns: readonly Column<Row>[], pages: Pages<Row>): Promise<number>;
   /**
-   * Prints one result. @param body the response as the server sent it @param text its form for people
+   * Prints one result. @param body the response as the server sent it, or an object @param text its form for people
    * @returns false when the reader of the output is gone
    */
-  one(body: Uint8Array | object, text: () => string): Promise<boolean>;
+  one<Body extends object>(body: Uint8Array | Body, text: (body: Body) => string): Promise<boolean>;
   /** The rows as lines of a table. */
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string;
 }
@@ -69,10 +71,11 @@ export function createOutput(format: OutputFormat, environment: Environment, str
       }
       return count;
     },
-    one: async (body, text) => {
+    one: async <Body extends object>(body: Uint8Array | Body, text: (body: Body) => string) => {
       if (format === "json") return write(stream, safe(`${textOf(body)}\n`));
       if (format === "yaml") return write(stream, await encode(JSON.parse(textOf(body))));
-      return write(stream, `${text().trimEnd()}\n`);
+      const value = body instanceof Uint8Array ? (JSON.parse(textOf(body)) as Body) : body;
+      return write(stream, `${text(value).trimEnd()}\n`);
     },
     table: (columns, rows) => new Table(shown(columns), hasColours).next(rows),
   };

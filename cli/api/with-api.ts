@@ -1,7 +1,7 @@
+import type { Command, ExitName } from "../command-line/command.ts";
 import type { Flag, Given } from "../command-line/flags.ts";
-import type { ExitName } from "../command-line/command.ts";
 import { connectionFlags, connectionOf, type ApiConnection, type Connect } from "./connection.ts";
-import { outputFlag, outputFormatOf, type OutputFormat } from "./output.ts";
+import { createOutput, outputFlag, outputFormatOf, type Output, type OutputFormat } from "./output.ts";
 
 /** Arguments of every command that asks a server and prints its response. */
 export interface ApiArguments {
@@ -14,6 +14,34 @@ export const apiFlags: readonly Flag[] = [outputFlag, ...connectionFlags];
 /** @throws UsageError */
 export function apiArguments(given: Given): ApiArguments {
   return { connect: connectionOf(given), format: outputFormatOf(given) };
+}
+
+interface ApiCommand<Args> extends Pick<Command, "summary" | "operands"> {
+  /** Flags before {@link apiFlags}. @default none */
+  readonly flags?: readonly Flag[];
+  /** @throws UsageError */
+  readonly read: (given: Given, operands: readonly string[]) => Args;
+  /** @returns the exit of the command; done without one. @throws CommandError, StartError */
+  readonly run: (connection: ApiConnection, args: Args, output: Output) => Promise<ExitName | void>;
+}
+
+/** A command that asks a server and prints its response. */
+export function apiCommand<Args extends object>({
+  flags = [],
+  read,
+  run,
+  ...rest
+}: ApiCommand<Args>): Command<ApiArguments & Args> {
+  return {
+    ...rest,
+    flags: [...flags, ...apiFlags],
+    read: (given, operands) => ({ ...apiArguments(given), ...read(given, operands) }),
+    run: (args, { environment }) =>
+      withApi(
+        args.connect,
+        async (connection) => (await run(connection, args, createOutput(args.format, environment))) ?? "done",
+      ),
+  };
 }
 
 /** Runs a command's work with a connection, which is closed in every case. */

@@ -1,35 +1,20 @@
 import type { Ack, DeadLetter, DeadLetterCount, DeadLetterCounts } from "../../api/replays.ts";
-import { type Column, createOutput } from "../api/output.ts";
-import { type ApiRequest, pagesOf, send, sendForJson } from "../api/request.ts";
-import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-api.ts";
+import type { Column } from "../api/output.ts";
+import { send, sendForJson } from "../api/request.ts";
+import { apiCommand, apiFlags } from "../api/with-api.ts";
 import type { Command } from "../command-line/command.ts";
 import type { Flag } from "../command-line/flags.ts";
 import { plain, say } from "../command-line/terminal.ts";
-import { descFlag, limitFlag, limitOf, partnerFlag, stateTone, typeFlag } from "./event-forms.ts";
+import { descFlag, listCommand, partnerFlag, stateTone, typeFlag } from "./event-forms.ts";
 import { startArguments, type StartArguments, startFlags, startReplay } from "./replay-job.ts";
 
-interface ListArguments extends ApiArguments {
-  readonly query: NonNullable<ApiRequest["query"]>;
-  readonly limit: number;
-}
-
 const anyPartnerFlag: Flag = { ...partnerFlag, help: "Only dead letters of this partner." };
-
-interface CountArguments extends ApiArguments {
-  readonly partner: string | undefined;
-}
 
 const reasonFlag: Flag = {
   name: "reason",
   value: "REASON",
   help: "Only dead letters with this reason, for example status_404.",
 };
-
-interface RedriveArguments extends StartArguments {
-  readonly body: Readonly<Record<string, unknown>>;
-  /** Number of named events. @default all */
-  readonly named?: number;
-}
 
 const deadLetterColumns: readonly Column<DeadLetter>[] = [
   { title: "EVENT", cell: ({ event_id: id }) => id },
@@ -43,35 +28,21 @@ const deadLetterColumns: readonly Column<DeadLetter>[] = [
   { title: "REPLAY", cell: ({ replay_id: id }) => id, isWide: true },
 ];
 
-interface AckArguments extends ApiArguments {
-  readonly body: Readonly<Record<string, string>>;
-}
-
 /** `heliograph dlq list` */
-export const listDeadLettersCommand: Command<ListArguments> = {
+export const listDeadLettersCommand = listCommand<DeadLetter>({
   summary:
     "Lists the deliveries that ended without success, oldest first, of one partner or of all that the token sees.",
-  flags: [anyPartnerFlag, reasonFlag, descFlag, limitFlag, ...apiFlags],
-  read: (given) => ({
-    ...apiArguments(given),
-    query: {
-      partner: given.optional("partner"),
-      reason: given.optional("reason"),
-      order: given.isSet("desc") ? "desc" : undefined,
-    },
-    limit: limitOf(given),
+  flags: [anyPartnerFlag, reasonFlag, descFlag],
+  path: "/webhooks/dead-letters",
+  columns: deadLetterColumns,
+  query: (given) => ({
+    partner: given.optional("partner"),
+    reason: given.optional("reason"),
+    order: given.isSet("desc") ? "desc" : undefined,
   }),
-  run: ({ connect, format, query, limit }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const onMore = (): void => say(`There are more than ${limit}; see --limit.`);
-      const onIncomplete = (): void => say("Older ones are left out; --partner without --desc lists them.");
-      const asked = { path: "/webhooks/dead-letters", query };
-      const pages = pagesOf<DeadLetter>(connection, asked, { limit, onMore, onIncomplete });
-      const count = await createOutput(format, environment).list(deadLetterColumns, pages);
-      if (count === 0) say("No dead letter was found.");
-      return "done";
-    }),
-};
+  none: "No dead letter was found.",
+  incomplete: "Older ones are left out; --partner without --desc lists them.",
+});
 
 const deadLetterCountColumns: readonly Column<DeadLetterCount>[] = [
   { title: "PARTNER", cell: ({ partner }) => partner },
@@ -82,76 +53,61 @@ const deadLetterCountColumns: readonly Column<DeadLetterCount>[] = [
 ];
 
 /** `heliograph dlq counts` */
-export const countDeadLettersCommand: Command<CountArguments> = {
+export const countDeadLettersCommand = apiCommand({
   summary: "Counts dead letters by partner and reason, the largest count first.",
-  flags: [anyPartnerFlag, ...apiFlags],
-  read: (given) => ({ ...apiArguments(given), partner: given.optional("partner") }),
-  run: ({ connect, format, partner }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const asked = { path: "/webhooks/dead-letters/counts", query: { partner } };
-      const { data, meta } = await sendForJson<DeadLetterCounts>(connection, asked);
-      const pages = async function* () {
-        yield data;
-      };
-      await createOutput(format, environment).list(deadLetterCountColumns, pages());
-      if (!meta.complete) say("There are more dead letters than the server counted.");
-      else if (data.length === 0) say("No dead letter was found.");
-      return "done";
-    }),
-};
+  flags: [anyPartnerFlag],
+  read: (given) => ({ query: { partner: given.optional("partner") } }),
+  run: async (connection, { query }, output) => {
+    const request = { path: "/webhooks/dead-letters/counts", query };
+    const { data, meta } = await sendForJson<DeadLetterCounts>(connection, request);
+    await output.list(deadLetterCountColumns, [data]);
+    if (!meta.complete) say("There are more dead letters than the server counted.");
+    else if (data.length === 0) say("No dead letter was found.");
+  },
+});
+
 const ownPartnerFlag: Flag = { ...partnerFlag, help: "Partner of the dead letters.", required: true };
 
 /** `heliograph dlq redrive` */
-export const redriveCommand: Command<RedriveArguments> = {
+export const redriveCommand: Command<StartArguments> = {
   summary: "Delivers dead letters of a partner again, all or those of some events; it counts them and asks first.",
   operands: [{ name: "EVENT", isOptional: true, isRepeated: true }],
   flags: [ownPartnerFlag, reasonFlag, { ...typeFlag, multiple: true }, ...startFlags, ...apiFlags],
   read: (given, eventIds) => {
-    const reason = given.optional("reason");
+    const isNamed = eventIds.length > 0;
     const body = {
       partner: given.text("partner"),
       types: given.list("type"),
-      ...(reason === undefined ? {} : { reason }),
-      ...(eventIds.length === 0 ? {} : { event_ids: eventIds }),
+      reason: given.optional("reason"),
+      event_ids: isNamed ? eventIds : undefined,
     };
-    const named = eventIds.length === 0 ? {} : { named: new Set(eventIds).size };
-    return { ...startArguments("dlq redrive", given), body, ...named };
+    return { ...startArguments("dlq redrive", given), body, named: isNamed ? new Set(eventIds).size : undefined };
   },
-  run: (args, context) => {
-    const named = args.named === undefined ? {} : { named: args.named };
-    return startReplay({ path: "/webhooks/dead-letters/redrive", body: args.body, ...named }, args, context);
-  },
+  run: (args, context) => startReplay("/webhooks/dead-letters/redrive", args, context),
 };
 
 /** `heliograph dlq ack` */
-export const acknowledgeCommand: Command<AckArguments> = {
+export const acknowledgeCommand = apiCommand({
   summary: "Closes the dead letter of an event that was handled by hand.",
   operands: [{ name: "EVENT" }],
   flags: [
     ownPartnerFlag,
     { name: "note", value: "TEXT", help: "What was done, for the history." },
     { name: "tenant", value: "TENANT", help: "Tenant of the event, when several have its id." },
-    ...apiFlags,
   ],
-  read: (given, [eventId = ""]) => {
-    const [note, tenant] = [given.optional("note"), given.optional("tenant")];
-    const body = {
+  read: (given, [eventId = ""]) => ({
+    request: {
       event_id: eventId,
       partner: given.text("partner"),
-      ...(note === undefined ? {} : { note }),
-      ...(tenant === undefined ? {} : { tenant }),
-    };
-    return { ...apiArguments(given), body };
+      note: given.optional("note"),
+      tenant: given.optional("tenant"),
+    },
+  }),
+  run: async (connection, { request }, output) => {
+    const { body } = await send(connection, { method: "POST", path: "/webhooks/ack", body: request });
+    await output.one<Ack>(body, ackText);
   },
-  run: ({ connect, format, body }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const answer = await send(connection, { method: "POST", path: "/webhooks/ack", body });
-      await createOutput(format, environment).one(answer.body, () =>
-        ackText(JSON.parse(answer.body.toString()) as Ack),
-      );
-      return "done";
-    }),
-};
+});
 
 function ackText({ event_id: id, partner, recipient }: Ack): string {
   const told = recipient === null ? "" : `; the partner answered ${recipient.status ?? recipient.error ?? "nothing"}`;

@@ -5,10 +5,11 @@ import { parseDuration } from "../../runtime/metrics/request/time.ts";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import type { Column } from "../api/output.ts";
-import { type ApiRequest, send } from "../api/request.ts";
-import { CommandError } from "../command-line/command.ts";
+import { type ApiRequest, pagesOf, send } from "../api/request.ts";
+import { type ApiArguments, apiCommand } from "../api/with-api.ts";
+import { type Command, CommandError } from "../command-line/command.ts";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
-import { plain, type Tone } from "../command-line/terminal.ts";
+import { plain, say, type Tone } from "../command-line/terminal.ts";
 
 const tones: Readonly<Record<string, Tone>> = {
   delivered: "good",
@@ -33,7 +34,7 @@ export const typeFlag: Flag = {
 };
 export const partnerFlag: Flag = { name: "partner", value: "NAMESPACE/NAME", help: "Only deliveries to this partner." };
 export const descFlag: Flag = { name: "desc", help: "The newest first." };
-export const limitFlag: Flag = { name: "limit", value: "COUNT", help: "Most items of the list.", standard: "500" };
+const limitFlag: Flag = { name: "limit", value: "COUNT", help: "Most items of the list.", standard: "500" };
 
 const limitMax = 1_000_000;
 const notFoundStatus = 404;
@@ -113,9 +114,42 @@ function worstTone(deliveries: readonly DeliverySummary[]): Tone | undefined {
   return (["bad", "waiting", "good"] as const).find((tone) => found.includes(tone));
 }
 
-/** @throws UsageError */
-export function limitOf(given: Given): number {
-  return given.whole("limit", 1, limitMax);
+interface ListCommand<Item> extends Pick<Command, "summary" | "flags"> {
+  readonly path: string;
+  readonly columns: readonly Column<Item>[];
+  /** @default no parameters */
+  readonly query?: (given: Given) => Query;
+  /** What to say about a list without items. */
+  readonly none: string;
+  /** What to say when the server left items out. @default nothing */
+  readonly incomplete?: string;
+  /** Checks a request without items. @default no check. @throws CommandError */
+  readonly check?: (connection: ApiConnection, query: Query) => Promise<void>;
+}
+
+interface ListArguments extends ApiArguments {
+  readonly query: Query;
+  readonly limit: number;
+}
+
+type Query = NonNullable<ApiRequest["query"]>;
+
+/** A command that lists items as their pages arrive, as many as `--limit` allows. */
+export function listCommand<Item>({ path, columns, none, ...list }: ListCommand<Item>): Command<ListArguments> {
+  const { summary, flags, query: queryOf = () => ({}), incomplete = "", check } = list;
+  return apiCommand({
+    summary,
+    flags: [...flags, limitFlag],
+    read: (given) => ({ query: queryOf(given), limit: given.whole("limit", 1, limitMax) }),
+    run: async (connection, { query, limit }, output) => {
+      const onMore = (): void => say(`There are more than ${limit}; see --limit.`);
+      const onIncomplete = (): void => say(incomplete);
+      const pages = pagesOf<Item>(connection, { path, query }, { limit, onMore, onIncomplete });
+      if ((await output.list(columns, pages)) > 0) return;
+      await check?.(connection, query);
+      say(none);
+    },
+  });
 }
 
 /** A time in the form of the API; undefined without the flag. @throws UsageError */
@@ -144,6 +178,6 @@ export async function requirePartner(connection: ApiConnection, partner: string 
 }
 
 /** Parameters that select events by type and partner. */
-export function selectionOf(given: Given): NonNullable<ApiRequest["query"]> {
+export function selectionOf(given: Given): Readonly<Record<"type" | "partner", string | undefined>> {
   return { type: given.optional("type"), partner: given.optional("partner") };
 }

@@ -1,16 +1,14 @@
 import type { AttemptHistory, EventHistory, EventSummary } from "../../api/histories.ts";
-import { type Column, createOutput, type Output } from "../api/output.ts";
-import { type ApiRequest, pagesOf, send, sendForJson } from "../api/request.ts";
-import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-api.ts";
-import type { Command } from "../command-line/command.ts";
+import type { Column, Output } from "../api/output.ts";
+import { send, sendForJson } from "../api/request.ts";
+import { apiCommand } from "../api/with-api.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import {
   deliveryColumns,
   descFlag,
   eventColumns,
   eventPath,
-  limitFlag,
-  limitOf,
+  listCommand,
   partnerFlag,
   requirePartner,
   selectionOf,
@@ -21,15 +19,8 @@ import {
 } from "./event-forms.ts";
 import { followEvents } from "./follow-events.ts";
 
-interface ListArguments extends ApiArguments {
-  readonly query: NonNullable<ApiRequest["query"]>;
-  readonly limit: number;
-  /** `namespace/name`; undefined: any. */
-  readonly partner: string | undefined;
-}
-
 /** `heliograph events list` */
-export const listEventsCommand: Command<ListArguments> = {
+export const listEventsCommand = listCommand<EventSummary>({
   summary: "Lists events with the states of their deliveries, oldest first; without `--since` those of a day.",
   flags: [
     sinceFlag,
@@ -40,83 +31,45 @@ export const listEventsCommand: Command<ListArguments> = {
     { name: "status", value: "STATUS", help: "Only events whose last response has this status: 503, 5xx, or none." },
     { name: "reason", value: "REASON", help: "Only events with a delivery of this reason, for example status_503." },
     descFlag,
-    limitFlag,
-    ...apiFlags,
   ],
-  read: (given) => ({
-    ...apiArguments(given),
-    query: {
-      from: timeOf(given, "since", Date.now()),
-      to: timeOf(given, "until", Date.now()),
-      ...selectionOf(given),
-      state: given.optional("state"),
-      status: given.optional("status"),
-      reason: given.optional("reason"),
-      order: given.isSet("desc") ? "desc" : undefined,
-    },
-    limit: limitOf(given),
-    partner: given.optional("partner"),
+  path: "/webhooks/events",
+  columns: eventColumns,
+  query: (given) => ({
+    from: timeOf(given, "since", Date.now()),
+    to: timeOf(given, "until", Date.now()),
+    ...selectionOf(given),
+    state: given.optional("state"),
+    status: given.optional("status"),
+    reason: given.optional("reason"),
+    order: given.isSet("desc") ? "desc" : undefined,
   }),
-  run: ({ connect, format, query, limit, partner }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const onMore = (): void => say(`There are more than ${limit}; see --limit.`);
-      const pages = pagesOf<EventSummary>(connection, { path: "/webhooks/events", query }, { limit, onMore });
-      const count = await createOutput(format, environment).list(eventColumns, pages);
-      if (count === 0) {
-        await requirePartner(connection, partner);
-        say("No event was found.");
-      }
-      return "done";
-    }),
-};
+  none: "No event was found.",
+  check: (connection, { partner }) => requirePartner(connection, partner?.toString()),
+});
 
 /** `heliograph events get` */
-export const getEventCommand: Command<ApiArguments & { readonly eventId: string }> = {
+export const getEventCommand = apiCommand({
   summary: "Prints an event as it was accepted, and the state of each of its deliveries.",
   operands: [{ name: "EVENT" }],
-  flags: apiFlags,
-  read: (given, [eventId = ""]) => ({ ...apiArguments(given), eventId }),
-  run: ({ connect, format, eventId }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const { body } = await send(connection, { path: eventPath(eventId) });
-      const output = createOutput(format, environment);
-      await output.one(body, () => eventText(JSON.parse(body.toString()) as EventHistory, output));
-      return "done";
-    }),
-};
-
-interface TailArguments extends ApiArguments {
-  readonly query: NonNullable<ApiRequest["query"]>;
-  readonly from: string;
-  /** `namespace/name`; undefined: any. */
-  readonly partner: string | undefined;
-}
+  read: (_given, [eventId = ""]) => ({ eventId }),
+  run: async (connection, { eventId }, output) => {
+    const { body } = await send(connection, { path: eventPath(eventId) });
+    await output.one<EventHistory>(body, (history) => eventText(history, output));
+  },
+});
 
 /** `heliograph events tail` */
-export const tailEventsCommand: Command<TailArguments> = {
+export const tailEventsCommand = apiCommand({
   summary: "Prints events as they are accepted, until it is interrupted; a lost connection is resumed.",
-  flags: [{ ...sinceFlag, standard: "10s" }, typeFlag, partnerFlag, ...apiFlags],
-  read: (given) => ({
-    ...apiArguments(given),
-    query: selectionOf(given),
-    partner: given.optional("partner"),
-    from: timeOf(given, "since", Date.now()) ?? "",
-  }),
-  run: ({ connect, format, query, from, partner }, { environment }) =>
-    withApi(connect, async (connection) => {
-      await requirePartner(connection, partner);
-      // Only the end of the program ends it.
-      const { signal } = new AbortController();
-      const pages = followEvents(connection, { query, start: { from }, signal, onNote: say });
-      await createOutput(format, environment).list(eventColumns, pages);
-      return "done";
-    }),
-};
-
-interface AttemptsArguments extends ApiArguments {
-  readonly eventId: string;
-  readonly partner?: string;
-}
+  flags: [{ ...sinceFlag, standard: "10s" }, typeFlag, partnerFlag],
+  read: (given) => ({ query: selectionOf(given), from: timeOf(given, "since", Date.now()) ?? "" }),
+  run: async (connection, { query, from }, output) => {
+    await requirePartner(connection, query.partner);
+    // Only the end of the program ends it.
+    const { signal } = new AbortController();
+    await output.list(eventColumns, followEvents(connection, { query, start: { from }, signal, onNote: say }));
+  },
+});
 
 interface PartnerAttempt extends AttemptHistory {
   readonly partner: string;
@@ -137,25 +90,20 @@ const columns: readonly Column<PartnerAttempt>[] = [
 ];
 
 /** `heliograph attempts` */
-export const attemptsCommand: Command<AttemptsArguments> = {
+export const attemptsCommand = apiCommand({
   summary: "Lists every attempt to deliver an event, by partner.",
   operands: [{ name: "EVENT" }],
-  flags: [partnerFlag, ...apiFlags],
-  read: (given, [eventId = ""]) => {
-    const partner = given.optional("partner");
-    return { ...apiArguments(given), eventId, ...(partner === undefined ? {} : { partner }) };
+  flags: [partnerFlag],
+  read: (given, [eventId = ""]) => ({ eventId, partner: given.optional("partner") }),
+  run: async (connection, { eventId, partner }, output) => {
+    const { deliveries } = await sendForJson<EventHistory>(connection, { path: eventPath(eventId) });
+    const asked = deliveries.filter((delivery) => (partner ?? delivery.partner) === delivery.partner);
+    const rows = asked.flatMap((one) => one.attempts.map((attempt) => ({ partner: one.partner, ...attempt })));
+    await output.list(columns, [rows]);
+    if (asked.length === 0) await requirePartner(connection, partner);
+    if (rows.length === 0) say("No attempt was made yet.");
   },
-  run: ({ connect, format, eventId, partner }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const { deliveries } = await sendForJson<EventHistory>(connection, { path: eventPath(eventId) });
-      const asked = deliveries.filter((delivery) => (partner ?? delivery.partner) === delivery.partner);
-      const rows = asked.flatMap((one) => one.attempts.map((attempt) => ({ partner: one.partner, ...attempt })));
-      await createOutput(format, environment).list(columns, onePage(rows));
-      if (asked.length === 0) await requirePartner(connection, partner);
-      if (rows.length === 0) say("No attempt was made yet.");
-      return "done";
-    }),
-};
+});
 
 /** The event, and its deliveries as a table. */
 function eventText({ event, deliveries }: EventHistory, output: Output): string {
@@ -165,8 +113,4 @@ function eventText({ event, deliveries }: EventHistory, output: Output): string 
 
 export function deliveriesText(deliveries: EventHistory["deliveries"], output: Output): string {
   return deliveries.length === 0 ? "No partner gets the event.\n" : output.table(deliveryColumns, deliveries);
-}
-
-async function* onePage<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {
-  yield rows;
 }

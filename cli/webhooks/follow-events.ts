@@ -1,4 +1,4 @@
-import type { EventSummary } from "../../api/histories.ts";
+import type { EventPage, EventSummary } from "../../api/histories.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiRefusal } from "../api/api-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
@@ -20,11 +20,6 @@ interface FollowOptions extends Patience {
   readonly start: Place;
   /** @default 1 s between reads of a list without new events */
   readonly pollMs?: number;
-}
-
-interface Page {
-  readonly data: readonly EventSummary[];
-  readonly meta: { readonly cursor: string | null };
 }
 
 const pageItems = 100;
@@ -67,11 +62,11 @@ async function readPage(
   query: FollowOptions["query"],
   { from, afterId, cursor }: Place,
   signal: AbortSignal,
-): Promise<Page | "gone"> {
+): Promise<EventPage | "gone"> {
   const begin = afterId === undefined ? { from } : { after_id: afterId };
   const asked = { path: "/webhooks/events", query: { ...query, ...begin, cursor, limit: pageItems }, signal };
   try {
-    return await sendForJson<Page>(connection, asked);
+    return await sendForJson<EventPage>(connection, asked);
   } catch (error) {
     if (error instanceof ApiRefusal && error.code === "event_not_found" && afterId !== undefined) return "gone";
     throw error;

@@ -1,10 +1,9 @@
 import type { PartnerSummary, Ping } from "../../api/partners.ts";
 import { UsageError } from "../command-line/flags.ts";
 import { plain, say, type Tone } from "../command-line/terminal.ts";
-import type { Command } from "../command-line/command.ts";
-import { createOutput, type Column } from "../api/output.ts";
+import type { Column } from "../api/output.ts";
 import { pagesOf, send } from "../api/request.ts";
-import { apiArguments, apiFlags, withApi, type ApiArguments } from "../api/with-api.ts";
+import { apiCommand } from "../api/with-api.ts";
 import { timeoutFlag, waitAndPrint, waitMsOf } from "./send.ts";
 
 const tones: Readonly<Record<PartnerSummary["state"], Tone>> = {
@@ -27,30 +26,18 @@ const columns: readonly Column<PartnerSummary>[] = [
 ];
 
 /** `heliograph partners` */
-export const partnersCommand: Command<ApiArguments> = {
+export const partnersCommand = apiCommand({
   summary: "Lists the partners that the token may see, with their state, subscriptions and signing keys.",
-  flags: apiFlags,
-  read: apiArguments,
-  run: ({ connect, format }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const asked = { path: "/webhooks/partners", query: {} };
-      const pages = pagesOf<PartnerSummary>(connection, asked, { limit: Number.POSITIVE_INFINITY });
-      const count = await createOutput(format, environment).list(columns, pages);
-      if (count === 0) say("The token sees no partner.");
-      return "done";
-    }),
-};
-
-interface PingArguments extends ApiArguments {
-  /** Target of the request. */
-  readonly path: string;
-  readonly body: Readonly<Record<string, string>>;
-  /** Undefined: not at all. */
-  readonly waitMs?: number;
-}
+  read: () => ({}),
+  run: async (connection, _args, output) => {
+    const request = { path: "/webhooks/partners", query: {} };
+    const pages = pagesOf<PartnerSummary>(connection, request, { limit: Number.POSITIVE_INFINITY });
+    if ((await output.list(columns, pages)) === 0) say("The token sees no partner.");
+  },
+});
 
 /** `heliograph partners ping` */
-export const pingCommand: Command<PingArguments> = {
+export const pingCommand = apiCommand({
   summary: "Delivers a test event to one partner; with `--wait` until it has ended, and with 1 when it has failed.",
   operands: [{ name: "PARTNER" }],
   flags: [
@@ -61,28 +48,20 @@ export const pingCommand: Command<PingArguments> = {
     },
     { name: "wait", help: "Waits until the delivery has ended." },
     timeoutFlag,
-    ...apiFlags,
   ],
-  read: (given, [partner = ""]) => {
-    const tenant = given.optional("tenant");
-    const waitMs = waitMsOf(given);
-    return {
-      ...apiArguments(given),
-      path: pingPath(partner),
-      body: tenant === undefined ? {} : { tenant },
-      ...(given.isSet("wait") ? { waitMs } : {}),
-    };
+  read: (given, [partner = ""]) => ({
+    waitMs: waitMsOf(given),
+    path: pingPath(partner),
+    body: { tenant: given.optional("tenant") },
+  }),
+  run: async (connection, { path, body, waitMs }, output) => {
+    const accepted = await send(connection, { method: "POST", path, body });
+    const { event_id: id, tenant, partner } = JSON.parse(accepted.body.toString()) as Ping;
+    if (waitMs !== undefined) return waitAndPrint(connection, id, waitMs, output);
+    await output.one(accepted.body, () => plain(`${id} accepted for ${partner}, tenant ${tenant}`));
+    return "done";
   },
-  run: ({ connect, format, path, body, waitMs }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const accepted = await send(connection, { method: "POST", path, body });
-      const { event_id: id, tenant, partner } = JSON.parse(accepted.body.toString()) as Ping;
-      const output = createOutput(format, environment);
-      if (waitMs !== undefined) return waitAndPrint(connection, id, waitMs, output);
-      await output.one(accepted.body, () => plain(`${id} accepted for ${partner}, tenant ${tenant}`));
-      return "done";
-    }),
-};
+});
 
 /** @throws UsageError */
 function pingPath(partner: string): string {

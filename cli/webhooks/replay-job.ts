@@ -4,25 +4,24 @@ import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { confirm, createProgress, isInteractive, plain, progressBar, say } from "../command-line/terminal.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { createOutput, type Output } from "../api/output.ts";
-import { send } from "../api/request.ts";
+import { type ApiRequest, send } from "../api/request.ts";
 import { apiArguments, withApi, type ApiArguments } from "../api/with-api.ts";
 import { CommandError, type Context, type ExitName } from "../command-line/command.ts";
 
-/** A replay or a redrive to start. */
-export interface ReplayJob {
-  readonly path: string;
+/** The request of a replay or a redrive. */
+interface ReplayStart {
   readonly body: Readonly<Record<string, unknown>>;
-  /** Number of events that are named; undefined when none is. */
-  readonly named?: number;
+  /** Number of dead letters that are named. @default none is */
+  readonly named?: number | undefined;
 }
 
 /** How a command starts a replay. */
-export interface StartArguments extends ApiArguments {
+export interface StartArguments extends ApiArguments, ReplayStart {
   readonly isDryRun: boolean;
   /** True to start without a question. */
   readonly isConfirmed: boolean;
   readonly follows: boolean;
-  readonly ratePerSecond?: number;
+  readonly ratePerSecond: number | undefined;
 }
 
 export const followFlag = {
@@ -42,30 +41,24 @@ type Counts = Pick<DryRun, "matched" | "in_progress" | "too_old" | "missing">;
 const pollMs = 500;
 
 /** @throws UsageError where there is nobody to ask */
-export function startArguments(command: string, given: Given): StartArguments {
+export function startArguments(command: string, given: Given): Omit<StartArguments, keyof ReplayStart> {
   const [isDryRun, isConfirmed, follows] = [given.isSet("dry-run"), given.isSet("yes"), given.isSet("follow")];
   if (!isDryRun && !isConfirmed && !isInteractive())
     throw new UsageError(`${command} needs --yes or --dry-run where no terminal is.`);
   const hasRate = given.optional("rate") !== undefined;
-  return {
-    ...apiArguments(given),
-    isDryRun,
-    isConfirmed,
-    follows,
-    ...(hasRate ? { ratePerSecond: given.whole("rate", 1, ratePerSecondMax) } : {}),
-  };
+  const ratePerSecond = hasRate ? given.whole("rate", 1, ratePerSecondMax) : undefined;
+  return { ...apiArguments(given), isDryRun, isConfirmed, follows, ratePerSecond };
 }
 
 /** Counts, asks and starts, as the flags say. */
-export function startReplay(job: ReplayJob, args: StartArguments, { environment }: Context): Promise<ExitName> {
+export function startReplay(path: string, args: StartArguments, { environment }: Context): Promise<ExitName> {
   const output = createOutput(args.format, environment);
-  const rate = args.ratePerSecond === undefined ? {} : { rate_per_second: args.ratePerSecond };
-  const body = { ...job.body, ...rate };
+  const job = { path, body: { ...args.body, rate_per_second: args.ratePerSecond } };
   return withApi(args.connect, async (connection) => {
-    if (job.named !== undefined) await requireNamed(connection, { ...job, named: job.named, body });
-    if (args.isDryRun) return dryRun(connection, { ...job, body }, output);
-    if (!args.isConfirmed && !(await isWanted(connection, { ...job, body }))) return "done";
-    const started = await send(connection, { method: "POST", path: job.path, body });
+    if (args.named !== undefined) await requireNamed(connection, job, args.named);
+    if (args.isDryRun) return dryRun(connection, job, output);
+    if (!args.isConfirmed && !(await isWanted(connection, job))) return "done";
+    const started = await send(connection, { method: "POST", ...job });
     if (!args.follows) return printReplay(started.body, output);
     const { replay_id: id } = replayOf(started.body);
     say(`replay ${id}`);
@@ -73,24 +66,25 @@ export function startReplay(job: ReplayJob, args: StartArguments, { environment 
   });
 }
 
+type ReplayJob = Required<Pick<ApiRequest, "path">> & Pick<ReplayStart, "body">;
+
 /**
  * Reports events that are named and have nothing to deliver again.
  * @throws CommandError `refused` if none has
  */
-async function requireNamed(connection: ApiConnection, job: ReplayJob & { readonly named: number }): Promise<void> {
+async function requireNamed(connection: ApiConnection, job: ReplayJob, named: number): Promise<void> {
   const { matched } = JSON.parse((await countedBody(connection, job)).toString()) as DryRun;
-  if (matched >= job.named) return;
+  if (matched >= named) return;
   const partner = String(job.body["partner"]);
   if (matched === 0) {
-    const sentence = `no dead letter of ${partner} is of ${job.named === 1 ? "this event" : "these events"}`;
+    const sentence = `no dead letter of ${partner} is of ${named === 1 ? "this event" : "these events"}`;
     throw new CommandError("refused", `${plain(sentence)}; heliograph dlq list prints those that there are`);
   }
-  say(`${job.named - matched} of the ${job.named} events have no dead letter of ${partner}.`);
+  say(`${named - matched} of the ${named} events have no dead letter of ${partner}.`);
 }
 
 async function dryRun(connection: ApiConnection, job: ReplayJob, output: Output): Promise<ExitName> {
-  const body = await countedBody(connection, job);
-  await output.one(body, () => countText(JSON.parse(body.toString()) as DryRun));
+  await output.one<DryRun>(await countedBody(connection, job), countText);
   return "done";
 }
 
@@ -131,7 +125,7 @@ export function replayPath(id: string): string {
 
 /** Prints a replay as the API sends it, or as a line for people. */
 export async function printReplay(body: Buffer, output: Output): Promise<ExitName> {
-  await output.one(body, () => replayText(replayOf(body)));
+  await output.one<Replay>(body, replayText);
   return "done";
 }
 

@@ -1,11 +1,11 @@
 import type { ReplaySummary } from "../../api/replays.ts";
-import { type Column, createOutput } from "../api/output.ts";
-import { pagesOf, send } from "../api/request.ts";
-import { apiArguments, type ApiArguments, apiFlags, withApi } from "../api/with-api.ts";
+import type { Column } from "../api/output.ts";
+import { send } from "../api/request.ts";
+import { apiCommand, apiFlags } from "../api/with-api.ts";
 import type { Command } from "../command-line/command.ts";
 import { type Given, UsageError } from "../command-line/flags.ts";
-import { say, type Tone } from "../command-line/terminal.ts";
-import { limitFlag, limitOf, partnerFlag, sinceFlag, timeOf, typeFlag, untilFlag } from "./event-forms.ts";
+import type { Tone } from "../command-line/terminal.ts";
+import { listCommand, partnerFlag, sinceFlag, timeOf, typeFlag, untilFlag } from "./event-forms.ts";
 import {
   followFlag,
   followReplay,
@@ -17,14 +17,10 @@ import {
   startReplay,
 } from "./replay-job.ts";
 
-interface ReplayArguments extends StartArguments {
-  readonly body: Readonly<Record<string, unknown>>;
-}
-
 const operands = [{ name: "REPLAY" }] as const;
 
 /** `heliograph replay` */
-export const replayCommand: Command<ReplayArguments> = {
+export const replayCommand: Command<StartArguments> = {
   summary: "Delivers events of a time, or named ones, again; it counts them and asks first.",
   operands: [{ name: "EVENT", isOptional: true, isRepeated: true }],
   flags: [
@@ -38,7 +34,7 @@ export const replayCommand: Command<ReplayArguments> = {
     ...apiFlags,
   ],
   read: (given, eventIds) => ({ ...startArguments("replay", given), body: bodyOf(given, eventIds) }),
-  run: (args, context) => startReplay({ path: "/webhooks/replay", body: args.body }, args, context),
+  run: (args, context) => startReplay("/webhooks/replay", args, context),
 };
 
 const tones: Readonly<Record<ReplaySummary["status"], Tone>> = {
@@ -48,10 +44,6 @@ const tones: Readonly<Record<ReplaySummary["status"], Tone>> = {
   cancelled: "waiting",
   failed: "bad",
 };
-
-interface ListArguments extends ApiArguments {
-  readonly limit: number;
-}
 
 const columns: readonly Column<ReplaySummary>[] = [
   { title: "REPLAY", cell: ({ replay_id: id }) => id },
@@ -68,63 +60,48 @@ const columns: readonly Column<ReplaySummary>[] = [
   { title: "DETAIL", cell: ({ detail }) => detail, isWide: true },
 ];
 
-interface OneArguments extends ApiArguments {
-  readonly id: string;
-}
-
 /** `heliograph replays list` */
-export const listReplaysCommand: Command<ListArguments> = {
+export const listReplaysCommand = listCommand<ReplaySummary>({
   summary: "Lists replays and redrives with their progress and who requested them, newest first.",
-  flags: [limitFlag, ...apiFlags],
-  read: (given) => ({ ...apiArguments(given), limit: limitOf(given) }),
-  run: ({ connect, format, limit }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const onMore = (): void => say(`There are more than ${limit}; see --limit.`);
-      const asked = { path: "/webhooks/replay", query: {} };
-      const pages = pagesOf<ReplaySummary>(connection, asked, { limit, onMore });
-      const count = await createOutput(format, environment).list(columns, pages);
-      if (count === 0) say("No replay was found.");
-      return "done";
-    }),
-};
+  flags: [],
+  path: "/webhooks/replay",
+  columns,
+  none: "No replay was found.",
+});
 
 /** `heliograph replays get` */
-export const getReplayCommand: Command<OneArguments & { readonly follows: boolean }> = {
+export const getReplayCommand = apiCommand({
   summary: "Prints the state and counts of a replay or redrive; with `--follow` until its deliveries have ended.",
   operands,
-  flags: [followFlag, ...apiFlags],
-  read: (given, [id = ""]) => ({ ...apiArguments(given), id, follows: given.isSet("follow") }),
-  run: ({ connect, format, id, follows }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const output = createOutput(format, environment);
-      if (follows) return followReplay(connection, id, output);
-      const { body } = await send(connection, { path: replayPath(id) });
-      return printReplay(body, output);
-    }),
-};
+  flags: [followFlag],
+  read: (given, [id = ""]) => ({ id, follows: given.isSet("follow") }),
+  run: async (connection, { id, follows }, output) => {
+    if (follows) return followReplay(connection, id, output);
+    return printReplay((await send(connection, { path: replayPath(id) })).body, output);
+  },
+});
 
 /** `heliograph replays cancel` */
-export const cancelReplayCommand: Command<OneArguments> = {
+export const cancelReplayCommand = apiCommand({
   summary: "Cancels a replay or redrive: it publishes nothing more, and what it has published is delivered.",
   operands,
-  flags: apiFlags,
-  read: (given, [id = ""]) => ({ ...apiArguments(given), id }),
-  run: ({ connect, format, id }, { environment }) =>
-    withApi(connect, async (connection) => {
-      const { body } = await send(connection, { method: "DELETE", path: replayPath(id) });
-      return printReplay(body, createOutput(format, environment));
-    }),
-};
+  read: (_given, [id = ""]) => ({ id }),
+  run: async (connection, { id }, output) => {
+    const { body } = await send(connection, { method: "DELETE", path: replayPath(id) });
+    return printReplay(body, output);
+  },
+});
 
-function bodyOf(given: Given, eventIds: readonly string[]): ReplayArguments["body"] {
+function bodyOf(given: Given, eventIds: readonly string[]): StartArguments["body"] {
   const nowMs = Date.now();
   const [from, to] = [timeOf(given, "since", nowMs), timeOf(given, "until", nowMs)];
   const hasIds = eventIds.length > 0;
   if (hasIds === (from !== undefined) || (hasIds && to !== undefined))
     throw new UsageError("replay needs --since, or the ids of events, and not both.");
   return {
-    ...(hasIds ? { event_ids: eventIds } : { from }),
-    ...(to === undefined ? {} : { to }),
+    event_ids: hasIds ? eventIds : undefined,
+    from,
+    to,
     types: given.list("type"),
     partners: given.list("partner"),
     only_failed: given.isSet("only-failed"),

@@ -1,3 +1,4 @@
+import type { EventAccepted } from "../../api/events.ts";
 import type { EventHistory } from "../../api/histories.ts";
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -19,18 +20,18 @@ import { deliveriesText } from "./events.ts";
 interface SendArguments extends ApiArguments {
   readonly type: string;
   /** The event's data; otherwise a file. */
-  readonly json?: string;
+  readonly json: string | undefined;
   /** `-` is the standard input. */
-  readonly file?: string;
+  readonly file: string | undefined;
   readonly eventId: string;
   /** ISO 8601 UTC. */
   readonly ts: string;
   /** False when `ts` is the time of this run, so that a repeat sends other bytes. */
   readonly isTsGiven: boolean;
   readonly version: string;
-  readonly tenant?: string;
-  /** Undefined: not at all. */
-  readonly waitMs?: number;
+  readonly tenant: string | undefined;
+  /** Undefined without a wait. */
+  readonly waitMs: number | undefined;
 }
 
 const tsForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/u;
@@ -102,7 +103,7 @@ export const sendCommand: Command<SendArguments> = {
       });
       const output = createOutput(args.format, environment);
       if (args.waitMs !== undefined) return waitAndPrint(connection, args.eventId, args.waitMs, output);
-      await output.one(accepted.body, () => acceptedText(accepted.body, args));
+      await output.one<EventAccepted>(accepted.body, (event) => acceptedText(event, args));
       return "done";
     }),
 };
@@ -123,10 +124,10 @@ function sendArguments(given: Given, [type = ""]: readonly string[]): SendArgume
     ts,
     isTsGiven: given.optional("ts") !== undefined,
     version: given.optional("event-version") ?? ts.slice(0, dayChars),
-    ...(json === undefined ? {} : { json }),
-    ...(file === undefined ? {} : { file }),
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(given.isSet("wait") ? { waitMs } : {}),
+    json,
+    file,
+    tenant,
+    waitMs,
   };
 }
 
@@ -141,10 +142,10 @@ function isOtherTime(error: unknown, { isTsGiven }: SendArguments): boolean {
   return !isTsGiven && error instanceof ApiRefusal && error.code === "event_id_reused";
 }
 
-/** The value of {@link timeoutFlag} in milliseconds. @throws UsageError */
-export function waitMsOf(given: Given): number {
+/** The value of {@link timeoutFlag} in milliseconds; undefined without `--wait`. @throws UsageError */
+export function waitMsOf(given: Given): number | undefined {
   const seconds = parseDuration(given.text("timeout")) ?? Number.NaN;
-  if (seconds <= waitSecondsMax) return seconds * 1000;
+  if (seconds <= waitSecondsMax) return given.isSet("wait") ? seconds * 1000 : undefined;
   throw new UsageError("--timeout is a duration such as 30s or 5m, at most 1d.");
 }
 
@@ -158,13 +159,7 @@ async function eventOf({ type, json, file, eventId, ts, version, tenant }: SendA
   } catch (error) {
     throw new UsageError(`${name} is not one JSON object: ${(error as Error).message}`, { cause: error });
   }
-  const rest = {
-    event_id: eventId,
-    type,
-    version,
-    ts,
-    ...(tenant === undefined ? {} : { tenant }),
-  };
+  const rest = { event_id: eventId, type, version, ts, tenant };
   return Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"data":${data}}`);
 }
 
@@ -176,11 +171,10 @@ async function readData(file: string): Promise<string> {
   }
 }
 
-function acceptedText(body: Buffer, { ts }: SendArguments): string {
-  const { event_id: id, tenant, duplicate } = JSON.parse(body.toString()) as Readonly<Record<string, unknown>>;
+function acceptedText({ event_id: id, tenant, duplicate }: EventAccepted, { ts }: SendArguments): string {
   // The standard output has the id alone, for scripts.
-  say(`${duplicate === true ? "accepted before" : "accepted"}, tenant ${String(tenant)}, ts ${ts}`);
-  return String(id);
+  say(`${duplicate ? "accepted before" : "accepted"}, tenant ${tenant}, ts ${ts}`);
+  return id;
 }
 
 /** Waits for the deliveries of an event and prints them. */
