@@ -41,12 +41,16 @@ export const EventOrBatch = either([
   list(ref(EventEnvelope), undefined, { minItems: 1, maxItems: batchEventsMax }),
 ]);
 
-export const EventVerdict = object({
-  status: count("HTTP status of the event alone"),
+const accepted = {
   event_id: text("Id of the event"),
   tenant: text("Tenant of the event"),
   duplicate: flag("True if the event was accepted earlier"),
-});
+};
+
+export const EventAccepted = object(accepted);
+export type EventAccepted = Static<typeof EventAccepted>;
+
+export const EventVerdict = object({ status: count("HTTP status of the event alone"), ...accepted });
 
 export const BatchAnswer = object({
   results: list(
@@ -60,13 +64,6 @@ export const BatchAnswer = object({
     "One for each event, in their order",
   ),
 });
-
-export const EventAccepted = object({
-  event_id: text("Id of the event"),
-  tenant: text("Tenant of the event"),
-  duplicate: flag("True if the event was accepted earlier"),
-});
-export type EventAccepted = Static<typeof EventAccepted>;
 
 export const EventAnswer = either([ref(EventAccepted), ref(BatchAnswer)]);
 

@@ -11,13 +11,13 @@ import { findRuntime, readyPodPort } from "./find-runtime.ts";
 
 /** Which release to reach, and as whom. */
 export interface ClusterTarget {
-  readonly kubeconfig?: string;
-  readonly context?: string;
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
   /** Namespace of the service account. @default that of the context, else `default` */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   readonly serviceAccount: string;
   /** Namespace of the release. @default the namespace above, then `heliograph` */
-  readonly releaseNamespace?: string;
+  readonly releaseNamespace?: string | undefined;
 }
 
 /** A connection to the API of a release through the API server of its cluster. */
@@ -52,10 +52,7 @@ export async function openCluster({
   context,
 }: Pick<ClusterTarget, "kubeconfig" | "context">): Promise<Cluster> {
   return await startStep("kubernetes", "the API server cannot be used", async () => {
-    const access = await openClusterAccess({
-      ...(kubeconfig === undefined ? {} : { path: kubeconfig }),
-      ...(context === undefined ? {} : { context }),
-    });
+    const access = await openClusterAccess({ path: kubeconfig, context });
     return { access, client: createKubeClient({ access, userAgent: `kubectl-heliograph/${version}`, metrics }) };
   });
 }

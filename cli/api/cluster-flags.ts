@@ -32,20 +32,18 @@ export const clusterFlags = [
 
 /** @throws UsageError */
 export function clusterTargetOf(given: Given): ClusterTarget {
-  const releaseNamespace = given.optional("release-namespace");
   return {
     ...kubeconfigOf(given),
     serviceAccount: given.text("service-account"),
-    ...(releaseNamespace === undefined ? {} : { releaseNamespace }),
+    releaseNamespace: given.optional("release-namespace"),
   };
 }
 
 /** @throws UsageError */
 export function kubeconfigOf(given: Given): Pick<ClusterTarget, "context" | "kubeconfig" | "namespace"> {
-  const [context, kubeconfig, namespace] = ["context", "kubeconfig", "namespace"].map((name) => given.optional(name));
   return {
-    ...(context === undefined ? {} : { context }),
-    ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    ...(namespace === undefined ? {} : { namespace }),
+    context: given.optional("context"),
+    kubeconfig: given.optional("kubeconfig"),
+    namespace: given.optional("namespace"),
   };
 }

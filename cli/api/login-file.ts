@@ -6,7 +6,9 @@ import { CommandError } from "../command-line/command.ts";
 import type { ClusterTarget } from "./cluster-connection.ts";
 
 /** A server with a file of its token, or a release in a cluster. */
-export type Login = { readonly url: string; readonly tokenFile?: string } | { readonly kubernetes: ClusterTarget };
+export type Login =
+  | { readonly url: string; readonly tokenFile?: string | undefined }
+  | { readonly kubernetes: ClusterTarget };
 
 const [fileMode, folderMode] = [0o600, 0o700];
 const bytesMax = 16 * 1024;

@@ -41,7 +41,7 @@ function loginOf(given: Given): Login {
   }
   const url = given.optional("url");
   if (url === undefined) throw new UsageError("login needs --url or --kubernetes.");
-  return { url: baseUrlOf(url), ...(tokenFile === undefined ? {} : { tokenFile }) };
+  return { url: baseUrlOf(url), tokenFile };
 }
 
 /** Saves a login that the server takes. @throws CommandError `refused`, `unreachable`; StartError `kubernetes` */

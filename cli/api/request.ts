@@ -36,7 +36,6 @@ interface ListOptions {
   readonly onMore?: () => void;
   /** Called once after the list when the server says that it left items out. */
   readonly onIncomplete?: () => void;
-  readonly signal?: AbortSignal;
 }
 
 /** Most pages in a row without an item: a server that searches may need some. */
@@ -173,15 +172,14 @@ async function readBody(incoming: IncomingMessage): Promise<Buffer> {
 export async function* pagesOf<Item>(
   connection: ApiConnection,
   { path, query }: Pick<ApiRequest, "path" | "query">,
-  { limit, onMore, onIncomplete, signal }: ListOptions,
+  { limit, onMore, onIncomplete }: ListOptions,
 ): AsyncGenerator<readonly Item[]> {
   let cursor: string | null | undefined;
   let left = limit;
   let isComplete = true;
   const requireProgress = progressOf(connection);
   while (left > 0 && cursor !== null) {
-    const asked = { path, query: { ...query, cursor, limit: Math.min(left, pageItemsMax) } };
-    const request = signal === undefined ? asked : { ...asked, signal };
+    const request = { path, query: { ...query, cursor, limit: Math.min(left, pageItemsMax) } };
     const page = listOf<Item>(connection, await sendForJson<unknown>(connection, request));
     requireProgress(page);
     yield page.data.slice(0, left);

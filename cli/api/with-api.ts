@@ -17,24 +17,27 @@ export function apiArguments(given: Given): ApiArguments {
 }
 
 interface ApiCommand<Args> extends Pick<Command, "summary" | "operands"> {
-  /** Flags before {@link apiFlags}. @default none */
+  /** Flags before those of the output and the connection. @default none */
   readonly flags?: readonly Flag[];
+  /** @default {@link outputFlag} */
+  readonly output?: Flag;
   /** @throws UsageError */
   readonly read: (given: Given, operands: readonly string[]) => Args;
   /** @returns the exit of the command; done without one. @throws CommandError, StartError */
-  readonly run: (connection: ApiConnection, args: Args, output: Output) => Promise<ExitName | void>;
+  readonly run: (connection: ApiConnection, args: ApiArguments & Args, output: Output) => Promise<ExitName | void>;
 }
 
 /** A command that asks a server and prints its response. */
 export function apiCommand<Args extends object>({
   flags = [],
+  output = outputFlag,
   read,
   run,
   ...rest
 }: ApiCommand<Args>): Command<ApiArguments & Args> {
   return {
     ...rest,
-    flags: [...flags, ...apiFlags],
+    flags: [...flags, output, ...connectionFlags],
     read: (given, operands) => ({ ...apiArguments(given), ...read(given, operands) }),
     run: (args, { environment }) =>
       withApi(

@@ -1,36 +1,27 @@
 import type { Slo } from "../../api/objectives.ts";
 import { ApiRefusal } from "../api/api-error.ts";
-import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
-import { createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
-import { withApi } from "../api/with-api.ts";
-import type { Command, ExitName } from "../command-line/command.ts";
-import type { Environment } from "../command-line/flags.ts";
+import { type Output, outputFlag } from "../api/output.ts";
+import { apiCommand } from "../api/with-api.ts";
+import type { ExitName } from "../command-line/command.ts";
 import { plain, say } from "../command-line/terminal.ts";
-import type { QueryParameters } from "./query-flags.ts";
 import { budgetLeft, burnText, percent, readSlos, regionsOf, sloFlags, sloParameters } from "./read-slos.ts";
+import { missingRegions } from "./series.ts";
 
 /** `heliograph gate` */
-export const gateCommand: Command<GateArguments> = {
+export const gateCommand = apiCommand({
   summary: "Ends with 0 when objectives allow a release, with 1 when they do not, with 13 when that is not known.",
   operands: [{ name: "NAME", isOptional: true }],
-  flags: [
-    ...sloFlags,
-    { ...outputFlag, help: "Form of the result: table (a line for each objective), wide, json (one object) or yaml." },
-    ...connectionFlags,
-  ],
-  read: (given, [name]) => ({
-    connect: connectionOf(given),
-    query: sloParameters(given, name),
-    output: outputFormatOf(given),
-  }),
-  run: async (args, { environment }) => judgeGate(args, environment),
-};
-
-interface GateArguments {
-  readonly connect: Connect;
-  readonly query: QueryParameters;
-  readonly output: OutputFormat;
-}
+  flags: sloFlags,
+  output: {
+    ...outputFlag,
+    help: "Form of the result: table (a line for each objective), wide, json (one object) or yaml.",
+  },
+  read: (given, [name]) => ({ query: sloParameters(given, name) }),
+  run: async (connection, { query, format }, output) => {
+    const found = await readSlos(connection, query).catch((error: unknown) => withoutStores(error));
+    return judgeGate(found, format === "table" || format === "wide", output);
+  },
+});
 
 /** What an objective says about a release, and why. */
 interface GateResult {
@@ -45,26 +36,24 @@ interface JudgedSlo extends GateResult {
 /** Codes of a server whose stores did not respond: it has objectives, but no data to judge them by. */
 const storeCodes: readonly string[] = ["store_failed", "store_timeout"];
 
-/** Prints the result of each objective. Red wins over undecided. @throws CommandError */
-async function judgeGate({ connect, query, output }: GateArguments, environment: Environment): Promise<ExitName> {
-  const found = await withApi(connect, async (connection) =>
-    readSlos(connection, query).catch((error: unknown) => withoutStores(error)),
-  );
-  const isText = output === "table" || output === "wide";
+/** Prints the result of each objective. Red wins over undecided. */
+async function judgeGate(found: readonly Slo[] | WithoutStores, isText: boolean, output: Output): Promise<ExitName> {
   if ("why" in found) {
-    await createOutput(output, environment).one({ ...gateBody([]), why: found.why }, () => `undecided: ${found.why}`);
+    await output.one({ ...gateBody([]), why: found.why }, () => `undecided: ${found.why}`);
     return "undecided";
   }
   const judged = found.map((slo) => ({ slo, ...resultOf(slo) }));
   if (judged.length === 0) say("undecided: no objective is visible to this caller");
-  if (judged.length > 0 || !isText)
-    await createOutput(output, environment).one(gateBody(judged), () => linesOf(judged));
+  if (judged.length > 0 || !isText) await output.one(gateBody(judged), () => linesOf(judged));
   const result = overallResult(judged);
   return result === "red" ? "problems" : result === "green" ? "done" : "undecided";
 }
 
-/** Why nothing is decided without any store. @throws the error, unless it is that of the stores */
-function withoutStores(error: unknown): { readonly why: string } {
+/** Why nothing is decided without any store. */
+type WithoutStores = { readonly why: string };
+
+/** @throws the error, unless it is that of the stores */
+function withoutStores(error: unknown): WithoutStores {
   if (error instanceof ApiRefusal && storeCodes.includes(error.code)) return { why: error.message };
   throw error;
 }
@@ -98,7 +87,7 @@ function isMissing(status: Slo["status"]): status is keyof typeof missingText {
 /** Bad news of some regions is enough for red. Good news of some regions is not enough for green. */
 export function resultOf(slo: Slo): GateResult {
   const { status, events, minimum_events: minimum, regions } = slo;
-  const missing = regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
+  const missing = missingRegions(regions);
   const lacking = missing.length === 0 ? [] : [`data is missing of ${missing.join(", ")}`];
   if (status === "critical" || status === "increasing")
     return { result: "red", why: [reasonOf(slo), ...lacking].join("; ") };

@@ -7,7 +7,7 @@ import { withApi } from "../api/with-api.ts";
 import type { Command, ExitName } from "../command-line/command.ts";
 import { type Environment, type Given, oneOf, UsageError } from "../command-line/flags.ts";
 import { plain, say } from "../command-line/terminal.ts";
-import { chartOf, highest, labelText, lowest, type Series, shortNumber } from "./series.ts";
+import { chartOf, highest, labelText, lowest, missingRegions, type Series, shortNumber } from "./series.ts";
 import { queryFlags, queryParameters, type QueryParameters } from "./query-flags.ts";
 
 /** `heliograph query` */
@@ -51,7 +51,6 @@ interface QueryArguments {
 }
 
 const outputs = ["table", "chart", "csv", "json", "curl"] as const;
-const widthDefault = 80;
 
 interface PlanArguments {
   readonly connect: Connect;
@@ -92,28 +91,26 @@ function printCurl({ url, serverName }: ApiConnection, { query, tokenFile }: Que
 function printBody(body: QueryAnswer, output: "table" | "chart", environment: Environment): void {
   const { data, meta } = body;
   const window = { fromMs: Date.parse(meta.from), toMs: Date.parse(meta.to) };
-  const width = process.stdout.columns || widthDefault;
   process.stdout.write(
     output === "chart"
-      ? data.map((series) => chartOf(series, window, width)).join("\n")
+      ? data.map((series) => chartOf(series, window)).join("\n")
       : createOutput("table", environment).table(columns, data),
   );
   sayNotes(body);
-}
-
-function sayHints({ hints = [] }: QueryAnswer["meta"]): void {
-  for (const hint of hints) say(hint);
 }
 
 /** What a table or a chart cannot show. */
 function sayNotes({ data, meta, errors = [] }: QueryAnswer): void {
   for (const { metric, detail } of errors) say(`${metric}: ${detail}`);
   if (data.length === 0 && errors.length === 0) say("no series has points in this time");
-  sayHints(meta);
-  const missing = meta.regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
-  if (meta.partial) say(`partial: ${missing.length === 0 ? "some data is missing" : missing.join(", ")}`);
-  if (meta.infinite_points !== undefined) say(`${meta.infinite_points} infinite points are left out`);
+  for (const hint of meta.hints ?? []) say(hint);
+  sayMissing(meta);
   if (meta.has_more) say(`${data.length} of ${meta.total_series} series; narrow the query with --filter`);
+}
+
+function sayMissing({ regions, partial, infinite_points: infinite }: QueryAnswer["meta"]): void {
+  if (partial) say(`partial: ${missingRegions(regions).join(", ") || "some data is missing"}`);
+  if (infinite !== undefined) say(`${infinite} infinite points are left out`);
 }
 
 const numbers = (series: Series): readonly number[] => series.points.map(([, value]) => value);

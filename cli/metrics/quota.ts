@@ -1,37 +1,18 @@
-import type { Quota } from "../../api/quotas.ts";
-import { type Connect, connectionFlags, connectionOf } from "../api/connection.ts";
-import { type Column, createOutput, outputFlag, type OutputFormat, outputFormatOf } from "../api/output.ts";
+import type { Quota, QuotaAnswer } from "../../api/quotas.ts";
+import type { Column } from "../api/output.ts";
 import { sendForJson } from "../api/request.ts";
-import { withApi } from "../api/with-api.ts";
-import type { Command, ExitName } from "../command-line/command.ts";
-import type { Environment } from "../command-line/flags.ts";
+import { apiCommand } from "../api/with-api.ts";
 import { shortNumber } from "./series.ts";
 
-/** `heliograph quota` */
-export const quotaCommand: Command<QuotaArguments> = {
+/** `heliograph quota`. It charges nothing. */
+export const quotaCommand = apiCommand({
   summary: "Lists the quotas of the caller for metrics and what is left of them.",
-  operands: [],
-  flags: [outputFlag, ...connectionFlags],
-  read: (given) => ({ connect: connectionOf(given), output: outputFormatOf(given) }),
-  run: async (args, { environment }) => printQuotas(args, environment),
-};
-
-interface QuotaArguments {
-  readonly connect: Connect;
-  readonly output: OutputFormat;
-}
-
-/** Prints the quotas. It charges nothing. @throws CommandError */
-async function printQuotas({ connect, output }: QuotaArguments, environment: Environment): Promise<ExitName> {
-  return withApi(connect, async (connection): Promise<ExitName> => {
-    const pages = async function* () {
-      const request = { path: "/v1/metrics/quota" };
-      yield (await sendForJson<{ readonly data: readonly Quota[] }>(connection, request)).data;
-    };
-    await createOutput(output, environment).list(columns, pages());
-    return "done";
-  });
-}
+  read: () => ({}),
+  run: async (connection, _args, output) => {
+    const { data } = await sendForJson<QuotaAnswer>(connection, { path: "/v1/metrics/quota" });
+    await output.list(columns, [data]);
+  },
+});
 
 const columns: readonly Column<Quota>[] = [
   { title: "CLASS", cell: (quota) => quota.class },

@@ -1,14 +1,13 @@
+import type { QueryItem, RegionState } from "../../api/queries.ts";
 import { plain } from "../command-line/terminal.ts";
 
 /** One series of a response. */
-export interface Series {
-  readonly metric: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly points: readonly (readonly [time: string, value: number])[];
-}
+export type Series = Pick<QueryItem, "metric" | "labels" | "points">;
 
 const rows = 8;
 const widthMin = 20;
+/** Width of an output that is no terminal. */
+const widthDefault = 80;
 /** Eighths of a character, from none to all. */
 const levels = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
 const eighths = levels.length - 1;
@@ -34,6 +33,11 @@ export function highest(values: readonly number[]): number | undefined {
   return values.length === 0 ? undefined : values.reduce((one, other) => Math.max(one, other));
 }
 
+/** `latam (late)`: regions that are not complete, with their state */
+export function missingRegions(regions: readonly RegionState[]): readonly string[] {
+  return regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
+}
+
 /** At most five digits, whole numbers in full. */
 export function shortNumber(value: number | undefined): string | undefined {
   if (value === undefined) return undefined;
@@ -41,7 +45,7 @@ export function shortNumber(value: number | undefined): string | undefined {
 }
 
 /** A chart of one series: columns over time, the lowest value at the bottom. A gap stays empty. */
-export function chartOf(series: Series, window: ChartWindow, width: number): string {
+export function chartOf(series: Series, window: ChartWindow, width = process.stdout.columns || widthDefault): string {
   const { metric, labels, points } = series;
   const title = plain([metric, labelText(labels)].filter((text) => text !== "").join(" "));
   const values = points.map(([, value]) => value);

@@ -7,7 +7,7 @@ import type { Command, ExitName } from "../command-line/command.ts";
 import { type Environment, type Given, UsageError } from "../command-line/flags.ts";
 import { say } from "../command-line/terminal.ts";
 import type { QueryParameters } from "./query-flags.ts";
-import { chartOf } from "./series.ts";
+import { chartOf, missingRegions } from "./series.ts";
 import { percent, readSlos, sloColumns, sloFlags, sloParameters } from "./read-slos.ts";
 
 /** What to print: the list of objectives, or the history of one. */
@@ -46,8 +46,6 @@ interface SloArguments {
   readonly output: OutputFormat | "chart";
 }
 
-const widthDefault = 80;
-
 /** @throws UsageError */
 function listFormatOf(given: Given): OutputFormat {
   if (given.text("output") === "chart") throw new UsageError("slo draws a chart with --history only.");
@@ -61,15 +59,12 @@ async function printSlos(
 ): Promise<ExitName> {
   return withApi(connect, async (connection): Promise<ExitName> => {
     const slos = await readSlos(connection, query);
-    const pages = async function* () {
-      yield slos;
-    };
-    const count = await createOutput(output, environment).list(sloColumns, pages());
+    await createOutput(output, environment).list(sloColumns, [slos]);
     const missing = slos.flatMap(({ name, regions }) =>
-      regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${name} in ${region} (${state})`),
+      missingRegions(regions).map((region) => `${name} in ${region}`),
     );
     if (missing.length > 0) say(`partial: ${missing.join(", ")}`);
-    if (count === 0) say("no objective is visible to this caller");
+    if (slos.length === 0) say("no objective is visible to this caller");
     return "done";
   });
 }
@@ -86,8 +81,7 @@ async function printSloHistory(args: SloArguments, environment: Environment): Pr
       const printed = createOutput(output, environment);
       await printed.one(body, () => printed.table(columnsOf(history), data));
     }
-    const missing = meta.regions.filter(({ state }) => state !== "ok");
-    if (meta.partial) say(`partial: ${missing.map(({ region, state }) => `${region} (${state})`).join(", ")}`);
+    if (meta.partial) say(`partial: ${missingRegions(meta.regions).join(", ")}`);
     if (data.every(({ remaining }) => remaining === null)) say("the stores have no events of this window");
     return "done";
   });
@@ -114,5 +108,5 @@ function chartText(history: SloHistoryAnswer): string {
   });
   const series = { metric: `${meta.name}: % of the error budget left`, labels: { tenant: meta.tenant }, points };
   const [fromMs = 0, toMs = 0] = [data[0], data.at(-1)].map((point) => Date.parse(point?.at ?? ""));
-  return chartOf(series, { fromMs, toMs }, process.stdout.columns || widthDefault);
+  return chartOf(series, { fromMs, toMs });
 }

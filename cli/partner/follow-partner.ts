@@ -26,7 +26,7 @@ export interface FollowArguments extends ApiArguments {
   /** File that keeps the place. */
   readonly placeFile: string;
   /** Endpoint that gets a copy of each event, signed by {@link keys}. */
-  readonly forward?: URL;
+  readonly forward: URL | undefined;
   readonly scheme: SigningScheme;
   readonly keys: KeySource;
 }

@@ -68,7 +68,7 @@ function listenArguments(given: Given): ListenArguments {
     scheme: schemeOf(given),
     keys: keySourceOf(given),
     format: outputFormatOf(given),
-    ...(forward === undefined ? {} : { forward: originOf(forward) }),
+    forward: forward === undefined ? undefined : originOf(forward),
   };
 }
 
@@ -83,7 +83,7 @@ function followArguments(given: Given): FollowArguments {
     placeFile: given.optional("place-file") ?? `.heliograph/listen-${partner.replaceAll(/[^\w.-]/gu, "-")}.json`,
     scheme: schemeOf(given),
     keys: forward === undefined ? keySourceOf(given) : requiredKeySourceOf(given),
-    ...(forward === undefined ? {} : { forward: urlOf("forward", forward) }),
+    forward: forward === undefined ? undefined : urlOf("forward", forward),
   };
 }
 

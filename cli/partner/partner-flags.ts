@@ -33,7 +33,7 @@ export const partnerOutputFlag: Flag = {
 /** Where the keys of a command are. */
 export interface KeySource {
   readonly files: readonly string[];
-  readonly text?: string;
+  readonly text: string | undefined;
 }
 
 /** @throws UsageError when both ways are used */
@@ -41,7 +41,7 @@ export function keySourceOf(given: Given): KeySource {
   const files = given.list("key-file");
   const text = given.optional("key");
   if (files.length > 0 && text !== undefined) throw new UsageError("Give --key-file or HELIOGRAPH_KEY, not both.");
-  return { files, ...(text === undefined ? {} : { text }) };
+  return { files, text };
 }
 
 /** @throws UsageError without a key */

@@ -19,7 +19,7 @@ export interface ListenArguments {
   readonly scheme: SigningScheme;
   /** Without a key, nothing is verified. */
   readonly keys: KeySource;
-  readonly forward?: URL;
+  readonly forward: URL | undefined;
   readonly format: OutputFormat;
 }
 
@@ -149,7 +149,7 @@ async function received(message: IncomingMessage): Promise<IncomingRequest> {
 async function answerDelivery(
   request: IncomingRequest,
   keys: readonly VerificationKey[],
-  { scheme, forward }: { readonly scheme: SigningScheme; readonly forward?: URL },
+  { scheme, forward }: ListenArguments,
 ): Promise<Answered> {
   const at = new Date();
   const checked = check(request, keys, scheme, at.getTime());

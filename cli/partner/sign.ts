@@ -50,12 +50,12 @@ interface SignArguments {
   readonly file: string;
   readonly scheme: SigningScheme;
   readonly keys: KeySource;
-  readonly keyId?: string;
+  readonly keyId: string | undefined;
   readonly url: URL;
   /** In capitals. */
   readonly method: string;
   /** Unix milliseconds. @default now */
-  readonly sentAtMs?: number;
+  readonly sentAtMs: number | undefined;
 }
 
 function signArguments(given: Given, [file = "-"]: readonly string[]): SignArguments {
@@ -63,16 +63,14 @@ function signArguments(given: Given, [file = "-"]: readonly string[]): SignArgum
   const scheme = schemeOf(given);
   if (path.startsWith("/") && scheme === "HttpMessageSignatures")
     throw new UsageError("--path is the whole URL for HttpMessageSignatures, which signs the host.");
-  const keyId = given.optional("key-id");
-  const sentAtMs = timeOf(given, "timestamp");
   return {
     file,
     scheme,
     keys: requiredKeySourceOf(given),
     url: urlOf("path", path.startsWith("/") ? `http://localhost${path}` : path),
     method: given.text("method").toUpperCase(),
-    ...(keyId === undefined ? {} : { keyId }),
-    ...(sentAtMs === undefined ? {} : { sentAtMs }),
+    keyId: given.optional("key-id"),
+    sentAtMs: timeOf(given, "timestamp"),
   };
 }
 
@@ -91,7 +89,7 @@ interface ToSign {
   readonly url: URL;
   readonly method: string;
   readonly body: Buffer;
-  readonly sentAtMs?: number;
+  readonly sentAtMs?: number | undefined;
 }
 
 /** Headers of a delivery of this body. @throws CommandError when it is not an event, or the key cannot sign */

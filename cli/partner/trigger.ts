@@ -53,11 +53,11 @@ interface TriggerArguments {
   readonly scheme: SigningScheme;
   readonly keys: KeySource;
   /** JSON of the event's `data`. */
-  readonly data?: string;
+  readonly data: string | undefined;
   /** File of the same; `-` is the standard input. */
-  readonly file?: string;
-  readonly eventId?: string;
-  readonly tenant?: string;
+  readonly file: string | undefined;
+  readonly eventId: string | undefined;
+  readonly tenant: string | undefined;
   readonly format: OutputFormat;
 }
 
@@ -68,17 +68,15 @@ function triggerArguments(given: Given, [type = ""]: readonly string[]): Trigger
   const data = given.optional("data");
   const file = given.optional("file");
   if (data !== undefined && file !== undefined) throw new UsageError("Give --data or --file, not both.");
-  const eventId = given.optional("event-id");
-  const tenant = given.optional("tenant");
   return {
     type,
     ...targetOf(given),
     keys: requiredKeySourceOf(given),
     format: outputFormatOf(given),
-    ...(data === undefined ? {} : { data }),
-    ...(file === undefined ? {} : { file }),
-    ...(eventId === undefined ? {} : { eventId }),
-    ...(tenant === undefined ? {} : { tenant }),
+    data,
+    file,
+    eventId: given.optional("event-id"),
+    tenant: given.optional("tenant"),
   };
 }
 
@@ -119,7 +117,7 @@ interface TestEvent {
   readonly version: string;
   readonly ts: string;
   readonly attempt: 1;
-  readonly tenant?: string;
+  readonly tenant: string | undefined;
   readonly data: object;
 }
 
@@ -131,7 +129,7 @@ async function eventOf(args: TriggerArguments, now: Date): Promise<TestEvent> {
     version: envelopeVersion,
     ts: now.toISOString(),
     attempt: 1,
-    ...(tenant === undefined ? {} : { tenant }),
+    tenant,
     data: await dataOf(args),
   };
 }

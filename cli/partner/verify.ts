@@ -58,9 +58,9 @@ interface VerifyArguments {
   readonly scheme: SigningScheme;
   readonly keys: KeySource;
   readonly method: string;
-  readonly path?: string;
+  readonly path: string | undefined;
   /** Unix milliseconds. @default now */
-  readonly nowMs?: number;
+  readonly nowMs: number | undefined;
   readonly format: OutputFormat;
 }
 
@@ -107,8 +107,6 @@ const repairs: readonly (readonly [sentence: string, change: (trial: Trial) => T
 ];
 
 function verifyArguments(given: Given, [file = "-"]: readonly string[]): VerifyArguments {
-  const path = given.optional("path");
-  const nowMs = timeOf(given, "now");
   const headers = given.text("headers");
   if (headers === "-" && file === "-")
     throw new UsageError("The headers and the body cannot both be the standard input.");
@@ -119,8 +117,8 @@ function verifyArguments(given: Given, [file = "-"]: readonly string[]): VerifyA
     keys: requiredKeySourceOf(given),
     method: given.text("method"),
     format: outputFormatOf(given),
-    ...(path === undefined ? {} : { path }),
-    ...(nowMs === undefined ? {} : { nowMs }),
+    path: given.optional("path"),
+    nowMs: timeOf(given, "now"),
   };
 }
 

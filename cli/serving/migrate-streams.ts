@@ -22,7 +22,7 @@ const metrics = { requests: { inc: () => undefined } };
  */
 export async function migrateStreams({ release, namespace, kubeconfig }: MigrateArguments): Promise<ExitName> {
   const access = await startStep("kubernetes", "the API server cannot be used", () =>
-    openClusterAccess(kubeconfig === undefined ? {} : { path: kubeconfig }),
+    openClusterAccess({ path: kubeconfig }),
   );
   const place = namespace ?? access.namespace;
   if (place === undefined) throw new StartError("kubernetes", "the namespace is not known; set it with --namespace");

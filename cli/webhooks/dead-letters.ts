@@ -6,7 +6,7 @@ import type { Command } from "../command-line/command.ts";
 import type { Flag } from "../command-line/flags.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import { descFlag, listCommand, partnerFlag, stateTone, typeFlag } from "./event-forms.ts";
-import { startArguments, type StartArguments, startFlags, startReplay } from "./replay-job.ts";
+import { startArguments, type StartArguments, startFlags, startReplay } from "./start-replay.ts";
 
 const anyPartnerFlag: Flag = { ...partnerFlag, help: "Only dead letters of this partner." };
 

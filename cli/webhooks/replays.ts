@@ -15,7 +15,7 @@ import {
   type StartArguments,
   startFlags,
   startReplay,
-} from "./replay-job.ts";
+} from "./start-replay.ts";
 
 const operands = [{ name: "REPLAY" }] as const;
 

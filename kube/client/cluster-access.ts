@@ -7,9 +7,9 @@ import { type ClusterAccess, fingerprintOf } from "./credentials.ts";
 /** Selects a kubeconfig and its context. */
 interface KubeConfigSource {
   /** Path of a kubeconfig. @default `KUBECONFIG`, then `~/.kube/config`, then the pod's service account */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Name of the context. @default the current context of the file */
-  readonly context?: string;
+  readonly context?: string | undefined;
 }
 
 /** The environment in which an access is searched. */

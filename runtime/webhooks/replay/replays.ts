@@ -1,4 +1,4 @@
-import type { Replay, ReplaySummary } from "../../../api/replays.ts";
+import type { DryRun, Replay, ReplaySummary } from "../../../api/replays.ts";
 import { randomUUID } from "node:crypto";
 import { orEventsUnavailable, Refusal, refuseField } from "../../errors/refusal.ts";
 import { visibleSeq, type HistoryDeps } from "../history/history.ts";
@@ -29,13 +29,6 @@ import {
 import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./parse-body.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
 
-/** The numbers of a replay that is not run. */
-export interface DryRunResponse extends Pick<Replay, "matched" | "in_progress" | "too_old" | "missing"> {
-  readonly dry_run: true;
-  /** True when all events were read; false when the time limit ended the count. */
-  readonly complete: boolean;
-}
-
 /** Replays and redrives, for callers. */
 export type Replays = ReturnType<typeof createReplays>;
 
@@ -54,7 +47,7 @@ export type ReplaysDeps = ReplayDeps & HistoryDeps;
 
 export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
   const countMarks = createCountMarks(deps);
-  const take = async (spec: ReplaySpec, isDryRun: boolean, caller: ReplayCaller): Promise<Replay | DryRunResponse> => {
+  const take = async (spec: ReplaySpec, isDryRun: boolean, caller: ReplayCaller): Promise<Replay | DryRun> => {
     const job = newJob(spec, deps.now());
     if (isDryRun) return count(deps, job);
     await makeSpace(store);
@@ -197,7 +190,7 @@ async function makeSpace(store: ReplayStore): Promise<void> {
   await Promise.all(over.slice(0, surplus).map(({ id }) => store.drop(id)));
 }
 
-async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunResponse> {
+async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRun> {
   const endMs = performance.now() + dryRunMs;
   let { cursor, tally } = job;
   let isEnd = false;

@@ -1,8 +1,7 @@
-import type { Replay } from "../../../../api/replays.ts";
+import type { DryRun, Replay } from "../../../../api/replays.ts";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letter-overview.ts";
-import type { DryRunResponse } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import {
@@ -70,7 +69,7 @@ async function untilLetters({ engine }: TestEngine, count: number, attempts = 1)
   await waitFor(look, { timeoutMs, what: `${count} dead letters after ${attempts} attempts` });
 }
 
-function replayed(answer: Replay | DryRunResponse): Replay {
+function replayed(answer: Replay | DryRun): Replay {
   if ("dry_run" in answer) throw new Error("a dry run");
   return answer;
 }
