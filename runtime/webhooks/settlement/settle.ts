@@ -173,9 +173,17 @@ function fullYear(digits: string, nowMs: number): number {
 export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
   const value = headers["retry-after"]?.trim();
   if (value === undefined) return undefined;
-  const waitMs = /^\d+$/u.test(value) ? Number(value) * secondMs : untilDate(value, headers["date"], nowMs);
+  const waitMs = secondsForm.test(value)
+    ? Math.ceil(Math.max(...value.split(",").map(Number)) * secondMs)
+    : untilDate(value, headers["date"], nowMs);
   return waitMs === undefined ? undefined : Math.min(Math.max(waitMs, 0), retryAfterMsMax);
 }
+
+/**
+ * Seconds. RFC 9110 knows whole ones only, but services with limits below a second write fractions. A gateway that adds
+ * its own leaves two, of which the longer counts.
+ */
+const secondsForm = /^\d+(?:\.\d+)?(?:\s*,\s*\d+(?:\.\d+)?)*$/u;
 
 function untilDate(text: string, date: string | undefined, nowMs: number): number | undefined {
   const atMs = parseHttpDate(text, nowMs);
