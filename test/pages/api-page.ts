@@ -1,5 +1,11 @@
 import { schemas, withRefs } from "../../api/schemas.ts";
-import type { Operation, OperationAnswer, OperationHeader } from "../../runtime/http/openapi/operation.ts";
+import {
+  tagOf,
+  type Operation,
+  type OperationAnswer,
+  type OperationHeader,
+  type Tag,
+} from "../../runtime/http/openapi/operation.ts";
 import type { JsonSchema } from "../../api/schemas.ts";
 import type { Route } from "../../runtime/http/server/route.ts";
 import { productRoutes } from "./product-routes.ts";
@@ -38,8 +44,8 @@ export function apiPage(): GeneratedFile {
 
 const titleOf = ({ method, path }: Route): string => `${method} ${path.replaceAll(/:(\w+)/gu, "{$1}")}`;
 
-function index(tag: Operation["tag"], routes: readonly DocumentedRoute[]): readonly string[] {
-  const own = routes.filter(({ operation }) => operation.tag === tag);
+function index(tag: Tag, routes: readonly DocumentedRoute[]): readonly string[] {
+  const own = routes.filter(({ path }) => tagOf(path) === tag);
   const rows = own.map(
     (route) => `| [${titleOf(route)}](#${anchorOf(titleOf(route))}) | ${cell(route.operation.summary)} |`,
   );

@@ -14,22 +14,13 @@ import {
 import { list, text, words, ref } from "../../../api/schema.ts";
 import type { JsonSchema } from "../../../api/schemas.ts";
 import {
+  parameter,
   queryTime,
   type Operation,
   type OperationAnswer,
   type OperationHeader,
   type OperationParameter,
 } from "./operation.ts";
-
-/** A parameter of the query string. */
-export function parameter(
-  name: string,
-  description: string,
-  schema: JsonSchema,
-  more: Partial<OperationParameter> = {},
-): OperationParameter {
-  return { name, in: "query", description, schema, ...more };
-}
 
 /** A name of a caller. */
 export const name = text(undefined, { minLength: 1, maxLength: textLengthMax });
@@ -63,11 +54,7 @@ export const selection: readonly OperationParameter[] = [
   parameter("exemplars", "Adds representative traces", words(["true", "false"])),
   parameter("complete", "`required`: a response without some region is an error", words(["required"])),
   parameter("explain", "Adds the queries of each store; needs metrics:explain", words(["true", "false"])),
-  parameter("limit", "Series of a page. Default: the maximum", {
-    type: "integer",
-    minimum: 1,
-    maximum: seriesMax,
-  }),
+  parameter("limit", "Series of a page. Default: the maximum", { type: "integer", minimum: 1, maximum: seriesMax }),
   parameter("page", "Page of series, from 1", { type: "integer", minimum: 1, maximum: seriesPagesMax }),
   parameter("snapshot", "`meta.snapshot` of an earlier page; 409 when that data is gone", name),
   schemaVersion,
@@ -100,10 +87,7 @@ export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   ),
   "X-Downsample": header("Downsample that was applied", text()),
   "X-Partial": header("True when some data is missing", words(["true", "false"])),
-  "X-Query-Cost-Estimate": header("Estimate of the points that the stores compute", {
-    type: "number",
-    minimum: 0,
-  }),
+  "X-Query-Cost-Estimate": header("Estimate of the points that the stores compute", { type: "number", minimum: 0 }),
   "X-Query-Cost": header("Points that the stores computed", { type: "number", minimum: 0 }, false),
   "X-Query-Plan": header(
     "Class, points, and the plan of each metric; of many metrics their number, with the stores and reads",
@@ -170,7 +154,6 @@ export const queryParameters: readonly OperationParameter[] = [
 /** `GET /v1/metrics/query` */
 export const queryOperation: Operation = {
   id: "queryMetrics",
-  tag: "metrics",
   summary: "Time series of one or more metrics",
   parameters: [...queryParameters, csvForm],
   answers: wholeOrPartial({
@@ -183,7 +166,6 @@ export const queryOperation: Operation = {
 /** `GET /v1/metrics/instant` */
 export const instantOperation: Operation = {
   id: "instantMetrics",
-  tag: "metrics",
   summary: "The value of metrics at one time",
   parameters: [...selection, parameter("ts", "Time of the value. Default: now", queryTime), csvForm],
   answers: wholeOrPartial({
@@ -196,7 +178,6 @@ export const instantOperation: Operation = {
 /** `POST /v1/metrics/bulk-query` */
 export const bulkOperation: Operation = {
   id: "bulkQueryMetrics",
-  tag: "metrics",
   summary: "Up to 50 queries in one request",
   bodySchema: "BulkRequest",
   answers: wholeOrPartial({
@@ -209,7 +190,6 @@ export const bulkOperation: Operation = {
 /** `GET /v1/metrics/catalog` */
 export const catalogOperation: Operation = {
   id: "listMetrics",
-  tag: "metrics",
   summary: "The metrics that the caller may read",
   parameters: [
     parameter("metric", "Only these metrics", list(name, undefined, { minItems: 1, maxItems: metricsMax })),
@@ -229,7 +209,6 @@ export const catalogOperation: Operation = {
 /** `GET /v1/metrics/health` */
 export const healthOperation: Operation = {
   id: "metricsHealth",
-  tag: "metrics",
   summary: "Health of the metrics API itself",
   answers: { "200": { description: "Of the last minutes", schema: "HealthAnswer", headers: quotas } },
 };
@@ -242,7 +221,6 @@ export const isolation = ["region", "tenant", "environment"].map((label) =>
 /** `GET /v1/metrics/slo` */
 export const sloOperation: Operation = {
   id: "listObjectives",
-  tag: "metrics",
   summary: "Objectives with their error budget and burn rates; without a token, the public ones of a tenant",
   parameters: [
     parameter("domain", "Only this domain", name),
@@ -256,9 +234,8 @@ export const sloOperation: Operation = {
 /** `GET /v1/status/:tenant` */
 export const statusOperation: Operation = {
   id: "publicStatus",
-  tag: "metrics",
   summary: "Public objectives of a tenant, as its status page shows them; 404 for a tenant without any",
-  parameters: [{ name: "tenant", in: "path", description: "The tenant", schema: name }],
+  parameters: [parameter("tenant", "The tenant", name, { in: "path" })],
   answers: { "200": { description: "Its public objectives", schema: "StatusAnswer" } },
 };
 

@@ -40,7 +40,6 @@ export interface OperationHeader {
 /** A route's own entry in the OpenAPI document. Errors and scopes follow from the route. */
 export interface Operation {
   readonly id: string;
-  readonly tag: "access" | "metrics" | "prometheus" | "webhooks" | "preview" | "schemas";
   readonly summary: string;
   readonly parameters?: readonly OperationParameter[];
   /** Name of the schema of the request body. */
@@ -50,6 +49,49 @@ export interface Operation {
   readonly isBodyOptional?: boolean;
   /** By status. */
   readonly answers: Readonly<Record<string, OperationAnswer>>;
+}
+
+/** The groups of operations, by the start of their paths. The first that fits counts. */
+const tagsByPath = [
+  ["/v1/metrics", "metrics"],
+  ["/v1/status", "metrics"],
+  ["/prometheus", "prometheus"],
+  ["/v1/preview", "preview"],
+  ["/v1/me", "access"],
+  ["/v1/", "schemas"],
+  ["/", "webhooks"],
+] as const;
+export type Tag = (typeof tagsByPath)[number][1];
+
+/** The group of an operation. */
+export function tagOf(path: string): Tag {
+  return tagsByPath.find(([start]) => path.startsWith(start))?.[1] ?? "webhooks";
+}
+
+/** A parameter of the query string. */
+export function parameter(
+  name: string,
+  description: string,
+  schema: JsonSchema,
+  more: Partial<OperationParameter> = {},
+): OperationParameter {
+  return { name, in: "query", description, schema, ...more };
+}
+
+/** A parameter of the query string that is a text. */
+export function textParameter(
+  name: string,
+  description: string,
+  keywords: JsonSchema = {},
+  more: Partial<OperationParameter> = {},
+): OperationParameter {
+  return parameter(name, description, text(undefined, { minLength: 1, maxLength: textLengthMax, ...keywords }), more);
+}
+
+/** A segment of the path. */
+export function pathParameter(name: string, description: string, example?: string): OperationParameter {
+  const more = example === undefined ? {} : { example };
+  return parameter(name, description, text(undefined, { minLength: 1 }), { in: "path", ...more });
 }
 
 const dateTime = String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?`;
@@ -71,21 +113,16 @@ export const queryTime = text(
 );
 
 /** The greatest number of items of a page. */
-export const limit: OperationParameter = {
-  name: "limit",
-  in: "query",
-  description: "Items of a page",
-  schema: { type: "integer", minimum: 1, maximum: pageItemsMax, default: pageItemsDefault },
-};
+export const limit = parameter("limit", "Items of a page", {
+  type: "integer",
+  minimum: 1,
+  maximum: pageItemsMax,
+  default: pageItemsDefault,
+});
 
 /** The place at which a page begins. @param pattern form of the cursors of a list */
 export function cursor(pattern: string): OperationParameter {
-  return {
-    name: "cursor",
-    in: "query",
-    description: "`meta.cursor` of the page before",
-    schema: { type: "string", minLength: 1, maxLength: textLengthMax, pattern },
-  };
+  return textParameter("cursor", "`meta.cursor` of the page before", { pattern });
 }
 
 /** The parameters of every list whose cursor is a number. */

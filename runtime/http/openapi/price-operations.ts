@@ -7,18 +7,16 @@ import {
   filters,
   isolation,
   name,
-  parameter,
   queryParameters,
   quotas,
   schemaVersion,
   wholeOrPartial,
 } from "./metrics-operations.ts";
-import { queryTime, type Operation } from "./operation.ts";
+import { parameter, queryTime, type Operation } from "./operation.ts";
 
 /** `GET /v1/metrics/plan` */
 export const planOperation: Operation = {
   id: "planMetrics",
-  tag: "metrics",
   summary: "The plan and the price of a query that is not run; it charges one request and no cost units",
   parameters: queryParameters,
   answers: { "200": { description: "Of an allowed and of a refused query", schema: "PlanAnswer", headers: quotas } },
@@ -27,7 +25,6 @@ export const planOperation: Operation = {
 /** `GET /v1/metrics/quota` */
 export const quotaOperation: Operation = {
   id: "readQuotas",
-  tag: "metrics",
   summary: "The quotas of the caller, without a charge to them; reads of quotas have a rate of their own",
   answers: { "200": { description: "By class", schema: "QuotaAnswer" } },
 };
@@ -35,10 +32,9 @@ export const quotaOperation: Operation = {
 /** `GET /v1/metrics/labels/:label/values` */
 export const labelValuesOperation: Operation = {
   id: "listLabelValues",
-  tag: "metrics",
   summary: "Values of a label over the series of metrics, within the rights of the caller",
   parameters: [
-    { name: "label", in: "path", description: "The label", schema: ref(LabelName) },
+    parameter("label", "The label", ref(LabelName), { in: "path" }),
     parameter("metric", "Metric ids, at most 10", list(name, undefined, { minItems: 1, maxItems: lookUpMetricsMax }), {
       required: true,
     }),
@@ -54,7 +50,6 @@ export const labelValuesOperation: Operation = {
 /** `GET /v1/metrics/slo/history` */
 export const sloHistoryOperation: Operation = {
   id: "readObjectiveHistory",
-  tag: "metrics",
   summary: "The error budget of one objective that remained at instants over its window",
   parameters: [
     parameter("slo", "Name of the objective", name, { required: true }),

@@ -1,15 +1,6 @@
 import { text } from "../../../api/schema.ts";
-import type { JsonSchema, SchemaName } from "../../../api/schemas.ts";
-import type { Operation, OperationParameter } from "./operation.ts";
-
-function parameter(
-  name: string,
-  description: string,
-  schema: JsonSchema,
-  more: Partial<OperationParameter> = {},
-): OperationParameter {
-  return { name, in: "query", description, schema, ...more };
-}
+import type { SchemaName } from "../../../api/schemas.ts";
+import { parameter, type Operation, type OperationParameter } from "./operation.ts";
 
 const time = text("Unix seconds with decimals, or RFC 3339");
 const expression = parameter("query", "An expression of the closed subset of PromQL", text());
@@ -19,11 +10,7 @@ const limit = parameter("limit", "Most items; 0 sets no limit", { type: "integer
 const selectors = parameter(
   "match[]",
   "Metrics with matchers, each of at most 8,192 characters; repeatable. Default: all metrics of the caller",
-  {
-    type: "array",
-    items: text(),
-    maxItems: 10,
-  },
+  { type: "array", items: text(), maxItems: 10 },
 );
 const complete = parameter(
   "partial_response",
@@ -41,7 +28,6 @@ interface Described {
 function read({ id, summary, parameters, schema }: Described): Operation {
   return {
     id: `prometheus${id}`,
-    tag: "prometheus",
     summary,
     parameters,
     answers: { "200": { description: "In the form of Prometheus", schema } },

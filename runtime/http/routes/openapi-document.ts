@@ -4,7 +4,7 @@ import { formMediaType } from "../server/query-string.ts";
 import { problemMediaType } from "../server/problem.ts";
 import type { Route } from "../server/route.ts";
 import { interfaceVersion } from "../openapi/changelog.ts";
-import type { Operation, OperationAnswer, OperationParameter } from "../openapi/operation.ts";
+import { tagOf, type Operation, type OperationAnswer, type OperationParameter } from "../openapi/operation.ts";
 
 const tokenDescription = [
   "OAuth 2.0 access token; any one of the scopes of an operation is enough.",
@@ -119,7 +119,7 @@ function operationObject(route: Documented): JsonSchema {
   const isRequired = type !== formMediaType && !isBodyOptional;
   return {
     operationId: operation.id,
-    tags: [operation.tag],
+    tags: [tagOf(route.path)],
     summary: operation.summary,
     security: securityOf(route),
     parameters: parameters.map(parameterObject),
@@ -158,8 +158,10 @@ function parameterObject({
   };
 }
 
-function responsesOf({ answers, tag }: Operation, route: Documented): JsonSchema {
-  const problem = { $ref: `#/components/responses/${tag === "prometheus" ? "PrometheusError" : "Problem"}` };
+function responsesOf({ answers }: Operation, route: Documented): JsonSchema {
+  const problem = {
+    $ref: `#/components/responses/${tagOf(route.path) === "prometheus" ? "PrometheusError" : "Problem"}`,
+  };
   return {
     ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseObject(answer)])),
     ...Object.fromEntries(problemStatuses(route).map((status) => [String(status), problem])),
@@ -168,8 +170,8 @@ function responsesOf({ answers, tag }: Operation, route: Documented): JsonSchema
 }
 
 /** Statuses of the error table that every route of a kind may return; the rest is `default`. */
-function problemStatuses({ isOpen, takesAnyToken, bodyBytesMax, scopes, operation }: Documented): readonly number[] {
-  if (operation.tag === "prometheus") return [400, 401, ...(bodyBytesMax === undefined ? [] : [413]), 422, 429, 503];
+function problemStatuses({ isOpen, takesAnyToken, bodyBytesMax, scopes, path }: Documented): readonly number[] {
+  if (tagOf(path) === "prometheus") return [400, 401, ...(bodyBytesMax === undefined ? [] : [413]), 422, 429, 503];
   const statuses = [
     400,
     406,

@@ -9,7 +9,6 @@ import type { Route } from "../server/route.ts";
 /** `POST /v1/metrics/partials` */
 const partialsOperation: Operation = {
   id: "answerPartials",
-  tag: "metrics",
   summary:
     "For runtimes of other regions: mergeable partials of this one's own stores. The token has to be bound to a " +
     "client certificate",

@@ -1,6 +1,6 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import type { Previews } from "../../preview/previews.ts";
-import type { Operation, OperationHeader } from "../openapi/operation.ts";
+import { pathParameter, type Operation, type OperationHeader } from "../openapi/operation.ts";
 import type { Route } from "../server/route.ts";
 import { requirePartners } from "./require-partners.ts";
 
@@ -16,7 +16,6 @@ const headers: Readonly<Record<string, OperationHeader>> = {
 /** `POST /v1/preview` */
 const startPreviewOperation: Operation = {
   id: "startPreview",
-  tag: "preview",
   summary: "The effect of an edit of resources on recorded events and queries, before it is applied",
   bodySchema: "PreviewRequest",
   bodyExample: {
@@ -43,9 +42,8 @@ const startPreviewOperation: Operation = {
 /** `GET /v1/preview/:id` */
 const readPreviewOperation: Operation = {
   id: "readPreview",
-  tag: "preview",
   summary: "Progress and result of a preview; kept for a day",
-  parameters: [{ name: "id", in: "path", description: "Preview id", schema: { type: "string", minLength: 1 } }],
+  parameters: [pathParameter("id", "Preview id")],
   answers: { "200": { description: "The preview", schema: "Preview", headers } },
 };
 

@@ -6,20 +6,18 @@ import { type Parameters, readOne, refuseUnknown } from "../../metrics/request/p
 import { chooseMediaType } from "../representation/representations.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";
 import { openApiOf } from "./openapi-document.ts";
-import { type Operation, type OperationParameter } from "../openapi/operation.ts";
+import { parameter, pathParameter, type Operation } from "../openapi/operation.ts";
 import type { ApiRequest, Route } from "../server/route.ts";
 
-const version: OperationParameter = {
-  name: "version",
-  in: "query",
-  description: "Version that the caller supports; 409 when another is served",
-  schema: ref(InterfaceVersion),
-};
+const version = parameter(
+  "version",
+  "Version that the caller supports; 409 when another is served",
+  ref(InterfaceVersion),
+);
 
 /** `GET /v1/schemas` */
 const schemasOperation: Operation = {
   id: "listSchemas",
-  tag: "schemas",
   summary: "All schemas of the served interfaces",
   answers: { "200": { description: "By name", schema: "SchemaCatalog" } },
 };
@@ -27,25 +25,14 @@ const schemasOperation: Operation = {
 /** `GET /v1/schemas/:name` */
 const schemaOperation: Operation = {
   id: "readSchema",
-  tag: "schemas",
   summary: "One schema with all schemas that it refers to",
-  parameters: [
-    {
-      name: "name",
-      in: "path",
-      description: "Name of the schema",
-      schema: { type: "string", minLength: 1 },
-      example: "QueryAnswer",
-    },
-    version,
-  ],
+  parameters: [pathParameter("name", "Name of the schema", "QueryAnswer"), version],
   answers: { "200": { description: "A JSON Schema", schema: "JsonSchemaDocument" } },
 };
 
 /** `GET /v1/openapi.json` */
 const openApiOperation: Operation = {
   id: "readOpenApi",
-  tag: "schemas",
   summary: "This document",
   parameters: [version],
   answers: { "200": { description: "OpenAPI 3.1", schema: "OpenApiDocument" } },
@@ -54,7 +41,6 @@ const openApiOperation: Operation = {
 /** `GET /v1/changelog` */
 const changelogOperation: Operation = {
   id: "readChangelog",
-  tag: "schemas",
   summary: "Changes by version",
   answers: { "200": { description: "The newest version first", schema: "Changelog" } },
 };
