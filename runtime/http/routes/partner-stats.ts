@@ -6,7 +6,7 @@ import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { PartnerStatsQuery } from "../../webhooks/history/partner-stats.ts";
 import { partnerStatsOperation } from "../openapi/partner-operations.ts";
-import type { Route } from "../server/route.ts";
+import { readRoute, type Route } from "../server/route.ts";
 
 interface PartnerStatsService {
   readonly history: Pick<EventReads, "partnerStats">;
@@ -22,22 +22,17 @@ const usualSteps = [60, 300, 900, 3_600, 21_600, 86_400].map((seconds) => second
 
 /** Figures of one partner over time. Another's partner is answered like one that does not exist. */
 export function partnerStatsRoute({ history, partnerList }: PartnerStatsService): Route {
-  return {
-    method: "GET",
-    path: "/webhooks/partners/:namespace/:name/stats",
-    scopes: ["webhooks:read"],
-    operation: partnerStatsOperation,
-    answer: async ({ path, query, caller, nowMs }) => {
-      const partner = `${path["namespace"] ?? ""}/${path["name"] ?? ""}`;
-      const window = readStatsWindow(query, nowMs);
-      const { tenants } = caller;
-      await partnerList.find(partner, { tenants, ...partnersOf(caller) });
-      const { points, isComplete } = await history.partnerStats({ partner, tenants, ...window });
-      const [from, to] = [window.fromMs, window.toMs].map((ms) => new Date(ms).toISOString());
-      const meta = { partner, from, to, step_seconds: window.stepMs / secondMs, complete: isComplete };
-      return { status: 200, body: { data: points, meta } };
-    },
-  };
+  const path = "/webhooks/partners/:namespace/:name/stats";
+  return readRoute(path, ["webhooks:read"], partnerStatsOperation, async ({ path: segments, query, caller, nowMs }) => {
+    const partner = `${segments["namespace"] ?? ""}/${segments["name"] ?? ""}`;
+    const window = readStatsWindow(query, nowMs);
+    const { tenants } = caller;
+    await partnerList.find(partner, { tenants, ...partnersOf(caller) });
+    const { points, isComplete } = await history.partnerStats({ partner, tenants, ...window });
+    const [from, to] = [window.fromMs, window.toMs].map((ms) => new Date(ms).toISOString());
+    const meta = { partner, from, to, step_seconds: window.stepMs / secondMs, complete: isComplete };
+    return { data: points, meta };
+  });
 }
 
 type StatsWindow = Pick<PartnerStatsQuery, "fromMs" | "toMs" | "stepMs">;

@@ -6,7 +6,7 @@ import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts"
 import type { Pings } from "../../webhooks/ping/ping.ts";
 import type { PublishedKeys } from "../../webhooks/signing/keys.ts";
 import * as operations from "../openapi/partner-operations.ts";
-import type { ApiRequest, Route } from "../server/route.ts";
+import { readRoute, type ApiRequest, type Route } from "../server/route.ts";
 import { readPartnerPlace } from "./event-query.ts";
 import { idempotent } from "./idempotent.ts";
 
@@ -30,27 +30,15 @@ export function partnerRoutes({
 }: PartnerService): readonly Route[] {
   const scopes = ["webhooks:read"];
   return [
-    {
-      method: "GET",
-      path: "/webhooks/partners",
-      scopes,
-      operation: operations.partnersOperation,
-      answer: async ({ query, caller }) => {
-        const asked = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerPlace(query) };
-        const { items, next } = await partnerList.page(asked);
-        return { status: 200, body: { data: items, meta: { cursor: next === undefined ? null : String(next) } } };
-      },
-    },
-    {
-      method: "GET",
-      path: "/webhooks/partners/:namespace/:name",
-      scopes,
-      operation: operations.partnerOperation,
-      answer: async ({ path, query, caller }) => {
-        refuseUnknown(query, () => false);
-        return { status: 200, body: await partnerDetails.read(labelOf(path), caller) };
-      },
-    },
+    readRoute("/webhooks/partners", scopes, operations.partnersOperation, async ({ query, caller }) => {
+      const asked = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerPlace(query) };
+      const { items, next } = await partnerList.page(asked);
+      return { data: items, meta: { cursor: next === undefined ? null : String(next) } };
+    }),
+    readRoute("/webhooks/partners/:namespace/:name", scopes, operations.partnerOperation, async (request) => {
+      refuseUnknown(request.query, () => false);
+      return partnerDetails.read(labelOf(request.path), request.caller);
+    }),
     idempotent(idempotencyKeys, {
       method: "POST",
       path: "/webhooks/partners/:namespace/:name/ping",

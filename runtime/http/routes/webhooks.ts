@@ -11,7 +11,7 @@ import type { Replays } from "../../webhooks/replay/replays.ts";
 import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import { idempotent } from "./idempotent.ts";
-import type { Route } from "../server/route.ts";
+import { readRoute, type Route } from "../server/route.ts";
 import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
 import { requirePartners } from "./require-partners.ts";
 import { partnerStatsRoute } from "./partner-stats.ts";
@@ -64,42 +64,29 @@ function historyRoutes(service: WebhookService): readonly Route[] {
         return { status: 200, headers: jsonBytes, body: historyBytes(history) };
       },
     },
-    {
-      method: "GET",
-      path: "/webhooks/event-ids/:id",
-      scopes: ["admin:debug"],
-      operation: operations.eventIdOperation,
-      answer: async ({ path, caller }) => {
-        // Only administrators may read the use of event ids; scopes of partners do not allow it.
-        const body = isNarrowed(caller)
-          ? undefined
-          : await service.history.eventIdUse(path["id"] ?? "", caller.tenants);
-        if (body === undefined)
-          throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");
-        return { status: 200, body };
-      },
-    },
-    {
-      method: "GET",
-      path: "/webhooks/events",
-      scopes: ["webhooks:read"],
-      operation: operations.listOperation,
-      answer: async ({ query, caller, nowMs, signal }) => {
-        const asked = readEventQuery(query, caller, nowMs);
-        const waitMs = readWait(query);
-        const { history } = service;
-        const page =
-          waitMs === 0
-            ? await history.events(asked)
-            : await history.nextEvents(asked, { client: caller.client, waitMs, signal });
-        return { status: 200, body: { data: page.items, meta: eventMeta(page) } };
-      },
-    },
+    readRoute("/webhooks/event-ids/:id", ["admin:debug"], operations.eventIdOperation, async ({ path, caller }) => {
+      // Only administrators may read the use of event ids; scopes of partners do not allow it.
+      const use = isNarrowed(caller) ? undefined : await service.history.eventIdUse(path["id"] ?? "", caller.tenants);
+      if (use === undefined) throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");
+      return use;
+    }),
+    readRoute("/webhooks/events", ["webhooks:read"], operations.listOperation, async (request) => {
+      const { query, caller, nowMs, signal } = request;
+      const asked = readEventQuery(query, caller, nowMs);
+      const waitMs = readWait(query);
+      const { history } = service;
+      const page =
+        waitMs === 0
+          ? await history.events(asked)
+          : await history.nextEvents(asked, { client: caller.client, waitMs, signal });
+      return { data: page.items, meta: eventMeta(page) };
+    }),
   ];
 }
 
 function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Route[] {
   const scopes = ["webhooks:replay"];
+  const reads = [...scopes, "webhooks:read"];
   return [
     idempotent(idempotencyKeys, {
       method: "POST",
@@ -109,23 +96,13 @@ function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Ro
       bodyBytesMax: replayBytesMax,
       answer: async ({ body, caller }) => taken(await replays.replay(body, caller)),
     }),
-    {
-      method: "GET",
-      path: "/webhooks/replay",
-      scopes: [...scopes, "webhooks:read"],
-      operation: operations.listReplaysOperation,
-      answer: async ({ query, caller }) => {
-        const { items, next } = await replays.list(readReplayQuery(query), caller);
-        return { status: 200, body: { data: items, meta: { cursor: next === undefined ? null : replayCursor(next) } } };
-      },
-    },
-    {
-      method: "GET",
-      path: "/webhooks/replay/:id",
-      scopes: [...scopes, "webhooks:read"],
-      operation: operations.readReplayOperation,
-      answer: async ({ path, caller }) => ({ status: 200, body: await replays.get(path["id"] ?? "", caller) }),
-    },
+    readRoute("/webhooks/replay", reads, operations.listReplaysOperation, async ({ query, caller }) => {
+      const { items, next } = await replays.list(readReplayQuery(query), caller);
+      return { data: items, meta: { cursor: next === undefined ? null : replayCursor(next) } };
+    }),
+    readRoute("/webhooks/replay/:id", reads, operations.readReplayOperation, ({ path, caller }) =>
+      replays.get(path["id"] ?? "", caller),
+    ),
     {
       method: "DELETE",
       path: "/webhooks/replay/:id",
@@ -146,27 +123,20 @@ function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Ro
 
 function deadLetterRoutes({ deadLetters, idempotencyKeys }: WebhookService): readonly Route[] {
   return [
-    {
-      method: "GET",
-      path: "/webhooks/dead-letters",
-      scopes: ["webhooks:read"],
-      operation: operations.deadLettersOperation,
-      answer: async ({ query, caller }) => {
-        const { items, nextSeq, isComplete } = await deadLetters.list(readDeadLetterQuery(query), caller);
-        const complete = isComplete === undefined ? {} : { complete: isComplete };
-        return { status: 200, body: { data: items, meta: { cursor: cursorOf(nextSeq), ...complete } } };
+    readRoute("/webhooks/dead-letters", ["webhooks:read"], operations.deadLettersOperation, async (request) => {
+      const { items, nextSeq, isComplete } = await deadLetters.list(readDeadLetterQuery(request.query), request.caller);
+      const complete = isComplete === undefined ? {} : { complete: isComplete };
+      return { data: items, meta: { cursor: cursorOf(nextSeq), ...complete } };
+    }),
+    readRoute(
+      "/webhooks/dead-letters/counts",
+      ["webhooks:read"],
+      operations.deadLetterCountsOperation,
+      async (request) => {
+        const { counts, isComplete } = await deadLetters.counts(readCountsPartner(request.query), request.caller);
+        return { data: counts, meta: { complete: isComplete } };
       },
-    },
-    {
-      method: "GET",
-      path: "/webhooks/dead-letters/counts",
-      scopes: ["webhooks:read"],
-      operation: operations.deadLetterCountsOperation,
-      answer: async ({ query, caller }) => {
-        const { counts, isComplete } = await deadLetters.counts(readCountsPartner(query), caller);
-        return { status: 200, body: { data: counts, meta: { complete: isComplete } } };
-      },
-    },
+    ),
     idempotent(idempotencyKeys, {
       method: "POST",
       path: "/webhooks/ack",

@@ -88,6 +88,22 @@ export interface Route {
   readonly answer: (request: ApiRequest) => Promise<ApiResponse>;
 }
 
+/** A route that reads: 200 with the body. */
+export function readRoute(
+  path: string,
+  scopes: readonly string[],
+  operation: Operation,
+  read: (request: ApiRequest) => Promise<object>,
+): Route {
+  return {
+    method: "GET",
+    path,
+    scopes,
+    operation,
+    answer: async (request) => ({ status: 200, body: await read(request) }),
+  };
+}
+
 /**
  * Runs the work for a request. Its signal is aborted when the caller disconnects before the response, or when the
  * response takes too long. Fastify's own signal is also aborted when a body was read to its end, and costs time on
