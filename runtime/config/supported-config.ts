@@ -74,48 +74,34 @@ function check<T>(faultOf: (resource: T) => string | undefined, resource: T): st
 
 type HistogramType = Extract<SourceConfig, { readonly kind: "histogram" }>["type"];
 
-/** The supported words of each closed list. A word that is added to the type must be added here. */
+/** All words of a closed list: a word that is added to the type must be added to the call. */
+const all = <Word extends string>(words: Readonly<Record<Word, true>>): Readonly<Record<string, true>> => words;
+
+/** The supported words of each closed list. */
 const known = {
-  scheme: { HmacV1: true, StandardWebhooks: true, HttpMessageSignatures: true } satisfies Record<
-    PartnerConfig["signing"]["scheme"],
-    true
-  >,
-  state: { Active: true, Paused: true } satisfies Record<PartnerConfig["state"], true>,
-  tenancy: { Labelled: true, Platform: true, StoreHeader: true } satisfies Record<StoreConfig["tenancy"], true>,
-  source: { gauge: true, counter: true, ratio: true, histogram: true } satisfies Record<SourceConfig["kind"], true>,
-  class: { A: true, B: true, C: true } satisfies Record<QueryClass, true>,
-  flavour: { Prometheus: true, Thanos: true, Mimir: true, VictoriaMetrics: true } satisfies Record<StoreFlavour, true>,
-  increases: { Extrapolated: true, Plain: true } satisfies Record<PeerConfig["increases"], true>,
-  aggregation: { avg: true, sum: true, min: true, max: true, p50: true, p95: true, p99: true } satisfies Record<
-    Aggregation,
-    true
-  >,
-  increase: { Extrapolated: true, Anchored: true } satisfies Record<IncreaseKind, true>,
-  histogram: { Classic: true, Native: true } satisfies Record<HistogramType, true>,
-  sensitivity: { none: true, finance: true, "responsible-gaming": true } satisfies Record<
-    MetricConfig["sensitivity"],
-    true
-  >,
+  scheme: all<SigningScheme>({ HmacV1: true, StandardWebhooks: true, HttpMessageSignatures: true }),
+  state: all<PartnerConfig["state"]>({ Active: true, Paused: true }),
+  tenancy: all<StoreConfig["tenancy"]>({ Labelled: true, Platform: true, StoreHeader: true }),
+  source: all<SourceConfig["kind"]>({ gauge: true, counter: true, ratio: true, histogram: true }),
+  class: all<QueryClass>({ A: true, B: true, C: true }),
+  flavour: all<StoreFlavour>({ Prometheus: true, Thanos: true, Mimir: true, VictoriaMetrics: true }),
+  increases: all<PeerConfig["increases"]>({ Extrapolated: true, Plain: true }),
+  aggregation: all<Aggregation>({ avg: true, sum: true, min: true, max: true, p50: true, p95: true, p99: true }),
+  increase: all<IncreaseKind>({ Extrapolated: true, Anchored: true }),
+  histogram: all<HistogramType>({ Classic: true, Native: true }),
+  sensitivity: all<MetricConfig["sensitivity"]>({ none: true, finance: true, "responsible-gaming": true }),
   label: Object.fromEntries(labelNames.map((name) => [name, true])),
 } as const;
 
 const isKnown = (list: keyof typeof known, word: unknown): boolean =>
   typeof word === "string" && Object.hasOwn(known[list], word);
 const isWhole = (value: unknown, min: number): boolean => Number.isSafeInteger(value) && Number(value) >= min;
+const areWhole = (...values: readonly unknown[]): boolean => values.every((value) => isWhole(value, 1));
 
 function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"]): string | undefined {
-  const {
-    endpoint,
-    signing,
-    subscriptions,
-    withdrawn = [],
-    delivery,
-    retry,
-    circuitBreaker,
-    networks,
-    state,
-  } = partner;
-  const facts: readonly Fact[] = [
+  const { endpoint, signing, subscriptions, withdrawn = [], delivery, retry, circuitBreaker, state } = partner;
+  const { rate, maxBacklog } = delivery;
+  return firstFault([
     [
       isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")),
       `${endpoint.url.replace(/\?.*$/u, "?***")} is not an http or https URL`,
@@ -133,27 +119,17 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
       "a subscription is incomplete",
     ],
     [isWhole(delivery.maxInFlight, 1), "delivery.maxInFlight is not a whole number of at least 1"],
-    [
-      delivery.rate === undefined || (isWhole(delivery.rate.perSecond, 1) && isWhole(delivery.rate.burst, 1)),
-      "the rate is incomplete",
-    ],
-    [
-      delivery.maxBacklog === undefined ||
-        (isWhole(delivery.maxBacklog.messages, 1) && isWhole(delivery.maxBacklog.bytes, 1)),
-      "the backlog is incomplete",
-    ],
+    [rate === undefined || areWhole(rate.perSecond, rate.burst), "the rate is incomplete"],
+    [maxBacklog === undefined || areWhole(maxBacklog.messages, maxBacklog.bytes), "the backlog is incomplete"],
     [
       circuitBreaker === undefined ||
-        (isWhole(circuitBreaker.failures, 1) &&
-          isWhole(circuitBreaker.openMs, 1) &&
-          isWhole(circuitBreaker.maxOpenMs, 1)),
+        areWhole(circuitBreaker.failures, circuitBreaker.openMs, circuitBreaker.maxOpenMs),
       "the circuit breaker is incomplete",
     ],
     [retry.scheduleSeconds.length > 0 && retry.scheduleSeconds.every((wait) => wait > 0), "there is no retry schedule"],
-    [Array.isArray(networks.allowCidrs), "the networks are incomplete"],
+    [Array.isArray(partner.networks.allowCidrs), "the networks are incomplete"],
     [isKnown("state", state), `this version of the runtime does not support the state ${state}`],
-  ];
-  return firstFault(facts);
+  ]);
 }
 
 /** A held partner needs no keys: nothing is sent to it. */
@@ -167,8 +143,7 @@ function keyFacts({ signing, held, state }: PartnerConfig, material: RuntimeConf
 }
 
 function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
-  const facts: readonly Fact[] = [...stores.flatMap(storeFacts), ...metrics.flatMap(metricFacts)];
-  return firstFault(facts);
+  return firstFault([...stores.flatMap(storeFacts), ...metrics.flatMap(metricFacts)]);
 }
 
 function storeFacts({ name, tenancy, prometheus, peer }: StoreConfig): readonly Fact[] {
@@ -180,28 +155,19 @@ function storeFacts({ name, tenancy, prometheus, peer }: StoreConfig): readonly 
   ];
 }
 
-function metricFacts({
-  id,
-  source,
-  queryClass,
-  labels,
-  aggregations,
-  defaultAggregation,
-  sensitivity,
-}: MetricConfig): readonly Fact[] {
+function metricFacts(metric: MetricConfig): readonly Fact[] {
+  const { id, source, labels, aggregations } = metric;
   const of = `of the metric ${id}`;
+  const isComplete = isKnown("class", metric.queryClass) && Array.isArray(labels) && Array.isArray(aggregations);
   return [
     knows("source", source.kind, of),
     ...("increase" in source ? [knows("increase", source.increase, of)] : []),
     ...("type" in source ? [knows("histogram", source.type, of)] : []),
-    [
-      isKnown("class", queryClass) && Array.isArray(labels) && Array.isArray(aggregations),
-      `the metric ${id} is incomplete`,
-    ],
+    [isComplete, `the metric ${id} is incomplete`],
     ...labels.map((label) => knows("label", label, of)),
     ...aggregations.map((aggregation) => knows("aggregation", aggregation, of)),
-    knows("aggregation", defaultAggregation, of),
-    knows("sensitivity", sensitivity, of),
+    knows("aggregation", metric.defaultAggregation, of),
+    knows("sensitivity", metric.sensitivity, of),
   ];
 }
 
