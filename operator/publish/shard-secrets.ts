@@ -8,7 +8,6 @@ import {
   shardNames,
   shardSecretName,
   shardSecretType,
-  type Shard,
   type ShardCounts,
 } from "../../crds/shards/shards.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -145,13 +144,8 @@ export class ShardSecrets {
   }
 
   async #send(encoded: EncodedShard, known: PublishedShard | undefined, signal: AbortSignal): Promise<SecretObject> {
-    const { client, namespace, prefix } = this.#options;
-    const secret = secretOf(encoded, {
-      namespace,
-      prefix,
-      revision: this.#nextRevision(encoded.name),
-      before: known?.secret,
-    });
+    const { client } = this.#options;
+    const secret = this.#secretOf(encoded, known?.secret);
     try {
       return known === undefined
         ? await client.create(secretType, secret, { signal })
@@ -179,16 +173,10 @@ export class ShardSecrets {
 
   /** Recreates a Secret that is immutable, of another type or deleted. */
   async #makeAnew(encoded: EncodedShard, known: PublishedShard, signal: AbortSignal): Promise<SecretObject> {
-    const { client, namespace, prefix, log } = this.#options;
+    const { client, log } = this.#options;
     log.warn({ shard: encoded.name }, "Secret of the shard not writable, recreated");
     await this.#delete(known.secret, signal);
-    const secret = secretOf(encoded, {
-      namespace,
-      prefix,
-      revision: this.#nextRevision(encoded.name),
-      before: undefined,
-    });
-    return await client.create(secretType, secret, { signal });
+    return await client.create(secretType, this.#secretOf(encoded, undefined), { signal });
   }
 
   #take({ kind, object }: ObjectChange<SecretObject>): void {
@@ -227,6 +215,30 @@ export class ShardSecrets {
   }
 
   /**
+   * Builds the Secret of a shard with the next revision. Labels and annotations of other writers stay.
+   * @param before the Secret that it replaces
+   */
+  #secretOf({ name, sha256, bytes }: EncodedShard, before: SecretObject | undefined): SecretObject {
+    const { namespace, prefix } = this.#options;
+    const { managedFields: _managed, ...kept } = before?.metadata ?? {};
+    return {
+      metadata: {
+        ...kept,
+        namespace,
+        name: shardSecretName(prefix, name),
+        labels: { ...kept.labels, ...shardLabels(prefix) },
+        annotations: {
+          ...kept.annotations,
+          [shardAnnotations.revision]: String(this.#nextRevision(name)),
+          [shardAnnotations.sha256]: sha256,
+        },
+      },
+      type: shardSecretType,
+      data: { [shardEntry]: Buffer.from(bytes).toString("base64") },
+    };
+  }
+
+  /**
    * A revision above all known ones of the shard. An unknown shard starts above those of all others.
    */
   #nextRevision(name: string): number {
@@ -245,47 +257,13 @@ function tokenOf({ shard }: PublishedShard): string | undefined {
   return shard !== undefined && "material" in shard ? shard.configzToken : undefined;
 }
 
-interface SecretParts {
-  readonly namespace: string;
-  readonly prefix: string;
-  readonly revision: number;
-  readonly before: SecretObject | undefined;
-}
-
-/** Builds the Secret of a shard. Labels and annotations of other writers stay. */
-function secretOf(encoded: EncodedShard, { namespace, prefix, revision, before }: SecretParts): SecretObject {
-  const { managedFields: _managed, ...kept } = before?.metadata ?? {};
-  return {
-    metadata: {
-      ...kept,
-      namespace,
-      name: shardSecretName(prefix, encoded.name),
-      labels: { ...kept.labels, ...shardLabels(prefix) },
-      annotations: {
-        ...kept.annotations,
-        [shardAnnotations.revision]: String(revision),
-        [shardAnnotations.sha256]: encoded.sha256,
-      },
-    },
-    type: shardSecretType,
-    data: { [shardEntry]: Buffer.from(encoded.bytes).toString("base64") },
-  };
-}
-
-interface ShardSecretResult {
-  readonly error?: undefined;
-  readonly revision: number;
-  readonly sha256: string;
-  readonly shard: Shard;
-}
-
 /** Reads a shard. One with the bytes that this process wrote keeps its decoded objects. */
 function resultOf(
   secret: SecretObject,
   name: string,
   counts: ShardCounts,
   written: EncodedShard | undefined,
-): ShardSecretResult | { readonly error: string; readonly counts?: ShardCounts } {
+): ReturnType<typeof readShardSecret> {
   const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 } =
     secret.metadata.annotations ?? {};
   const isOurs = written !== undefined && sha256 === written.sha256 && /^[1-9]\d{0,14}$/u.test(revision);
