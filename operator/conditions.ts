@@ -96,7 +96,7 @@ function isUndisputed({ result, inForce }: Facts): boolean {
 function activeDrafts(facts: Facts): readonly ConditionDraft[] {
   const { generation } = facts;
   const programmed = programmedDraft(facts, facts.inForce ?? generation);
-  const others = [acceptedDraft(facts), resolvedRefsDraft(facts), programmed];
+  const others = [compiledDraft("Accepted", facts), compiledDraft("ResolvedRefs", facts), programmed];
   return [...others, readyDraft(others, facts, of("Ready", facts.isSuspended ? "Paused" : "Ready", generation))];
 }
 
@@ -116,26 +116,19 @@ function pausedDrafts(facts: Facts): readonly ConditionDraft[] {
   return [...others, readyDraft(others, facts, { ...of("Ready", "ReconcilePaused", inForce), message })];
 }
 
-function acceptedDraft({ result, generation }: Facts): ConditionDraft {
-  if (result === undefined) return of("Accepted", "Pending", generation);
-  const { status, reason, message } = result.accepted;
-  return { type: "Accepted", status: status ? "True" : "False", reason, message, observedGeneration: generation };
-}
-
-function resolvedRefsDraft({ result, generation }: Facts): ConditionDraft {
-  if (result === undefined) return of("ResolvedRefs", "Pending", generation);
-  const { status, reason, message } = result.resolvedRefs;
-  return { type: "ResolvedRefs", status: status ? "True" : "False", reason, message, observedGeneration: generation };
+function compiledDraft(type: "Accepted" | "ResolvedRefs", { result, generation }: Facts): ConditionDraft {
+  if (result === undefined) return of(type, "Pending", generation);
+  const { status, reason, message } = type === "Accepted" ? result.accepted : result.resolvedRefs;
+  return { type, status: status ? "True" : "False", reason, message, observedGeneration: generation };
 }
 
 function programmedDraft(facts: Facts, generation: number): ConditionDraft {
   const { result, isTooLarge, inForce, isPublished, rollout } = facts;
-  const say = (reason: ProgrammedReason, message?: string): ConditionDraft => {
-    const draft = of("Programmed", reason, generation);
-    return message === undefined ? draft : { ...draft, message };
-  };
-  if (result === undefined && inForce === undefined) return say("Pending");
-  if (!isPublished) return say("Pending");
+  const say = (reason: ProgrammedReason, message?: string): ConditionDraft => ({
+    ...of("Programmed", reason, generation),
+    ...(message === undefined ? {} : { message }),
+  });
+  if (!isPublished || (result === undefined && inForce === undefined)) return say("Pending");
   if (isTooLarge) return say("ConfigTooLarge");
   if (inForce === undefined) return say("NotInForce");
   return result?.held !== undefined && rollout.kind === "programmed"
