@@ -6,7 +6,7 @@ import type { RuntimeConfig } from "../config.ts";
 import type { ConfigPart } from "../part.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
-import { byText, canonicalJson, digestOf } from "./canonical-json.ts";
+import { byText, canonicalJson } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
 import { type Evaluation, EvaluationCache } from "./evaluation-cache.ts";
 import type { ResourceResult } from "./resource-result.ts";
@@ -88,11 +88,6 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
       againMs: byNameBefore.reduce((soonest, { againMs }) => Math.min(soonest, againMs), Number.POSITIVE_INFINITY),
     };
   };
-}
-
-/** sha256 of the canonical JSON of a configuration, lowercase hex: equal for equal configurations only. */
-export function configDigest(config: RuntimeConfig): string {
-  return digestOf(config);
 }
 
 /**

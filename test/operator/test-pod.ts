@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { Registry } from "prom-client";
-import { configDigest } from "../../crds/compile/compile.ts";
+import { digestOf } from "../../crds/compile/canonical-json.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigzError, ConfigzMark, ConfigzReport, ConfigzShard } from "../../crds/configz.ts";
 import { joinShards } from "../../crds/shards/join-shards.ts";
@@ -182,7 +182,7 @@ export class TestPod {
       version: String(this.#version),
       pod: this.#options.name,
       ready: this.#config !== undefined,
-      hash: this.#config === undefined ? null : configDigest(this.#config),
+      hash: this.#config === undefined ? null : digestOf(this.#config),
       shards: Object.fromEntries([...this.#shards].map(([name, { seen }]) => [name, seen])),
       errors: [...this.#faults, ...this.#errors],
       marks: this.#marks,

@@ -1,5 +1,5 @@
-import { byText } from "../../../crds/compile/canonical-json.ts";
-import { compile, configDigest } from "../../../crds/compile/compile.ts";
+import { byText, digestOf } from "../../../crds/compile/canonical-json.ts";
+import { compile } from "../../../crds/compile/compile.ts";
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
@@ -50,7 +50,7 @@ export function stateOf(
   const config = withNotApplied(compiled, [...rejected, ...results.flatMap(notAppliedResult)], !isWhole);
   const state = {
     config,
-    hash: configDigest(compiled),
+    hash: digestOf(compiled),
     results,
     problems: [...folderProblems, ...problems, ...results.flatMap((result) => resultProblems(result, objects))],
     warnings: results.flatMap((result) => resultWarnings(result, objects)),

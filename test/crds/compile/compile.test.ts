@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { configDigest } from "../../../crds/compile/compile.ts";
+import { digestOf } from "../../../crds/compile/canonical-json.ts";
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import { compiled, first, keyOf, materialOf, resourceOf } from "./resources.ts";
@@ -199,7 +199,7 @@ describe("an invalid object", () => {
 describe("the digest of a spec", () => {
   const digestWith = (changes: Readonly<Record<string, unknown>>) => {
     const { config } = compiled([resourceOf("WebhookPartner", changes)]);
-    return { spec: first(config.partners).specDigest, config: configDigest(config) };
+    return { spec: first(config.partners).specDigest, config: digestOf(config) };
   };
 
   test("changes with a field and comes back with it", () => {

@@ -1,4 +1,5 @@
-import { compile, configDigest } from "../../../crds/compile/compile.ts";
+import { digestOf } from "../../../crds/compile/canonical-json.ts";
+import { compile } from "../../../crds/compile/compile.ts";
 import { allowAll } from "../../../crds/policy.ts";
 import { validateResource } from "../../../crds/validate.ts";
 import type { FolderState } from "../../../runtime/config/folder/folder-state.ts";
@@ -19,5 +20,5 @@ export function stateOf(
   const secrets = Object.keys(partners).map((name) => [`default/${name}`, { hmac: key(name) }] as const);
   const input = { resources, secrets: new Map(options.withoutSecrets === true ? [] : secrets), policy: allowAll };
   const { config, results } = compile(input);
-  return { config, hash: configDigest(config), results, problems: [], warnings: [], kept: options.kept ?? [] };
+  return { config, hash: digestOf(config), results, problems: [], warnings: [], kept: options.kept ?? [] };
 }

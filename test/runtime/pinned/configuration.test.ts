@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
-import { compile, configDigest } from "../../../crds/compile/compile.ts";
+import { canonicalJson, digestOf } from "../../../crds/compile/canonical-json.ts";
+import { compile } from "../../../crds/compile/compile.ts";
 import { partsOf } from "../../../crds/part.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { joinShards } from "../../../crds/shards/join-shards.ts";
@@ -110,7 +110,7 @@ test("a configuration has these digests and lies in these shards", async () => {
   const resource = { namespace: "default", name: "r0" };
   expect({
     "content hash": new ContentHash().of(config),
-    "digest of a configuration": configDigest(config),
+    "digest of a configuration": digestOf(config),
     "digests of stores": stores
       .list()
       .map(([key, { identity }]) => `${key} ${identity}`)
