@@ -112,10 +112,11 @@ function readPrefix(text: string): ReturnType<typeof readSigningKey> | undefined
 function misplacedPrefix(text: string): { readonly fault: SigningKeyFault } | undefined {
   if (publicPrefixForm.test(text)) return unusable("is a public key (whpk_); a partner signs with whsec_ or whsk_");
   const [prefix] = prefixForm.exec(text) ?? [];
-  if (prefix !== undefined)
+  if (prefix !== undefined) {
     return unusable(
       `has other text around ${prefix.toLowerCase()}; write only ${secretPrefix} or ${privatePrefix} and base64`,
     );
+  }
   return anyPemForm.test(text) ? unusable("is PEM, but not a private key") : undefined;
 }
 
@@ -143,9 +144,8 @@ function prefixedKey(base64: string): ReturnType<typeof readSigningKey> {
 /** The seed, alone or with the public key behind it, as different tools write it. */
 function seedKey(base64: string): ReturnType<typeof readSigningKey> {
   const written = base64Form.test(base64) ? Buffer.from(base64, "base64") : Buffer.alloc(0);
-  if (written.length !== seedBytes && written.length !== 2 * seedBytes) {
+  if (written.length !== seedBytes && written.length !== 2 * seedBytes)
     return unusable(`is not the base64 of an Ed25519 key after ${privatePrefix}`);
-  }
   const key = Buffer.concat([ed25519Pkcs8, written.subarray(0, seedBytes)]);
   return { algorithm: "ed25519", privateKey: createPrivateKey({ key, format: "der", type: "pkcs8" }) };
 }

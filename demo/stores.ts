@@ -37,11 +37,12 @@ export async function findStorePrograms(
   environment: SearchEnvironment,
 ): Promise<StorePrograms> {
   const [prometheus] = named === undefined ? await findPrograms("prometheus", "prometheus", environment) : [named];
-  if (prometheus === undefined)
+  if (prometheus === undefined) {
     throw new Error(
       "prometheus was not found: put it and promtool on PATH (https://prometheus.io/download), name it with " +
         "--prometheus, or run npm run tools -- prometheus in a checkout",
     );
+  }
   const beside = { PATH: `${dirname(prometheus)}:${environment["PATH"] ?? ""}` };
   const [promtool] = await findPrograms("promtool", "prometheus", { ...environment, ...beside });
   if (promtool === undefined) throw new Error(`promtool was not found beside ${prometheus}: put it on PATH`);

@@ -44,9 +44,7 @@ export class FairPlaces {
   /** Takes a place unless all are taken or the key holds its share; the caller must then {@link release} it. */
   tryTake(key: string): boolean {
     const isAvailable = this.#taken < this.#size && this.available(key) > 0;
-    if (isAvailable) {
-      this.take(key);
-    }
+    if (isAvailable) this.take(key);
     return isAvailable;
   }
 
@@ -54,11 +52,8 @@ export class FairPlaces {
   release(key: string): void {
     this.#taken -= 1;
     const held = (this.#held.get(key) ?? 1) - 1;
-    if (held === 0) {
-      this.#held.delete(key);
-    } else {
-      this.#held.set(key, held);
-    }
+    if (held === 0) this.#held.delete(key);
+    else this.#held.set(key, held);
     this.#call(key);
     const [oldest] = this.#wanting.keys();
     if (oldest !== undefined) this.#call(oldest);
@@ -66,9 +61,7 @@ export class FairPlaces {
 
   /** Calls `onFree` once, when a place is free again. A key has one call at most. */
   want(key: string, onFree: () => void): void {
-    if (!this.#wanting.has(key)) {
-      this.#wanting.set(key, onFree);
-    }
+    if (!this.#wanting.has(key)) this.#wanting.set(key, onFree);
   }
 
   /** Changes the number of places; taken places stay taken. */

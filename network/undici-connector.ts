@@ -37,18 +37,15 @@ async function connect(
 ): Promise<void> {
   const endsAtMs = performance.now() + options.timeout;
   const socket = await openTcp(options, target).catch((error: Error) => error);
-  if (socket instanceof Error) {
-    callback(asTimeout(socket), null);
-  } else if (target.protocol === "https:") {
+  if (socket instanceof Error) callback(asTimeout(socket), null);
+  else if (target.protocol === "https:") {
     const late = (): void => void socket.destroy(new errors.ConnectTimeoutError("no TLS in time"));
     const timer = setTimeout(late, Math.max(1, endsAtMs - performance.now()));
     secure({ ...target, httpSocket: socket }, (...settled) => {
       clearTimeout(timer);
       callback(...settled);
     });
-  } else {
-    callback(null, socket);
-  }
+  } else callback(null, socket);
 }
 
 function openTcp(

@@ -103,9 +103,8 @@ export function registerConditionMetrics(registry: Registry, objects: () => read
     collect: () => {
       all.reset();
       for (const kind of kindsInOrder) all.set({ kind, type: "Ready", status: "True" }, 0);
-      for (const { kind, status } of objects()) {
+      for (const { kind, status } of objects())
         for (const { type, status: held } of known(status?.conditions)) all.inc({ kind, type, status: held });
-      }
     },
   });
 }

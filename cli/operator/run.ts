@@ -49,10 +49,11 @@ export async function run(args: Arguments): Promise<ExitName> {
   });
   log.info({ namespace, watched: args.watched ?? [namespace], identity, url: operator.metricsUrl }, "started");
   void operator.ready.then((ready) => {
-    if (ready)
+    if (ready) {
       process.stdout.write(
         `${JSON.stringify({ ready, metrics_url: operator.metricsUrl, pid: process.pid, identity })}\n`,
       );
+    }
   });
   const signal = await signalled;
   log.info({ signal }, "shutdown started");

@@ -24,9 +24,8 @@ interface ReadingProps<Body> {
  */
 export function Reading<Body>({ read, what, lines = 3, suggestion, children }: ReadingProps<Body>): JSX.Element {
   const { data, problem, isReading, isStale, missing } = read;
-  if (data === undefined && problem !== undefined && problem.scopes.length > 0) {
+  if (data === undefined && problem !== undefined && problem.scopes.length > 0)
     return <MayNotRead what={what} scopes={problem.scopes} />;
-  }
   return (
     <div class="reading" aria-busy={isReading}>
       {problem === undefined ? null : <Failure read={read} problem={problem} suggestion={suggestion} />}

@@ -33,9 +33,8 @@ export function timeRangeOf(query: URLSearchParams, nowMs: number, standard: Pre
   const parsedTo = Date.parse(to);
   const endMs = Number.isNaN(parsedTo) ? nowMs : parsedTo;
   const iso = (ms: number): string => new Date(ms).toISOString();
-  if (from === "" && to === "") {
+  if (from === "" && to === "")
     return { preset: preset.name, from: iso(endMs - preset.seconds * 1_000), to: iso(endMs) };
-  }
   const parsedFrom = Date.parse(from);
   const startMs = Number.isNaN(parsedFrom) ? endMs - preset.seconds * 1_000 : parsedFrom;
   return { preset: undefined, from: iso(startMs), to: iso(endMs) };

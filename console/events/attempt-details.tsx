@@ -124,9 +124,8 @@ interface SignedPartProps {
 }
 
 function SignedPart({ signed, of }: SignedPartProps): JSX.Element {
-  if (signed === null || signed === undefined) {
+  if (signed === null || signed === undefined)
     return <p class="quiet">Nothing was signed, or an earlier version made the attempt and did not keep it.</p>;
-  }
   const { scheme, key_ids: keys, canonical, canonical_reason: reason, headers } = signed;
   const isHidden = reason === "url_hidden";
   return (

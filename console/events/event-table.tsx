@@ -34,10 +34,11 @@ export function EventTable({ rows, isFiltered, hasMore }: EventTableProps): JSX.
 }
 
 function NoEvents({ isFiltered, hasMore }: Omit<EventTableProps, "rows">): JSX.Element {
-  if (hasMore)
+  if (hasMore) {
     return (
       <Empty title="Nothing matches so far" why="Older events were not looked at yet." next="Go on at the next page." />
     );
+  }
   if (isFiltered) {
     return (
       <Empty

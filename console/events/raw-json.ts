@@ -33,9 +33,7 @@ interface Token {
 function* tokensOf(text: string, start: number): Iterable<Token> {
   const form = /"(?:[^"\\]|\\.)*"|[^"]/gsu;
   form.lastIndex = start;
-  for (let found = form.exec(text); found !== null; found = form.exec(text)) {
-    yield { at: found.index, token: found[0] };
-  }
+  for (let found = form.exec(text); found !== null; found = form.exec(text)) yield { at: found.index, token: found[0] };
 }
 
 const indent = "  ";

@@ -17,9 +17,8 @@ function withGaps({ points }: QueryItem, stepMs: number): ChartSeries["points"] 
   let beforeMs: number | undefined;
   for (const [at, value] of points) {
     const atMs = Date.parse(at);
-    if (beforeMs !== undefined && stepMs > 0 && atMs - beforeMs > stepMs * gapFactor) {
+    if (beforeMs !== undefined && stepMs > 0 && atMs - beforeMs > stepMs * gapFactor)
       shown.push([beforeMs + stepMs, null]);
-    }
     shown.push([atMs, value]);
     beforeMs = atMs;
   }

@@ -95,9 +95,8 @@ function BurnDown({ objective }: { readonly objective: Slo }): JSX.Element {
 
 function BurnDownChart({ answer }: { readonly answer: SloHistoryAnswer }): JSX.Element {
   const series = useMemo(() => burnDown(answer), [answer]);
-  if (answer.data.every(({ remaining }) => remaining === null)) {
+  if (answer.data.every(({ remaining }) => remaining === null))
     return <Empty title="No events" why={`Nothing was counted in the last ${answer.meta.window_days} days.`} />;
-  }
   return (
     <>
       <Chart title="Error budget that was left" series={series} format={formatSli} />

@@ -29,9 +29,8 @@ const groupNames = /(?<open>\(\?P?<)[A-Za-z0-9_]+>/gu;
  * and lower case.
  */
 export function isRe2(expression: string): boolean {
-  for (const { groups } of expression.matchAll(escapes)) {
+  for (const { groups } of expression.matchAll(escapes))
     if (groups?.["name"] !== undefined && !unicodeNames.has(groups["name"])) return false;
-  }
   // Go allows two groups of one name and `[:` at the end of a class, and re2js neither.
   let groups = 0;
   const unique = expression

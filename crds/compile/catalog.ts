@@ -141,9 +141,8 @@ function minStepSecondsOf(metric: MetricCatalogMetric, stores: readonly MetricCa
 function compileSource({ gauge, counter, ratio, histogram }: MetricCatalogMetricSource): SourceConfig {
   if (gauge !== undefined) return { kind: "gauge", ...compileSeries(gauge) };
   if (counter !== undefined) return { kind: "counter", increase: counter.increase, ...compileSeries(counter) };
-  if (histogram !== undefined) {
+  if (histogram !== undefined)
     return { kind: "histogram", type: histogram.type, increase: histogram.increase, ...compileSeries(histogram) };
-  }
   if (ratio === undefined) throw new TypeError("a source without a kind was not refused");
   return {
     kind: "ratio",

@@ -74,9 +74,7 @@ function stillHolds(known: Memory, resource: Resource, { secrets, policy, held, 
 }
 
 function isSame(used: Memory["secrets"], secrets: Secrets): boolean {
-  for (const [name, entries] of used) {
-    if (secrets.get(name) !== entries) return false;
-  }
+  for (const [name, entries] of used) if (secrets.get(name) !== entries) return false;
   return true;
 }
 

@@ -171,9 +171,8 @@ export class EventSeries {
   #expire(nowMs: number): void {
     if (nowMs < this.#expireAtMs) return;
     this.#expireAtMs = nowMs + expireMs;
-    for (const [key, series] of this.#series) {
+    for (const [key, series] of this.#series)
       if (!isUnwritten(series) && nowMs - series.lastMs >= seriesMs) this.#series.delete(key);
-    }
   }
 
   /** Evicts a series for a new one. Returns the occurrences that are lost; undefined when none may be evicted. */

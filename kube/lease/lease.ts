@@ -87,9 +87,8 @@ export class LeaderElection {
   /** @throws RangeError when the times do not fit into each other */
   constructor(options: LeaderElectionOptions) {
     const { leaseMs, renewDeadlineMs, retryMs, callTimeoutMs } = { ...timesDefault, ...options };
-    if (leaseMs <= renewDeadlineMs || renewDeadlineMs <= retryMs + 2 * callTimeoutMs) {
+    if (leaseMs <= renewDeadlineMs || renewDeadlineMs <= retryMs + 2 * callTimeoutMs)
       throw new RangeError("leaseMs must exceed renewDeadlineMs, and that retryMs and two calls");
-    }
     this.#options = options;
     this.#times = { leaseMs, renewDeadlineMs, retryMs, callTimeoutMs };
     this.#clock = options.clock ?? systemClock;
@@ -141,9 +140,7 @@ export class LeaderElection {
   /** Tries once to take or to renew the Lease. The next attempt follows a failure. */
   async #attempt(): Promise<void> {
     try {
-      for (let writes = 0; writes < writesMax; writes += 1) {
-        if (await this.#seek()) return;
-      }
+      for (let writes = 0; writes < writesMax; writes += 1) if (await this.#seek()) return;
     } catch (error) {
       const { log, lease } = this.#options;
       log.warn(

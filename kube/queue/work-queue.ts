@@ -173,9 +173,8 @@ export class WorkQueue {
       this.#measureTaken(taken);
       this.#takers.shift()?.(taken);
     }
-    for (const priority of priorities) {
+    for (const priority of priorities)
       this.#metrics.queueDepth.set({ ...this.#labels, priority }, this.#state.depth(priority));
-    }
     if (this.#closed && this.depth === 0 && this.#state.runningCount === 0) this.#drained?.();
   }
 

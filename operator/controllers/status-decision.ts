@@ -47,9 +47,8 @@ export function decideStatus(
   const drafts = decideConditions(facts);
   const own = ownConditions(before);
   const graceUntilMs = graceEndOf(facts, moments, times);
-  if (isPassing(drafts, facts) && own.length > 0 && nowMs < graceUntilMs) {
+  if (isPassing(drafts, facts) && own.length > 0 && nowMs < graceUntilMs)
     return { kind: "keep", againMs: graceUntilMs - nowMs };
-  }
   const status = { ...facts.columns, ...statusOf(drafts, own, moments.now) };
   const difference = compare(before, own, status);
   const quietUntilMs = (moments.writtenAtMs ?? Number.NEGATIVE_INFINITY) + times.messageMs;

@@ -41,38 +41,25 @@ export function walkJson(text: string, depthMax: number, visitor: JsonVisitor): 
   const frames: Frame[] = [];
   const walk: Walk = { text, visitor, frames, pathOf: () => frames.map(({ segment }) => segment) };
   let position = 0;
-  while (position < text.length && walk.frames.length <= depthMax) {
-    position = step(walk, position);
-  }
+  while (position < text.length && walk.frames.length <= depthMax) position = step(walk, position);
   return walk.frames.length <= depthMax;
 }
 
 /** Visits the part that starts at `position` and returns the position after it. Separators and words are skipped. */
 function step(walk: Walk, position: number): number {
   const character = walk.text[position];
-  if (character === '"') {
-    return takeString(walk, position);
-  }
-  if (character === "{") {
-    walk.frames.push({ names: new Set(), segment: "", expectsName: true });
-  } else if (character === "[") {
-    walk.frames.push({ segment: 0, expectsName: false });
-  } else if (character === "}" || character === "]") {
-    walk.frames.pop();
-  } else if (character === ",") {
-    nextItem(walk.frames.at(-1));
-  } else if (numberStart.has(character)) {
-    return takeNumber(walk, position);
-  }
+  if (character === '"') return takeString(walk, position);
+  if (character === "{") walk.frames.push({ names: new Set(), segment: "", expectsName: true });
+  else if (character === "[") walk.frames.push({ segment: 0, expectsName: false });
+  else if (character === "}" || character === "]") walk.frames.pop();
+  else if (character === ",") nextItem(walk.frames.at(-1));
+  else if (numberStart.has(character)) return takeNumber(walk, position);
   return position + 1;
 }
 
 function nextItem(frame: Frame | undefined): void {
-  if (frame?.names !== undefined) {
-    frame.expectsName = true;
-  } else if (typeof frame?.segment === "number") {
-    frame.segment += 1;
-  }
+  if (frame?.names !== undefined) frame.expectsName = true;
+  else if (typeof frame?.segment === "number") frame.segment += 1;
 }
 
 function takeString(walk: Walk, start: number): number {
@@ -80,11 +67,8 @@ function takeString(walk: Walk, start: number): number {
   const literal = walk.text.slice(start, end);
   const text = literal.includes("\\") ? String(JSON.parse(literal)) : literal.slice(1, -1);
   const frame = walk.frames.at(-1);
-  if (frame?.names !== undefined && frame.expectsName) {
-    takeName(walk, frame, frame.names, text);
-  } else {
-    walk.visitor.string?.(text, walk.pathOf);
-  }
+  if (frame?.names !== undefined && frame.expectsName) takeName(walk, frame, frame.names, text);
+  else walk.visitor.string?.(text, walk.pathOf);
   return end;
 }
 
@@ -99,25 +83,19 @@ function takeName(walk: Walk, frame: Frame, names: Set<string>, name: string): v
 function takeNumber(walk: Walk, start: number): number {
   numberForm.lastIndex = start;
   const text = numberForm.exec(walk.text)?.[0];
-  if (text === undefined) {
-    return start + 1;
-  }
+  if (text === undefined) return start + 1;
   walk.visitor.number?.(text, walk.pathOf);
   return start + text.length;
 }
 
 function stringEnd(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
-  while (isEscaped(text, end)) {
-    end = text.indexOf('"', end + 1);
-  }
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end + 1;
 }
 
 function isEscaped(text: string, position: number): boolean {
   let first = position;
-  while (text[first - 1] === "\\") {
-    first -= 1;
-  }
+  while (text[first - 1] === "\\") first -= 1;
   return (position - first) % 2 === 1;
 }

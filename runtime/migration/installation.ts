@@ -85,9 +85,8 @@ export async function readInstallation(
   const labelled = `app.kubernetes.io/part-of=heliograph,app.kubernetes.io/instance=${release}`;
   const runtime = { namespace, labelSelector: `${labelled},${componentLabel}=runtime` };
   const [deployment] = (await client.list<Deployment>(deployments, runtime)).items;
-  if (deployment === undefined) {
+  if (deployment === undefined)
     throw new NotMigratable(`there is no release ${release} in the namespace ${namespace}; see --namespace, --release`);
-  }
   const prefix = (deployment.metadata.name ?? "").slice(0, -runtimeSuffix.length);
   const service = await client.get<Service>(serviceType, { namespace, name: `${prefix}-nats` });
   const sets = await client.list<StatefulSet>(statefulSets, { namespace, labelSelector: labelled });

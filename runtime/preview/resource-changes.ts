@@ -78,15 +78,12 @@ function flattened(config: ConfigPart["config"]): ReadonlyMap<string, string> {
 const unseen = new Set(["material", "tls", "secret", "auth", "lastGoodSinceMs"]);
 
 function walk(path: string, value: unknown, found: Map<string, string>): void {
-  if (Array.isArray(value) && value.every((item) => nameOf(item) !== undefined)) {
+  if (Array.isArray(value) && value.every((item) => nameOf(item) !== undefined))
     for (const item of value) walk(`${path}[${nameOf(item)}]`, item, found);
-  } else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    for (const [name, member] of Object.entries(value)) {
+  else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    for (const [name, member] of Object.entries(value))
       if (!unseen.has(name)) walk(path === "" ? name : `${path}.${name}`, member, found);
-    }
-  } else {
-    found.set(path, canonicalJson(value));
-  }
+  } else found.set(path, canonicalJson(value));
 }
 
 function nameOf(item: unknown): string | undefined {

@@ -50,9 +50,8 @@ export function shardLog(log: Logger, streams: StreamSettings): StateLog<ConfigS
 }
 
 function logRevisions(log: Logger, before: ConfigState, after: ConfigState): void {
-  for (const [shard, { revision, sha256 }] of Object.entries(after.shards ?? {})) {
+  for (const [shard, { revision, sha256 }] of Object.entries(after.shards ?? {}))
     if (before.shards?.[shard]?.revision !== revision) log.info({ shard, revision, sha256 }, "shard");
-  }
 }
 
 function logShardErrors(log: Logger, before: ConfigState | undefined, after: ConfigState): void {

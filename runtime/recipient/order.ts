@@ -20,9 +20,8 @@ export function positionOf(event: DeliveredEvent, sequenceField?: string): Event
   if (sequenceField === undefined) return { ts, event_id };
   const value: unknown = new Map(Object.entries(event.data ?? {})).get(sequenceField);
   const isWhole = Number.isSafeInteger(value) || (typeof value === "string" && /^\d{1,40}$/u.test(value));
-  if (!isWhole || Number(value) < 0) {
+  if (!isWhole || Number(value) < 0)
     throw new DeliveryRefusal(422, "invalid_sequence", `data.${sequenceField} must be a whole number from 0 on`);
-  }
   return { sequence: String(value), ts, event_id };
 }
 

@@ -31,9 +31,8 @@ export function createRecipient<Transaction>(
 export async function readNodeBody(request: NodeRequest): Promise<Uint8Array> {
   const { body } = request;
   if (Buffer.isBuffer(body)) return await joinBody(chunk(body));
-  if (request.readableDidRead) {
+  if (request.readableDidRead)
     throw new Error("A parser has read the body, but its bytes are signed: mount the recipient before the parser");
-  }
   return await joinBody(request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>);
 }
 

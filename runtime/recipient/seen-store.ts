@@ -61,9 +61,8 @@ export function readSeenStoreOptions({
   readonly keyOf: (eventId: string) => string;
   readonly ttlSeconds: number;
 } {
-  if (!(ttlSeconds >= seenSecondsMin)) {
+  if (!(ttlSeconds >= seenSecondsMin))
     throw new RangeError(`ttlSeconds is ${ttlSeconds}; events are remembered for at least ${seenSecondsMin} seconds`);
-  }
   return { keyOf: (eventId) => keyPrefix + eventId, ttlSeconds };
 }
 

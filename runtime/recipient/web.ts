@@ -24,8 +24,7 @@ function endpointRequest(request: Request): EndpointRequest {
 }
 
 async function readBody({ body, bodyUsed }: Request): Promise<Uint8Array> {
-  if (bodyUsed) {
+  if (bodyUsed)
     throw new Error("The body has been read, but its bytes are signed: pass the Request on before anything reads it");
-  }
   return body === null ? new Uint8Array() : await joinBody(body);
 }

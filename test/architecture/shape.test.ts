@@ -51,9 +51,8 @@ function functionLines(file: string): readonly number[] {
     }
     if (typeof node !== "object" || node === null) return;
     const { type, start, end, body } = node as { type?: string; start: number; end: number; body?: { type?: string } };
-    if (/^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/u.test(type ?? "")) {
+    if (/^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/u.test(type ?? ""))
       if (body?.type === "BlockStatement") lengths.push(source.slice(start, end).split("\n").length);
-    }
     Object.values(node).forEach(visit);
   };
   visit(parseAst(source, { lang: file.endsWith(".tsx") ? "tsx" : "ts" }, file));

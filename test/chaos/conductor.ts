@@ -53,10 +53,11 @@ type Targeted = Extract<Fault, { readonly target: number }>;
 
 /** Applies a fault and takes it back. */
 async function applyFault(installation: Installation, fault: Fault): Promise<void> {
-  if ("target" in fault)
+  if ("target" in fault) {
     return fault.verb.endsWith("_pod") || fault.verb === "step_clock"
       ? applyToPod(podOf(installation, fault.target), fault)
       : applyToServer(installation, fault);
+  }
   const partner = partnerOf(installation, fault.partner);
   if (!("how" in fault)) return fault.verb === "edit_partner" ? partner.edit() : partner.rotate();
   partner.misbehave(fault.how);

@@ -112,9 +112,8 @@ describe("the users of the chart's NATS", () => {
       ["runtime-previous", "."],
       ["runtime", "first "],
       ["backup", backupHash],
-    ] as const) {
+    ] as const)
       expect(await accepts(user, password), `${user} ${password}`).toBe(false);
-    }
   });
 
   test("have every password as it is in the Secret, the new and the previous one, until the next rotation", async () => {

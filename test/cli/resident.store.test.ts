@@ -43,9 +43,8 @@ afterAll(async () => {
 /** 50 series, every minute for a day. */
 function* samples(): Iterable<string> {
   for (let series = 0; series < 50; series += 1) {
-    for (let atMs = endMs - 24 * hourMs; atMs < endMs; atMs += minuteMs) {
+    for (let atMs = endMs - 24 * hourMs; atMs < endMs; atMs += minuteMs)
       yield `lag{tenant="lumen",service="s${series}"} ${((atMs / minuteMs) * (series + 1)) % 977} ${atMs / 1_000}\n`;
-    }
   }
   yield "# EOF\n";
 }

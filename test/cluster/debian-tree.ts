@@ -53,9 +53,8 @@ async function unpack(request: DebianTreeRequest, target: string, progress: Prog
       "apt-get download",
       await run("apt-get", ["download", ...names], { cwd: archives, timeoutMs: downloadMsMax }),
     );
-    for (const archive of await readdir(archives)) {
+    for (const archive of await readdir(archives))
       succeeded("dpkg -x", await run("dpkg", ["-x", join(archives, archive), tree], { timeoutMs: downloadMsMax }));
-    }
     await request.finish(tree);
     await moveInPlace(tree, target);
   } finally {
@@ -66,9 +65,8 @@ async function unpack(request: DebianTreeRequest, target: string, progress: Prog
 async function withMissing(packages: readonly string[]): Promise<readonly string[]> {
   const args = ["--simulate", "--no-install-recommends", "install", ...packages];
   const simulated = await run("apt-get", args, { env: { LC_ALL: "C" }, timeoutMs: simulateMsMax });
-  if (simulated.code !== 0) {
+  if (simulated.code !== 0)
     throw new Error(`apt-get does not know every package (does "apt-get update" help?): ${simulated.stderr.trim()}`);
-  }
   return [...new Set([...packages, ...newPackages(simulated.stdout)])].sort();
 }
 

@@ -19,9 +19,8 @@ async function main(command: string | undefined): Promise<void> {
   }
   if (command !== "up" && command !== "load") throw new Error("usage: node test/cluster/main.ts up|load|down");
   const interrupt = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => interrupt.abort(new Error(`interrupted by ${signal}; what was started is taken down`)));
-  }
   const cluster = await provider.up(progress, interrupt.signal);
   if (command === "load") {
     await loadClusterImages(cluster, progress);

@@ -29,9 +29,8 @@ async function finish(tree: string): Promise<void> {
     await cp(join(tree, folder), join(tree, "usr", folder), { recursive: true, verbatimSymlinks: true });
   }
   for (const family of ["iptables", "ip6tables"]) {
-    for (const action of ["", "-save", "-restore"]) {
+    for (const action of ["", "-save", "-restore"])
       await symlink("xtables-nft-multi", join(tree, "usr", "sbin", `${family}${action}`));
-    }
   }
 }
 

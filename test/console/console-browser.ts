@@ -130,9 +130,8 @@ function measureItself(): void {
   const figures = { interactiveMs: 0, layoutShift: 0, longestTaskMs: 0 };
   (globalThis as unknown as Measured).figures = figures;
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries() as unknown as readonly { value: number; hadRecentInput: boolean }[]) {
+    for (const entry of list.getEntries() as unknown as readonly { value: number; hadRecentInput: boolean }[])
       if (!entry.hadRecentInput) figures.layoutShift += entry.value;
-    }
   }).observe({ type: "layout-shift", buffered: true });
   new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) figures.longestTaskMs = Math.max(figures.longestTaskMs, duration);

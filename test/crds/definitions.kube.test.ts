@@ -52,9 +52,8 @@ function clusterFields(row: RuleRow): readonly string[] {
 
 beforeAll(async () => {
   kube = await startKubeApi();
-  for (const file of definitionFiles) {
+  for (const file of definitionFiles)
     await mustRun(["apply", "--server-side", "-f", `${definitionsFolder}/${file}.yaml`]);
-  }
   await waitFor(async () => (await kube.kubectl(["get", plurals.join(",")])).code === 0, {
     timeoutMs: 30_000,
     what: "the three kinds to be served",
@@ -131,9 +130,8 @@ describe("the API server", () => {
   );
 
   test("explains a field of each kind and shows the columns of each", async () => {
-    for (const field of ["wp.spec.retry.scheduleSeconds", "mcat.spec.metrics.source", "qcq.spec.limits"]) {
+    for (const field of ["wp.spec.retry.scheduleSeconds", "mcat.spec.metrics.source", "qcq.spec.limits"])
       expect(await mustRun(["explain", field])).toContain("DESCRIPTION");
-    }
     await mustRun(["create", "-f", "-"], JSON.stringify(plainObject("WebhookPartner")));
     expect(await mustRun(["get", "heliograph", "-o", "wide"])).toMatch(
       /NAME +READY +REASON +HOST +STATE +PROGRAMMED +SCHEME +AGE/u,

@@ -51,8 +51,7 @@ export function plainObject(kind: Kind, changes: Changes = {}, name = "example")
 function withValue(target: unknown, [segment, ...rest]: readonly string[], value: unknown): unknown {
   if (segment === undefined) return value;
   const below = withValue(Object(target)[segment], rest, value);
-  if (Array.isArray(target) || (target === undefined && /^\d+$/u.test(segment))) {
+  if (Array.isArray(target) || (target === undefined && /^\d+$/u.test(segment)))
     return Object.assign([...((target as unknown[] | undefined) ?? [])], { [segment]: below });
-  }
   return { ...Object(target), [segment]: below };
 }

@@ -32,9 +32,8 @@ export function createStage(baseUrl: string, write: (text: string) => void): Sta
       const response = await fetch(`${baseUrl}${path}`, { ...init, signal: AbortSignal.timeout(requestMsMax) });
       const body: unknown = await response.json();
       say(`   ${response.status}  ${what}${reasonOf(body)}`);
-      if (response.status !== expected) {
+      if (response.status !== expected)
         throw new Error(`${what}: expected ${expected}, got ${response.status} ${JSON.stringify(body)}`);
-      }
       return { status: response.status, headers: response.headers, body };
     },
   };

@@ -68,9 +68,8 @@ async function showDeliveries(story: WebhookStory, events: readonly DemoEvent[])
   // Two partners take everything, but for the one event that one of them never takes.
   const expected = events.length * 2 - 1;
   await waitFor(() => taken().length >= expected, { timeoutMs: deliveredMsMax, what: `${expected} deliveries` });
-  for (const { partner, eventId, outcome, status } of reported()) {
+  for (const { partner, eventId, outcome, status } of reported())
     stage.say(`   ${String(status)}  ${partner.padEnd(14)} ${outcome.padEnd(9)} ${eventId ?? ""}`);
-  }
   claim(taken().length === expected, "every event has its effect exactly once at each partner");
   stage.title("History of the retried event: GET /webhooks/events/:id");
   const retried = await history(story, token, eventIds.retried, "acme-payments", "delivered");
@@ -95,9 +94,8 @@ async function history(
   };
   const delivery = await waitFor(read, { timeoutMs: deliveredMsMax, what: `${eventId} to be ${state} at ${partner}` });
   stage.say(`        ${delivery.partner}: ${delivery.state}${delivery.reason === null ? "" : `, ${delivery.reason}`}`);
-  for (const { attempt, at, status, duration_ms: durationMs } of delivery.attempts) {
+  for (const { attempt, at, status, duration_ms: durationMs } of delivery.attempts)
     stage.say(`        attempt ${attempt} at ${at}: ${status ?? "no answer"} in ${durationMs} ms`);
-  }
   return delivery;
 }
 

@@ -35,9 +35,8 @@ export async function startFrozenServer(address: string, port = 0): Promise<Froz
   const bound = Number(text.toString());
   child.kill("SIGSTOP");
   const sockets: Socket[] = [];
-  while (await takesAnother(bound, address, sockets)) {
+  while (await takesAnother(bound, address, sockets))
     if (sockets.length > fillersMax) throw new Error("the backlog does not fill");
-  }
   return {
     port: bound,
     release: () => {

@@ -58,12 +58,12 @@ async function put(ns: string, { kind, which: number, of, size }: Extract<Step, 
   const name = nameOf(kind, number);
   if (kind === "WebhookPartner")
     await cluster.put(ns, kind, name, { "signing.keys[0].secretRef.name": secretOf(of), "delivery.maxInFlight": size });
-  else if (kind === "QueryClassQuota")
+  else if (kind === "QueryClassQuota") {
     await cluster.quota(ns, name, {
       clients: [{ clientId: `client-${of % clientCount}` }],
       limits: { maxSeries: Math.min(50, size) },
     });
-  else {
+  } else {
     // A catalog that changes what a metric means names another version; to be made anew is another matter.
     await remove(ns, kind, number);
     await cluster.put(ns, kind, name, {

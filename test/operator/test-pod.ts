@@ -152,9 +152,7 @@ export class TestPod {
     if (reading.error === undefined) {
       const { shard, revision, sha256 } = reading;
       this.#shards.set(name, { shard, seen: { revision, sha256 } });
-    } else if (known !== undefined) {
-      this.#shards.set(name, { ...known, seen: { ...known.seen, error: reading.error } });
-    }
+    } else if (known !== undefined) this.#shards.set(name, { ...known, seen: { ...known.seen, error: reading.error } });
     this.#join();
     this.#changed();
   }

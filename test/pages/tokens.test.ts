@@ -23,9 +23,10 @@ test("docs/how-to/tokens.md holds every scope with the operations that accept it
     ["metrics:explain", []],
     ["console:admin", []],
   ]);
-  for (const { method, path, scopes: own } of productRoutes())
+  for (const { method, path, scopes: own } of productRoutes()) {
     for (const scope of own)
       scopes.set(scope, [...(scopes.get(scope) ?? []), `${method} ${path.replaceAll(/:(\w+)/gu, "{$1}")}`]);
+  }
   const sorted = Object.entries(documentedScopes()).map(([scope, names]) => [scope, names.toSorted()]);
   expect(Object.fromEntries(sorted)).toEqual(
     Object.fromEntries([...scopes].map(([scope, names]) => [scope, names.toSorted()])),

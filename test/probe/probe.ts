@@ -99,12 +99,13 @@ export class Probe {
     if (way < 0.68) this.#check(await this.#asker.query(pod, panel, next() < 0.5));
     else if (way < 0.75) await this.#askPages(index, panel);
     else if (way < 0.88) this.#check(await this.#asker.instant(pod, panel));
-    else
+    else {
       for (const response of (await this.#asker.bulk(pod, [
         panel,
         ...Array.from({ length: Math.floor(next() * 4) }, () => this.#panel()),
       ])) ?? [])
         this.#check(response);
+    }
   }
 
   async #askPages(index: number, panel: Panel): Promise<void> {

@@ -110,8 +110,7 @@ describe("with one region gone", () => {
       return { status: response.status, body: await response.json() };
     };
     expect(await ask("")).toMatchObject({ status: 200, body: { status: "success", isPartial: true } });
-    for (const more of ["&partial_response=false", "&complete=required"]) {
+    for (const more of ["&partial_response=false", "&complete=required"])
       expect(await ask(more)).toMatchObject({ status: 503, body: { status: "error", errorType: "unavailable" } });
-    }
   });
 });

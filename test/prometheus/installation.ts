@@ -19,9 +19,8 @@ export const settledAt = Math.floor((Date.now() / 1_000 - 600) / 300) * 300;
 
 /** OpenMetrics text of one region over the last two hours, every kind of metric. */
 export function* samplesOf(region: Region): Iterable<string> {
-  for (const [tenant, scale] of Object.entries(tenants)) {
+  for (const [tenant, scale] of Object.entries(tenants))
     for (const service of services) yield* seriesOf(`tenant="${tenant}",service="${service}"`, scale * sizes[region]);
-  }
   yield "# EOF\n";
 }
 
@@ -38,9 +37,8 @@ function* seriesOf(labels: string, scale: number): Iterable<string> {
     [`latency_count{${labels}}`]: (index) => scale * index * 11,
   };
   for (const [series, value] of Object.entries(values)) {
-    for (let index = 0; index < (minutes * 60) / everySeconds; index += 1) {
+    for (let index = 0; index < (minutes * 60) / everySeconds; index += 1)
       yield `${series} ${value(index)} ${startSeconds + index * everySeconds}\n`;
-    }
   }
 }
 

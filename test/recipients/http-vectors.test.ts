@@ -57,9 +57,8 @@ test.each(httpVectors.map((vector) => [vector.name, vector] as const))(
   "%s has its responses in Node",
   async (_, vector) => {
     const { effects, port } = await start(vector);
-    for (const { request, status, headers = {}, body = {} } of vector.exchanges) {
+    for (const { request, status, headers = {}, body = {} } of vector.exchanges)
       expect(await exchange(port, request)).toMatchObject({ status, headers, body });
-    }
     expect(effects).toEqual(vector.effects);
   },
 );

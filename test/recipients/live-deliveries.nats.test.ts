@@ -117,9 +117,8 @@ async function deliverTwice(partners: readonly Pair[]): Promise<readonly Deliver
       partners.flatMap(() => [200, 200]),
     );
   }
-  for (const { name, key } of partners.filter((one) => typeof one.key === "object")) {
+  for (const { name, key } of partners.filter((one) => typeof one.key === "object"))
     expect((await get(`${line.url}/webhooks/partners/default/${name}/jwks.json`, token)).body).toEqual(key);
-  }
   return settled(line.url, token, "evt-odd", 1);
 }
 

@@ -70,9 +70,8 @@ export async function nodePrograms(): Promise<readonly NodeProgram[]> {
     const path = join(folder, "node");
     const { code, stdout } = await run(path, ["--version"], { timeoutMs: commandMsMax });
     const major = Number.parseInt(stdout.slice(1), 10);
-    if (code === 0 && major >= 20 && major !== Number.parseInt(process.versions.node, 10)) {
+    if (code === 0 && major >= 20 && major !== Number.parseInt(process.versions.node, 10))
       return [own, { version: stdout.trim(), path }];
-    }
   }
   return [own];
 }

@@ -32,9 +32,8 @@ describe("the page of the stores, with the kit from its archive", () => {
   const servers: { stop(): Promise<void> }[] = [];
   beforeAll(async () => {
     kit = await installKit();
-    for (const name of ["pg", "postgres", "@redis/client", "@nats-io/kv", "@nats-io/transport-node"]) {
+    for (const name of ["pg", "postgres", "@redis/client", "@nats-io/kv", "@nats-io/transport-node"])
       await kit.link(name);
-    }
     names = await writeExamples(kit.path, page);
   });
   afterEach(async () => {

@@ -89,9 +89,10 @@ export class Walker {
     const isSettled = await waitFor(() => unsettled().length === 0, { timeoutMs: changeMsMax, what: "" }).catch(
       () => false,
     );
-    if (!isSettled)
+    if (!isSettled) {
       this.problems.push(
         `before step ${this.log.length}: not in force after ${changeMsMax} ms: ${unsettled().join("; ")}`,
       );
+    }
   }
 }

@@ -36,9 +36,8 @@ export function watchConfiguration(installation: Installation, timelines: () => 
     const failing = new Set(
       reports.flatMap(({ errors }) => errors.map(({ namespace, name }) => `${namespace}/${name}`)),
     );
-    for (const timeline of timelines()) {
+    for (const timeline of timelines())
       if (!failing.has(timeline.label)) timeline.observed(nowMs, published.partners.get(timeline.uid));
-    }
   });
 }
 

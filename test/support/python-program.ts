@@ -55,9 +55,8 @@ async function makeEnvironment(folder: string, requirements: string): Promise<st
   if (problem === undefined) return explained(await problemOf(join(folder, "bin", "pip"), packages));
   // Debian has the pip of environments in a package of its own. The pip of the machine can take its place.
   const [command, pip] = [join(folder, "bin", "python"), ["-m", "pip", "--python"]] as const;
-  if ((await problemOf("python3", ["-m", "pip", "--version"])) !== undefined) {
+  if ((await problemOf("python3", ["-m", "pip", "--version"])) !== undefined)
     return `${problem}. Install Python 3 with its venv module (on Debian python3-venv), or with pip 22.3 or newer.`;
-  }
   const bare = await problemOf("python3", ["-m", "venv", "--clear", "--without-pip", folder]);
   return bare ?? explained(await problemOf("python3", [...pip, command, ...packages]));
 }

@@ -94,9 +94,8 @@ async function untilReady(child: ChildProcess, pid: number, options: ServerProce
   const timeoutMs = options.readyTimeoutMs ?? readyTimeoutMsDefault;
   const deadlineMs = performance.now() + timeoutMs;
   while (performance.now() < deadlineMs) {
-    if (hasEnded(child)) {
+    if (hasEnded(child))
       throw new Error(`${options.name} ended with ${String(child.exitCode ?? child.signalCode)} before it was ready`);
-    }
     if (await options.ready({ pid }).catch(() => false)) return;
     await sleep(pollMs);
   }

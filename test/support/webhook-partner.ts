@@ -42,9 +42,7 @@ export async function startWebhookPartner(
       received.push(delivery);
       byEvent.set(delivery.eventId, [...(byEvent.get(delivery.eventId) ?? []), delivery]);
       const { status = 200, headers = {}, body = "", delayMs = 0 } = await answer(delivery);
-      if (delayMs > 0) {
-        await sleep(delayMs);
-      }
+      if (delayMs > 0) await sleep(delayMs);
       response.writeHead(status, headers).end(body);
     }, leaveCutOff);
   });
@@ -59,9 +57,7 @@ export async function startWebhookPartner(
 
 async function read(request: IncomingMessage): Promise<ReceivedDelivery> {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) {
-    chunks.push(chunk as Buffer);
-  }
+  for await (const chunk of request) chunks.push(chunk as Buffer);
   const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
   return {
     path: request.url ?? "",

@@ -21,11 +21,12 @@ interface AuditReport {
 export function auditResult(stdout: string): AuditResult {
   const report = parsed(stdout);
   const { vulnerabilities } = report;
-  if (vulnerabilities === undefined)
+  if (vulnerabilities === undefined) {
     return {
       kind: "skipped",
       reason: report.message ?? report.error?.summary ?? report.error?.code ?? "the registry gave no report",
     };
+  }
   const found = Object.entries(vulnerabilities);
   const lines = found.map(([name, { severity, range }]) => `${severity}: ${name} ${range}`);
   return { kind: found.some(([, { severity }]) => failing.includes(severity)) ? "vulnerable" : "clean", lines };

@@ -34,9 +34,8 @@ export async function unpackDebianTree(name: string, target: string, progress: P
       await download(name, archives, await fetchLists(making), progress);
     });
     const tree = join(making, "tree");
-    for (const archive of await readdir(archives)) {
+    for (const archive of await readdir(archives))
       await succeed("dpkg", ["-x", join(archives, archive), tree], { timeoutMs: downloadMsMax });
-    }
     await moveInPlace(tree, target);
   } finally {
     await rm(making, { recursive: true, force: true });

@@ -44,9 +44,8 @@ export async function withLock<T>(path: string, options: LockOptions, work: () =
       continue;
     }
     const waitedMs = performance.now() - startMs;
-    if (waitedMs >= options.waitMs) {
+    if (waitedMs >= options.waitMs)
       throw new Error(`process ${lock.pid} still holds ${path} after ${Math.round(waitedMs / 1000)} s`);
-    }
     options.onWait(lock.pid, waitedMs);
     await sleep(pollMs);
   }

@@ -176,9 +176,8 @@ async function whatToInstall(search: Search): Promise<string> {
 async function main(names: readonly string[]): Promise<void> {
   const known = Object.keys(tools);
   const unknown = names.filter((name) => !known.includes(name));
-  if (names.length === 0 || unknown.length > 0) {
+  if (names.length === 0 || unknown.length > 0)
     throw new Error(`usage: node test/tools/resolve.ts NAME..., each one of ${known.join(", ")}`);
-  }
   for (const name of names) process.stdout.write(`${await resolveTool(name as ToolName)}\n`);
 }
 

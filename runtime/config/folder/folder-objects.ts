@@ -48,9 +48,8 @@ interface Placed {
  */
 export function readObjects(files: readonly FolderFile[], previous: FolderObjects): FolderObjects {
   const result = new ObjectResult(previous);
-  for (const file of files) {
+  for (const file of files)
     for (const document of file.documents) result.add({ ...placed(file, document), value: document.value });
-  }
   return result.finish(files.flatMap(({ problems }) => problems));
 }
 

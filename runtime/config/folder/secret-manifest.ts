@@ -29,9 +29,8 @@ interface MapResult {
 
 function readMap(object: object, field: string, isValid: (value: string) => boolean, message: string): MapResult {
   const map: unknown = Reflect.get(object, field) ?? {};
-  if (typeof map !== "object" || map === null || Array.isArray(map)) {
+  if (typeof map !== "object" || map === null || Array.isArray(map))
     return { entries: [], problems: [{ field, reason: "WrongType", message: "must be a map of texts" }] };
-  }
   const entries = Object.entries(map) as [string, unknown][];
   const isGood = (entry: [string, unknown]): entry is [string, string] =>
     typeof entry[1] === "string" && isValid(entry[1]);

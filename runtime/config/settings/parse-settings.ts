@@ -153,15 +153,12 @@ function isCidr(text: string): boolean {
 
 function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding[] {
   const problems: Finding[] = [];
-  if ((issuer.jwksUrl === undefined) === (issuer.jwksFile === undefined)) {
+  if ((issuer.jwksUrl === undefined) === (issuer.jwksFile === undefined))
     problems.push([field, "needs exactly one of jwksUrl and jwksFile"]);
-  }
-  if (issuer.jwksUrl !== undefined && !isSafeUrl(issuer.jwksUrl)) {
+  if (issuer.jwksUrl !== undefined && !isSafeUrl(issuer.jwksUrl))
     problems.push([`${field}.jwksUrl`, "must be an https URL, or http on a loopback address"]);
-  }
-  if (issuer.issuer === "" && issuer.jwksTokenFile === undefined) {
+  if (issuer.issuer === "" && issuer.jwksTokenFile === undefined)
     problems.push([`${field}.issuer`, "is required without jwksTokenFile"]);
-  }
   for (const file of ["jwksCaFile", "jwksTokenFile"] as const) {
     if (issuer[file] !== undefined && issuer.jwksUrl === undefined)
       problems.push([`${field}.${file}`, "has no effect without jwksUrl"]);

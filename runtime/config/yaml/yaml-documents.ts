@@ -75,9 +75,8 @@ export function readYaml(file: string, text: string, bounds: YamlBounds = yamlBo
   });
   const parsed = parseDocuments(text, lines);
   if (typeof parsed === "string") return { documents: [], problems: [problem(0, parsed)] };
-  if (parsed.length > bounds.documentsMax) {
+  if (parsed.length > bounds.documentsMax)
     return { documents: [], problems: [problem(0, `more than ${bounds.documentsMax} documents`)] };
-  }
   const documents: YamlDocument[] = [];
   const problems: SourceProblem[] = [];
   for (const document of parsed) {

@@ -119,9 +119,7 @@ function quantileAt(
     bounds.push(bound);
     counts.push(values[index] ?? Number.NaN);
   }
-  if (differ && (bounds.length < 2 || bounds.at(-1) !== Infinity)) {
-    throw new IncompatibleBuckets(tooFew);
-  }
+  if (differ && (bounds.length < 2 || bounds.at(-1) !== Infinity)) throw new IncompatibleBuckets(tooFew);
   return bucketQuantile(quantile, bounds, counts);
 }
 
@@ -146,9 +144,8 @@ function presentStores(stores: readonly StoreBuckets[], count: number): Uint16Ar
 
 function countPresent(rows: readonly Pick<Points, "present">[], count: number): Uint16Array {
   const counts = new Uint16Array(count);
-  for (const { present } of rows) {
+  for (const { present } of rows)
     for (let index = 0; index < count; index += 1) counts[index] = (counts[index] ?? 0) + (present[index] ?? 0);
-  }
   return counts;
 }
 

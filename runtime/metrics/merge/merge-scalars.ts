@@ -163,9 +163,8 @@ function partsByStore(
 function hasSamePoints([first, ...others]: StoreParts["parts"]): boolean {
   return others.every((other) => {
     if (first === undefined || other === undefined) return false;
-    for (let index = 0; index < first.present.length; index += 1) {
+    for (let index = 0; index < first.present.length; index += 1)
       if (first.present[index] !== other.present[index]) return false;
-    }
     return true;
   });
 }

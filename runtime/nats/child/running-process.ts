@@ -108,12 +108,10 @@ export async function lockFolder(path: string, what: string): Promise<FolderLock
     if (await create(path, own)) return { release: () => releaseOwn(path, own) };
     const held = await readFile(path, "utf8").catch(() => "");
     const [pid = "", start = ""] = held.split(" ");
-    if (held !== "" && (await startOf(Number(pid))) === start) {
+    if (held !== "" && (await startOf(Number(pid))) === start)
       throw new Error(`${what} is in use by process ${pid}; end it, or choose another folder`);
-    }
-    if (held !== "") {
-      await removeStale(path, held);
-    } else {
+    if (held !== "") await removeStale(path, held);
+    else {
       // The holder has just created it without content yet, or has just removed it.
       await sleep(pauseMs);
     }

@@ -37,9 +37,8 @@ const controls = /[\u0000-\u001F\u007F]/u;
 export function natsAccessOf(text: string): NatsAccess {
   const { scheme, userInfo, server } = (controls.test(text) ? null : form.exec(text))?.groups ?? {};
   const url = URL.parse(`${scheme}://${server}`);
-  if (url === null || scheme === undefined || url.hostname === "") {
+  if (url === null || scheme === undefined || url.hostname === "")
     throw text.includes("@") ? ambiguous() : new InvalidNatsUrl("a URL such as nats://127.0.0.1:4222");
-  }
   return { servers: [`${url.protocol}//${url.host}`], ...credentialsOf(userInfo ?? "") };
 }
 

@@ -37,9 +37,8 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
     publish: (subject: string, payload: Uint8Array | string, options?: PublishOptions) => {
       if (gathered.length >= heldMax) return;
       gathered.push({ subject, payload, options });
-      if (gathered.length >= gatheredMax) {
-        flush();
-      } else if (!isScheduled) {
+      if (gathered.length >= gatheredMax) flush();
+      else if (!isScheduled) {
         isScheduled = true;
         setImmediate(() => {
           isScheduled = false;

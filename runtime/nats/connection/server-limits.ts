@@ -17,12 +17,10 @@ export const serverVersionMin = "2.14";
 
 /** The limits of the server or of the account that are too low, in one sentence; undefined when none is. */
 export function limitsFault({ maxPayloadBytes, streams, consumers }: ServerLimits): string | undefined {
-  if (maxPayloadBytes !== undefined && maxPayloadBytes < payloadBytesMin) {
+  if (maxPayloadBytes !== undefined && maxPayloadBytes < payloadBytesMin)
     return `max_payload of nats-server is ${maxPayloadBytes} bytes; set it to ${payloadBytesMin} or more`;
-  }
-  if (streams >= 0 && streams < streamsMin) {
+  if (streams >= 0 && streams < streamsMin)
     return `the NATS account allows ${streams} streams; allow ${streamsMin} or more`;
-  }
   return consumers >= 0 && consumers < consumersMin
     ? `the NATS account allows ${consumers} consumers; allow ${consumersMin}, and two more for each further partner`
     : undefined;

@@ -20,9 +20,8 @@ function messagesDifference(copy: StreamInfo, source: StreamInfo): string | unde
   const { config } = source;
   const [stored, there] = [copy.state, source.state];
   const text = (what: string, found: number, wanted: number): string => `${what} ${found} instead of ${wanted}`;
-  if (expires(source) ? stored.messages < there.messages : stored.messages !== there.messages) {
+  if (expires(source) ? stored.messages < there.messages : stored.messages !== there.messages)
     return text("messages", stored.messages, there.messages);
-  }
   // Each message of a schedule gets a new number when it is due, on both sides by itself.
   if (config.allow_msg_schedules === true) return undefined;
   if (stored.last_seq !== there.last_seq) return text("last sequence", stored.last_seq, there.last_seq);

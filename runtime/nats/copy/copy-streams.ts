@@ -167,9 +167,8 @@ async function differenceNow({ from, to }: StreamsCopy, name: string): Promise<s
   for (const suspect of suspects(copied, source)) {
     const { num_pending: pending, num_ack_pending: unsettled } = suspect;
     const stored = await countMatching(to, name, suspect.config.filter_subject ?? ">");
-    if (stored > pending + unsettled) {
+    if (stored > pending + unsettled)
       return `consumer ${suspect.name}: hands out ${pending + unsettled} of ${stored} messages`;
-    }
   }
   return undefined;
 }

@@ -60,9 +60,8 @@ function parsePublishResult(payload: Uint8Array): PublishResult {
   const answer = JSON.parse(
     Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString("latin1"),
   ) as WireResult;
-  if (answer.error === undefined) {
+  if (answer.error === undefined)
     return { kind: answer.duplicate === true ? "duplicate" : "stored", seq: answer.seq ?? 0 };
-  }
   const { err_code: code = 0, description: detail = "" } = answer.error;
   return wrongSequenceCodes.has(code) ? { kind: "unexpected" } : { kind: "refused", code, detail };
 }

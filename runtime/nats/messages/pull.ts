@@ -104,9 +104,8 @@ class RunningPull implements Pull {
   topUp(): void {
     const wanted = this.#options.credit();
     // Requesting at half of the credit keeps requests few and the pull supplied.
-    if (this.#stopped || this.#requested > wanted / 2 || wanted <= this.#requested || !this.#handle.isConnected()) {
+    if (this.#stopped || this.#requested > wanted / 2 || wanted <= this.#requested || !this.#handle.isConnected())
       return;
-    }
     const request = {
       batch: wanted - this.#requested,
       expires: nanos(requestExpiresMs),
@@ -117,11 +116,9 @@ class RunningPull implements Pull {
   }
 
   watch(): void {
-    if (this.#requested === 0) {
-      this.topUp();
-    } else if (performance.now() - this.#receivedAtMs > this.#heartbeatMs() + lateMsMax && this.#handle.isConnected()) {
+    if (this.#requested === 0) this.topUp();
+    else if (performance.now() - this.#receivedAtMs > this.#heartbeatMs() + lateMsMax && this.#handle.isConnected())
       this.startOver();
-    }
   }
 
   #heartbeatMs(): number {

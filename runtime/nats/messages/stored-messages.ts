@@ -170,9 +170,8 @@ interface DirectMessage {
 async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly StoredMessage[]> {
   const messages: StoredMessage[] = [];
   try {
-    for await (const { subject, seq, time, header, data } of answers) {
+    for await (const { subject, seq, time, header, data } of answers)
       messages.push({ subject, seq, storedAtMs: time.getTime(), headers: firstValues(header), data });
-    }
   } catch (error) {
     // "None" is an error for a batch of one subject, and an empty answer for several subjects.
     if ((error as { readonly code?: unknown }).code !== noneStatus) throw error;
@@ -200,9 +199,8 @@ async function askLeader(
     timeoutMs: leaderTimeoutMs,
   });
   const { message, error } = JSON.parse(Buffer.from(payload).toString()) as LeaderResponse;
-  if (error !== undefined && error.err_code !== noMessageCode) {
+  if (error !== undefined && error.err_code !== noMessageCode)
     throw new Error(`cannot read from ${stream}: ${error.description ?? "unknown error"}`);
-  }
   if (message === undefined) return undefined;
   const { subject, seq, time, hdrs = "", data = "" } = message;
   const headers = parseHeaders(Buffer.from(hdrs, "base64").toString());

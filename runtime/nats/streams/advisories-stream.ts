@@ -34,11 +34,9 @@ export function createAdvisoriesStream(handle: NatsConnectionHandle, layout: Lay
   return {
     take: async (handler) => {
       const found = await consumerInfo(handle, stream, consumerName);
-      if (found === undefined) {
+      if (found === undefined)
         await ensureConsumer(handle, { stream, name: consumerName, filter, maxAckPending: batchMax });
-      } else if (found.num_pending + found.num_ack_pending === 0) {
-        return;
-      }
+      else if (found.num_pending + found.num_ack_pending === 0) return;
       const consumer = await handle.manager.jetstream().consumers.get(stream, consumerName);
       for await (const message of await consumer.fetch({ max_messages: batchMax, expires: fetchMs })) {
         const advisory = readAdvisory(message.data);
@@ -54,8 +52,7 @@ export function readAdvisory(data: Uint8Array): Advisory | undefined {
   const value = parseJsonObject(Buffer.from(data).toString());
   const kind = kindForm.exec(String(value?.["type"]))?.groups?.["kind"];
   const { stream, consumer, stream_seq: seq } = value ?? {};
-  if ((kind !== "max_deliver" && kind !== "terminated") || typeof stream !== "string" || typeof seq !== "number") {
+  if ((kind !== "max_deliver" && kind !== "terminated") || typeof stream !== "string" || typeof seq !== "number")
     return undefined;
-  }
   return { kind, stream, consumer: String(consumer), seq };
 }

@@ -32,9 +32,8 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
   const prefix = `$KV.${name}.`;
   const store = async (key: string, value: string, headers?: HeaderFields): Promise<number> => {
     const answer = await publish(handle, { subject: prefix + key, payload: value, ...(headers && { headers }) });
-    if (answer.kind !== "stored") {
+    if (answer.kind !== "stored")
       throw new Error(`the bucket ${name} refused ${key}: ${answer.kind === "refused" ? answer.detail : answer.kind}`);
-    }
     return answer.seq;
   };
   const storeIf = async (key: string, value: string, revision: number): Promise<boolean> => {

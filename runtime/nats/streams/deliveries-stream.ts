@@ -249,9 +249,8 @@ async function dueByPartner(
   const filters = laneQueues.map((queue) => layout.laneFilter(queue, lane));
   const found = await Promise.all(filters.map((filter) => subjectsIn(handle, layout.streams.deliveries, filter)));
   const due = new Map<string, number>();
-  for (const { partner } of found.flat().flatMap((subject) => parseDelivery(subject) ?? [])) {
+  for (const { partner } of found.flat().flatMap((subject) => parseDelivery(subject) ?? []))
     due.set(partner, (due.get(partner) ?? 0) + 1);
-  }
   return due;
 }
 

@@ -164,9 +164,8 @@ function assertServerVersion(handle: NatsConnectionHandle): void {
   const version = handle.connection.info?.version;
   // The client forgets it with the connection.
   if (version === undefined) throw new Unanswered("INFO", "disconnected");
-  if (!isVersionEnough(version)) {
+  if (!isVersionEnough(version))
     throw new Error(`nats-server ${version} is too old: scheduled messages need ${serverVersionMin} or newer`);
-  }
 }
 
 async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {

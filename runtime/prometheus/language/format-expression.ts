@@ -66,9 +66,7 @@ export function readAlternatives(pattern: string): readonly string[] | undefined
     if (found === "|") {
       values.push(value);
       value = "";
-    } else {
-      value += escaped ?? plain ?? "";
-    }
+    } else value += escaped ?? plain ?? "";
   }
   values.push(value);
   return values;

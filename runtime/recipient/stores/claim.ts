@@ -31,9 +31,8 @@ const leaseSecondsMax = 3_600;
 
 /** @throws RangeError when the time is not between a second and an hour */
 export function readLeaseSeconds({ leaseSeconds = leaseSecondsDefault }: ClaimOptions): number {
-  if (!(leaseSeconds >= 1 && leaseSeconds <= leaseSecondsMax)) {
+  if (!(leaseSeconds >= 1 && leaseSeconds <= leaseSecondsMax))
     throw new RangeError(`leaseSeconds is ${leaseSeconds}; give 1 to ${leaseSecondsMax} seconds`);
-  }
   return leaseSeconds;
 }
 

@@ -63,9 +63,8 @@ export async function openNatsSeenStore({
 
 async function bucketSeconds(bucket: NatsBucket): Promise<number> {
   const { bucket: name, ttl, markerTTL } = await bucket.status();
-  if (!(markerTTL > 0)) {
+  if (!(markerTTL > 0))
     throw new RangeError(`The bucket ${name} has no markerTTL, so that claims would never expire; create it with one`);
-  }
   return ttl === 0 ? Infinity : ttl / 1_000;
 }
 

@@ -60,9 +60,8 @@ export async function applySettlement(
   if (settlement.kind === "retry") {
     await lane.prepareRetries();
     await storeNext(context, work, partner, settlement.atMs);
-  } else if (settlement.kind !== "delivered" && !isPing(delivery.type)) {
+  } else if (settlement.kind !== "delivered" && !isPing(delivery.type))
     await storeAsDeadLetter(context, work, partner, lane, settlement);
-  }
   // The acknowledgement needs no answer: a message that is redelivered finds its record and ends here again.
   work.message.ack();
 }

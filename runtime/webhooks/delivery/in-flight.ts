@@ -67,9 +67,7 @@ export function createInFlight<W extends HeldWork>(
     keepAlive: () => {
       if (works.size === 0) return;
       const olderMs = clock.nowMs() - keepAliveMs / 2;
-      for (const { message, sinceMs } of works.values()) {
-        if (sinceMs < olderMs) message.working();
-      }
+      for (const { message, sinceMs } of works.values()) if (sinceMs < olderMs) message.working();
     },
     idle: (timeoutMs) =>
       new Promise((resolve) => {

@@ -125,9 +125,8 @@ async function store(
       giveUpAfterMs: storeTimeoutMs,
       signal: deps.signal,
     });
-    if (answer.kind === "refused") {
+    if (answer.kind === "refused")
       deps.log.warn({ eventId, partner: about.label, detail: answer.detail }, "operational event not stored");
-    }
   } catch (error) {
     deps.log.warn({ err: error, eventId, partner: about.label }, "operational event not stored");
   }

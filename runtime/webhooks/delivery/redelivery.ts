@@ -46,9 +46,8 @@ export function decideRedelivery(
 ): RedeliveryDecision {
   const { attempts, live } = stored;
   const hasGoneOn = attempts.some((record) => isLater(record, delivery));
-  if (hasGoneOn || live.some((other) => isLater(other, delivery) || isMoved(other, delivery))) {
+  if (hasGoneOn || live.some((other) => isLater(other, delivery) || isMoved(other, delivery)))
     return { kind: "superseded" };
-  }
   const records = attempts.filter((record) => !isLater(delivery, record));
   const record = records.find(({ settlement }) => settlement.kind === "delivered") ?? records.at(-1);
   if (record !== undefined) return { kind: "apply", settlement: record.settlement };

@@ -50,12 +50,8 @@ export async function storeStep(
     if (answer.kind === "refused") {
       log.warn({ detail: answer.detail, eventId: step.eventId, partner }, refusal);
       await pause(clock, pauseAfter(tries), signal);
-    } else if (await hasGoneOn()) {
-      return publishes > 1;
-    } else if (answer.kind === "duplicate") {
-      step = { ...step, hop: step.hop + 1 };
-    } else {
-      seq = 0;
-    }
+    } else if (await hasGoneOn()) return publishes > 1;
+    else if (answer.kind === "duplicate") step = { ...step, hop: step.hop + 1 };
+    else seq = 0;
   }
 }

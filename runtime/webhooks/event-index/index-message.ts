@@ -142,9 +142,8 @@ function rowsOf<Row>(
   rowOf: (at: (member: number) => number) => Row,
 ): readonly Row[] {
   const rows: Row[] = [];
-  for (let start = 0; start + members <= numbers.length; start += members) {
+  for (let start = 0; start + members <= numbers.length; start += members)
     rows.push(rowOf((member) => numbers[start + member] ?? 0));
-  }
   return rows;
 }
 

@@ -82,18 +82,16 @@ async function appendNew(index: Pick<EventIndexStream, "append">, open: Open): P
     const eventSeq = events.at(-1)?.seq ?? open.place.eventSeq;
     const rows = { events: events.flatMap(eventRowsOf), attempts: isLast ? attempts.flatMap(attemptRowsOf) : [] };
     const attemptSeq = (isLast ? attempts.at(-1)?.seq : undefined) ?? open.place.attemptSeq;
-    if (rows.events.length + rows.attempts.length > 0) {
+    if (rows.events.length + rows.attempts.length > 0)
       await append(index, open, { ...open.place, eventSeq, attemptSeq, ...rows, number: open.place.number + 1 });
-    }
     if (isLast) return attempts.length === batchMax;
   }
 }
 
 async function append(index: Pick<EventIndexStream, "append">, open: Open, message: IndexMessage): Promise<void> {
   const result = await index.append(encodeIndexMessage(message), open.lastSeq);
-  if (result.kind !== "stored") {
+  if (result.kind !== "stored")
     throw new Error(result.kind === "refused" ? result.detail : "another pod appended to the index of events");
-  }
   const { events: _events, attempts: _attempts, ...place } = message;
   open.place = place;
   open.lastSeq = result.seq;

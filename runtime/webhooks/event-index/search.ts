@@ -123,9 +123,8 @@ function rowTest(columns: IndexColumns, search: DeliverySearch): (row: FoundRow,
 /** Whether no other row of the same event and partner is of a later step. */
 function isLast(columns: IndexColumns, newest: FoundRow | undefined, own: FoundRow): boolean {
   const partner = valueAt(own.columns.partner, own.at);
-  for (let row = newest; row !== undefined; row = olderOf(columns, row)) {
+  for (let row = newest; row !== undefined; row = olderOf(columns, row))
     if (valueAt(row.columns.partner, row.at) === partner && stepOf(row) > stepOf(own)) return false;
-  }
   return true;
 }
 
@@ -184,8 +183,7 @@ function factsOf({ types, tenants, producers }: IndexColumns, of: EventNumbers):
 
 function hasRowOf(columns: IndexColumns, event: EventColumns, at: number, partner: number): boolean {
   const newest = columns.attempts.find(event.newest[at] ?? noRow);
-  for (let row = newest; row !== undefined; row = olderOf(columns, row)) {
+  for (let row = newest; row !== undefined; row = olderOf(columns, row))
     if (valueAt(row.columns.partner, row.at) === partner) return true;
-  }
   return false;
 }

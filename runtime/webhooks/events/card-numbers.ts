@@ -66,9 +66,7 @@ const isDigit = /^\p{Nd}$/u;
  */
 export function hasCardNumber(text: string): boolean {
   const plain = plainDigits(text);
-  if (!enoughDigits.test(plain)) {
-    return false;
-  }
+  if (!enoughDigits.test(plain)) return false;
   const searched = plain.replace(ibanForm, (found) => (isIban(found) ? "," : found));
   return printedForms.some((form) =>
     searched.matchAll(form).some(({ 0: zeros, 1: printed = "", index }) => {
@@ -135,8 +133,6 @@ function plainDigits(text: string): string {
 function valueOf(digit: string): number {
   const code = digit.codePointAt(0) ?? 0;
   let first = code;
-  while (isDigit.test(String.fromCodePoint(first - 1))) {
-    first -= 1;
-  }
+  while (isDigit.test(String.fromCodePoint(first - 1))) first -= 1;
   return (code - first) % 10;
 }

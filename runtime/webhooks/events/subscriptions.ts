@@ -26,9 +26,7 @@ export function compilePattern(pattern: string): (type: string) => boolean {
   const segments = pattern.split(".");
   const isOpen = segments.at(-1) === rest;
   const fixed = isOpen ? segments.slice(0, -1) : segments;
-  if (!isOpen && !fixed.includes(oneSegment)) {
-    return (type) => type === pattern;
-  }
+  if (!isOpen && !fixed.includes(oneSegment)) return (type) => type === pattern;
   return (type) => {
     const given = type.split(".");
     const fits = isOpen ? given.length > fixed.length : given.length === fixed.length;

@@ -101,9 +101,8 @@ function standing(
   const settlement = lastSettlement(ordered);
   const live = waiting === undefined ? undefined : standingOfLive(waiting, last, settlement);
   if (live !== undefined) return live;
-  if (last !== undefined && isHandled(last, handled)) {
+  if (last !== undefined && isHandled(last, handled))
     return { ...open, state: "delivered", reason: null, handled: "manual" };
-  }
   if (last === undefined && refused.includes(partner)) return { ...open, state: "not_routed", reason: "not_permitted" };
   return { ...standingOf(settlement, nowMs), handled: null };
 }

@@ -215,9 +215,8 @@ export function createRecentEvents(events: Pick<EventsStream, "scan">, fromSeq: 
   return {
     *chunks({ afterSeq, beforeSeq }, isAscending) {
       const starts: number[] = [];
-      for (let seq = fromSeq; seq <= Math.min(lastSeq, beforeSeq - 1); seq += chunkSize) {
+      for (let seq = fromSeq; seq <= Math.min(lastSeq, beforeSeq - 1); seq += chunkSize)
         if (seq + chunkSize - 1 > afterSeq) starts.push(seq);
-      }
       for (const seq of isAscending ? starts : starts.reverse()) yield () => chunkAt(seq);
     },
   };

@@ -51,9 +51,8 @@ async function respondTo(
         : new Refusal("internal", "Internal error, the event was not stored; send it again with the same id", {
             cause: error,
           });
-    if (!isRequest) {
+    if (!isRequest)
       log.warn({ err: refusal, code: refusal.code, tenant: token }, "event on NATS without a reply subject refused");
-    }
     return refused(refusal);
   }
 }

@@ -115,9 +115,8 @@ async function endOne(
 ): Promise<number | "ended" | "kept" | "refused"> {
   const delivery = parseDeliveryRecord(message);
   if (delivery !== undefined && delivery.acceptedAtMs > end.acceptedUpToMs) return delivery.acceptedAtMs;
-  if (delivery !== undefined && delivery.acceptedAtMs <= (end.acceptedAfterMs ?? Number.NEGATIVE_INFINITY)) {
+  if (delivery !== undefined && delivery.acceptedAtMs <= (end.acceptedAfterMs ?? Number.NEGATIVE_INFINITY))
     return "kept";
-  }
   const result =
     delivery === undefined
       ? await storeUnreadable(context, end, message)

@@ -95,9 +95,8 @@ export function createRunningPartners({ peers, livePods, own, has, log }: Runnin
 function keysIn(message: unknown, name: string): readonly string[] {
   const keys =
     typeof message === "object" && message !== null ? (message as Readonly<Record<string, unknown>>)[name] : undefined;
-  if (!Array.isArray(keys) || !keys.every((key) => typeof key === "string")) {
+  if (!Array.isArray(keys) || !keys.every((key) => typeof key === "string"))
     throw new Error(`message of another pod has no list of strings "${name}"`);
-  }
   return keys;
 }
 

@@ -126,9 +126,8 @@ export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<
   let runs = 0;
   return async () => {
     runs += 1;
-    if (known === undefined || runs % runsBetweenReads === 0) {
+    if (known === undefined || runs % runsBetweenReads === 0)
       known = await readAll(deps.bucket, known === undefined ? {} : { before: known });
-    }
     const configured = { partners: deps.partners(), mayExist: deps.mayExist };
     const changes = registryChanges(configured, [...known.values()], deps.now(), removedAfterMs);
     for (const entry of changes.write) {

@@ -48,9 +48,8 @@ export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): 
   if ([...attempts, ...live].some((one) => one.replayId === replayId)) return { kind: "done" };
   if (candidate.onlyFailed && !hasFailed(state)) return { kind: "unmatched" };
   if (live.length > 0) return { kind: "in_progress" };
-  if (!candidate.force && candidate.nowMs - candidate.acceptedAtMs > candidate.idempotencyMs) {
+  if (!candidate.force && candidate.nowMs - candidate.acceptedAtMs > candidate.idempotencyMs)
     return { kind: "too_old" };
-  }
   const { deadLetterGeneration = 0, deadLetterNumber = 0 } = candidate;
   const made = [...before, ...attempts];
   return {

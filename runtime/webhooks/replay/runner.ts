@@ -36,9 +36,8 @@ export function createReplayRunner(
     removeEnded(allowances, jobs);
     const run = async (job: ReplayJob): Promise<void> => {
       let next: ReplayJob | undefined = job;
-      while (next !== undefined && performance.now() < endMs && !deps.ending.aborted && deps.isLeader()) {
+      while (next !== undefined && performance.now() < endMs && !deps.ending.aborted && deps.isLeader())
         next = await runNext(deps, store, next, allowanceOf(allowances, job));
-      }
     };
     await Promise.all(jobs.map(run));
   };

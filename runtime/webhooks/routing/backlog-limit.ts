@@ -78,9 +78,8 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
       const isDue = (partner: Partner): boolean =>
         full.has(partner.key) || (mayBeFull(partner, all) && first(partner) <= nowMs);
       const due = partners().filter((partner) => isDue(partner) && isOwn(partner));
-      for (const partner of due.sort((a, b) => first(a) - first(b)).slice(0, countsMax)) {
+      for (const partner of due.sort((a, b) => first(a) - first(b)).slice(0, countsMax))
         await recount(partner, meanBytes);
-      }
       if (due.length > 0) await read();
     },
   };

@@ -45,9 +45,8 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
   const redeliveryCheck = createRedeliveryCheck(() => routingMax);
   const inFlight = createInFlight<RoutingWork>(
     (error, { event }) => {
-      if (!deps.ending.aborted) {
+      if (!deps.ending.aborted)
         deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed by this pod");
-      }
     },
     new Map(),
     deps.clock,
@@ -167,9 +166,8 @@ async function stepsOf(
   redeliveryCheck: RedeliveryCheck,
 ): Promise<readonly MissingStep[] | undefined> {
   const isFirstTime = message.deliveryCount === 1;
-  if (isFirstTime && !redeliveryCheck.isRequired) {
+  if (isFirstTime && !redeliveryCheck.isRequired)
     return partners.map((partner) => ({ partner, step: firstDelivery(event, partner) }));
-  }
   if ((await readRoutingNote(deps, event)) !== undefined) {
     // The note is the last write of a routing.
     if (isFirstTime) redeliveryCheck.report(true);

@@ -82,9 +82,8 @@ export class Connections {
         onIdle: (serverMs) => this.#keep(origin, connection, serverMs),
         onClosed: () => this.#drop(origin, connection),
       });
-      if (!user.isSettled && user.maySend()) {
-        sendOn(connection, message, user, undefined);
-      } else {
+      if (!user.isSettled && user.maySend()) sendOn(connection, message, user, undefined);
+      else {
         user.abandon();
         this.#keep(origin, connection, 0);
       }

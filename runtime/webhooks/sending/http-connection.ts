@@ -175,9 +175,8 @@ export function requestMessage({ method, url, headers, body }: RequestParts): Re
   let host = url.host;
   for (const name in headers) {
     const value = headers[name] ?? "";
-    if (!nameForm.test(name) || !valueForm.test(value) || ownHeaders.has(name.toLowerCase())) {
+    if (!nameForm.test(name) || !valueForm.test(value) || ownHeaders.has(name.toLowerCase()))
       throw new Error(`the header ${JSON.stringify(name)} cannot be sent`);
-    }
     if (name.toLowerCase() === "host") host = value;
     else lines += `${name}: ${value}\r\n`;
   }

@@ -221,9 +221,8 @@ export class ResponseReader {
   #readChunkEnd(bytes: Buffer): number | undefined {
     const line = this.#lineOf(bytes);
     if (line === undefined) return undefined;
-    if (line.text === "") {
-      this.#step = (rest) => this.#readChunkLine(rest);
-    } else {
+    if (line.text === "") this.#step = (rest) => this.#readChunkLine(rest);
+    else {
       this.#warn("transfer-encoding: a chunk is longer than its size (RFC 9112 §7.1)");
       this.#end(false);
     }

@@ -136,9 +136,8 @@ export function isSignedBy(publicKey: KeyObject, data: Uint8Array, signature: Ui
 
 function digestFor(key: KeyObject): string | null {
   const algorithm = algorithmOf(key);
-  if (algorithm === undefined) {
+  if (algorithm === undefined)
     throw new TypeError(`a key of type ${key.asymmetricKeyType ?? key.type} cannot sign; use Ed25519, P-256 or P-384`);
-  }
   return digests[algorithm];
 }
 

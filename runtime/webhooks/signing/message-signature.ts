@@ -182,9 +182,8 @@ function verifyOne(
   if (signature === undefined) return fault("signature_missing");
   const values = components.map((name) => componentOf(request, name));
   if (new Set(components).size < components.length) return fault("signature_malformed");
-  if (!requiredComponents.every((name) => components.includes(name)) || !values.every((value) => value !== undefined)) {
+  if (!requiredComponents.every((name) => components.includes(name)) || !values.every((value) => value !== undefined))
     return fault("components_missing");
-  }
   const late = validityFault(parameters, nowMs);
   if (late !== undefined) return fault(late);
   const base = Buffer.from(signatureBase(values, text));

@@ -76,9 +76,8 @@ function signedHeaders({ id, timestamp }: StandardParts, signatures: string): Re
  */
 function signatureBy(key: SigningKey, signed: Uint8Array): string {
   if ("secret" in key) return sharedSignature(key.secret, signed);
-  if (key.algorithm !== "ed25519") {
+  if (key.algorithm !== "ed25519")
     throw new TypeError(`Standard Webhooks does not support ${key.algorithm}; use hmac-sha256 or ed25519`);
-  }
   return `v1a,${signBytes(key.privateKey, signed).toString("base64")}`;
 }
 

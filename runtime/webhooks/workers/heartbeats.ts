@@ -113,12 +113,9 @@ export class OtherPods {
 
   /** Takes what was read, by JetStream's clock. A replica that lags behind returns earlier heartbeats. */
   meet(entries: readonly MarkedEntry[], nowMs: number): void {
-    for (const entry of entries) {
+    for (const entry of entries)
       if (entry.revision > (this.#last.get(entry.key)?.revision ?? 0)) this.#last.set(entry.key, entry);
-    }
-    for (const [key, { storedAtMs }] of this.#last) {
-      if (nowMs - storedAtMs > keptMs) this.#last.delete(key);
-    }
+    for (const [key, { storedAtMs }] of this.#last) if (nowMs - storedAtMs > keptMs) this.#last.delete(key);
   }
 
   /**

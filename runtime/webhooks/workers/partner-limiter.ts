@@ -72,16 +72,14 @@ export class PartnerLimiter {
   /** Takes over the open breaker of the previous owner. Milliseconds of JetStream's clock. */
   openUntil(untilMs: number): void {
     const policy = this.#partner.config.circuitBreaker;
-    if (policy !== undefined && this.#breaker.kind === "closed") {
+    if (policy !== undefined && this.#breaker.kind === "closed")
       this.#breaker = takenOver(untilMs, policy, this.#deps.now());
-    }
   }
 
   /** Takes over the pause that the previous owner stored. */
   restore(state: OpenBreaker): void {
-    if (this.#breaker.kind === "closed") {
+    if (this.#breaker.kind === "closed")
       this.#breaker = boundedPause(state, this.#partner.config.circuitBreaker, this.#deps.now());
-    }
   }
 
   /** Closes the breaker without a report, because another pod owns the lane. */

@@ -109,16 +109,12 @@ class SharedLane implements LanePolicy {
   async handle(work: Work): Promise<void> {
     const { context, lane, partnerOf } = this.#deps;
     const partner = partnerOf(work.delivery.partner);
-    if (!this.worker.isPulling) {
-      work.message.release();
-    } else if (partner === undefined) {
+    if (!this.worker.isPulling) work.message.release();
+    else if (partner === undefined) {
       // The configuration of this pod does not have the partner yet, or no longer.
       await defer(context, work, { lane, lanes: [lane], label: work.delivery.partner }, context.now() + deferMs);
-    } else if (partner.lane === lane) {
-      await this.#deliver(work, partner);
-    } else {
-      await moveToLane(context, work, partner);
-    }
+    } else if (partner.lane === lane) await this.#deliver(work, partner);
+    else await moveToLane(context, work, partner);
   }
 
   async #deliver(work: Work, partner: Partner): Promise<void> {
@@ -130,11 +126,9 @@ class SharedLane implements LanePolicy {
       return;
     }
     try {
-      if (!(await session.limiter.enter(work))) {
-        await this.#hold(work, session, "open");
-      } else if (!(await this.#attempt(work, session))) {
+      if (!(await session.limiter.enter(work))) await this.#hold(work, session, "open");
+      else if (!(await this.#attempt(work, session)))
         await this.#hold(work, session, session.limiter.breaker.kind === "closed" ? "paused" : "open");
-      }
     } finally {
       places.release(partner.key);
     }

@@ -49,9 +49,7 @@ export class TurnStarts {
     if (this.#started < this.#startsMax && this.#running < this.#runningMax && this.#waiting.length === 0) {
       this.#started += 1;
       this.#running += 1;
-    } else {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
+    } else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   /** Notes the end of what was started. */

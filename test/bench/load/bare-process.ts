@@ -39,9 +39,7 @@ for await (const message of messages) {
   void deliver(message.data, message.headers?.get("Hg-Event") ?? "").then(() => {
     message.ack();
     done += 1;
-    if (done === count) {
-      messages.stop();
-    }
+    if (done === count) messages.stop();
   });
 }
 

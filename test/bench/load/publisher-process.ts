@@ -61,9 +61,8 @@ async function publishAll(order: PublishOrder): Promise<PublishResult> {
     while (next < order.first + order.count) {
       const n = next;
       next += 1;
-      if (order.ratePerSecond > 0) {
+      if (order.ratePerSecond > 0)
         await sleep(Math.max(0, startedAtMs + ((n - order.first) * 1_000) / order.ratePerSecond - sharedNowMs()));
-      }
       const body = eventText(n, order);
       const atMs = sharedNowMs();
       sentAtMs.push([`evt-${n}`, atMs]);

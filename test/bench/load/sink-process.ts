@@ -27,11 +27,8 @@ function open(endpoint: number, delayMs: number): Promise<number> {
     arrivals.push([endpoint, eventId, sharedNowMs()]);
     ids.add(`${endpoint} ${eventId}`);
     request.resume().once("end", () => {
-      if (delayMs === 0) {
-        answer(response);
-      } else {
-        setTimeout(() => answer(response), delayMs);
-      }
+      if (delayMs === 0) answer(response);
+      else setTimeout(() => answer(response), delayMs);
     });
   });
   server.keepAliveTimeout = 60_000;

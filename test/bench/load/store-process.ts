@@ -9,11 +9,12 @@ const known = new Map<string, string>();
 
 const reply: StoreReply = (response, request) => {
   const query = request.form.get("query") ?? "";
-  if (request.path.endsWith("/query"))
+  if (request.path.endsWith("/query")) {
     return success({ resultType: "vector", result: [{ metric: {}, value: [0, String(Date.now() / 1_000 - 10)] }] })(
       response,
       request,
     );
+  }
   const key = request.form.toString();
   const body = known.get(key) ?? matrixOf(request.form, query);
   known.set(key, body);

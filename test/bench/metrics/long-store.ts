@@ -66,11 +66,12 @@ export async function startLongStore(size: StoreSize, progress: (line: string) =
 /** Samples in OpenMetrics text, a page of lines at a time. */
 function* samplesOf(size: StoreSize): Iterable<string> {
   let left = size.series;
-  for (let tenant = 0; tenant < size.gaugeTenants; tenant += 1)
+  for (let tenant = 0; tenant < size.gaugeTenants; tenant += 1) {
     for (let service = 0; service < 50; service += 1, left -= 1)
       yield* gauge(lagOf(tenant, service), size.days, minute);
-  for (let tenant = 0; tenant < size.histogramTenants; tenant += 1)
-    for (let pod = 0; pod < 8; pod += 1)
+  }
+  for (let tenant = 0; tenant < size.histogramTenants; tenant += 1) {
+    for (let pod = 0; pod < 8; pod += 1) {
       for (const [bucket, le] of bounds.entries()) {
         const labels = `tenant="brand-${tenant}",env="prod",service="web",pod="pod-${pod}",le="${le}"`;
         yield* series(
@@ -81,6 +82,8 @@ function* samplesOf(size: StoreSize): Iterable<string> {
         );
         left -= 1;
       }
+    }
+  }
   for (; left > 0; left -= 1) yield* gauge(`other{place="${left}"}`, size.days, 10 * minute);
   yield "# EOF\n";
 }

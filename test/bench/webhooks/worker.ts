@@ -88,9 +88,7 @@ async function fill({ url, prefix, count }: WorkerTurn, config: ReturnType<typeo
   let next = 0;
   const pad = "x".repeat(300);
   const one = async (): Promise<void> => {
-    for (let n = next++; n < count; n = next++) {
-      await engine.ingest(eventBytes(`e-${n}`, { data: { pad } }));
-    }
+    for (let n = next++; n < count; n = next++) await engine.ingest(eventBytes(`e-${n}`, { data: { pad } }));
   };
   await Promise.all(Array.from({ length: 64 }, one));
   const { deliveries } = createLayout(prefix).streams;

@@ -68,9 +68,8 @@ export async function removeCgroups(name: string): Promise<void> {
 
 async function removeGroup(path: string): Promise<void> {
   if (!existsSync(path)) return;
-  for (const entry of await readdir(path, { withFileTypes: true })) {
+  for (const entry of await readdir(path, { withFileTypes: true }))
     if (entry.isDirectory()) await removeGroup(join(path, entry.name));
-  }
   await rmdir(path);
 }
 

@@ -206,9 +206,7 @@ describeOnNode("a node that ends", () => {
       ...processIds().filter((pid) => pidNamespace(pid) === inside),
     ];
     expect(all.length).toBeGreaterThan(10);
-    for (const identity of all.map(identify)) {
-      if (identity !== undefined) kill9(identity);
-    }
+    for (const identity of all.map(identify)) if (identity !== undefined) kill9(identity);
     const second = await provider.up(progress);
     expect(second.init).not.toEqual(first.init);
     const { stdout } = await second.kubectl([

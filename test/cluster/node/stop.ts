@@ -22,9 +22,7 @@ export async function stopNode(layout: Layout): Promise<void> {
   for (const identity of recorded) kill9(identity);
   const recordedEnded = (): boolean => !recorded.some(isAlive);
   await waitFor(recordedEnded, { timeoutMs: endTimeoutMs, what: "the end of the node's first process" });
-  for (const identity of marked(layout).map(identify)) {
-    if (identity !== undefined) kill9(identity);
-  }
+  for (const identity of marked(layout).map(identify)) if (identity !== undefined) kill9(identity);
   await waitFor(() => marked(layout).length === 0, {
     timeoutMs: endTimeoutMs,
     what: "the end of the node's processes",

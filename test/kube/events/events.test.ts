@@ -271,8 +271,7 @@ test("every accepted occurrence is counted in exactly one event, whatever is rep
 
 test("no more than 1,000 series are held, whatever is reported", () => {
   const series = new EventSeries(reporter);
-  for (let index = 0; index < 5_000; index += 1) {
+  for (let index = 0; index < 5_000; index += 1)
     series.add({ ...refused, regarding: { ...regarding, uid: `${index}` } }, { nowMs: 0, wallMs: 0 });
-  }
   expect(series.due(0)).toHaveLength(1_000);
 });

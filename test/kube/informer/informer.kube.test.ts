@@ -52,13 +52,13 @@ interface Edit {
 
 async function applyEdit(space: string, { name, kind }: Edit, value: number): Promise<void> {
   const ref = { namespace: space, name };
-  if (kind === "write")
+  if (kind === "write") {
     await api.client.apply<ConfigMap>(
       configMaps,
       { metadata: ref, data: { value: `${value}` } },
       { fieldManager: "test" },
     );
-  else await api.client.delete(configMaps, ref).catch(() => undefined);
+  } else await api.client.delete(configMaps, ref).catch(() => undefined);
 }
 
 const edits = fc.array(

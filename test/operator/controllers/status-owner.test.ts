@@ -14,9 +14,8 @@ class Scene {
 
   /** Lets these installations run for so long. */
   run(forMs: number, ...alive: readonly string[]): void {
-    for (const endMs = this.nowMs + forMs; this.nowMs < endMs; this.nowMs += 1_000) {
+    for (const endMs = this.nowMs + forMs; this.nowMs < endMs; this.nowMs += 1_000)
       for (const self of alive) if ((this.#dueMs.get(self) ?? 0) <= this.nowMs) this.#look(self, alive);
-    }
   }
 
   conflict(): Condition | undefined {

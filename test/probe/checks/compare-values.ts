@@ -154,12 +154,13 @@ function compareOpen(
     return;
   }
   if (states.isCutShort) result.undecided += 1;
-  else
+  else {
     result.wrong.push(
       ...(nearest ?? []).map(
         (text) => `${text} (the nearest of ${states.all.map((all) => all.length).join("*")} states)`,
       ),
     );
+  }
 }
 
 function actualPoints({ panel, body }: ValueQuestion, metric: MetricId, part: readonly Region[]): SeriesPoints<number> {

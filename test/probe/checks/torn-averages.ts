@@ -62,16 +62,18 @@ function endOf(moments: States["moments"], beganMs: number): number {
 function halvesOf({ metric, agg }: AskedSeries): readonly [above: Half, below: Half] | undefined {
   const { kind, name } = kinds[metric];
   if (agg !== "avg") return undefined;
-  if (kind === "gauge")
+  if (kind === "gauge") {
     return [
       { name, fn: sumOverTime, wanted: {} },
       { name, fn: countOverTime, wanted: {} },
     ];
-  if (kind === "ratio")
+  }
+  if (kind === "ratio") {
     return [
       { name, fn: increase, wanted: { result: "ok" } },
       { name, fn: increase, wanted: {} },
     ];
+  }
   if (kind !== "histogram" && kind !== "anchoredHistogram") return undefined;
   const fn = kind === "histogram" ? increase : anchoredIncrease;
   return [

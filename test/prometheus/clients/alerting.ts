@@ -39,9 +39,8 @@ export async function startAlertReceiver(): Promise<AlertReceiver> {
   const alerts: ReceivedAlert[] = [];
   const server = createServer((request, response) => {
     void json(request).then((body) => {
-      for (const alert of body as readonly NotifiedAlert[]) {
+      for (const alert of body as readonly NotifiedAlert[])
         alerts.push({ ...alert, status: Date.parse(alert.endsAt) <= Date.now() ? "resolved" : "firing" });
-      }
       response.end();
     }, leaveCutOff);
   }).listen(0, "127.0.0.1");

@@ -14,9 +14,7 @@ function told(text: string, depthMax = 64): readonly string[] {
 }
 
 function leaves(value: unknown): readonly string[] {
-  if (typeof value === "object" && value !== null) {
-    return Object.values(value).flatMap(leaves);
-  }
+  if (typeof value === "object" && value !== null) return Object.values(value).flatMap(leaves);
   return typeof value === "string" || typeof value === "number" ? [String(value)] : [];
 }
 

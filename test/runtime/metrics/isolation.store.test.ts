@@ -240,9 +240,8 @@ describe("a store that is too slow for all objectives", () => {
         ({ status, regions: listed, at }) => `${status} ${statesOf(listed)}` === "ok apac=ok" && at.includes(time),
       ).length;
     const counts: number[] = [];
-    while (counts.at(-1) !== ofCart && counts.length < turnsMax) {
+    while (counts.at(-1) !== ofCart && counts.length < turnsMax)
       counts.push(readyOf(await objectivesOf("&domain=cart&region=apac"), "T12:00:00"));
-    }
     expect(counts).toEqual(counts.toSorted((one, other) => one - other));
     expect([counts.at(-1), apac().paths.length - before]).toEqual([ofCart, ofCart * readsOfObjective]);
 

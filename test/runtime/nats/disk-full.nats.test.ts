@@ -22,9 +22,7 @@ const canMount = await run("mount", ["-t", "tmpfs", "-o", `size=${smallMebibytes
   () => true,
   () => false,
 );
-if (!canMount) {
-  console.warn("SKIPPED: a full disk needs the right to mount a small tmpfs");
-}
+if (!canMount) console.warn("SKIPPED: a full disk needs the right to mount a small tmpfs");
 
 let server: ChildServer;
 

@@ -19,9 +19,7 @@ function storeOn(clock: { nowMs: number }, entriesMax?: number): SeenStore<undef
 
 async function fill(store: SeenStore<undefined>, ids: readonly string[]): Promise<readonly OnceResult[]> {
   const results: OnceResult[] = [];
-  for (const id of ids) {
-    results.push(await store.once(id, "v1", nothing));
-  }
+  for (const id of ids) results.push(await store.once(id, "v1", nothing));
   return results;
 }
 

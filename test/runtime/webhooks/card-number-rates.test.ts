@@ -65,9 +65,7 @@ test.each(kinds)(
   { timeout: timeoutMs },
   (kind, make, perMillionMax) => {
     let refused = 0;
-    for (let index = 0; index < values; index += 1) {
-      if (hasCardNumber(make(bytesOf(kind, index)))) refused += 1;
-    }
+    for (let index = 0; index < values; index += 1) if (hasCardNumber(make(bytesOf(kind, index)))) refused += 1;
     const perMillion = Math.round((refused / values) * 1_000_000);
     process.stdout.write(`card numbers: ${kind}: ${perMillion} of a million\n`);
     expect(perMillion).toBeLessThanOrEqual(perMillionMax);

@@ -59,9 +59,7 @@ async function deadLetters({ nats, prefix }: EngineCase): Promise<readonly DeadL
   const stream = createLayout(prefix).streams.deadLetters;
   const letters: DeadLetter[] = [];
   const found = await nats.manager.direct.getLastMessagesFor(stream, { multi_last: [`${prefix}.dlq.>`] });
-  for await (const message of found) {
-    letters.push(message.json<DeadLetter>());
-  }
+  for await (const message of found) letters.push(message.json<DeadLetter>());
   return letters;
 }
 

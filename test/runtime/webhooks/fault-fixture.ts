@@ -25,9 +25,7 @@ export async function startWorker(order: WorkerOrder, atEnd: Cleanup): Promise<C
   const worker = fork(new URL("worker-process.ts", import.meta.url), [JSON.stringify(order)]);
   atEnd(() => killWorker(worker));
   const [message] = (await Promise.race([once(worker, "message"), once(worker, "exit")])) as [unknown];
-  if (message !== "ready") {
-    throw new Error(`the worker ended with ${String(message)} before it was ready`);
-  }
+  if (message !== "ready") throw new Error(`the worker ended with ${String(message)} before it was ready`);
   return worker;
 }
 

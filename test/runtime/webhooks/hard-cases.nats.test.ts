@@ -146,9 +146,7 @@ describe.concurrent("a message that crashes every worker", () => {
       max_deliver: -1,
     } as never);
     const consumer = await engine.nats.manager.jetstream().consumers.get(deliveries, lane.durable_name);
-    for (let handOut = 1; handOut <= 16; handOut += 1) {
-      (await consumer.next())?.nak();
-    }
+    for (let handOut = 1; handOut <= 16; handOut += 1) (await consumer.next())?.nak();
     engine.engine.apply(configOf(config));
     await untilState(engine, "poison", "dead");
     await waitFor(async () => (await messagesIn(engine, deadLetters)) === 1, { timeoutMs, what: "the dead letter" });
@@ -337,9 +335,7 @@ describe.concurrent("the trim of events", () => {
     const layout = createLayout("room");
     const data = { pad: "x".repeat(2_000) };
     const info = async () => (await engine.nats.manager.streams.info(layout.streams.events)).state;
-    for (const id of idsOf(75)) {
-      await engine.ingest(eventBytes(id, { data }));
-    }
+    for (const id of idsOf(75)) await engine.ingest(eventBytes(id, { data }));
     await waitFor(async () => (await info()).bytes < 150_000, { timeoutMs, what: "room" });
     const found = async (id: string): Promise<boolean> => (await engine.engine.history.event(id, ["*"])) !== undefined;
     expect([await found("e-0"), await found("e-74")]).toEqual([false, true]);

@@ -35,9 +35,7 @@ async function untilState({ engine }: TestEngine, eventId: string, partner: stri
 
 const names = async (list: AsyncIterable<{ readonly name: string }>): Promise<readonly string[]> => {
   const found: string[] = [];
-  for await (const { name } of list) {
-    found.push(name);
-  }
+  for await (const { name } of list) found.push(name);
   return found;
 };
 
@@ -110,9 +108,8 @@ describe.concurrent("deleted streams", () => {
     expect(engine.lines.some(({ level, message }) => level === "error" && message === "streams lost")).toBe(true);
     const hasTried = (): boolean => engine.lines.some(({ fields }) => fields["duty"] === "topology");
     await waitFor(hasTried, { timeoutMs, what: "the job to refuse" });
-    for (const stream of [deadLetters, attempts, events]) {
+    for (const stream of [deadLetters, attempts, events])
       await expect(engine.nats.manager.streams.info(stream)).rejects.toThrow("stream not found");
-    }
   });
 });
 

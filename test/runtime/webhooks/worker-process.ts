@@ -34,9 +34,7 @@ let left = fault?.count ?? 0;
 function reach(point: CrashPoint, eventId: string): void {
   if (point === fault?.point && (fault.eventId ?? eventId) === eventId) {
     left -= 1;
-    if (left === 0) {
-      process.kill(process.pid, "SIGKILL");
-    }
+    if (left === 0) process.kill(process.pid, "SIGKILL");
   }
 }
 

@@ -97,9 +97,7 @@ function der(tag: number, ...contents: readonly Buffer[]): Buffer {
 }
 
 function lengthBytes(length: number): readonly number[] {
-  if (length < 128) {
-    return [length];
-  }
+  if (length < 128) return [length];
   return length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
 }
 

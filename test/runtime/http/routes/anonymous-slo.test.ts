@@ -28,11 +28,12 @@ async function start(): Promise<Serving> {
     const query = request.form.get("query") ?? "";
     if (state.isDown) return text(500, "no")(response, request);
     const label = /^max by\((\w+)\)\(count_over_time/u.exec(query)?.[1];
-    if (label !== undefined)
+    if (label !== undefined) {
       return success({
         resultType: "vector",
         result: [{ metric: { [label]: "prod" }, value: [startMs / 1_000, "9"] }],
       })(response, request);
+    }
     return usual(response, request);
   };
   const server = await startMetricsServer({ eu: store }, { now: () => state.nowMs, elapsed: () => state.elapsedMs });

@@ -49,9 +49,8 @@ function* samples(fromMs: number, toMs: number): Iterable<string> {
   const names = ["lag", "payments_total", "latency_sum", "latency_count"].map((name) => `${name}{${labels}}`);
   const counted = ["ok", "failed"].map((result) => `logins_total{${labels},result="${result}"}`);
   const buckets = ["1", "10", "+Inf"].map((le) => `latency_bucket{${labels},le="${le}"}`);
-  for (const name of [...names, ...counted, ...buckets]) {
+  for (const name of [...names, ...counted, ...buckets])
     for (let ms = fromMs; ms < toMs; ms += 30_000) yield `${name} ${(ms - fromMs) / 1_000} ${ms / 1_000}\n`;
-  }
   yield "# EOF\n";
 }
 

@@ -123,9 +123,8 @@ describe("every route", () => {
         ),
       ).toBe("scope_missing");
       expect(await codeOf(route, [])).toBe("scope_missing");
-      for (const near of scopes.flatMap((scope) => [scope.toUpperCase(), `${scope}.x`, scope.slice(0, -1), "*"])) {
+      for (const near of scopes.flatMap((scope) => [scope.toUpperCase(), `${scope}.x`, scope.slice(0, -1), "*"]))
         expect(await codeOf(route, [near])).toBe("scope_missing");
-      }
     },
   );
 

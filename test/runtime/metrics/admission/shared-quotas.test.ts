@@ -122,9 +122,8 @@ describe("the state of the quotas of a client", () => {
     const own = quotaClient(cluster.clientOf(0), { burstCostUnits: 1_000, costUnitsPerMinute: 60 });
     await admit(cluster, 0, own, 400);
     for (let time = 0; time < 100; time += 1) {
-      for (const place of [0, 1, 2]) {
+      for (const place of [0, 1, 2])
         expect(await costLeft(cluster, place, own)).toEqual({ left: 600, isOfOwner: true });
-      }
     }
     // A pod that only read the state borrowed nothing: the owner has all 600.
     expect(await admit(cluster, 0, own, 600)).not.toBeInstanceOf(Refusal);

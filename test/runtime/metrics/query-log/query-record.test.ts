@@ -20,9 +20,8 @@ describe("a record of queries", () => {
     for (const [service, from] of [
       ["secret-a", "2026-01-01T11:00:00Z"],
       ["secret-b", "2026-01-01T11:00:00.400Z"],
-    ] as const) {
+    ] as const)
       ask(record, { pairs: [...lag, ["filter[service]", service], ["from", from]] });
-    }
     const { seen, shapes } = record.read();
     expect(seen).toBe(2);
     expect(shapes).toMatchObject([
@@ -65,9 +64,8 @@ describe("a record of queries", () => {
       ["filter[player_id]", "7"],
       ["step", "soon"],
       ["filter[tenant]", "other"],
-    ] as const) {
+    ] as const)
       ask(record, { pairs: [...lag, pair] });
-    }
     expect(record.read()).toMatchObject({ seen: 0, shapes: [] });
   });
 

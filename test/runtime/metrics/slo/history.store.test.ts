@@ -124,13 +124,10 @@ describe("the history of an objective", () => {
 
   test("is at each time what the samples say, and what the objective said then", async () => {
     const points = pointsOf(await historyAt(nowMs));
-    for (const { at, remaining } of points) {
-      expect(remaining).toBeCloseTo(remainingOf(held, Date.parse(at)), 12);
-    }
+    for (const { at, remaining } of points) expect(remaining).toBeCloseTo(remainingOf(held, Date.parse(at)), 12);
     expect(new Set(points.map(({ remaining }) => remaining)).size).toBe(31);
-    for (const { at, remaining } of [0, 7, 16, 29].flatMap((index) => points[index] ?? [])) {
+    for (const { at, remaining } of [0, 7, 16, 29].flatMap((index) => points[index] ?? []))
       expect(await remainingAt(Date.parse(at))).toEqual({ at, remaining });
-    }
   });
 
   test("begins without a budget where the stores have no samples", async () => {

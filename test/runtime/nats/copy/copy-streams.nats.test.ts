@@ -112,9 +112,8 @@ describe("500 events that wait for two partners", () => {
     expect(streams.map(({ config }) => config.num_replicas)).toEqual(streams.map(() => 3));
     const cluster3 = await handleOf(three);
     const identities = await untilAvailable(() => readIdentities(cluster3, createLayout("hg")));
-    for (const name of identities.keys()) {
+    for (const name of identities.keys())
       await untilAvailable(() => cluster3.requests.request(`$JS.API.STREAM.LEADER.STEPDOWN.${name}`, ""));
-    }
     const isSame = async (): Promise<boolean> => {
       expect(await readIdentities(cluster3, createLayout("hg"))).toEqual(identities);
       return true;
@@ -141,9 +140,8 @@ describe("500 events that wait for two partners", () => {
 
 function countsOf({ received }: WebhookPartnerServer, path: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const delivery of received) {
+  for (const delivery of received)
     if (delivery.path.includes(path)) counts.set(delivery.eventId, (counts.get(delivery.eventId) ?? 0) + 1);
-  }
   return counts;
 }
 

@@ -80,9 +80,7 @@ describe("headers of a message", () => {
       { fields: [], payload: "", reply: "inbox.2" },
       { fields: [["Long", "v".repeat(40_000)]], payload: "z".repeat(300_000) },
     ]);
-    for (const message of messages) {
-      expect(readHeaders(unasked(message))).toEqual(firstValues(message.headers ?? []));
-    }
+    for (const message of messages) expect(readHeaders(unasked(message))).toEqual(firstValues(message.headers ?? []));
     expect(readHeaders(unasked(messages[2] as Msg))).toEqual({ Twice: "first" });
   });
 

@@ -186,9 +186,8 @@ describe("a pull", () => {
     handle.connection.subscribe(subject, { callback: () => void times.push(performance.now()) });
     await handle.connection.flush();
     const electedMs = performance.now();
-    for (const elected of ["another", name]) {
+    for (const elected of ["another", name])
       handle.connection.publish(`$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.${stream}.${elected}`);
-    }
     await waitFor(() => times.length >= 2, { timeoutMs, what: "two requests" });
     const [first = 0, second = 0] = times.map((atMs) => atMs - electedMs);
     expect(first).toBeGreaterThan(200);

@@ -185,9 +185,8 @@ describe.skipIf("missing" in found)("the store in Postgres", () => {
       const effect = (client: PostgresClient) =>
         client.query("INSERT INTO payouts VALUES ('p1')").then(() => undefined);
       await expect(own.once("p1", "v1", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
-      for (const expected of ["processed", "seen", "seen", "seen"]) {
+      for (const expected of ["processed", "seen", "seen", "seen"])
         expect(await own.once("p1", "v2", effect)).toBe(expected);
-      }
       expect(await own.find("p1")).toMatchObject({ status: "ok", handlerVersion: "v2" });
       expect(await paid()).toEqual(["p1"]);
       await sql.end();

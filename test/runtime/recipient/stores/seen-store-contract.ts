@@ -91,12 +91,8 @@ export function testSeenStore<Transaction>(store: () => SeenStore<Transaction>):
 
   test("takes event ids with any characters", async () => {
     const ids = ["a b", "a:b", "a.b", "ü/€", "*", ">", "a'b\"c%d", "x".repeat(200)];
-    for (const id of ids) {
-      expect(await store().once(id, "v1", nothing)).toBe("processed");
-    }
-    for (const id of ids) {
-      expect(await store().find(id)).toMatchObject({ status: "ok" });
-    }
+    for (const id of ids) expect(await store().once(id, "v1", nothing)).toBe("processed");
+    for (const id of ids) expect(await store().find(id)).toMatchObject({ status: "ok" });
   });
 }
 
@@ -109,9 +105,7 @@ export function testClaims(open: (leaseSeconds: number) => Promise<SeenStore<Cla
       numbers.push(fencingToken);
       return Promise.reject(new Error("no"));
     };
-    for (let turn = 0; turn < 3; turn += 1) {
-      await expect(store.once("numbers", "v1", failing)).rejects.toThrow("no");
-    }
+    for (let turn = 0; turn < 3; turn += 1) await expect(store.once("numbers", "v1", failing)).rejects.toThrow("no");
     expect(numbers).toHaveLength(3);
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
   });
@@ -137,8 +131,7 @@ export function testClaims(open: (leaseSeconds: number) => Promise<SeenStore<Cla
   });
 
   test("refuses a lease of less than a second and one of more than an hour", async () => {
-    for (const leaseSeconds of [0.5, 3_601, Number.NaN]) {
+    for (const leaseSeconds of [0.5, 3_601, Number.NaN])
       await expect(open(leaseSeconds)).rejects.toThrow(`leaseSeconds is ${leaseSeconds}; give 1 to 3600 seconds`);
-    }
   });
 }

@@ -36,9 +36,7 @@ function refusal(value: object | string | Uint8Array): readonly string[] {
     parse(value);
     return [];
   } catch (error) {
-    if (error instanceof Refusal) {
-      return [error.code, ...error.errors.map(({ field, code }) => `${field}: ${code}`)];
-    }
+    if (error instanceof Refusal) return [error.code, ...error.errors.map(({ field, code }) => `${field}: ${code}`)];
     throw error;
   }
 }

@@ -132,9 +132,8 @@ async function storeEvents(nats: NatsConnectionHandle, layout: Layout, made: rea
 }
 
 async function inBatches<Item>(items: readonly Item[], store: (item: Item) => Promise<unknown>): Promise<void> {
-  for (let start = 0; start < items.length; start += storedAtOnce) {
+  for (let start = 0; start < items.length; start += storedAtOnce)
     await Promise.all(items.slice(start, start + storedAtOnce).map(store));
-  }
 }
 
 /** The records of an event's attempts, numbered for each partner. */

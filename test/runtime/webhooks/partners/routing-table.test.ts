@@ -32,9 +32,8 @@ describe("the routing table", () => {
 
   test("caches no more than its limit", () => {
     const table = createRoutingTable(compilePartners(config, []));
-    for (let index = 0; index < 10_000; index += 1) {
+    for (let index = 0; index < 10_000; index += 1)
       expect(table.partnersFor({ type: `payout.t${index}`, tenant: "acme" })).toHaveLength(2);
-    }
   });
 });
 

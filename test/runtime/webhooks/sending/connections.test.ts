@@ -242,9 +242,8 @@ describe("a kept connection", () => {
     const server = await serve((_, response) => {
       response.writeHead(200, { "Keep-Alive": times[server.connections() - 1] }).end("ok");
     });
-    for (let count = 0; count < 5; count += 1) {
+    for (let count = 0; count < 5; count += 1)
       expect(await sender.send(requestTo(at(server)))).toMatchObject({ status: 200 });
-    }
     expect(server.connections()).toBe(3);
   });
 });

@@ -42,9 +42,7 @@ async function nameServer(answers: Record<number, Answer>, ttlSeconds = 60): Pro
     const question = query.subarray(12, query.indexOf(0, 12) + 5);
     queried.push(nameOf(question));
     const answer = answers[question.readUInt16BE(question.length - 4)] ?? "unknown";
-    if (answer !== "silent") {
-      socket.send(reply(query.subarray(0, 2), question, answer, ttlSeconds), port, client);
-    }
+    if (answer !== "silent") socket.send(reply(query.subarray(0, 2), question, answer, ttlSeconds), port, client);
   });
   socket.bind(0, "127.0.0.1");
   await once(socket, "listening");
@@ -54,9 +52,8 @@ async function nameServer(answers: Record<number, Answer>, ttlSeconds = 60): Pro
 
 function nameOf(question: Buffer): string {
   const labels: string[] = [];
-  for (let at = 0; (question[at] ?? 0) > 0; at += (question[at] ?? 0) + 1) {
+  for (let at = 0; (question[at] ?? 0) > 0; at += (question[at] ?? 0) + 1)
     labels.push(question.toString("latin1", at + 1, at + 1 + (question[at] ?? 0)));
-  }
   return labels.join(".");
 }
 
@@ -118,9 +115,8 @@ describe("the resolver", () => {
   test("queries each name as it is, whatever the server responds", async () => {
     const server = await nameServer({ [typeA]: "unknown", [typeAaaa]: "failed" });
     const resolve = resolverOf(server);
-    for (const name of ["partner", "partner.default.svc", "Partner.Example."]) {
+    for (const name of ["partner", "partner.default.svc", "Partner.Example."])
       await expect(resolve(name)).rejects.toMatchObject({ code: expect.stringMatching(/^E/u) as string });
-    }
     expect([...new Set(server.queried.map((name) => name.toLowerCase()))]).toEqual([
       "partner",
       "partner.default.svc",
@@ -258,9 +254,8 @@ describe("deliveries", () => {
     closers.push(() => sender.close());
     const server = await closingServer();
     const { url } = server;
-    for (let count = 0; count < 20; count += 1) {
+    for (let count = 0; count < 20; count += 1)
       expect(await sender.send({ ...request, url })).toMatchObject({ status: 200 });
-    }
     expect([server.connections(), names.queried.length]).toEqual([20, 2]);
     const others = { ...networks, allowCidrs: ["10.0.0.0/8"] };
     expect(await sender.send({ ...request, url, networks: others })).toMatchObject({

@@ -73,9 +73,8 @@ test("blanks and parameters of a malformed field are read once", () => {
   const start = process.cpuUsage();
   const blanks = [`a=(${" ".repeat(8_000)}x`, `a=("b"${" ".repeat(8_000)}x`, `a=()${" ".repeat(8_000)}x`];
   const parameters = [`a=("b"${";c".repeat(4_000)}`, `a=("b"${";c=d".repeat(2_000)}`, `a=()${";c=:".repeat(2_000)}`];
-  for (const field of [...blanks, ...parameters]) {
+  for (const field of [...blanks, ...parameters])
     for (let round = 0; round < 100; round += 1) expect(parseSignatureInputs(field)).toBeUndefined();
-  }
   // Quadratic time takes several seconds.
   expect(process.cpuUsage(start).user / 1000).toBeLessThan(1_000);
 });

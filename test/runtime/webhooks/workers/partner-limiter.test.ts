@@ -36,9 +36,8 @@ async function beginsOf(
     let nextMs = clock.nextInMs;
     nextMs !== undefined && clock.nowMs() + nextMs <= startMs + inMs;
     nextMs = clock.nextInMs
-  ) {
+  )
     await advance(clock, nextMs);
-  }
   return begins;
 }
 
