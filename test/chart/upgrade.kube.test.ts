@@ -391,25 +391,25 @@ describe("the deprecated number of processes", () => {
   };
 
   test.each([
-    ["one", "", "--processes=1"],
-    ["auto", "runtime.processes=auto", "--processes=auto"],
-  ])(
-    "comes with an upgrade that reuses the values of the release before, with a warning: %s",
-    async (name, set, flag) => {
+    ["one", "helm", "", "--processes=1"],
+    ["auto", "helm4", "runtime.processes=auto", "--processes=auto"],
+  ] as const)(
+    "comes with an upgrade that reuses the values of the release before, with a warning: %s, %s",
+    async (name, program, set, flag) => {
       const namespace = `processes-${name}`;
       const folder = await temporaryFolder("previous");
       try {
         const { chart } = await unpackPreviousRelease(folder.path);
-        await helm("install", namespace, set, "helm", [], chart);
+        await helm("install", namespace, set, program, [], chart);
         expect(await argsOf(namespace)).toContain(flag);
       } finally {
         await folder.remove();
       }
       const warning = "WARNING: runtime.processes is deprecated and has no effect";
-      expect(await helm("upgrade", namespace, "", "helm", ["--reuse-values"])).toContain(warning);
+      expect(await helm("upgrade", namespace, "", program, ["--reuse-values"])).toContain(warning);
       expect(await argsOf(namespace)).toContain(flag);
       const reset = ["--reset-then-reuse-values"];
-      expect(await helm("upgrade", namespace, "runtime.processes=null", "helm", reset)).not.toContain(warning);
+      expect(await helm("upgrade", namespace, "runtime.processes=null", program, reset)).not.toContain(warning);
       expect((await argsOf(namespace)).filter((arg) => arg.startsWith("--processes"))).toEqual([]);
     },
   );
