@@ -13,7 +13,7 @@ export interface PartnerReport extends DeliveryReport {
 }
 
 /** A running partner. */
-interface DemoPartner {
+export interface DemoPartner {
   readonly url: string;
   /** Deliveries so far, oldest first. */
   readonly reports: readonly PartnerReport[];

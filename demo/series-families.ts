@@ -1,4 +1,47 @@
-import type { DemoStore } from "./series-catalog.ts";
+/** One regional store of the demo, as a MetricCatalog describes it. */
+export interface DemoStore {
+  readonly region: string;
+  readonly intervalSeconds: number;
+  /** What the series' own label `region` says; the store's region beats it. */
+  readonly regionLabel: string;
+  /** Governed label → its name in this store; a label that is absent keeps its name. */
+  readonly labelMap: Readonly<Record<string, string>>;
+  readonly psps: readonly string[];
+  readonly bankGroups: readonly string[];
+  readonly geos: readonly string[];
+  /** Hours by which the day's peak comes later than in UTC. */
+  readonly peakShiftHours: number;
+}
+
+/** The regional stores by name. */
+export const demoStores = {
+  eu: {
+    region: "eu",
+    intervalSeconds: 15,
+    regionLabel: "eu",
+    labelMap: { environment: "env", geo: "country" },
+    psps: ["nordpay", "iberpay", "globalpay"],
+    bankGroups: ["sepa", "cards"],
+    geos: ["de", "es"],
+    peakShiftHours: 0,
+  },
+  latam: {
+    region: "latam",
+    intervalSeconds: 30,
+    regionLabel: "sa-east",
+    labelMap: { tenant: "brand", bank_group: "bank" },
+    psps: ["pixora", "andespay", "globalpay"],
+    bankGroups: ["pix", "cards"],
+    geos: ["br", "mx"],
+    peakShiftHours: 4,
+  },
+} as const satisfies Readonly<Record<string, DemoStore>>;
+
+/** The name of one of the demo's stores. */
+export type DemoStoreName = keyof typeof demoStores;
+
+/** The tenants whose series both stores hold. */
+export const demoTenants = ["lumen", "vega"] as const;
 
 /** Governed labels and the values that a family's series have; every combination is one target. */
 export type Dimensions = Readonly<Record<string, readonly string[]>>;

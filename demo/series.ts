@@ -1,8 +1,11 @@
 // The surroundings of a demonstration: stores with a day of series, and partners. No command and no test is here.
 import { noise, normalShareBelow, seedOf } from "./noise.ts";
-import { type DemoStore, type DemoStoreName, demoStores, demoTenants } from "./series-catalog.ts";
 import {
   type CounterFamily,
+  type DemoStore,
+  type DemoStoreName,
+  demoStores,
+  demoTenants,
   type Dimensions,
   type Family,
   families,

@@ -6,9 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type Child, startChild } from "../../demo/child-process.ts";
-import { partnerRoles, startPartner } from "../../demo/partners.ts";
-import type { DemoStoreName } from "../../demo/series-catalog.ts";
-import { findStorePrograms, startStore, storePorts } from "../../demo/stores.ts";
+import { startSurroundings, type Stops } from "../../demo/surroundings.ts";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { say } from "../command-line/terminal.ts";
 import { CommandError, exitCodes, type ExitName } from "../command-line/command.ts";
@@ -27,9 +25,6 @@ const examples = fileURLToPath(new URL("../../docs/examples", import.meta.url));
 const tokenSeconds = 12 * 3_600;
 const readyMsMax = 120_000;
 const pollMs = 100;
-
-/** What must be stopped in the end, last started first. */
-type Stops = (() => Promise<unknown>)[];
 
 /** Where a demonstration serves. */
 interface Place {
@@ -75,8 +70,10 @@ async function start(
   if (!existsSync(examples)) throw new CommandError("folder", "the examples are missing: run it in a checkout");
   await mkdir(args.dataFolder, { recursive: true, mode: 0o700 });
   await buildConsole(signal);
-  await startSurroundings(args, environment, stops, signal);
-  if (signal.aborted) return undefined;
+  const { prometheus, dataFolder: folder } = args;
+  await startSurroundings({ prometheus, environment, folder, signal, say }, stops).catch((error: unknown) => {
+    throw new CommandError("failed", error instanceof Error ? error.message : String(error), error);
+  });
   const server = startServer(args);
   stops.push(() => server.stop());
   if (!(await untilReady(server, args, signal))) return undefined;
@@ -86,29 +83,6 @@ async function start(
     whatToTry({ url, adminUrl: `http://127.0.0.1:${args.adminPort}`, dataFolder: resolve(args.dataFolder), tokenFile }),
   );
   return server;
-}
-
-async function startSurroundings(
-  { dataFolder, prometheus }: UpArguments,
-  environment: Environment,
-  stops: Stops,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    const programs = await findStorePrograms(prometheus, environment);
-    for (const role of partnerRoles) {
-      const partner = await startPartner(role);
-      stops.push(() => partner.stop());
-    }
-    for (const store of Object.keys(storePorts) as DemoStoreName[]) {
-      if (signal.aborted) return;
-      say(`filling the store ${store} with a day of series`);
-      const child = await startStore(programs, store, join(dataFolder, "stores", store), signal);
-      stops.push(() => child.stop());
-    }
-  } catch (error) {
-    throw new CommandError("failed", error instanceof Error ? error.message : String(error), error);
-  }
 }
 
 function startServer(args: UpArguments): Child {

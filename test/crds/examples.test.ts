@@ -6,7 +6,8 @@ import { compile } from "../../crds/compile/compile.ts";
 import type { SeriesConfig, SourceConfig } from "../../crds/config.ts";
 import { allowAll } from "../../crds/policy.ts";
 import { validateResource } from "../../crds/validate.ts";
-import { demoStores, demoTenants, seriesCatalog } from "../../demo/series-catalog.ts";
+import { demoStores, demoTenants } from "../../demo/series-families.ts";
+import { seriesCatalog } from "../demo/series-catalog.ts";
 import { first } from "./compile/resources.ts";
 
 const folder = fileURLToPath(new URL("../../docs/examples", import.meta.url));

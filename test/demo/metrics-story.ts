@@ -1,4 +1,4 @@
-import { seriesCatalog } from "../../demo/series-catalog.ts";
+import { seriesCatalog } from "./series-catalog.ts";
 import { claim, type ShownAnswer, type Stage } from "./stage.ts";
 
 const shownHeaders = [

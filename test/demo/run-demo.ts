@@ -1,13 +1,10 @@
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { runProgram, startProgram, type Program } from "../support/heliograph-process.ts";
-import { startPrometheus } from "../support/prometheus.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import type { Version } from "../tools/version.ts";
 import { tellMetricsStory } from "./metrics-story.ts";
-import { partnerRoles, startPartner } from "../../demo/partners.ts";
-import { openMetrics } from "../../demo/series.ts";
-import type { DemoStoreName } from "../../demo/series-catalog.ts";
+import { startSurroundings, type Stops } from "../../demo/surroundings.ts";
 import { createStage } from "./stage.ts";
 import { tellWebhookStory } from "./webhook-story.ts";
 
@@ -24,19 +21,10 @@ interface DemoOptions {
   readonly write: (text: string) => void;
 }
 
-const hourMs = 3_600_000;
-const pastMs = 24 * hourMs;
-/** A demo that stays up shows live series for this long. */
-const aheadMs = 6 * hourMs;
 /** Older than the tests ask for: the demo's queries are exact on both boundaries of a range. */
 const storeMinimum: Version = [2, 42, 0];
-/** As `docs/examples/metric-catalog.yaml` says. */
-const storePorts = { eu: 19_091, latam: 19_092 } as const satisfies Record<DemoStoreName, number>;
 const examples = fileURLToPath(new URL("../../docs/examples", import.meta.url));
 const tenant = "lumen";
-
-/** What must be stopped in the end, last started first. */
-type Stops = (() => Promise<unknown>)[];
 
 /**
  * Starts stores, partners and `heliograph run docs/examples`, runs the stories, and leaves nothing running.
@@ -45,62 +33,36 @@ type Stops = (() => Promise<unknown>)[];
  */
 export async function runDemo(options: DemoOptions): Promise<void> {
   const stops: Stops = [];
-  const unlessStopped = (): void => options.signal.throwIfAborted();
+  const { folder, signal } = options;
   const say = (line: string): void => options.write(`${line}\n`);
   try {
     say("== Servers: NATS, two stores with a day of series, two partners, Heliograph");
     const natsServer = await resolveTool("nats-server");
-    const partners = await startPartners(stops);
-    await startStores(options, stops, say, unlessStopped);
+    const prometheus = await resolveTool("prometheus", { minimum: storeMinimum });
+    const surroundings = {
+      prometheus,
+      environment: process.env,
+      folder,
+      signal,
+      say: (line: string) => say(`   ${line}`),
+    };
+    const partners = await startSurroundings(surroundings, stops);
+    signal.throwIfAborted();
     const program = startHeliograph(options, natsServer, stops);
     const ready = await program.ready();
     say(`   Heliograph applies docs/examples: ${JSON.stringify(ready)}`);
-    const token = await mintToken(options.folder);
+    const token = await mintToken(folder);
     const stage = createStage(ready.url, options.write);
     await tellWebhookStory({ stage, token, reports: () => partners.flatMap(({ reports }) => reports) });
-    unlessStopped();
+    signal.throwIfAborted();
     await tellMetricsStory(stage, token);
     if (!options.once) await stayUp(options, ready.url, ready.admin_url, token);
   } catch (error) {
-    if (!options.signal.aborted) throw error;
+    if (!signal.aborted) throw error;
   } finally {
     say("\n== Stopping");
     for (const stop of stops.reverse()) await stop();
   }
-}
-
-async function startPartners(stops: Stops): Promise<readonly Awaited<ReturnType<typeof startPartner>>[]> {
-  const partners = [];
-  for (const role of partnerRoles) {
-    const partner = await startPartner(role);
-    stops.push(() => partner.stop());
-    partners.push(partner);
-  }
-  return partners;
-}
-
-async function startStores(
-  { once: onlyOnce }: DemoOptions,
-  stops: Stops,
-  say: (line: string) => void,
-  unlessStopped: () => void,
-): Promise<void> {
-  const nowMs = Date.now();
-  const endMs = nowMs + (onlyOnce ? hourMs : aheadMs);
-  unlessStopped();
-  // A store that started is stopped even when the other one does not start.
-  const started = await Promise.allSettled(
-    (Object.entries(storePorts) as [DemoStoreName, number][]).map(async ([store, port]) => {
-      const samples = openMetrics({ store, startMs: nowMs - pastMs, endMs });
-      const prometheus = await startPrometheus({ openMetrics: samples, port, minimum: storeMinimum });
-      stops.push(() => prometheus.stop());
-      say(
-        `   store ${store}: a day of series in ${prometheus.url}, after ${Math.round((Date.now() - nowMs) / 1_000)} s`,
-      );
-    }),
-  );
-  unlessStopped();
-  for (const one of started) if (one.status === "rejected") throw one.reason;
 }
 
 function startHeliograph({ folder, port }: DemoOptions, natsServer: string, stops: Stops): Program {

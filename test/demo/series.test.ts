@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { labelNames } from "../../crds/config.ts";
 import { openMetrics } from "../../demo/series.ts";
-import { type DemoStoreName, demoStores, seriesCatalog } from "../../demo/series-catalog.ts";
+import { type DemoStoreName, demoStores } from "../../demo/series-families.ts";
+import { seriesCatalog } from "./series-catalog.ts";
 
 const startMs = Date.UTC(2026, 2, 10, 12);
 const endMs = startMs + 3 * 3_600_000;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { partnerRoles, startPartner } from "../../demo/partners.ts";
 import { openMetrics } from "../../demo/series.ts";
-import type { DemoStoreName } from "../../demo/series-catalog.ts";
+import type { DemoStoreName } from "../../demo/series-families.ts";
 import { freePort } from "../support/free-port.ts";
 import { startProgram } from "../support/heliograph-process.ts";
 import { startPrometheus, type PrometheusHandle } from "../support/prometheus.ts";

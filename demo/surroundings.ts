@@ -9,10 +9,11 @@ import { promisify } from "node:util";
 import { findPrograms, type SearchEnvironment } from "../runtime/nats/child/find-programs.ts";
 import { startChild, type Child } from "./child-process.ts";
 import { openMetrics } from "./series.ts";
-import type { DemoStoreName } from "./series-catalog.ts";
+import { type DemoPartner, partnerRoles, startPartner } from "./partners.ts";
+import type { DemoStoreName } from "./series-families.ts";
 
 /** As `docs/examples/metric-catalog.yaml` says. */
-export const storePorts = { eu: 19_091, latam: 19_092 } as const satisfies Record<DemoStoreName, number>;
+const storePorts = { eu: 19_091, latam: 19_092 } as const satisfies Record<DemoStoreName, number>;
 
 const hourMs = 3_600_000;
 const pastMs = 24 * hourMs;
@@ -26,16 +27,47 @@ const fetchMsMax = 2_000;
 const blockDuration = "200h";
 
 /** Prometheus and its promtool. */
-export interface StorePrograms {
+interface StorePrograms {
   readonly prometheus: string;
   readonly promtool: string;
 }
 
-/** @param named path of Prometheus, beside which promtool is. @throws Error with one sentence */
-export async function findStorePrograms(
-  named: string | undefined,
-  environment: SearchEnvironment,
-): Promise<StorePrograms> {
+/** What must be stopped in the end, last started first. */
+export type Stops = (() => Promise<unknown>)[];
+
+interface SurroundingsOptions {
+  /** Path of Prometheus, beside which promtool is. @default one of PATH */
+  readonly prometheus: string | undefined;
+  readonly environment: SearchEnvironment;
+  /** Folder of all that the stores keep. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  readonly say: (line: string) => void;
+}
+
+/**
+ * Starts the partners of the examples and their stores with a day of series; `stops` gets what ends them.
+ * @throws Error with one sentence; the reason of the signal
+ */
+export async function startSurroundings(options: SurroundingsOptions, stops: Stops): Promise<readonly DemoPartner[]> {
+  const { prometheus, environment, folder, signal, say } = options;
+  const programs = await findStorePrograms(prometheus, environment);
+  const partners: DemoPartner[] = [];
+  for (const role of partnerRoles) {
+    const partner = await startPartner(role);
+    stops.push(() => partner.stop());
+    partners.push(partner);
+  }
+  for (const store of Object.keys(storePorts) as DemoStoreName[]) {
+    signal.throwIfAborted();
+    say(`filling the store ${store} with a day of series`);
+    const child = await startStore(programs, store, join(folder, "stores", store), signal);
+    stops.push(() => child.stop());
+  }
+  return partners;
+}
+
+async function findStorePrograms(named: string | undefined, environment: SearchEnvironment): Promise<StorePrograms> {
   const [prometheus] = named === undefined ? await findPrograms("prometheus", "prometheus", environment) : [named];
   if (prometheus === undefined) {
     throw new Error(
@@ -49,8 +81,7 @@ export async function findStorePrograms(
   return { prometheus, promtool };
 }
 
-/** Starts one store of the examples with a day of series. @throws Error with one sentence */
-export async function startStore(
+async function startStore(
   programs: StorePrograms,
   store: DemoStoreName,
   folder: string,
