@@ -10,6 +10,46 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** Longest time between two looks at a clock that counts as a time in which this process ran. */
+const turnMsMax = 250;
+const lookMs = 100;
+
+/** A clock that stands still while this process does: it was stopped, or the machine had no time for it. */
+export interface RunningClock {
+  /** Milliseconds in which this process ran; only differences within one {@link RunningClock.start} have a meaning. */
+  nowMs(): number;
+  /** Runs the clock. Returns the function that ends this. */
+  start(): () => void;
+}
+
+/** Creates a clock that does not run. @param now milliseconds of a monotonic clock. @default performance.now */
+export function createRunningClock(now: () => number = () => performance.now()): RunningClock {
+  let [ranMs, seenAtMs, users] = [0, now(), 0];
+  let looks: NodeJS.Timeout | undefined;
+  const nowMs = (): number => {
+    const atMs = now();
+    ranMs += Math.min(atMs - seenAtMs, turnMsMax);
+    seenAtMs = atMs;
+    return ranMs;
+  };
+  return {
+    nowMs,
+    start() {
+      users += 1;
+      looks ??= setInterval(nowMs, lookMs).unref();
+      let hasEnded = false;
+      return () => {
+        if (hasEnded) return;
+        hasEnded = true;
+        users -= 1;
+        if (users > 0) return;
+        clearInterval(looks);
+        looks = undefined;
+      };
+    },
+  };
+}
+
 /** Longest delay of a platform timer. A longer delay would fire at once. */
 const timerMsMax = 2_147_483_647;
 

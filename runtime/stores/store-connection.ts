@@ -84,7 +84,7 @@ interface WatchedRequests extends Pick<StoreConnection, "responses" | "silence">
 
 function watchRequests({ config, deadlineMs = queryDeadlineMsDefault }: ConnectionOptions): WatchedRequests {
   const { timeoutMs } = config.prometheus ?? config.peer;
-  const silence = createStoreSilence(fullShare * Math.min(timeoutMs, deadlineMs), () => performance.now());
+  const silence = createStoreSilence(fullShare * Math.min(timeoutMs, deadlineMs));
   const slots = createStoreSlots(storeRequestsMax);
   let responded = 0;
   const noted: Around = async (_call, send) => {

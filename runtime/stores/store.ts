@@ -85,7 +85,7 @@ export function createStore(options: StoreOptions): Store {
         throw new StoreError("resting", "the circuit breaker of the store is open", { restMs });
       }
       const before = connection.responses();
-      const startedAtMs = performance.now();
+      const startedAtMs = connection.silence.nowMs();
       try {
         const value = await read();
         // A cached result does not concern the health of the store.

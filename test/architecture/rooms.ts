@@ -85,7 +85,7 @@ const table = `
   runtime/nats/child/ < nats/connection/ nats/store/
   runtime/nats/monitor/ < limits/ nats/store/
   runtime/stores/store-error.ts
-  runtime/stores/limits/ < stores/store-error.ts
+  runtime/stores/limits/ < limits/ stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/
   runtime/stores/prometheus/ < crds/ network/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
   runtime/stores/peer/ < crds/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/

@@ -1,3 +1,4 @@
+import { createRunningClock, type RunningClock } from "../../../limits/clock.ts";
 import { StoreError } from "../store-error.ts";
 
 /** Most requests that wait for one store. */
@@ -79,6 +80,8 @@ function once(leave: () => void): () => void {
 
 /** The requests to one store that have no response yet, and those that never got one. */
 export interface StoreSilence {
+  /** Milliseconds of the clock of this record. */
+  nowMs(): number;
   /** Notes a request. Returns the function that notes its end. */
   begin(): (hasResponded: boolean) => void;
   /**
@@ -93,22 +96,26 @@ interface OpenRequest {
 }
 
 /**
- * Creates a record without requests.
+ * Creates a record without requests. A time in which this process stood still is not one in which the store was silent:
+ * its responses may wait to be read.
  *
  * @param fullMs time after which a response is missing
- * @param now milliseconds of a monotonic clock
  */
-export function createStoreSilence(fullMs: number, now: () => number): StoreSilence {
+export function createStoreSilence(fullMs: number, clock: RunningClock = createRunningClock()): StoreSilence {
+  const now = (): number => clock.nowMs();
   // In the order in which they were sent.
   const open = new Set<OpenRequest>();
   let [respondedAtMs, silentAtMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const isSilent = ({ sentAtMs }: OpenRequest): boolean => now() - Math.max(sentAtMs, respondedAtMs) >= fullMs;
   return {
+    nowMs: now,
     begin() {
+      const stop = clock.start();
       const request = { sentAtMs: now() };
       open.add(request);
       return (hasResponded) => {
         open.delete(request);
+        stop();
         if (hasResponded) respondedAtMs = now();
         else if (isSilent(request)) silentAtMs = now();
       };

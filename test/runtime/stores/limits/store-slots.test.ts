@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createStoreSilence, createStoreSlots } from "../../../../runtime/stores/limits/store-slots.ts";
+import { createRunningClock } from "../../../../limits/clock.ts";
+import { waitFor } from "../../../support/wait.ts";
 import { settle } from "../../../support/manual-clock.ts";
 
 const never = new AbortController().signal;
@@ -59,9 +61,22 @@ describe("the places of a store", () => {
 });
 
 describe("the silence of a store", () => {
+  test("does not include the time in which this process stood still", async () => {
+    let standMs = 0;
+    const clock = createRunningClock(() => performance.now() + standMs);
+    const silence = createStoreSilence(900, clock);
+    const startedAtMs = silence.nowMs();
+    const end = silence.begin();
+    standMs = 60_000;
+    expect(silence.wasSilentSince(startedAtMs)).toBe(false);
+    const silent = () => silence.wasSilentSince(startedAtMs);
+    expect(await waitFor(silent, { timeoutMs: 10_000, what: "a silence while this process runs" })).toBe(true);
+    end(false);
+  });
+
   function watch() {
     let nowMs = 0;
-    const silence = createStoreSilence(900, () => nowMs);
+    const silence = createStoreSilence(900, { nowMs: () => nowMs, start: () => () => undefined });
     return { silence, pass: (ms: number) => (nowMs += ms) };
   }
 
