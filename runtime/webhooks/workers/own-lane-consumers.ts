@@ -60,7 +60,8 @@ export class OwnLaneConsumers {
   async findRetries({ lane }: Partner): Promise<number> {
     if (this.#hasRetries !== undefined) return 0;
     const state = await this.#deliveries.laneState("retry", lane);
-    this.#hasRetries = state !== undefined;
+    // It may have been created since the look-up began.
+    this.#hasRetries ||= state !== undefined;
     const inheritedMs = this.#isOwnPause ? 0 : (state?.pausedMs ?? 0);
     this.#isPaused ||= inheritedMs > 0;
     this.#isOwnPause = true;
@@ -73,6 +74,8 @@ export class OwnLaneConsumers {
     this.#hasRetries = true;
     try {
       await this.ensure(partner, "retry");
+      // A look-up that began before, or a stall, may have discarded it.
+      this.#hasRetries = true;
       return true;
     } catch (error) {
       this.#hasRetries = undefined;
