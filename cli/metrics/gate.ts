@@ -80,6 +80,9 @@ function overallResult(judged: readonly JudgedSlo[]): GateResult["result"] {
 
 const missingText = { late: "stores did not respond in time", failed: "stores failed" } as const;
 
+const badStatuses: readonly Slo["status"][] = ["critical", "increasing"];
+const goodStatuses: readonly Slo["status"][] = ["ok", "recovering"];
+
 function isMissing(status: Slo["status"]): status is keyof typeof missingText {
   return Object.hasOwn(missingText, status);
 }
@@ -89,14 +92,15 @@ export function resultOf(slo: Slo): GateResult {
   const { status, events, minimum_events: minimum, regions } = slo;
   const missing = missingRegions(regions);
   const lacking = missing.length === 0 ? [] : [`data is missing of ${missing.join(", ")}`];
-  if (status === "critical" || status === "increasing")
-    return { result: "red", why: [reasonOf(slo), ...lacking].join("; ") };
+  if (badStatuses.includes(status)) return { result: "red", why: [reasonOf(slo), ...lacking].join("; ") };
   if (status === "insufficient_data") {
     const few = `${Math.round(events?.total ?? 0)} events, of which ${minimum} are needed`;
     return { result: "undecided", why: [few, ...lacking].join("; ") };
   }
   if (isMissing(status)) return { result: "undecided", why: `${missingText[status]}: ${missing.join(", ")}` };
   if (lacking.length > 0) return { result: "undecided", why: lacking.join() };
+  // A later server may have further statuses.
+  if (!goodStatuses.includes(status)) return { result: "undecided", why: `the status ${status} is not known` };
   return { result: "green", why: `${percent(budgetLeft(slo)) ?? "?"} of the error budget is left` };
 }
 
