@@ -1,3 +1,4 @@
+import type { Problem as ProblemBody } from "../../api/documents.ts";
 import { plain } from "../command-line/terminal.ts";
 import { CommandError } from "../command-line/command.ts";
 
@@ -8,13 +9,10 @@ export interface ApiResponse {
   readonly body: Buffer;
 }
 
-/** The body of an error of either API. Source: RFC 9457. */
-interface Problem {
-  readonly title?: string;
-  readonly detail?: string;
-  readonly code?: string;
-  readonly errors?: readonly { readonly field: string; readonly detail: string }[];
-  readonly suggestion?: Readonly<Record<string, string>>;
+/** What is known of the body of an error, which another program may have sent. */
+interface Problem extends Partial<Pick<ProblemBody, "title" | "detail" | "code">> {
+  readonly errors: readonly Pick<ProblemBody["errors"][number], "field" | "detail">[];
+  readonly suggestion: Readonly<Record<string, string>>;
 }
 
 /** The server refused a request. */
@@ -40,7 +38,7 @@ const detailCharactersMax = 400;
 /** The sentence of a refusal: what the server says, with the fields at fault and what to do. */
 export function refusalOf({ status, headers, body }: ApiResponse, hasToken: boolean): ApiRefusal {
   const problem = parseProblem(body);
-  const { code = "", suggestion = {} } = problem;
+  const { code = "", suggestion } = problem;
   const retryAfter = Number(headers["retry-after"] ?? Number.NaN);
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
   const hints = [
@@ -53,7 +51,7 @@ export function refusalOf({ status, headers, body }: ApiResponse, hasToken: bool
   return new ApiRefusal(`the server refused with ${name}: ${plain(text)}`, status, code, retryAfterSeconds);
 }
 
-function reasonsOf({ detail, title, errors = [] }: Problem): string {
+function reasonsOf({ detail, title, errors }: Problem): string {
   const said = detail ?? title ?? "it sent no reason";
   const fields = errors.map((error) => error.detail).filter((text) => text !== said);
   const text = [said, ...fields].map((sentence) => sentence.replace(/\.$/u, "")).join("; ");
