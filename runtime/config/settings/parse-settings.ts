@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { Ajv, type ErrorObject } from "ajv";
 import { fieldOf } from "../../../crds/checks/schema-problems.ts";
 import { defaultAlgorithms, defaultSettings, settingsSchema } from "./settings-schema.ts";
-import type { IssuerSettings, Settings, TlsSettings, TrustedProxySettings } from "./settings.ts";
+import type { IssuerSettings, Settings } from "./settings.ts";
 import { readYaml, type SourceProblem, type YamlDocument } from "../yaml/yaml-documents.ts";
 
 /** The settings file is refused as a whole: a part of the settings would be worse than none. */
@@ -67,43 +67,24 @@ function messageOf({ keyword, message, params }: ErrorObject): string {
 }
 
 function withDefaults(given: Given<Settings>): Settings {
-  const { streams } = defaultSettings;
-  return {
-    name: given.name ?? defaultSettings.name,
-    issuers: (given.issuers ?? []).map((issuer) => ({
-      ...issuer,
-      issuer: issuer.issuer ?? "",
-      algorithms: issuer.algorithms ?? defaultAlgorithms,
-    })),
-    claims: { ...defaultSettings.claims, ...given.claims },
-    ...possessionOf(given),
-    partnersClaim: given.partnersClaim ?? defaultSettings.partnersClaim,
-    personalData: { ...defaultSettings.personalData, ...given.personalData },
-    events: { ...defaultSettings.events, ...given.events },
-    streams: {
-      ...streams,
-      ...given.streams,
-      events: { ...streams.events, ...given.streams?.events },
-      deliveries: { ...streams.deliveries, ...given.streams?.deliveries },
-      attempts: { ...streams.attempts, ...given.streams?.attempts },
-      deadLetters: { ...streams.deadLetters, ...given.streams?.deadLetters },
-    },
-    delivery: { ...defaultSettings.delivery, ...given.delivery },
-    metrics: { ...defaultSettings.metrics, ...given.metrics },
-    console: { ...defaultSettings.console, ...given.console },
-    ...(given.residency === undefined ? {} : { residency: given.residency }),
-  };
+  const issuers = (given.issuers ?? []).map((issuer) => ({
+    ...issuer,
+    issuer: issuer.issuer ?? "",
+    algorithms: issuer.algorithms ?? defaultAlgorithms,
+  }));
+  // The schema requires the members without a default.
+  return { ...(merged(defaultSettings, given) as Settings), issuers };
 }
 
-/** Settings of token binding. */
-function possessionOf({ tokenBinding, publicUrls, tls, trustedProxies }: Given<Settings>) {
-  return {
-    tokenBinding: tokenBinding ?? defaultSettings.tokenBinding,
-    publicUrls: publicUrls ?? defaultSettings.publicUrls,
-    // The schema requires their members.
-    ...(tls === undefined ? {} : { tls: tls as TlsSettings }),
-    ...(trustedProxies === undefined ? {} : { trustedProxies: trustedProxies as TrustedProxySettings }),
-  };
+/** The given value with the defaults of absent members, at every depth of objects. Lists are replaced. */
+function merged(defaults: unknown, given: unknown): unknown {
+  if (!isObject(defaults) || !isObject(given)) return given;
+  const members = Object.entries(given).map(([name, value]) => [name, merged(defaults[name], value)]);
+  return { ...defaults, ...(Object.fromEntries(members) as object) };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Rules that the schema cannot express. */

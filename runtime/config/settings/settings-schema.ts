@@ -10,19 +10,7 @@ import {
 } from "./settings.ts";
 
 /** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */
-const tokenAlgorithms = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
-] as const;
+const tokenAlgorithms = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split(" ");
 
 /** Algorithms of an issuer without its own. */
 export const defaultAlgorithms: readonly string[] = ["RS256", "ES256", "EdDSA"];
@@ -54,32 +42,11 @@ export const defaultSettings: Settings = {
   partnersClaim: "Optional",
   publicUrls: [],
   personalData: {
-    forbiddenFields: [
-      "account_number",
-      "birth_date",
-      "card_number",
-      "cvc",
-      "cvv",
-      "date_of_birth",
-      "document_number",
-      "email",
-      "email_address",
-      "first_name",
-      "full_name",
-      "iban",
-      "ip_address",
-      "last_name",
-      "national_id",
-      "pan",
-      "passport_number",
-      "phone",
-      "phone_number",
-      "postal_address",
-      "session_id",
-      "ssn",
-      "street_address",
-      "user_id",
-    ],
+    forbiddenFields: (
+      "account_number birth_date card_number cvc cvv date_of_birth document_number email email_address " +
+      "first_name full_name iban ip_address last_name national_id pan passport_number phone phone_number " +
+      "postal_address session_id ssn street_address user_id"
+    ).split(" "),
     allowedFields: [],
     allowedForTypes: [],
   },
@@ -101,6 +68,14 @@ function text(description: string, maxLength: number, pattern?: string): object 
   return { description, type: "string", minLength: 1, maxLength, ...(pattern === undefined ? {} : { pattern }) };
 }
 
+function word(description: string, words: readonly unknown[]): object {
+  return { description, enum: words };
+}
+
+function integer(description: string, minimum: number, maximum: number): object {
+  return { description, type: "integer", minimum, maximum };
+}
+
 function texts(description: string, items: object, bounds: { minItems?: number; maxItems: number }): object {
   return { description, type: "array", items, uniqueItems: true, ...bounds };
 }
@@ -110,16 +85,11 @@ function section(description: string, properties: Record<string, object>, requir
   return { description, type: "object", additionalProperties: false, properties, required };
 }
 
-const maxBytes = {
-  description: "Size of the stream, in bytes.",
-  type: "integer",
-  minimum: mebibyteBytes,
-  maximum: 1024 * 1024 * mebibyteBytes,
-};
+const maxBytes = integer("Size of the stream, in bytes.", mebibyteBytes, 1024 * gibibyteBytes);
 
 const retention = (what: string): object =>
   section(`How much is kept of ${what}.`, {
-    maxAgeSeconds: { description: "Age, in seconds.", type: "integer", minimum: 3600, maximum: ageSecondsMax },
+    maxAgeSeconds: integer("Age, in seconds.", 3600, ageSecondsMax),
     maxBytes,
   });
 
@@ -155,16 +125,12 @@ const issuer = section(
     jwksTokenFile: text("File of a bearer token for the host of jwksUrl.", 4096),
     jwksFile: text("File that holds the keys, as a JWK set.", 4096),
     algorithms: texts("Accepted signature algorithms.", { enum: tokenAlgorithms }, { minItems: 1, maxItems: 11 }),
-    tokenBinding: {
-      description: "Required binding of this issuer's tokens; without it that of the settings.",
-      enum: tokenBindings,
-    },
-    tokenType: {
-      description:
-        "AccessToken takes only tokens whose header typ is at+jwt (RFC 9068); without it any but those of " +
+    tokenBinding: word("Required binding of this issuer's tokens; without it that of the settings.", tokenBindings),
+    tokenType: word(
+      "AccessToken takes only tokens whose header typ is at+jwt (RFC 9068); without it any but those of " +
         "another purpose.",
-      enum: tokenTypes,
-    },
+      tokenTypes,
+    ),
     grants: {
       description: "Rights by subject, for an issuer whose tokens carry none, such as a Kubernetes cluster.",
       type: "array",
@@ -203,7 +169,7 @@ const tls = section(
         "thumbprint.",
       4096,
     ),
-    minVersion: { description: "Least version of TLS; without it TLSv1.2.", enum: tlsVersions },
+    minVersion: word("Least version of TLS; without it TLSv1.2.", tlsVersions),
   },
   ["certFile", "keyFile"],
 );
@@ -224,14 +190,14 @@ const trustedProxies = section(
       128,
       "^[A-Za-z0-9-]+$",
     ),
-    certificateForm: {
-      description: [
+    certificateForm: word(
+      [
         "Its form. Xfcc: one element, from an Envoy with SANITIZE_SET; a header with more is ignored.",
         "XfccAppend: the last element, from an Envoy with APPEND_FORWARD; a SAN that contains a comma can forge it.",
         "EscapedPem: as nginx writes it. ClientCert: RFC 9440.",
       ].join(" "),
-      enum: certificateForms,
-    },
+      certificateForms,
+    ),
   },
   ["addresses", "certificateForm"],
 );
@@ -261,16 +227,15 @@ export const settingsSchema: object = {
     name: text("Name of the installation, and producer of events without one.", 64, "^[A-Za-z0-9][A-Za-z0-9._-]*$"),
     issuers: { description: "Trusted token issuers.", type: "array", maxItems: 32, items: issuer },
     claims,
-    tokenBinding: {
-      description: "Required binding of tokens: None, Certificate (RFC 8705), Key (RFC 9449) or Any (either of both).",
-      enum: tokenBindings,
-    },
-    partnersClaim: {
-      description:
-        "Required refuses tokens on webhook routes that name no partners; Optional lets one that names none see " +
+    tokenBinding: word(
+      "Required binding of tokens: None, Certificate (RFC 8705), Key (RFC 9449) or Any (either of both).",
+      tokenBindings,
+    ),
+    partnersClaim: word(
+      "Required refuses tokens on webhook routes that name no partners; Optional lets one that names none see " +
         "every one.",
-      enum: partnersClaims,
-    },
+      partnersClaims,
+    ),
     residency: text(
       "Where NATS keeps data: what stores of another residency answer is not shared through it. Without it, all " +
         "of it is.",
@@ -305,7 +270,7 @@ export const settingsSchema: object = {
     }),
     streams: section("Sizes of the JetStream streams.", {
       prefix: text("First token of every subject; in capitals, of every stream name.", 16, "^[a-z][a-z0-9]*$"),
-      replicas: { description: "Copies of every stream.", enum: [1, 3, 5] },
+      replicas: word("Copies of every stream.", [1, 3, 5]),
       events: retention("events"),
       deliveries: section("Size of waiting deliveries, without those to held partners.", {
         maxBytes,
@@ -314,30 +279,25 @@ export const settingsSchema: object = {
       deadLetters: retention("dead letters"),
     }),
     delivery: section("Deliveries to partners.", {
-      ownLanesMax: {
-        description:
-          "Partners that have a lane of their own; those beyond share lanes. Without it 800, or 200 when streams " +
+      ownLanesMax: integer(
+        "Partners that have a lane of their own; those beyond share lanes. Without it 800, or 200 when streams " +
           "have copies.",
-        type: "integer",
-        minimum: 1,
-        maximum: ownLanesMaxMax,
-      },
-      removedAfterSeconds: {
-        description: "Time from the removal of a partner until its waiting deliveries become dead letters, in seconds.",
-        type: "integer",
-        minimum: 1,
-        maximum: 30 * daySeconds,
-      },
+        1,
+        ownLanesMaxMax,
+      ),
+      removedAfterSeconds: integer(
+        "Time from the removal of a partner until its waiting deliveries become dead letters, in seconds.",
+        1,
+        30 * daySeconds,
+      ),
     }),
     metrics: section("Metrics queries.", {
-      deadlineMs: {
-        description:
-          "Bound on all stores of one query together, in milliseconds: below what clients wait. The " +
+      deadlineMs: integer(
+        "Bound on all stores of one query together, in milliseconds: below what clients wait. The " +
           "timeoutSeconds of a store counts only below it.",
-        type: "integer",
-        minimum: 100,
-        maximum: deadlineMsMax,
-      },
+        100,
+        deadlineMsMax,
+      ),
     }),
     console: section("The page at /console.", {
       enabled: { description: "False answers /console as any unknown path.", type: "boolean" },
