@@ -1,5 +1,6 @@
 import { pageItemsMax } from "../../api/events.ts";
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
+import { readBoundedBody } from "../../network/bounded-body.ts";
 import { withOverlappingAttempts } from "../../network/http-agent.ts";
 import { CommandError } from "../command-line/command.ts";
 import { type ApiResponse, refusalOf, unreachable } from "./api-error.ts";
@@ -108,7 +109,8 @@ async function exchange(
         );
       outgoing.once("response", resolve).on("error", fail).end(body);
     });
-    return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: await readBody(incoming) };
+    const received = await readBoundedBody(incoming, bodyBytesMax, "the server");
+    return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: received };
   } finally {
     signal.removeEventListener("abort", abort);
   }
@@ -152,17 +154,6 @@ function agentOf(connection: ApiConnection, protocol: string): Agent {
 function bodyOf(body: object | undefined): Buffer | undefined {
   if (body === undefined) return undefined;
   return body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
-}
-
-async function readBody(incoming: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > bodyBytesMax) throw new Error(`the response has more than ${bodyBytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 /**

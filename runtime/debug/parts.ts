@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { Agent, request } from "undici";
+import { readBoundedBody } from "../../network/bounded-body.ts";
 import { overlappingConnector } from "../../network/undici-connector.ts";
 import { connectNats } from "../nats/connection/connect.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
@@ -30,21 +31,10 @@ async function get(url: string, signal: AbortSignal): Promise<string> {
   try {
     const { statusCode, body } = await request(url, { signal, dispatcher });
     if (statusCode >= 400 && statusCode !== 503) throw new Error(`${url} answers ${statusCode}`);
-    return await textOf(url, body);
+    return (await readBoundedBody(body, partBytesMax, url)).toString();
   } finally {
     await dispatcher.destroy();
   }
-}
-
-async function textOf(url: string, body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > partBytesMax) throw new Error(`${url} sends more than ${partBytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 /** State of all streams and their consumers, without a message. */

@@ -63,7 +63,7 @@ const table = `
       operator/publish/ operator/controllers/ operator/health-server.ts operator/options.ts operator/leader-term.ts
       operator/policy/ operator/start-error.ts operator/watches.ts
   console/
-  runtime/tracing/ < network/
+  runtime/tracing/ < limits/ network/
   runtime/pods/
   runtime/errors/
   runtime/json/ < errors/
@@ -83,7 +83,7 @@ const table = `
   runtime/nats/streams/ < limits/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
   runtime/nats/store/
   runtime/nats/child/ < nats/connection/ nats/store/
-  runtime/nats/monitor/ < limits/ nats/store/
+  runtime/nats/monitor/ < limits/ network/ nats/store/
   runtime/stores/store-error.ts
   runtime/stores/limits/ < limits/ stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/

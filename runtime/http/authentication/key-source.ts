@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createLocalJWKSet, decodeJwt, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
 import { Agent, request } from "undici";
 import { isMetadataAddress } from "../../../crds/networks.ts";
+import { readBoundedBody } from "../../../network/bounded-body.ts";
 import { overlappingConnector } from "../../../network/undici-connector.ts";
 import type { IssuerSettings } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
@@ -151,19 +152,8 @@ async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSetti
     const signal = AbortSignal.timeout(fetchTimeoutMs);
     const { statusCode, body } = await request(url, { signal, headers, dispatcher: agent });
     if (statusCode !== 200) throw new Error(`${url} returned the status ${statusCode}`);
-    return await boundedText(url, body);
+    return (await readBoundedBody(body, keySetBytesMax, url)).toString();
   } finally {
     await agent.destroy();
   }
-}
-
-async function boundedText(url: string, body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > keySetBytesMax) throw new Error(`${url} returned more than ${keySetBytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

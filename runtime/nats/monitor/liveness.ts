@@ -1,4 +1,5 @@
-import { get, type IncomingMessage } from "node:http";
+import { get } from "node:http";
+import { readBoundedBody } from "../../../network/bounded-body.ts";
 
 /** What one look at a nats-server and its volume found. */
 export interface ServerState {
@@ -88,21 +89,12 @@ export function createLiveness({ read, volume, hasFiles, catchUpMs, nowMs }: Liv
 export function readMonitor(base: string, path: string): Promise<MonitorResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<MonitorResponse>();
   const request = get(`${base}${path}`, { agent: false, signal: AbortSignal.timeout(timeoutMs) }, (response) => {
-    bodyOf(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
+    readBoundedBody(response, bodyBytesMax, "nats-server").then((body) => {
+      resolve({ status: response.statusCode ?? 0, body: body.toString() });
+    }, reject);
   });
   request.on("error", reject);
   return promise;
-}
-
-async function bodyOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > bodyBytesMax) throw new Error(`nats-server sent more than ${bodyBytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 /** Reads a document of the monitoring port. @throws Error for any status except 200 and for text that is not JSON */
