@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Counter, type Registry } from "prom-client";
+import type { Counter, Registry } from "prom-client";
 import type { Logger } from "pino";
 import { Agent, request } from "undici";
+import { instrumentsOf } from "../../limits/instruments.ts";
 import { overlappingConnector } from "../../network/undici-connector.ts";
 import { otlpBody, type SpanSource } from "./otlp-json.ts";
 import type { EndedSpan } from "./tracer.ts";
@@ -78,18 +79,13 @@ export class OtlpExporter {
       bodyTimeout: timeoutMs,
       maxResponseSize: answerBytesMax,
     });
-    const registers = [options.registry];
-    this.#exported = new Counter({
-      name: "heliograph_trace_spans_exported_total",
-      help: "Spans that the collector took.",
-      registers,
-    });
-    this.#dropped = new Counter({
-      name: "heliograph_trace_spans_dropped_total",
-      help: "Spans that no collector has: the queue was full, or the collector refused them or did not answer.",
-      labelNames: ["reason"],
-      registers,
-    });
+    const { counter } = instrumentsOf(options.registry, "heliograph_trace_spans_");
+    this.#exported = counter("exported_total", "Spans that the collector took.");
+    this.#dropped = counter(
+      "dropped_total",
+      "Spans that no collector has: the queue was full, or the collector refused them or did not answer.",
+      ["reason"],
+    );
   }
 
   /** Queues a span, or drops it when the queue is full. */

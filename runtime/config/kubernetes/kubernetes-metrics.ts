@@ -1,5 +1,6 @@
-import { Counter, Gauge, Registry } from "prom-client";
+import { Registry } from "prom-client";
 import { withoutAnswer } from "../../../kube/client/call.ts";
+import { instrumentsOf } from "../../../limits/instruments.ts";
 import type { ShardedState } from "./shard-set.ts";
 
 /** Metrics of the configuration's source. */
@@ -7,34 +8,19 @@ export type KubernetesMetrics = ReturnType<typeof createKubernetesMetrics>;
 
 /** @param registry registry of the metrics. @default a private one */
 export function createKubernetesMetrics(registry = new Registry()) {
-  const registers = [registry];
-  const requests = new Counter({
-    name: "heliograph_config_api_requests_total",
-    help: "Requests to the API server for the configuration, by HTTP status; none without a response.",
-    labelNames: ["status"],
-    registers,
-  });
-  const versions = new Counter({
-    name: "heliograph_config_shards_total",
-    help: "Versions of shards that were read, by outcome (good, bad).",
-    labelNames: ["outcome"],
-    registers,
-  });
-  const receivedAt = new Gauge({
-    name: "heliograph_config_api_heard_timestamp_seconds",
-    help: "Time of the last data from the API server, bookmarks of watches included; Unix seconds.",
-    registers,
-  });
-  const failed = new Gauge({
-    name: "heliograph_config_shard_errors",
-    help: "Shards whose newest version is not applied.",
-    registers,
-  });
-  const refused = new Gauge({
-    name: "heliograph_config_resource_errors",
-    help: "Resources that are not applied as their shards hold them.",
-    registers,
-  });
+  const { counter, gauge } = instrumentsOf(registry, "heliograph_config_");
+  const requests = counter(
+    "api_requests_total",
+    "Requests to the API server for the configuration, by HTTP status; none without a response.",
+    ["status"],
+  );
+  const versions = counter("shards_total", "Versions of shards that were read, by outcome (good, bad).", ["outcome"]);
+  const receivedAt = gauge(
+    "api_heard_timestamp_seconds",
+    "Time of the last data from the API server, bookmarks of watches included; Unix seconds.",
+  );
+  const failed = gauge("shard_errors", "Shards whose newest version is not applied.");
+  const refused = gauge("resource_errors", "Resources that are not applied as their shards hold them.");
   return {
     requests: {
       inc: ({ code }: { readonly code: string }) => requests.inc({ status: code === withoutAnswer ? "none" : code }),

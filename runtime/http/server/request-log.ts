@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
-import { Counter, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { instrumentsOf } from "../../../limits/instruments.ts";
 import { createLineLimit } from "../../../limits/line-limit.ts";
 import type { Refusal } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
@@ -103,20 +104,14 @@ const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 
 /** Counts and times requests under `heliograph_http_…`. */
 export function createRequestMetrics(registry: Registry): (outcome: RequestOutcome) => void {
-  const registers = [registry];
-  const requests = new Counter({
-    name: "heliograph_http_requests_total",
-    help: "Requests answered, by route and status.",
-    labelNames: ["method", "route", "status"],
-    registers,
-  });
-  const duration = new Histogram({
-    name: "heliograph_http_request_duration_seconds",
-    help: "Time from a request to the end of its response.",
-    labelNames: ["route"],
-    buckets: durationBucketsSeconds,
-    registers,
-  });
+  const { counter, histogram } = instrumentsOf(registry, "heliograph_http_");
+  const requests = counter("requests_total", "Requests answered, by route and status.", ["method", "route", "status"]);
+  const duration = histogram(
+    "request_duration_seconds",
+    "Time from a request to the end of its response.",
+    durationBucketsSeconds,
+    ["route"],
+  );
   return ({ method, route, status, durationMs }) => {
     requests.inc({ method, route, status: String(status) });
     duration.observe({ route }, durationMs / 1000);
