@@ -29,6 +29,11 @@ export function rulesAt<Self>(place: string, rules: readonly Rule<Self>[]): read
   }));
 }
 
+/** The usual rule. @param path what is at fault, below `self`, when it does not hold */
+export function rule<Self>(message: string, holds: (self: Self) => boolean, path = ""): Rule<Self> {
+  return { message, faults: (self) => unless(holds(self), path) };
+}
+
 /** The usual result of a rule: nothing when it holds, else the one path at fault. */
 export function unless(holds: boolean, path = ""): readonly string[] {
   return holds ? [] : [path];

@@ -1,4 +1,4 @@
-import { type Rule, unless } from "./cel-rule.ts";
+import { rule, type Rule } from "./cel-rule.ts";
 
 /** Lowercase names of headers that belong to the connection or the framing of a message. Source: RFC 9110 and 9112. */
 const messageHeaders: ReadonlySet<string> = new Set([
@@ -18,13 +18,13 @@ const messageHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** For a list of headers that go out together. */
-export const differentNames: Rule<readonly { readonly name: string }[]> = {
-  message: "header names differ in more than upper and lower case",
-  faults: (headers) => unless(new Set(headers.map(({ name }) => name.toLowerCase())).size === headers.length),
-};
+export const differentNames: Rule<readonly { readonly name: string }[]> = rule(
+  "header names differ in more than upper and lower case",
+  (headers) => new Set(headers.map(({ name }) => name.toLowerCase())).size === headers.length,
+);
 
 /** For the name of a header that a resource adds to requests. */
-export const noMessageHeader: Rule<string> = {
-  message: "the sender of the request sets this header",
-  faults: (name) => unless(!messageHeaders.has(name.toLowerCase())),
-};
+export const noMessageHeader: Rule<string> = rule(
+  "the sender of the request sets this header",
+  (name) => !messageHeaders.has(name.toLowerCase()),
+);

@@ -7,7 +7,7 @@ import type {
 } from "../types/metric-catalog.ts";
 import { metricStoreRules } from "./metric-store.ts";
 import { isRe2 } from "./re2.ts";
-import { rulesAt, unless, type PlacedRule, type Rule } from "./cel-rule.ts";
+import { type PlacedRule, rule, type Rule, rulesAt, unless } from "./cel-rule.ts";
 import { sloReferenceRules, sloRules } from "./slo.ts";
 
 /** Time between deprecation and sunset, at least. */
@@ -85,54 +85,55 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
 ];
 
 const metricRules: readonly Rule<MetricCatalogMetric>[] = [
-  {
-    message: "percentiles need a histogram",
-    faults: ({ source, aggregations }) =>
-      unless(source.histogram !== undefined || !aggregations.some((name) => percentiles.has(name)), ".aggregations"),
-  },
-  {
-    message: "a histogram has neither min nor max",
-    faults: ({ source, aggregations }) =>
-      unless(source.histogram === undefined || !aggregations.some((name) => extremes.has(name)), ".aggregations"),
-  },
-  {
-    message: "a ratio has avg only, since nothing else of a ratio composes",
-    faults: ({ source, aggregations }) =>
-      unless(source.ratio === undefined || aggregations.every((name) => name === "avg"), ".aggregations"),
-  },
-  {
-    message: "defaultAggregation is one of the aggregations",
-    faults: ({ defaultAggregation, aggregations }) =>
-      unless(aggregations.includes(defaultAggregation), ".defaultAggregation"),
-  },
-  {
-    message: "minStepSeconds is at least two intervals, since an increase needs two samples",
-    faults: ({ source, minStepSeconds }) =>
-      unless(
-        source.gauge !== undefined ||
-          minStepSeconds === undefined ||
-          minStepSeconds >= 2 * largestIntervalSeconds(source),
-        ".minStepSeconds",
-      ),
-  },
-  {
-    message: "requiredRole is set when, and only when, sensitivity is not none",
-    faults: ({ sensitivity, requiredRole }) =>
-      unless((sensitivity !== "none") === (requiredRole !== undefined), ".requiredRole"),
-  },
-  {
-    message: "replacedBy, deprecatedAt and sunsetAt are for deprecated metrics",
-    faults: ({ state, replacedBy, deprecatedAt, sunsetAt }) =>
-      unless(state === "Deprecated" || (replacedBy ?? deprecatedAt ?? sunsetAt) === undefined, ".state"),
-  },
-  {
-    message: "a deprecated metric needs deprecatedAt",
-    faults: ({ state, deprecatedAt }) => unless(state !== "Deprecated" || deprecatedAt !== undefined, ".deprecatedAt"),
-  },
-  {
-    message: "sunsetAt is at least 180 days after deprecatedAt",
-    faults: ({ deprecatedAt, sunsetAt }) => unless(leavesGrace(deprecatedAt, sunsetAt), ".sunsetAt"),
-  },
+  rule(
+    "percentiles need a histogram",
+    ({ source, aggregations }) => source.histogram !== undefined || !aggregations.some((name) => percentiles.has(name)),
+    ".aggregations",
+  ),
+  rule(
+    "a histogram has neither min nor max",
+    ({ source, aggregations }) => source.histogram === undefined || !aggregations.some((name) => extremes.has(name)),
+    ".aggregations",
+  ),
+  rule(
+    "a ratio has avg only, since nothing else of a ratio composes",
+    ({ source, aggregations }) => source.ratio === undefined || aggregations.every((name) => name === "avg"),
+    ".aggregations",
+  ),
+  rule(
+    "defaultAggregation is one of the aggregations",
+    ({ defaultAggregation, aggregations }) => aggregations.includes(defaultAggregation),
+    ".defaultAggregation",
+  ),
+  rule(
+    "minStepSeconds is at least two intervals, since an increase needs two samples",
+    ({ source, minStepSeconds }) =>
+      source.gauge !== undefined ||
+      minStepSeconds === undefined ||
+      minStepSeconds >= 2 * largestIntervalSeconds(source),
+    ".minStepSeconds",
+  ),
+  rule(
+    "requiredRole is set when, and only when, sensitivity is not none",
+    ({ sensitivity, requiredRole }) => (sensitivity !== "none") === (requiredRole !== undefined),
+    ".requiredRole",
+  ),
+  rule(
+    "replacedBy, deprecatedAt and sunsetAt are for deprecated metrics",
+    ({ state, replacedBy, deprecatedAt, sunsetAt }) =>
+      state === "Deprecated" || (replacedBy ?? deprecatedAt ?? sunsetAt) === undefined,
+    ".state",
+  ),
+  rule(
+    "a deprecated metric needs deprecatedAt",
+    ({ state, deprecatedAt }) => state !== "Deprecated" || deprecatedAt !== undefined,
+    ".deprecatedAt",
+  ),
+  rule(
+    "sunsetAt is at least 180 days after deprecatedAt",
+    ({ deprecatedAt, sunsetAt }) => leavesGrace(deprecatedAt, sunsetAt),
+    ".sunsetAt",
+  ),
 ];
 
 const matcherPlaces = ["gauge", "counter", "ratio.numerator", "ratio.denominator", "histogram"].map(
@@ -145,36 +146,29 @@ export const metricCatalogRules: readonly PlacedRule[] = [
   ...metricStoreRules,
   ...rulesAt("spec.metrics[]", metricRules),
   ...rulesAt<MetricCatalogMetricSource>("spec.metrics[].source", [
-    {
-      message: "a source is exactly one of gauge, counter, ratio and histogram",
-      faults: (source) => unless(kindsOf(source).length === 1),
-    },
+    rule("a source is exactly one of gauge, counter, ratio and histogram", (source) => kindsOf(source).length === 1),
   ]),
   ...matcherPlaces.flatMap((place) => [
     ...rulesAt<MetricCatalogMetricSourceGaugeMatcher>(place, [
-      {
-        message: "the value of Matches and NotMatches is an RE2 expression",
-        faults: ({ op, value }) => unless(op === "Equal" || op === "NotEqual" || isRe2(value), ".value"),
-      },
+      rule(
+        "the value of Matches and NotMatches is an RE2 expression",
+        ({ op, value }) => op === "Equal" || op === "NotEqual" || isRe2(value),
+        ".value",
+      ),
     ]),
     ...rulesAt<string>(`${place}.label`, [
-      {
-        message: "le holds the bounds of histograms, so no matcher names it",
-        faults: (label) => unless(label !== "le"),
-      },
+      rule("le holds the bounds of histograms, so no matcher names it", (label) => label !== "le"),
     ]),
   ]),
   ...rulesAt<MetricCatalogMetricSourceHistogram>("spec.metrics[].source.histogram", [
-    {
-      message: "the increase of a native histogram is Extrapolated",
-      faults: ({ type, increase }) => unless(type !== "Native" || increase !== "Anchored", ".increase"),
-    },
+    rule(
+      "the increase of a native histogram is Extrapolated",
+      ({ type, increase }) => type !== "Native" || increase !== "Anchored",
+      ".increase",
+    ),
   ]),
   ...rulesAt<string>("spec.metrics[].source.histogram.name", [
-    {
-      message: "a histogram's name goes without _bucket, _sum and _count",
-      faults: (name) => unless(!histogramSuffix.test(name)),
-    },
+    rule("a histogram's name goes without _bucket, _sum and _count", (name) => !histogramSuffix.test(name)),
   ]),
   ...rulesAt("spec.slos[]", sloRules),
 ];

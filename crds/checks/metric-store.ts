@@ -7,7 +7,7 @@ import type {
   MetricCatalogStorePrometheusAuth,
 } from "../types/metric-catalog.ts";
 import { differentNames, noMessageHeader } from "./headers.ts";
-import { rulesAt, unless, type PlacedRule, type Rule } from "./cel-rule.ts";
+import { type PlacedRule, rule, type Rule, rulesAt, unless } from "./cel-rule.ts";
 import { urlRules } from "./url.ts";
 
 const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/u;
@@ -35,50 +35,40 @@ export function tenantHeaderOf({ tenancy, prometheus }: MetricCatalogStore): str
 }
 
 const headerNameRules: readonly Rule<string>[] = [
-  {
-    message: "requests to the store set this header",
-    faults: (name) => unless(!requestHeaders.has(name.toLowerCase())),
-  },
+  rule("requests to the store set this header", (name) => !requestHeaders.has(name.toLowerCase())),
   noMessageHeader,
 ];
 
 const storeUrlRules: readonly Rule<string>[] = [
   ...urlRules(),
-  {
-    message: "the URL has no query, since the path of the store's API is appended",
-    faults: (url) => unless(!url.includes("?")),
-  },
-  {
-    message: "the URL holds only characters of URLs, everything else percent-encoded",
-    faults: (url) => unless(urlCharacters.test(url)),
-  },
+  rule("the URL has no query, since the path of the store's API is appended", (url) => !url.includes("?")),
+  rule("the URL holds only characters of URLs, everything else percent-encoded", (url) => urlCharacters.test(url)),
 ];
 
 /** The CEL rules of a catalog's stores. */
 export const metricStoreRules: readonly PlacedRule[] = [
   ...rulesAt<MetricCatalogStore>("spec.stores[]", [
-    {
-      message: "a store is exactly one of prometheus and peer",
-      faults: ({ prometheus, peer }) => unless((prometheus === undefined) !== (peer === undefined)),
-    },
-    {
-      message: "a peer has its own tenancy and label map, so this store sets neither",
-      faults: ({ peer, tenancy, labelMap }) =>
-        unless(peer === undefined || (tenancy === "Labelled" && Object.keys(labelMap).length === 0), ".peer"),
-    },
-    {
-      message: "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own",
-      faults: (store) =>
-        unless(
-          store.tenancy !== "StoreHeader" || store.prometheus === undefined || tenantHeaderOf(store) !== undefined,
-          ".prometheus.tenantHeader",
-        ),
-    },
-    {
-      message: "tenantHeader is for tenancy StoreHeader",
-      faults: ({ tenancy, prometheus }) =>
-        unless(tenancy === "StoreHeader" || prometheus?.tenantHeader === undefined, ".prometheus.tenantHeader"),
-    },
+    rule(
+      "a store is exactly one of prometheus and peer",
+      ({ prometheus, peer }) => (prometheus === undefined) !== (peer === undefined),
+    ),
+    rule(
+      "a peer has its own tenancy and label map, so this store sets neither",
+      ({ peer, tenancy, labelMap }) =>
+        peer === undefined || (tenancy === "Labelled" && Object.keys(labelMap).length === 0),
+      ".peer",
+    ),
+    rule(
+      "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own",
+      (store) =>
+        store.tenancy !== "StoreHeader" || store.prometheus === undefined || tenantHeaderOf(store) !== undefined,
+      ".prometheus.tenantHeader",
+    ),
+    rule(
+      "tenantHeader is for tenancy StoreHeader",
+      ({ tenancy, prometheus }) => tenancy === "StoreHeader" || prometheus?.tenantHeader === undefined,
+      ".prometheus.tenantHeader",
+    ),
     {
       message: "the header of the tenant is not among the fixed headers",
       faults: (store) => {
@@ -88,50 +78,42 @@ export const metricStoreRules: readonly PlacedRule[] = [
     },
   ]),
   ...rulesAt<Readonly<Record<string, string>>>("spec.stores[].labelMap", [
-    {
-      message: "labelMap names governed labels only",
-      faults: (map) => unless(Object.keys(map).every((label) => governedLabels.has(label))),
-    },
-    {
-      message: "le holds the bounds of histograms, so no label maps to it",
-      faults: (map) => unless(!Object.values(map).includes("le")),
-    },
-    {
-      message: "labelMap maps no two labels to one name",
-      faults: (map) => unless(new Set(Object.values(map)).size === Object.keys(map).length),
-    },
+    rule("labelMap names governed labels only", (map) => Object.keys(map).every((label) => governedLabels.has(label))),
+    rule("le holds the bounds of histograms, so no label maps to it", (map) => !Object.values(map).includes("le")),
+    rule(
+      "labelMap maps no two labels to one name",
+      (map) => new Set(Object.values(map)).size === Object.keys(map).length,
+    ),
   ]),
   ...rulesAt<MetricCatalogStorePrometheus>("spec.stores[].prometheus", [
-    {
-      message: "tls is for an https URL",
-      faults: ({ tls, url }) => unless(tls === undefined || url.startsWith("https:"), ".tls"),
-    },
-    {
-      message: "maxSourceResolution is for Thanos",
-      faults: ({ maxSourceResolution, flavour }) =>
-        unless(maxSourceResolution === undefined || flavour === "Thanos", ".maxSourceResolution"),
-    },
+    rule("tls is for an https URL", ({ tls, url }) => tls === undefined || url.startsWith("https:"), ".tls"),
+    rule(
+      "maxSourceResolution is for Thanos",
+      ({ maxSourceResolution, flavour }) => maxSourceResolution === undefined || flavour === "Thanos",
+      ".maxSourceResolution",
+    ),
   ]),
   ...["prometheus", "peer"].flatMap((kind) => rulesAt(`spec.stores[].${kind}.url`, storeUrlRules)),
   ...rulesAt<MetricCatalogStorePeer>("spec.stores[].peer", [
-    {
-      message: "the URL of a peer is https, since both sides show a certificate",
-      faults: ({ url }) => unless(url.startsWith("https:"), ".url"),
-    },
+    rule(
+      "the URL of a peer is https, since both sides show a certificate",
+      ({ url }) => url.startsWith("https:"),
+      ".url",
+    ),
   ]),
   ...rulesAt<MetricCatalogStorePeerAuth>("spec.stores[].peer.auth", [
-    {
-      message: "auth is exactly one of bearer and oauth2",
-      faults: ({ bearer, oauth2 }) => unless((bearer === undefined) !== (oauth2 === undefined)),
-    },
+    rule(
+      "auth is exactly one of bearer and oauth2",
+      ({ bearer, oauth2 }) => (bearer === undefined) !== (oauth2 === undefined),
+    ),
   ]),
   ...rulesAt("spec.stores[].prometheus.tenantHeader", headerNameRules),
   ...rulesAt("spec.stores[].prometheus.headers", [differentNames]),
   ...rulesAt("spec.stores[].prometheus.headers[].name", headerNameRules),
   ...rulesAt<MetricCatalogStorePrometheusAuth>("spec.stores[].prometheus.auth", [
-    {
-      message: "auth is exactly one of basic and bearer",
-      faults: ({ basic, bearer }) => unless((basic === undefined) !== (bearer === undefined)),
-    },
+    rule(
+      "auth is exactly one of basic and bearer",
+      ({ basic, bearer }) => (basic === undefined) !== (bearer === undefined),
+    ),
   ]),
 ];

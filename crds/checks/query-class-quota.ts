@@ -3,33 +3,33 @@ import type {
   QueryClassQuotaClient,
   QueryClassQuotaPerMetric,
 } from "../types/query-class-quota.ts";
-import { rulesAt, unless, type PlacedRule } from "./cel-rule.ts";
+import { type PlacedRule, rule, rulesAt } from "./cel-rule.ts";
 
 /** The CEL rules of QueryClassQuota. */
 export const queryClassQuotaRules: readonly PlacedRule[] = [
   ...rulesAt<readonly QueryClassQuotaClient[]>("spec.clients", [
-    { message: "each clientId appears once", faults: (clients) => unless(eachOnce(clients, "clientId")) },
-    { message: "each scope appears once", faults: (clients) => unless(eachOnce(clients, "scope")) },
+    rule("each clientId appears once", (clients) => eachOnce(clients, "clientId")),
+    rule("each scope appears once", (clients) => eachOnce(clients, "scope")),
   ]),
   ...rulesAt<QueryClassQuotaClient>("spec.clients[]", [
-    {
-      message: "a client has either a clientId or a scope",
-      faults: ({ clientId, scope }) => unless((clientId === undefined) !== (scope === undefined)),
-    },
+    rule(
+      "a client has either a clientId or a scope",
+      ({ clientId, scope }) => (clientId === undefined) !== (scope === undefined),
+    ),
   ]),
   ...rulesAt<QueryClassQuotaCache>("spec.cache", [
-    {
-      message: "hotTailSeconds is at most memorySeconds",
-      faults: ({ memorySeconds, hotTailSeconds }) =>
-        unless(memorySeconds === undefined || hotTailSeconds === undefined || hotTailSeconds <= memorySeconds),
-    },
+    rule(
+      "hotTailSeconds is at most memorySeconds",
+      ({ memorySeconds, hotTailSeconds }) =>
+        memorySeconds === undefined || hotTailSeconds === undefined || hotTailSeconds <= memorySeconds,
+    ),
   ]),
   ...rulesAt<QueryClassQuotaPerMetric>("spec.perMetric[]", [
-    {
-      message: "a metric has requestsPerSecond or costUnitsPerMinute",
-      faults: ({ requestsPerSecond, costUnitsPerMinute }) =>
-        unless(requestsPerSecond !== undefined || costUnitsPerMinute !== undefined),
-    },
+    rule(
+      "a metric has requestsPerSecond or costUnitsPerMinute",
+      ({ requestsPerSecond, costUnitsPerMinute }) =>
+        requestsPerSecond !== undefined || costUnitsPerMinute !== undefined,
+    ),
   ]),
 ];
 

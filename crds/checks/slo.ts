@@ -1,5 +1,5 @@
 import type { MetricCatalogMetric, MetricCatalogSlo, MetricCatalogSpec } from "../types/metric-catalog.ts";
-import { unless, type Rule } from "./cel-rule.ts";
+import { rule, type Rule, unless } from "./cel-rule.ts";
 
 /** Requires that the metric of an objective is in the catalog and counts events. */
 export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
@@ -37,32 +37,19 @@ export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
 
 /** Rules of one objective alone. */
 export const sloRules: readonly Rule<MetricCatalogSlo>[] = [
-  {
-    message: "an objective is more than 0 and less than 1",
-    faults: ({ objective }) => unless(objective > 0 && objective < 1, ".objective"),
-  },
-  {
-    message:
-      "every burn rate is below 1 / (1 - objective), since errors burn no faster even when " +
+  rule("an objective is more than 0 and less than 1", ({ objective }) => objective > 0 && objective < 1, ".objective"),
+  rule(
+    "every burn rate is below 1 / (1 - objective), since errors burn no faster even when " +
       "nothing succeeds; the default of 14.4 needs an objective of at least 0.9306",
-    faults: ({ burnRates, objective }) =>
-      unless(
-        burnRates.every((rate) => rate * (1 - objective) < 1),
-        ".burnRates",
-      ),
-  },
-  {
-    message: "no burn rate is above the one before it",
-    faults: ({ burnRates }) =>
-      unless(
-        burnRates.every((rate, tier) => tier === 0 || (burnRates[tier - 1] ?? rate) >= rate),
-        ".burnRates",
-      ),
-  },
-  {
-    message: "publicTenants are for a public SLO",
-    faults: (slo) => unless(slo.public || slo.publicTenants === undefined, ".publicTenants"),
-  },
+    ({ burnRates, objective }) => burnRates.every((rate) => rate * (1 - objective) < 1),
+    ".burnRates",
+  ),
+  rule(
+    "no burn rate is above the one before it",
+    ({ burnRates }) => burnRates.every((rate, tier) => tier === 0 || (burnRates[tier - 1] ?? rate) >= rate),
+    ".burnRates",
+  ),
+  rule("publicTenants are for a public SLO", (slo) => slo.public || slo.publicTenants === undefined, ".publicTenants"),
 ];
 
 function idsOf(

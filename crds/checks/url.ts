@@ -1,5 +1,5 @@
 import { isIPv6Address } from "../networks.ts";
-import { type Rule, unless } from "./cel-rule.ts";
+import { rule, type Rule, unless } from "./cel-rule.ts";
 
 const absolute = /^https?:\/\/[^/?#]/u;
 const octet = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
@@ -13,11 +13,11 @@ const userInfo = /^https?:\/\/[^/?#]*@/u;
 /** Rules for every URL of a resource. */
 export function urlRules(): readonly Rule<string>[] {
   return [
-    { message: "the URL is absolute, http or https", faults: (url) => unless(absolute.test(url)) },
-    {
-      message: "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535",
-      faults: (url) => unless(!absolute.test(url) || authority.test(url)),
-    },
+    rule("the URL is absolute, http or https", (url) => absolute.test(url)),
+    rule(
+      "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535",
+      (url) => !absolute.test(url) || authority.test(url),
+    ),
     {
       message: "the brackets hold an IPv6 address",
       faults: (url) => {
@@ -25,7 +25,7 @@ export function urlRules(): readonly Rule<string>[] {
         return unless(address === undefined || isIPv6Address(address));
       },
     },
-    { message: "the URL holds no user and no password", faults: (url) => unless(!userInfo.test(url)) },
-    { message: "the URL has no fragment", faults: (url) => unless(!url.includes("#")) },
+    rule("the URL holds no user and no password", (url) => !userInfo.test(url)),
+    rule("the URL has no fragment", (url) => !url.includes("#")),
   ];
 }
