@@ -1,9 +1,10 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { byText } from "../crds/compile/canonical-json.ts";
 import type { HeldReason } from "../crds/config.ts";
 import type { ResourceResult } from "../crds/compile/resource-result.ts";
 import { lastingConditions, passingConditions, reportedConditions, warningConditions } from "./conditions.ts";
 import { kindsInOrder, type Condition, type ResourceObject } from "./resource-types.ts";
+import { instrumentsOf } from "../limits/instruments.ts";
 import { version } from "./version.ts";
 
 /** The metrics of the operator, without those of `kube/`. */
@@ -14,54 +15,27 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10
 
 /** Registers the metrics; once per registry. */
 export function createOperatorMetrics(registry: Registry) {
-  const registers = [registry];
-  const buckets = [...secondsBuckets];
-  const named = (name: string, help: string) => ({ registers, name: `heliograph_${name}`, help });
-  new Gauge({ ...named("build_info", "1 for the version that runs"), labelNames: ["version"] }).set({ version }, 1);
+  const { counter, gauge, histogram } = instrumentsOf(registry, "heliograph_");
+  gauge("build_info", "1 for the version that runs", ["version"]).set({ version }, 1);
   return {
-    compileSeconds: new Histogram({
-      ...named("compile_seconds", "Duration of a compilation"),
-      buckets,
-    }),
-    publishSeconds: new Histogram({
-      ...named("publish_seconds", "Duration of writing the changed shards"),
-      buckets,
-    }),
-    programmedSeconds: new Histogram({
-      ...named("programmed_seconds", "From the publication of a resource until every ready pod applied it"),
-      buckets,
-    }),
-    shardWrites: new Counter({
-      ...named("shard_writes_total", "Writes of a shard"),
-      labelNames: ["result"] as const,
-    }),
-    shardBytes: new Gauge({
-      ...named("shard_bytes", "Size of a shard, gzipped"),
-      labelNames: ["shard"] as const,
-    }),
-    statusWrites: new Counter({
-      ...named("status_writes_total", "Writes of a status"),
-      labelNames: ["kind", "result"] as const,
-    }),
-    lastGood: new Gauge({
-      ...named(
-        "last_good_resources",
-        "Resources whose last good version is in force, since a reference cannot be read",
-      ),
-      labelNames: ["kind"] as const,
-    }),
-    heldPartners: new Gauge({
-      ...named("held_partners", "Partners whose deliveries are held, by reason"),
-      labelNames: ["reason"] as const,
-    }),
-    pods: new Gauge({
-      ...named("runtime_pods", "Ready pods of the runtime, by whether they respond to the operator"),
-      labelNames: ["answers"] as const,
-    }),
-    policyReloads: new Counter({
-      ...named("policy_reloads_total", "Reads of a changed policy file"),
-      labelNames: ["result"] as const,
-    }),
+    compileSeconds: histogram("compile_seconds", "Duration of a compilation", secondsBuckets),
+    publishSeconds: histogram("publish_seconds", "Duration of writing the changed shards", secondsBuckets),
+    programmedSeconds: histogram(
+      "programmed_seconds",
+      "From the publication of a resource until every ready pod applied it",
+      secondsBuckets,
+    ),
+    shardWrites: counter("shard_writes_total", "Writes of a shard", ["result"]),
+    shardBytes: gauge("shard_bytes", "Size of a shard, gzipped", ["shard"]),
+    statusWrites: counter("status_writes_total", "Writes of a status", ["kind", "result"]),
+    lastGood: gauge(
+      "last_good_resources",
+      "Resources whose last good version is in force, since a reference cannot be read",
+      ["kind"],
+    ),
+    heldPartners: gauge("held_partners", "Partners whose deliveries are held, by reason", ["reason"]),
+    pods: gauge("runtime_pods", "Ready pods of the runtime, by whether they respond to the operator", ["answers"]),
+    policyReloads: counter("policy_reloads_total", "Reads of a changed policy file", ["result"]),
   };
 }
 
@@ -80,12 +54,9 @@ export const resourcesShownMax = 1_000;
 
 /** Registers gauges of the resources' conditions, computed at each scrape. */
 export function registerConditionMetrics(registry: Registry, objects: () => readonly ResourceObject[]): void {
-  const registers = [registry];
-  const each = new Gauge({
-    registers,
-    name: "heliograph_resource_condition",
-    help: `1 for the status that a condition of a resource has; of at most ${resourcesShownMax} resources`,
-    labelNames: ["kind", "namespace", "name", "type", "status"] as const,
+  const { gauge } = instrumentsOf(registry, "heliograph_");
+  const help = `1 for the status that a condition of a resource has; of at most ${resourcesShownMax} resources`;
+  const each = gauge("resource_condition", help, ["kind", "namespace", "name", "type", "status"], {
     collect: () => {
       each.reset();
       for (const { kind, metadata, status } of shown(objects())) {
@@ -95,11 +66,7 @@ export function registerConditionMetrics(registry: Registry, objects: () => read
       }
     },
   });
-  const all = new Gauge({
-    registers,
-    name: "heliograph_resources",
-    help: "Resources by the status of each condition",
-    labelNames: ["kind", "type", "status"] as const,
+  const all = gauge("resources", "Resources by the status of each condition", ["kind", "type", "status"], {
     collect: () => {
       all.reset();
       for (const kind of kindsInOrder) all.set({ kind, type: "Ready", status: "True" }, 0);
@@ -111,12 +78,11 @@ export function registerConditionMetrics(registry: Registry, objects: () => read
 
 /** Registers the gauge of the watched namespaces, computed at each scrape. */
 export function registerNamespaceMetrics(registry: Registry, states: () => ReadonlyMap<string, boolean>): void {
-  const available = new Gauge({
-    registers: [registry],
-    name: "heliograph_watched_namespace_available",
-    help: "1 while the operator may list a watched namespace, else 0; * is every namespace",
-    // `namespace` is the label of the scraped pod.
-    labelNames: ["watched_namespace"] as const,
+  const help = "1 while the operator may list a watched namespace, else 0; * is every namespace";
+  // `namespace` is the label of the scraped pod.
+  const labels = ["watched_namespace"] as const;
+  const { gauge } = instrumentsOf(registry, "heliograph_");
+  const available = gauge("watched_namespace_available", help, labels, {
     collect: () => {
       available.reset();
       for (const [namespace, isAvailable] of states())

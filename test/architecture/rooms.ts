@@ -43,7 +43,7 @@ const table = `
   operator/observe/ < crds/ kube/ limits/ network/
   operator/conditions.ts < crds/ kube/ operator/resource-types.ts operator/observe/
   operator/version.ts
-  operator/metrics.ts < crds/ operator/resource-types.ts operator/conditions.ts operator/version.ts
+  operator/metrics.ts < crds/ limits/ operator/resource-types.ts operator/conditions.ts operator/version.ts
   operator/publish/ <
       crds/ kube/ limits/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/metrics.ts
   operator/controllers/ <
