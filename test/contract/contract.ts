@@ -64,6 +64,8 @@ function queryFaults({ parameters }: OperationObject, { route, target }: Exchang
     if (parameter === undefined) return isLikePrometheus(route) ? [] : [`query parameter ${name} is not described`];
     const values = pairs.flatMap(([, value]) => (parameter.explode === false ? value.split(",") : [value]));
     const value = parameter.schema["type"] === "array" ? values : values[0];
+    // Prometheus reads an empty parameter as none, which its Go client sends.
+    if (value === "" && isLikePrometheus(route)) return [];
     return problemsOf(ofParameters, parameter.schema, { [name]: value }, name);
   });
 }
