@@ -1,3 +1,4 @@
+import { onAbort } from "../limits/abort.ts";
 import { type Clock, pauseUntilAborted } from "../limits/clock.ts";
 
 /** Fewer consecutive failures are no outage: one call can cause them. */
@@ -72,9 +73,9 @@ export class Outage {
       isWoken = true;
       end();
     });
-    signal?.addEventListener("abort", end, { once: true });
+    const forgetSignal = onAbort(signal, end);
     await pauseUntilAborted(this.#clock, delayMs, waiting.signal);
-    signal?.removeEventListener("abort", end);
+    forgetSignal();
     forget();
     if (isWoken) await pauseUntilAborted(this.#clock, startedMs + atLeastMs - this.#clock.nowMs(), signal);
     return isWoken;

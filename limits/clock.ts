@@ -1,5 +1,7 @@
 // Limits on time and memory for all programs: clocks, timers, token buckets, bounded maps, single-flight. They know no
 // partner, no metric and no request.
+import { onAbort } from "./abort.ts";
+
 /** Time as a parameter, which tests advance. Each part that waits or computes an age takes one. */
 export interface Clock {
   /** Milliseconds of a monotonic clock; only differences have a meaning. */
@@ -81,12 +83,11 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const cancel = clock.after(delayMs, resolve);
-  const abort = (): void => {
+  const forget = onAbort(signal, () => {
     cancel();
     reject(signal?.reason as Error);
-  };
-  signal?.addEventListener("abort", abort, { once: true });
-  return promise.finally(() => signal?.removeEventListener("abort", abort));
+  });
+  return promise.finally(forget);
 }
 
 /** Resolves when the delay is over or the signal is aborted, whichever comes first. Never rejects. */

@@ -1,6 +1,9 @@
+import { waitInQueue } from "./abort.ts";
+
 /** A counting lock. Callers wait in order while all places are taken. */
 export class Semaphore {
-  readonly #waiting: (() => void)[] = [];
+  /** In the order of arrival. */
+  readonly #waiting = new Set<() => void>();
   #taken = 0;
   #size: number;
 
@@ -8,9 +11,17 @@ export class Semaphore {
     this.#size = size;
   }
 
-  /** Resolves when the caller has a place, and must {@link release} it. */
-  acquire(): Promise<void> {
-    return this.tryAcquire() ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
+  /** True while no place is taken, so that nobody waits. */
+  get isIdle(): boolean {
+    return this.#taken === 0;
+  }
+
+  /**
+   * Resolves when the caller has a place, and must {@link release} it.
+   * @throws the signal's reason if it is aborted first
+   */
+  async acquire(signal?: AbortSignal): Promise<void> {
+    if (!this.tryAcquire()) await waitInQueue(this.#waiting, signal);
   }
 
   /** Takes a place if one is free; the caller must then {@link release} it. */
@@ -36,10 +47,11 @@ export class Semaphore {
 
   #admit(): void {
     while (this.#taken < this.#size) {
-      const next = this.#waiting.shift();
+      const [next] = this.#waiting;
       if (next === undefined) {
         return;
       }
+      this.#waiting.delete(next);
       this.#taken += 1;
       next();
     }

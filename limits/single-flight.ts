@@ -1,3 +1,5 @@
+import { untilAborted } from "./abort.ts";
+
 /**
  * Runs one call per key and shares its result, or its error, with all concurrent callers. A caller with a signal stops
  * waiting when that is aborted; any other caller waits until the call ends. The call is aborted when its last caller
@@ -54,20 +56,4 @@ export function createSingleFlight<Shared = unknown>(): SingleFlight<Shared> {
       }
     }
   };
-}
-
-/**
- * The result, unless the signal is aborted first. What produces the result goes on.
- * @throws the signal's reason
- */
-export async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort);
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([result, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }

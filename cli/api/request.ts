@@ -1,6 +1,7 @@
 import { pageItemsMax } from "../../api/events.ts";
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import { readBoundedBody } from "../../network/bounded-body.ts";
+import { onAbort } from "../../limits/abort.ts";
 import { withOverlappingAttempts } from "../../network/http-agent.ts";
 import { CommandError } from "../command-line/command.ts";
 import { type ApiResponse, refusalOf, unreachable } from "./api-error.ts";
@@ -98,9 +99,7 @@ async function exchange(
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...request.headers,
   });
-  const abort = (): void => void outgoing.destroy(new Error("aborted"));
-  signal.addEventListener("abort", abort, { once: true });
-  if (signal.aborted) abort();
+  const forget = onAbort(signal, () => outgoing.destroy(new Error("aborted")));
   try {
     const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
       const fail = (error: Error): void =>
@@ -112,7 +111,7 @@ async function exchange(
     const received = await readBoundedBody(incoming, bodyBytesMax, "the server");
     return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: received };
   } finally {
-    signal.removeEventListener("abort", abort);
+    forget();
   }
 }
 

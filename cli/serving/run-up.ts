@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type Child, startChild } from "../../demo/child-process.ts";
 import { startSurroundings, type Stops } from "../../demo/surroundings.ts";
+import { onAbort } from "../../limits/abort.ts";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { say } from "../command-line/terminal.ts";
 import { CommandError, exitCodes, type ExitName } from "../command-line/command.ts";
@@ -47,7 +48,7 @@ export async function runUp(args: UpArguments, environment: Environment): Promis
   try {
     const server = await start(args, environment, stops, stopping.signal);
     if (server === undefined) return "done";
-    await Promise.race([server.ended, aborted(stopping.signal)]);
+    await Promise.race([server.ended, new Promise<void>((done) => onAbort(stopping.signal, done))]);
     if (stopping.signal.aborted) return "done";
     throw new CommandError("failed", `the product ended; ${logOf(args)} says why`);
   } catch (error) {
@@ -117,13 +118,6 @@ async function writeToken(folder: string): Promise<string> {
   const file = resolve(folder, "token");
   await writeFile(file, await issuer.sign(claims, Date.now(), tokenSeconds), { mode: 0o600 });
   return file;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done();
-    signal.addEventListener("abort", () => done(), { once: true });
-  });
 }
 
 /** Lines for a shell, to be copied as they are. */

@@ -1,3 +1,4 @@
+import { onAbort } from "../../limits/abort.ts";
 import type { Clock } from "../../limits/clock.ts";
 import type { Outage } from "../outage.ts";
 import {
@@ -168,7 +169,7 @@ function parseResponse(what: string, text: string): unknown {
 export class Deadline {
   readonly #clock: Clock;
   readonly #controller = new AbortController();
-  readonly #parent: AbortSignal | undefined;
+  readonly #forgetParent: () => void;
   readonly #what: string;
   #limitMs = Number.POSITIVE_INFINITY;
   #receivedAtMs = 0;
@@ -178,9 +179,9 @@ export class Deadline {
   constructor(clock: Clock, what: string, parent?: AbortSignal) {
     this.#clock = clock;
     this.#what = what;
-    this.#parent = parent;
-    if (parent?.aborted === true) this.#endWithParent();
-    else parent?.addEventListener("abort", this.#endWithParent, { once: true });
+    this.#forgetParent = onAbort(parent, () => {
+      this.#controller.abort(new KubeError("aborted", `${what}: ended by the caller`, { cause: parent?.reason }));
+    });
   }
 
   get signal(): AbortSignal {
@@ -202,7 +203,7 @@ export class Deadline {
   /** Ends the signal and its listeners. Every exit of a call must call it. */
   end(): void {
     this.#cancel?.();
-    this.#parent?.removeEventListener("abort", this.#endWithParent);
+    this.#forgetParent();
     this.#controller.abort(ended);
   }
 
@@ -218,10 +219,4 @@ export class Deadline {
       this.#controller.abort(new KubeError("transient", message, { reason: "Timeout" }));
     });
   }
-
-  readonly #endWithParent = (): void => {
-    this.#controller.abort(
-      new KubeError("aborted", `${this.#what}: ended by the caller`, { cause: this.#parent?.reason }),
-    );
-  };
 }

@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, Pool, ProxyAgent, request } from "undici";
+import { untilAborted } from "../../limits/abort.ts";
 import { type ConnectorOptions, overlappingConnector } from "../../network/undici-connector.ts";
 import type { Clock } from "../../limits/clock.ts";
 import type { ClusterAccess, Credentials } from "./credentials.ts";
@@ -81,7 +82,7 @@ export class Transport {
   /** @throws KubeError `transient` when there is no response, `aborted` when the signal ended it */
   async send(wanted: TransportRequest): Promise<TransportResponse> {
     try {
-      const { credentials, pools } = await endingWith(wanted.signal, this.#current());
+      const { credentials, pools } = await untilAborted(this.#current(), wanted.signal);
       const sent = request(credentials.server + wanted.path, {
         dispatcher: pools[wanted.pool],
         method: wanted.method,
@@ -89,7 +90,8 @@ export class Transport {
         body: wanted.body ?? null,
         signal: wanted.signal,
       });
-      const { statusCode, headers, body } = await endingWith(wanted.signal, sent);
+      // undici checks a signal only once a request has a connection.
+      const { statusCode, headers, body } = await untilAborted(sent, wanted.signal);
       if (statusCode === 401) this.#mustRead = true;
       const retryAfter = headers["retry-after"];
       return { status: statusCode, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined, body };
@@ -135,19 +137,6 @@ export class Transport {
       this.#retiring.delete(pools);
     };
     closePools(pools).then(gone, gone);
-  }
-}
-
-/** Ends the work with the signal. undici checks a signal only once a request has a connection. */
-async function endingWith<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const { promise: ended, reject } = Promise.withResolvers<never>();
-  const end = (): void => reject(signal.reason);
-  if (signal.aborted) end();
-  else signal.addEventListener("abort", end, { once: true });
-  try {
-    return await Promise.race([work, ended]);
-  } finally {
-    signal.removeEventListener("abort", end);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { EncodedShard } from "../../crds/shards/split-shards.ts";
 import type { ShardCounts } from "../../crds/shards/shards.ts";
 import { type BackoffOptions, backoffMs } from "../../kube/backoff.ts";
+import { onAbort } from "../../limits/abort.ts";
 import { type Clock, pauseUntilAborted } from "../../limits/clock.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import type { Outage } from "../../kube/outage.ts";
@@ -39,7 +40,7 @@ export class Publisher {
 
   /** @param term aborted at the end of the term; no write may follow */
   start(term: AbortSignal): void {
-    term.addEventListener("abort", () => this.wake(), { once: true });
+    onAbort(term, () => this.wake());
     this.#running = this.#run(term);
   }
 

@@ -1,4 +1,5 @@
 import { gzipSync } from "node:zlib";
+import { withinTime } from "../../limits/abort.ts";
 
 /** One part of a bundle. */
 export interface BundlePart {
@@ -54,16 +55,10 @@ export async function collect(parts: readonly BundlePart[], mask: (text: string)
 
 async function within({ name, read }: BundlePart): Promise<string> {
   const end = new AbortController();
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
+  return await withinTime(read(end.signal), partMsMax, () => {
     end.abort();
-    late.reject(new Error(`${name} took longer than ${partMsMax / 1_000} s`));
-  }, partMsMax);
-  try {
-    return await Promise.race([read(end.signal), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+    return new Error(`${name} took longer than ${partMsMax / 1_000} s`);
+  });
 }
 
 /** The message of an error with those of its causes. A failed connection has its reason there. */

@@ -1,3 +1,4 @@
+import { onAbort } from "../../limits/abort.ts";
 import type { ConfigReport, ConfigView } from "../http/server/configz.ts";
 import type { DisabledPartners } from "../webhooks/partners/partner-holds.ts";
 import { type ProgramStatus, reportOf } from "./status.ts";
@@ -38,14 +39,14 @@ export class ConfigReporter implements ConfigView {
     await new Promise<void>((resolve) => {
       const end = (): void => {
         clearTimeout(timer);
-        signal.removeEventListener("abort", end);
+        forget();
         this.polls.delete(poll);
         this.readWhilePolled();
         resolve();
       };
       const poll = { after, wake: end };
       const timer = setTimeout(end, waitMs);
-      signal.addEventListener("abort", end, { once: true });
+      const forget = onAbort(signal, end);
       this.polls.add(poll);
       this.readWhilePolled();
     });

@@ -178,13 +178,13 @@ const table = `
   runtime/metrics/query-log/ <
       api/ crds/ pods/ errors/ metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
       metrics/planning/
-  runtime/metrics/read-plan.ts <
-      limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/
   runtime/metrics/explain/ <
       crds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
       metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
       metrics/response/
+  runtime/metrics/handle-query.ts <
+      limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
+      metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/
   runtime/metrics/selectors/ <
       crds/ errors/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts
       metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/

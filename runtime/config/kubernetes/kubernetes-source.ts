@@ -7,6 +7,7 @@ import { createKubeClient, type KubeClient } from "../../../kube/client/client.t
 import type { ClusterAccess } from "../../../kube/client/credentials.ts";
 import { describeError, isKubeError } from "../../../kube/client/kube-error.ts";
 import { singleTry } from "../../../kube/client/retry.ts";
+import { untilAborted } from "../../../limits/abort.ts";
 import { pauseUntilAborted, systemClock } from "../../../limits/clock.ts";
 import { Outage } from "../../../kube/outage.ts";
 import type { ConfigSource } from "../config-source.ts";
@@ -95,18 +96,13 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
    */
   static async open(options: KubernetesSourceOptions, signal: AbortSignal): Promise<KubernetesSource> {
     const source = new KubernetesSource(options);
-    const abandon = (): void => source.first.reject(signal.reason);
-    signal.addEventListener("abort", abandon, { once: true });
-    if (signal.aborted) abandon();
     source.start();
     try {
-      await source.first.promise;
+      await untilAborted(source.first.promise, signal);
       return source;
     } catch (error) {
       await source.stop();
       throw error;
-    } finally {
-      signal.removeEventListener("abort", abandon);
     }
   }
 

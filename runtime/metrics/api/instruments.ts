@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
+import { percentileOf } from "../../../limits/percentile.ts";
 import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
 import type { PointCounts } from "../cache/cache-status.ts";
 import type { RequestContext } from "../metrics-api.ts";
@@ -174,10 +175,13 @@ export function createRequestLog(now: () => number): RequestLog {
 function figuresOf(entries: readonly Entry[]): RequestFigures {
   const answered = entries.filter(({ outcome }) => outcome === "ok" || outcome === "partial");
   const failed = entries.filter(({ outcome }) => outcome === "failed");
-  const durations = answered.map(({ durationMs }) => durationMs).sort((a, b) => a - b);
   return {
     requests: entries.length,
-    latencyP95Ms: durations[Math.ceil(durations.length * 0.95) - 1] ?? 0,
+    latencyP95Ms:
+      percentileOf(
+        answered.map(({ durationMs }) => durationMs),
+        0.95,
+      ) ?? 0,
     errorRate: share(failed.length, entries.length),
     partialRate: share(answered.filter(({ outcome }) => outcome === "partial").length, answered.length),
   };

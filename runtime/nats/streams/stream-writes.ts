@@ -1,3 +1,4 @@
+import { withinTime } from "../../../limits/abort.ts";
 import type { Clock } from "../../../limits/clock.ts";
 import { Unanswered } from "../connection/requests.ts";
 import type { PublishResult } from "../messages/publish.ts";
@@ -49,7 +50,7 @@ export function createStreamWrites(streams: readonly WrittenStream[], clock: Pic
     if (state === undefined || isFresh(state, clock.nowMs())) return;
     state.probedAtMs = clock.nowMs();
     try {
-      await within(probeMs, probe());
+      await withinTime(probe(), probeMs, () => new Error("no response in time"));
     } catch {
       state.fault = `${name} does not respond`;
       return;
@@ -89,15 +90,4 @@ function noteResult(state: StreamState, stream: string, result: PublishResult, n
 /** Without a connection, the part `nats` has the fault. */
 function isLoss(error: unknown): boolean {
   return error instanceof Unanswered && (error.reason === "timeout" || error.reason === "no_responders");
-}
-
-async function within(limitMs: number, work: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error("no response in time")), limitMs);
-  try {
-    await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => undefined);
-  }
 }

@@ -1,4 +1,5 @@
 // Limits on reads of stores: bytes, deadlines, retries, circuit breakers, fan-out. It knows no HTTP.
+import { onAbort, untilAborted } from "../../../limits/abort.ts";
 import { StoreError } from "../store-error.ts";
 
 /** The outcome of one of several requests to stores. */
@@ -36,25 +37,21 @@ export async function fanOut<Job, Value>(
 ): Promise<readonly Outcome<Value>[]> {
   signal.throwIfAborted();
   const controller = new AbortController();
-  const stop = new Promise<never>((_, reject) => {
-    controller.signal.addEventListener("abort", () => reject(controller.signal.reason as Error), { once: true });
-  });
-  // It can reject after the last job has ended, when no race handles the rejection.
-  stop.catch(() => undefined);
   const end = (): void => controller.abort(new StoreError("late", `no response in ${deadlineMs} ms`));
   const timer = setTimeout(end, deadlineMs);
   if (deadlineMs <= 0) end();
-  const abort = (): void => controller.abort(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  const settled = (job: Job): Promise<Outcome<Value>> =>
-    settle(controller.signal.aborted ? stop : Promise.race([run(job, controller.signal), stop]));
+  const forget = onAbort(signal, () => controller.abort(signal.reason));
+  const start = async (job: Job): Promise<Value> => {
+    controller.signal.throwIfAborted();
+    return await untilAborted(run(job, controller.signal), controller.signal);
+  };
   const outcomes: Outcome<Value>[] = [];
   const places = [...Map.groupBy(jobs.keys(), (place) => storeOf(jobs[place] as Job)).values()];
   try {
     await Promise.all(
       places.map((own) =>
         runBounded(own, jobsMax, async (place) => {
-          outcomes[place] = await settled(jobs[place] as Job);
+          outcomes[place] = await settle(start(jobs[place] as Job));
         }),
       ),
     );
@@ -64,7 +61,7 @@ export async function fanOut<Job, Value>(
     throw error;
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
+    forget();
   }
 }
 

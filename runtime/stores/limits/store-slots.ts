@@ -1,3 +1,4 @@
+import { waitInQueue } from "../../../limits/abort.ts";
 import { createRunningClock, type RunningClock } from "../../../limits/clock.ts";
 import { StoreError } from "../store-error.ts";
 
@@ -21,6 +22,10 @@ export function createStoreSlots(size: number): StoreSlots {
   const waiting = new Map<string, Set<() => void>>();
   let [taken, waitingCount] = [0, 0];
 
+  const add = (turn: string, enter: () => void): void => {
+    waiting.set(turn, (waiting.get(turn) ?? new Set()).add(enter));
+    waitingCount += 1;
+  };
   const remove = (turn: string, enter: () => void): void => {
     const own = waiting.get(turn);
     if (own?.delete(enter) === true) waitingCount -= 1;
@@ -49,21 +54,7 @@ export function createStoreSlots(size: number): StoreSlots {
         return once(leave);
       }
       if (waitingCount >= waitingMax) throw new StoreError("late", `more than ${waitingMax} requests wait`);
-      const { promise, resolve, reject } = Promise.withResolvers<undefined>();
-      const enter = (): void => resolve(undefined);
-      const abort = (): void => {
-        remove(turn, enter);
-        reject(signal.reason as Error);
-      };
-      const own = waiting.get(turn) ?? new Set();
-      waiting.set(turn, own.add(enter));
-      waitingCount += 1;
-      signal.addEventListener("abort", abort, { once: true });
-      try {
-        await promise;
-      } finally {
-        signal.removeEventListener("abort", abort);
-      }
+      await waitInQueue({ add: (enter) => add(turn, enter), delete: (enter) => remove(turn, enter) }, signal);
       return once(leave);
     },
   };

@@ -1,4 +1,5 @@
 import type { PartnerStatsPoint } from "../../../api/partners.ts";
+import { percentileOf } from "../../../limits/percentile.ts";
 import { createTimeSlices } from "../../../limits/time-slices.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { type RowKind, rowKinds } from "../event-index/index-message.ts";
@@ -152,16 +153,4 @@ function addTo({ kinds, answers, durations }: AttemptCounts, row: AttemptColumns
 
 function increment<Key>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-/** The value below or at which this share of all counted values lies; undefined without any. Source: nearest rank. */
-export function percentileOf(counts: ReadonlyMap<number, number>, share: number): number | undefined {
-  const values = [...counts].toSorted(([a], [b]) => a - b);
-  const all = values.reduce((sum, [, count]) => sum + count, 0);
-  let left = Math.ceil(share * all);
-  for (const [value, count] of values) {
-    left -= count;
-    if (left <= 0) return value;
-  }
-  return undefined;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { percentileOf } from "../../../limits/percentile.ts";
 import { startSink } from "../../bench/load/children.ts";
 import { sharedNowMs } from "../../bench/load/clock.ts";
 import { startNatsServer } from "../../support/nats-server.ts";
@@ -26,7 +27,7 @@ const measurableMs = 10;
 const quietMsMax = 4;
 
 const quantile = (times: readonly number[], share: number): number =>
-  times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? Number.POSITIVE_INFINITY;
+  percentileOf(times, share) ?? Number.POSITIVE_INFINITY;
 
 test.skipIf(!isSoak)(
   "healthy partners have at most twice their p95 while the backlog of another one drains",

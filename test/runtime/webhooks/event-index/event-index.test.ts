@@ -10,7 +10,7 @@ import {
 } from "../../../../runtime/webhooks/event-index/index-message.ts";
 import { findCandidates } from "../../../../runtime/webhooks/event-index/search.ts";
 import { segmentRows, createTextNumbers } from "../../../../runtime/webhooks/event-index/segments.ts";
-import { percentileOf, readPartnerStats } from "../../../../runtime/webhooks/history/partner-stats.ts";
+import { readPartnerStats } from "../../../../runtime/webhooks/history/partner-stats.ts";
 import { pingType } from "../../../../runtime/webhooks/events/reserved-types.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 
@@ -96,16 +96,6 @@ test("a text beyond the bound passes every test of texts", () => {
   const numbers = ["a", "b", "c", "a"].map((text) => texts.add(text));
   const isWanted = texts.matcher((text) => text === "b");
   expect([numbers, numbers.map(isWanted), texts.isWhole]).toEqual([[1, 2, 0, 1], [false, true, true, false], false]);
-});
-
-test("a percentile is the nearest rank", () => {
-  const counts = new Map([
-    [30, 1],
-    [10, 18],
-    [20, 1],
-  ]);
-  expect([0.5, 0.95, 0.96, 1].map((share) => percentileOf(counts, share))).toEqual([10, 20, 30, 30]);
-  expect(percentileOf(new Map(), 0.5)).toBeUndefined();
 });
 
 test("attempts of pings are not counted, in whichever message their event stands", async () => {

@@ -1,5 +1,6 @@
 import { deliveryStates } from "../../../../api/histories.ts";
 import * as fc from "fast-check";
+import { percentileOf } from "../../../../limits/percentile.ts";
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import type { EventReads } from "../../../../runtime/webhooks/history/event-reads.ts";
@@ -274,7 +275,7 @@ test("a page takes milliseconds with many events behind it", { timeout: 900_000 
     );
     gets.push(await timeOf(() => nats.manager.direct.getMessage(layout.streams.events, { seq: beforeSeq + 1 })));
   }
-  const [page, get] = [p95Of(pages), p95Of(gets)];
+  const [page = 0, get = 0] = [percentileOf(pages, 0.95), percentileOf(gets, 0.95)];
   const rounded = (ms: number): string => ms.toFixed(1);
   console.log(
     `${size} events: page p95 ${rounded(page)} ms, direct get p95 ${rounded(get)} ms, ratio ${rounded(page / get)}; ` +
@@ -292,8 +293,4 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   const startedMs = performance.now();
   await work();
   return performance.now() - startedMs;
-}
-
-function p95Of(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1] ?? 0;
 }

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { percentileOf } from "../../../../limits/percentile.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import {
   createDeadLettersStream,
@@ -216,8 +217,7 @@ test("a page and the counts of many letters take milliseconds once they are know
   for (const one of runs) sums.push(await timed(() => one.counts(tenant)));
   const gets: number[] = [];
   for (const one of runs) gets.push(await timed(() => one.stream.at(count)));
-  const p95 = (values: readonly number[]): number =>
-    values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.95)] ?? 0;
+  const p95 = (values: readonly number[]): number => percentileOf(values, 0.95) ?? 0;
   const [page, sum, get] = [pages, sums, gets].map(p95);
   process.stderr.write(
     `dead letters: ${count} known after ${firstMs.toFixed(0)} ms; p95 of a page of 50: ${page?.toFixed(1)} ms, ` +
