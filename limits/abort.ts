@@ -20,7 +20,7 @@ export async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): 
 }
 
 /**
- * The result, unless the time limit passes first. The work that produces the result continues, and its error is ignored.
+ * The result, unless the time limit passes first. The work that produces it continues, and its error is ignored.
  * @throws the error that `late` returns
  */
 export async function withinTime<T>(result: Promise<T>, limitMs: number, late: () => Error): Promise<T> {

@@ -1,9 +1,13 @@
 import { Counter, Gauge, Histogram, type GaugeConfiguration, type Registry } from "prom-client";
 
-/** Creates Prometheus instruments in a registry. The name of each is the prefix and its own name. */
-export function instrumentsOf(registry: Registry, prefix = "") {
+/**
+ * Creates Prometheus instruments in a registry. The name of each is the prefix and its own name.
+ *
+ * @param registry undefined: the values are not exported
+ */
+export function instrumentsOf(registry: Registry | undefined, prefix = "") {
   const named = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) => ({
-    registers: [registry],
+    registers: registry === undefined ? [] : [registry],
     name: `${prefix}${name}`,
     help,
     labelNames,

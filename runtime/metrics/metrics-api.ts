@@ -3,9 +3,9 @@ import type { PreviewedQueries } from "../../api/previews.ts";
 import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { StartedSpan } from "../tracing/tracer.ts";
-import type { Caller } from "./authorization/caller.ts";
-import type { MetricSelector, SelectorsRequest, SelectorsResult } from "./request/selector.ts";
+import type { Caller } from "./authorization/access.ts";
 import type { Filters, Parameters } from "./request/parameters.ts";
+import type { MetricSelector, SelectorsRequest, SelectorsResult } from "./request/selector.ts";
 
 /** The rights of the caller of a preview. `*`: all. */
 export interface QueryReader {

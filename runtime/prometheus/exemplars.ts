@@ -1,4 +1,5 @@
 import type { QueryAnswer, QueryItem } from "../../api/queries.ts";
+import { resultOrError } from "../errors/result-or-error.ts";
 import type { MetricSelector } from "../metrics/request/selector.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import type { Parameters } from "../metrics/request/parameters.ts";
@@ -56,12 +57,8 @@ function cutOff(startMs: number): string {
 }
 
 function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): readonly MetricSelector[] {
-  try {
-    return compileExpression(expression, lookUp, names).leaves;
-  } catch (error) {
-    if (error instanceof ExpressionError) return [];
-    throw error;
-  }
+  const compiled = resultOrError(() => compileExpression(expression, lookUp, names), ExpressionError);
+  return compiled instanceof ExpressionError ? [] : compiled.leaves;
 }
 
 /** The native query of a leaf. */

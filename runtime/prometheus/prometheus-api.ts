@@ -1,5 +1,5 @@
 // Prometheus' HTTP API over the metrics API: expressions, look-ups and their answers. It has neither HTTP nor stores.
-import type { Caller } from "../metrics/authorization/caller.ts";
+import type { Caller } from "../metrics/authorization/access.ts";
 import type { Again, RequestContext } from "../metrics/metrics-api.ts";
 import type { Parameters } from "../metrics/request/parameters.ts";
 import type { SelectorsResult } from "../metrics/request/selector.ts";

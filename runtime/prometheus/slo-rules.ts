@@ -2,8 +2,7 @@
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type { CatalogConfig, MetricConfig, QuotaConfig, SloConfig } from "../../crds/config.ts";
 import { Refusal } from "../errors/refusal.ts";
-import { classOf } from "../metrics/authorization/access.ts";
-import { type Caller, readScope } from "../metrics/authorization/caller.ts";
+import { type Caller, classOf, readScope } from "../metrics/authorization/access.ts";
 import { indexCatalogs } from "../metrics/catalog-index.ts";
 import { formatDuration, formatWithLimit } from "../metrics/request/time.ts";
 import { indexSlos, selectSlos, type SloView } from "../metrics/slo/slo-selection.ts";

@@ -4,7 +4,7 @@ import { createByteBudget, type ReadDeadline, startReadDeadline } from "./limits
 import type { PrometheusClient } from "./prometheus/prometheus-client.ts";
 import type { CallOrigin, StoreCall } from "./prometheus/store-http.ts";
 import { StoreError } from "./store-error.ts";
-import { type Stores, withClients } from "./store-set.ts";
+import { type Stores, withClients } from "./store.ts";
 
 /** One read of one store. */
 export interface StoreRead {

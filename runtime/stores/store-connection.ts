@@ -1,15 +1,18 @@
 import { queryDeadlineMsDefault, type StoreConfig } from "../../crds/config.ts";
-import { createRetryBudget, createStoreSilence, createStoreSlots, type StoreSilence } from "./limits/store-slots.ts";
+import { waitInQueue } from "../../limits/abort.ts";
+import { createRunningClock, type RunningClock } from "../../limits/clock.ts";
 import { createPeerHttp, type MakePeerClient } from "./peer/peer-http.ts";
+import { probeStore, type StoreCapabilities } from "./prometheus/probe-store.ts";
+import { createPrometheusClient, type PrometheusClient } from "./prometheus/prometheus-client.ts";
 import {
-  createPrometheusClient,
-  probeStore,
-  type PrometheusClient,
-  type StoreCapabilities,
-} from "./prometheus/prometheus-client.ts";
-import { createStoreHttp, retried, type StoreCall, storeRequestsMax } from "./prometheus/store-http.ts";
+  createRetryBudget,
+  createStoreHttp,
+  retried,
+  type StoreCall,
+  storeRequestsMax,
+} from "./prometheus/store-http.ts";
 import { StoreError } from "./store-error.ts";
-import { secretsOf, type Material } from "./store-secrets.ts";
+import { type Material, secretsOf } from "./store-secrets.ts";
 
 /** Share of the time of a read after which a response is missing. The rest is for what precedes the request. */
 const fullShare = 0.9;
@@ -109,4 +112,120 @@ function watchRequests({ config, deadlineMs = queryDeadlineMsDefault }: Connecti
 /** Tests if an error was made of a response. A timeout that the store reports is none. */
 function isOfResponse(error: unknown): boolean {
   return error instanceof StoreError && error.kind !== "late" && error.kind !== "unreachable";
+}
+
+/** Most requests that wait for one store. */
+const waitingMax = 20_000;
+
+/** Places for the requests to one store. */
+interface StoreSlots {
+  /**
+   * Waits for a place. API requests take turns, so that one with many reads does not hold up the others.
+   *
+   * @param turn of the API request; reads with the same turn keep their order
+   * @returns the function that releases the place
+   * @throws the signal's reason if it is aborted first; StoreError `late` if too many requests wait
+   */
+  enter(signal: AbortSignal, turn: string): Promise<() => void>;
+}
+
+/** Creates places that are all free. */
+export function createStoreSlots(size: number): StoreSlots {
+  const waiting = new Map<string, Set<() => void>>();
+  let [taken, waitingCount] = [0, 0];
+
+  const add = (turn: string, enter: () => void): void => {
+    waiting.set(turn, (waiting.get(turn) ?? new Set()).add(enter));
+    waitingCount += 1;
+  };
+  const remove = (turn: string, enter: () => void): void => {
+    const own = waiting.get(turn);
+    if (own?.delete(enter) === true) waitingCount -= 1;
+    if (own?.size === 0) waiting.delete(turn);
+  };
+  const leave = (): void => {
+    const [next] = waiting;
+    const [enter] = next?.[1] ?? [];
+    if (next === undefined || enter === undefined) {
+      taken -= 1;
+      return;
+    }
+    const [turn, own] = next;
+    remove(turn, enter);
+    // The turn goes behind all others.
+    if (waiting.delete(turn)) waiting.set(turn, own);
+    // The place passes on, so that no later request takes it.
+    enter();
+  };
+
+  return {
+    async enter(signal, turn) {
+      signal.throwIfAborted();
+      if (taken < size) {
+        taken += 1;
+        return once(leave);
+      }
+      if (waitingCount >= waitingMax) throw new StoreError("late", `more than ${waitingMax} requests wait`);
+      await waitInQueue({ add: (enter) => add(turn, enter), delete: (enter) => remove(turn, enter) }, signal);
+      return once(leave);
+    },
+  };
+}
+
+function once(leave: () => void): () => void {
+  let hasLeft = false;
+  return () => {
+    if (hasLeft) return;
+    hasLeft = true;
+    leave();
+  };
+}
+
+/** The requests to one store that have no response yet, and those that never got one. */
+interface StoreSilence {
+  /** Milliseconds of the clock of this record. */
+  nowMs(): number;
+  /** Notes a request. Returns the function that notes its end. */
+  begin(): (hasResponded: boolean) => void;
+  /**
+   * Tests if a request had its full time since `sinceMs` without any response of the store. A request with less time,
+   * and one that waited while others got responses, say nothing about the health of the store.
+   */
+  wasSilentSince(sinceMs: number): boolean;
+}
+
+interface OpenRequest {
+  readonly sentAtMs: number;
+}
+
+/**
+ * Creates a record without requests. A time in which this process stood still is not one in which the store was silent:
+ * its responses may wait to be read.
+ *
+ * @param fullMs time after which a response is missing
+ */
+export function createStoreSilence(fullMs: number, clock: RunningClock = createRunningClock()): StoreSilence {
+  const now = (): number => clock.nowMs();
+  // In the order in which they were sent.
+  const open = new Set<OpenRequest>();
+  let [respondedAtMs, silentAtMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  const isSilent = ({ sentAtMs }: OpenRequest): boolean => now() - Math.max(sentAtMs, respondedAtMs) >= fullMs;
+  return {
+    nowMs: now,
+    begin() {
+      const stop = clock.start();
+      const request = { sentAtMs: now() };
+      open.add(request);
+      return (hasResponded) => {
+        open.delete(request);
+        stop();
+        if (hasResponded) respondedAtMs = now();
+        else if (isSilent(request)) silentAtMs = now();
+      };
+    },
+    wasSilentSince(sinceMs) {
+      const [oldest] = open;
+      return silentAtMs >= sinceMs || (oldest !== undefined && isSilent(oldest));
+    },
+  };
 }

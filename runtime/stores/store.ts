@@ -1,12 +1,15 @@
 // Access to the stores of metrics: connections, credentials, health, and the protocols of Prometheus and of peers.
 // The planning of queries is elsewhere.
+import { hash } from "node:crypto";
 import type { StoreConfig } from "../../crds/config.ts";
-import { createBreaker, type Settle } from "./limits/store-slots.ts";
-import { createByteBudget } from "./limits/fan-out.ts";
-import type { PrometheusClient, StoreCapabilities } from "./prometheus/prometheus-client.ts";
-import { connectStore, type ConnectionOptions, type StoreConnection } from "./store-connection.ts";
-import { traitsOf } from "./prometheus/flavours.ts";
+import { storeMaterialIdsOf } from "../../crds/material.ts";
+import { createBreaker, createByteBudget, type Settle } from "./limits/fan-out.ts";
+import type { MakePeerClient } from "./peer/peer-http.ts";
+import type { StoreCapabilities } from "./prometheus/probe-store.ts";
+import { type PrometheusClient, traitsOf } from "./prometheus/prometheus-client.ts";
+import { type ConnectionOptions, connectStore, type StoreConnection } from "./store-connection.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";
+import type { Material } from "./store-secrets.ts";
 
 /** Longest use of one probe's result. An upgrade of the store is detected within this time. */
 const probeMsMax = 60_000;
@@ -173,4 +176,73 @@ function requireFlavour(config: StoreConfig, { increases }: StoreCapabilities): 
     "unsupported",
     `the store computes increases by the rule ${increases}, not ${expected}; correct its flavour in the catalog`,
   );
+}
+
+/** Stores by key. */
+export interface Stores {
+  /** @throws Error for a key that no configuration named */
+  get(key: string): Store;
+  /** Every store, sorted by key. */
+  list(): readonly (readonly [string, Store])[];
+}
+
+/** Replaces the client of each store. */
+export function withClients(stores: Stores, clientOf: (key: string, store: Store) => Store["client"]): Stores {
+  return {
+    get(key) {
+      const store = stores.get(key);
+      return { ...store, client: clientOf(key, store) };
+    },
+    list: () => stores.list(),
+  };
+}
+
+/** The stores of the applied configuration, with their connections. */
+export interface StoreSet extends Stores {
+  /**
+   * Applies a configuration. A store keeps its connections while it and its Secrets are unchanged. A removed store
+   * closes when it is idle.
+   */
+  apply(configs: ReadonlyMap<string, StoreConfig>, material: Material): void;
+  stop(): Promise<void>;
+}
+
+/**
+ * Creates an empty set.
+ *
+ * @param makePeerClient for stores that are peers
+ * @param deadlineMs bound on the reads of one query. @default 1800
+ */
+export function createStoreSet(now: () => number, makePeerClient: MakePeerClient, deadlineMs?: number): StoreSet {
+  let stores: ReadonlyMap<string, Store> = new Map();
+  return {
+    get(key) {
+      const store = stores.get(key);
+      if (store === undefined) throw new Error(`no store ${key}`);
+      return store;
+    },
+    list: () => [...stores],
+    apply(configs, material) {
+      const before = stores;
+      const entries = [...configs]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, config]) => {
+          const secrets = storeMaterialIdsOf(config).map((id) => material[id]);
+          const identity = hash("sha256", JSON.stringify([config, secrets]), "base64url");
+          const kept = before.get(key);
+          if (kept?.identity === identity) return [key, kept] as const;
+          return [key, createStore({ config, material, identity, now, makePeerClient, deadlineMs })] as const;
+        });
+      stores = new Map(entries);
+      for (const [key, store] of before) {
+        // A failure to close a removed store has no consequence.
+        if (stores.get(key) !== store) store.close({ atOnce: false }).catch(() => undefined);
+      }
+    },
+    async stop() {
+      const ending = [...stores.values()];
+      stores = new Map();
+      await Promise.all(ending.map((store) => store.close({ atOnce: true })));
+    },
+  };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { aggregations } from "../../crds/config.ts";
 import { specSchemas } from "../../crds/types/schemas.ts";
 import { errorTable } from "../../runtime/errors/table.ts";
-import { flavours } from "../../runtime/stores/prometheus/flavours.ts";
+import { flavours } from "../../runtime/stores/prometheus/prometheus-client.ts";
 import { schemes } from "../../runtime/webhooks/signing/schemes.ts";
 import { keptFiles, namedFiles, textOf } from "./named-files.ts";
 

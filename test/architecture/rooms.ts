@@ -65,7 +65,7 @@ const table = `
   console/
   runtime/tracing/ < limits/ network/
   runtime/pods/
-  runtime/errors/
+  runtime/errors/ < api/
   runtime/json/ < errors/
   runtime/version.ts
   runtime/config/yaml/
@@ -87,18 +87,17 @@ const table = `
   runtime/stores/store-error.ts
   runtime/stores/limits/ < limits/ stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/
-  runtime/stores/prometheus/ < crds/ network/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
+  runtime/stores/prometheus/ < api/ crds/ network/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
   runtime/stores/peer/ < crds/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/
   runtime/stores/store-connection.ts <
-      crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/ stores/peer/
+      limits/ crds/ stores/store-error.ts stores/store-secrets.ts stores/prometheus/ stores/peer/
   runtime/stores/store.ts <
-      crds/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store-connection.ts
-  runtime/stores/store-set.ts < crds/ stores/store-secrets.ts stores/peer/ stores/store.ts
-  runtime/stores/read-middleware.ts <
-      tracing/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store-set.ts
+      crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/ stores/peer/
+      stores/store-connection.ts
+  runtime/stores/read-middleware.ts < tracing/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
   runtime/webhooks/ids.ts
   runtime/webhooks/log.ts
-  runtime/webhooks/events/ < crds/ errors/ json/ config/settings/
+  runtime/webhooks/events/ < api/ crds/ errors/ json/ config/settings/
   runtime/webhooks/signing/ < crds/
   runtime/recipient/ < crds/ network/ webhooks/signing/
   runtime/webhooks/settlement/ < crds/
@@ -113,10 +112,10 @@ const table = `
       webhooks/settlement/ webhooks/partners/
   runtime/webhooks/telemetry/ < limits/ crds/ tracing/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <
-      limits/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
-      webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/
+      api/ limits/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
+      webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/delivery/ <
-      limits/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
+      api/ limits/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
       webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
       webhooks/authorization/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/workers/ <
@@ -154,72 +153,71 @@ const table = `
       webhooks/history/ webhooks/replay/ webhooks/live/ webhooks/ping/ webhooks/maintenance/
       webhooks/engine-context.ts
   runtime/metrics/request/ < api/ crds/ errors/ json/
-  runtime/metrics/catalog-index.ts < crds/ errors/ metrics/request/
+  runtime/metrics/catalog-index.ts < crds/
   runtime/metrics/authorization/ < crds/ errors/ metrics/request/ metrics/catalog-index.ts
   runtime/metrics/metrics-api.ts < api/ crds/ tracing/ errors/ metrics/request/ metrics/authorization/
   runtime/metrics/promql/ < api/ crds/ errors/ stores/prometheus/
   runtime/metrics/planning/ <
       api/ crds/ errors/ stores/prometheus/ metrics/request/ metrics/catalog-index.ts metrics/authorization/
       metrics/promql/
-  runtime/metrics/merge/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
+  runtime/metrics/merge/ < api/ errors/ stores/prometheus/ metrics/promql/ metrics/planning/
   runtime/metrics/cache/ <
-      limits/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
-      metrics/request/ metrics/planning/
+      limits/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts metrics/request/
+      metrics/planning/
   runtime/metrics/reads/ <
-      limits/ crds/ tracing/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
-      stores/store-set.ts stores/read-middleware.ts metrics/request/ metrics/promql/ metrics/planning/
+      api/ limits/ crds/ tracing/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
+      stores/read-middleware.ts metrics/request/ metrics/authorization/ metrics/promql/ metrics/planning/
       metrics/merge/ metrics/cache/
   runtime/metrics/admission/ <
       crds/ limits/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/reads/
   runtime/metrics/response/ <
-      api/ limits/ crds/ errors/ metrics/request/ metrics/catalog-index.ts metrics/authorization/
+      api/ limits/ crds/ errors/ stores/prometheus/ metrics/request/ metrics/catalog-index.ts metrics/authorization/
       metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/
       metrics/admission/
   runtime/metrics/query-log/ <
       api/ crds/ pods/ errors/ metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
       metrics/planning/
   runtime/metrics/explain/ <
-      crds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
-      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
-      metrics/response/
+      api/ crds/ errors/ stores/store.ts metrics/request/ metrics/authorization/ metrics/metrics-api.ts
+      metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/ metrics/response/
   runtime/metrics/handle-query.ts <
-      limits/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/
+      limits/ errors/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
+      metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/ metrics/explain/
   runtime/metrics/selectors/ <
-      crds/ errors/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts
+      api/ crds/ errors/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts
       metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
-      metrics/response/ metrics/read-plan.ts
+      metrics/response/ metrics/handle-query.ts
   runtime/metrics/slo/ <
-      limits/ crds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store-set.ts
-      stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
-      metrics/promql/ metrics/planning/ metrics/merge/ metrics/reads/ metrics/admission/ metrics/response/
-  runtime/metrics/federation/ <
-      api/ crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/
-      stores/store-set.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
-      metrics/promql/ metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/ metrics/slo/
-  runtime/metrics/api/ <
-      limits/ crds/ tracing/ pods/ errors/ stores/limits/ stores/store.ts stores/store-set.ts
+      api/ limits/ crds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
       stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
-      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
-      metrics/response/ metrics/query-log/ metrics/read-plan.ts metrics/explain/ metrics/selectors/ metrics/slo/
-      metrics/federation/
+      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/merge/ metrics/reads/ metrics/admission/
+      metrics/response/
+  runtime/metrics/federation/ <
+      api/ crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/ stores/store.ts
+      metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/
+      metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/ metrics/slo/
+  runtime/metrics/api/ <
+      api/ limits/ crds/ tracing/ pods/ errors/ stores/limits/ stores/store.ts stores/read-middleware.ts
+      metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/
+      metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/
+      metrics/explain/ metrics/handle-query.ts metrics/selectors/ metrics/slo/ metrics/federation/
   runtime/prometheus/language/ < errors/
-  runtime/prometheus/compile/ < crds/ errors/ metrics/request/ metrics/planning/ prometheus/language/
+  runtime/prometheus/compile/ < crds/ errors/ metrics/request/ prometheus/language/
   runtime/prometheus/evaluate/ <
       limits/ errors/ metrics/request/ metrics/planning/ prometheus/language/ prometheus/compile/
   runtime/prometheus/ <
-      limits/ crds/ errors/ version.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
+      api/ limits/ crds/ errors/ version.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
       metrics/metrics-api.ts metrics/slo/ prometheus/language/ prometheus/compile/ prometheus/evaluate/
   runtime/preview/ <
       api/ limits/ crds/ pods/ errors/ json/ config/yaml/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/records/
       webhooks/history/ webhooks/replay/ metrics/metrics-api.ts
   runtime/http/authentication/ < crds/ network/ limits/ errors/ config/settings/ metrics/authorization/
-  runtime/http/representation/ < errors/ metrics/request/
+  runtime/http/representation/ < api/ errors/ metrics/request/
   runtime/http/openapi/ < api/ metrics/request/
   runtime/http/server/ <
-      crds/ limits/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
-      http/authentication/ http/representation/ http/openapi/
+      api/ limits/ crds/ tracing/ errors/ config/settings/ metrics/request/ metrics/authorization/
+      metrics/metrics-api.ts http/authentication/ http/representation/ http/openapi/
   runtime/http/routes/ <
       api/ errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/
       webhooks/live/ webhooks/ping/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/federation/
@@ -230,7 +228,7 @@ const table = `
       nats/connection/ nats/messages/ nats/streams/ nats/child/ webhooks/settlement/ webhooks/partners/
       webhooks/workers/ webhooks/engine.ts metrics/metrics-api.ts metrics/api/ prometheus/ preview/
       http/authentication/ http/server/ http/routes/
-  runtime/debug/ < network/ nats/connection/ nats/streams/ webhooks/events/
+  runtime/debug/ < limits/ network/ nats/connection/ nats/streams/ webhooks/events/
   demo/ < nats/child/ recipient/
   runtime/main.ts <
       crds/ kube/ version.ts config/settings/ config/config-source.ts config/folder/ config/kubernetes/ nats/connection/
@@ -240,14 +238,14 @@ const table = `
   cli/operator/ <
       kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts operator/main.ts
       cli/command-line/
-  cli/api/ < network/ kube/ version.ts program/ cli/command-line/
+  cli/api/ < api/ limits/ network/ kube/ version.ts program/ cli/command-line/
   cli/configuration/ <
       api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ prometheus/ preview/ program/
       cli/command-line/ cli/api/
   cli/metrics/ < api/ crds/ metrics/request/ cli/command-line/ cli/api/
   cli/webhooks/ < api/ webhooks/events/ metrics/request/ cli/command-line/ cli/api/
   cli/partner/ <
-      crds/ version.ts webhooks/events/ webhooks/signing/ recipient/ webhooks/settlement/ webhooks/sending/
+      api/ crds/ version.ts webhooks/events/ webhooks/signing/ recipient/ webhooks/settlement/ webhooks/sending/
       cli/command-line/ cli/api/ cli/webhooks/
   cli/serving/ <
       limits/ crds/ kube/ version.ts nats/connection/ metrics/request/ http/authentication/ migration/ program/

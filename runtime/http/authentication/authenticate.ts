@@ -4,7 +4,10 @@ import { decodeJwt, errors, jwtVerify } from "jose";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { ClaimSettings, IssuerSettings, TokenBinding } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import type { Caller } from "../../metrics/authorization/caller.ts";
+import type { Caller } from "../../metrics/authorization/access.ts";
+import type { Thumbprint } from "./client-certificate.ts";
+import { createSeenProofs, proofLifetimeMs, requireProof } from "./dpop-proof.ts";
+import type { KeySource } from "./key-source.ts";
 import {
   type Binding,
   bindingOf,
@@ -18,9 +21,6 @@ import {
   type Scheme,
   withGrant,
 } from "./token-binding.ts";
-import type { Thumbprint } from "./client-certificate.ts";
-import { createSeenProofs, proofLifetimeMs, requireProof } from "./dpop-proof.ts";
-import type { KeySource } from "./key-source.ts";
 
 const issuersShown = 4;
 const issuerCharactersShown = 256;

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { ClaimSettings, SubjectGrant, TokenBinding, TokenType } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import type { Caller } from "../../metrics/authorization/caller.ts";
+import type { Caller } from "../../metrics/authorization/access.ts";
 import type { Thumbprint } from "./client-certificate.ts";
 
 /** Claims of a verified token. */

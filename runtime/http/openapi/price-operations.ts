@@ -1,7 +1,7 @@
 import { Duration } from "../../../api/documents.ts";
 import { LabelName } from "../../../api/queries.ts";
 import { list, ref } from "../../../api/schema.ts";
-import { lookUpMetricsMax } from "../../metrics/request/parameters.ts";
+import { lookUpMetricsMax } from "../../metrics/request/selector.ts";
 import {
   diagnostics,
   filters,

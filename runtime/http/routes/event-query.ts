@@ -1,15 +1,11 @@
 import { orders, pageItemsDefault, pageItemsMax, waitSecondsMax } from "../../../api/events.ts";
 import { deliveryStates } from "../../../api/histories.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import type { Caller } from "../../metrics/authorization/caller.ts";
-import {
-  type Parameters,
-  readCount,
-  readOne,
-  readTime,
-  readWord,
-  refuseUnknown,
-} from "../../metrics/request/parameters.ts";
+import type { Caller } from "../../metrics/authorization/access.ts";
+import { shown } from "../../metrics/request/known-names.ts";
+import { type Parameters, readOne, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { readCount } from "../../metrics/request/read-query.ts";
+import { parseTime } from "../../metrics/request/time.ts";
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 
@@ -130,4 +126,17 @@ export function placeOf(query: Parameters): { readonly afterSeq: number; readonl
 /** Reads the number of items of a page. @throws Refusal 400 `invalid_limit` */
 export function readPageLimit(query: Parameters): number {
   return readCount(query, "limit", pageItemsMax) ?? pageItemsDefault;
+}
+
+/** Parses an absolute time in UTC into Unix milliseconds; undefined without one. @throws Refusal `invalid_time` */
+export function readTime(params: Parameters, name: string): number | undefined {
+  const text = readOne(params, name, "invalid_time");
+  if (text === undefined) return undefined;
+  const ms = parseTime(text);
+  if (ms !== undefined) return ms;
+  throw refuseField(
+    "invalid_time",
+    name,
+    `${name}=${shown(text)} is not a time; use ISO 8601 UTC such as 2026-01-01T00:00:00Z`,
+  );
 }

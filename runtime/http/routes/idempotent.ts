@@ -1,7 +1,7 @@
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import type { Caller } from "../../metrics/authorization/caller.ts";
-import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
+import type { Caller } from "../../metrics/authorization/access.ts";
 import { isNarrowed } from "../../webhooks/history/partner-access.ts";
+import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 
 const keyForm = /^[\x21-\x7e]{1,255}$/u;

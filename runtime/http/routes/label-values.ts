@@ -1,15 +1,9 @@
 import { refuseField } from "../../errors/refusal.ts";
 import type { LabelValues, LookUp, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
-import {
-  commaHints,
-  filterValues,
-  lookUpMetricsMax,
-  type Parameters,
-  readLabel,
-  readMany,
-  readOne,
-} from "../../metrics/request/parameters.ts";
+import { commaHints } from "../../metrics/request/known-names.ts";
+import { filterValues, type Parameters, readLabel, readMany, readOne } from "../../metrics/request/parameters.ts";
 import { readFilters, readSpan, refuseOthers, withFieldsOf } from "../../metrics/request/read-query.ts";
+import { lookUpMetricsMax } from "../../metrics/request/selector.ts";
 import { endAt, formatTime, timeAt } from "../../metrics/request/time.ts";
 import type { ApiRequest, ApiResponse } from "../server/route.ts";
 

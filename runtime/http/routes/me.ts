@@ -1,5 +1,5 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
-import { consoleAdminScope, type Caller } from "../../metrics/authorization/caller.ts";
+import { type Caller, consoleAdminScope } from "../../metrics/authorization/access.ts";
 import { refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { Operation } from "../openapi/operation.ts";
 import { chooseMediaType } from "../representation/representations.ts";

@@ -1,19 +1,10 @@
 // Routes of the public port, one file per API. The logic of the APIs is in `webhooks/` and `metrics/`.
 import { refuseField } from "../../errors/refusal.ts";
+import { publicReadScope, readScope } from "../../metrics/authorization/access.ts";
+import type { MetricsApi, MetricsResponse, RequestContext } from "../../metrics/metrics-api.ts";
 import { bulkBytesMax } from "../../metrics/request/bulk-request.ts";
-import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
-import type { MetricsResponse, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
 import { readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
 import { expressionOf } from "../../prometheus/expression-of.ts";
-import {
-  type CsvForm,
-  csvMediaType,
-  csvOf,
-  ndjsonMediaType,
-  ndjsonOf,
-  type QueryBody,
-  tableMeta,
-} from "../representation/tables.ts";
 import {
   bulkOperation,
   catalogOperation,
@@ -29,13 +20,22 @@ import {
   quotaOperation,
   sloHistoryOperation,
 } from "../openapi/price-operations.ts";
+import { nextPageLink } from "../representation/link-headers.ts";
 import {
   chooseCoding,
   chooseMediaType,
   createRepresentations,
   type Representations,
 } from "../representation/representations.ts";
-import { nextPageLink } from "../representation/link-headers.ts";
+import {
+  type CsvForm,
+  csvMediaType,
+  csvOf,
+  ndjsonMediaType,
+  ndjsonOf,
+  type QueryBody,
+  tableMeta,
+} from "../representation/tables.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 import { bulkBody, bulkJson } from "./bulk-body.ts";
 import { labelValues } from "./label-values.ts";

@@ -1,12 +1,13 @@
 import { refuseField } from "../../errors/refusal.ts";
 import { parseDuration } from "../../metrics/request/time.ts";
-import { type Parameters, readOne, readTime, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { type Parameters, readOne, refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { PartnerStatsQuery } from "../../webhooks/history/partner-stats.ts";
 import { partnerStatsOperation } from "../openapi/partner-operations.ts";
 import { readRoute, type Route } from "../server/route.ts";
+import { readTime } from "./event-query.ts";
 
 interface PartnerStatsService {
   readonly history: Pick<EventReads, "partnerStats">;

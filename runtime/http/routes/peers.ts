@@ -1,8 +1,8 @@
 import { words } from "../../../api/schema.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { peerScope } from "../../metrics/authorization/caller.ts";
-import type { MetricsApi } from "../../metrics/metrics-api.ts";
+import { peerScope } from "../../metrics/authorization/access.ts";
 import { partialRequestBytesMax } from "../../metrics/federation/parse-partial-request.ts";
+import type { MetricsApi } from "../../metrics/metrics-api.ts";
 import type { Operation } from "../openapi/operation.ts";
 import type { Route } from "../server/route.ts";
 

@@ -1,5 +1,5 @@
 import { refuseField } from "../../errors/refusal.ts";
-import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
+import { publicReadScope, readScope } from "../../metrics/authorization/access.ts";
 import type { FixedName, PrometheusAnswer, PrometheusApi, PrometheusRequest } from "../../prometheus/prometheus-api.ts";
 import { inForm, prometheusOperations } from "../openapi/prometheus-operations.ts";
 import { chooseCoding, createRepresentations, type Representations } from "../representation/representations.ts";

@@ -1,6 +1,6 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { debugScope, type Caller } from "../../metrics/authorization/caller.ts";
+import { type Caller, debugScope } from "../../metrics/authorization/access.ts";
 import type { EventPage } from "../../webhooks/history/event-list.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import { historyBytes } from "../../webhooks/history/history.ts";

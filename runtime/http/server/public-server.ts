@@ -2,8 +2,7 @@ import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import { usualCaches } from "../../../limits/memory-plan.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import type { Caller } from "../../metrics/authorization/caller.ts";
-import { abortOnClose, anonymous, type ApiRequest, type ApiResponse, type Route } from "./route.ts";
+import type { Caller } from "../../metrics/authorization/access.ts";
 import type { Authenticate, Possession } from "../authentication/authenticate.ts";
 import {
   createAddressReader,
@@ -11,13 +10,14 @@ import {
   type ReadAddress,
   type ReadCertificate,
 } from "../authentication/client-certificate.ts";
-import { correlationHeader, correlationIdOf } from "./request-log.ts";
-import { httpLimits } from "./listen-server.ts";
-import { formMediaType, formParameters, isForm, queryParameters } from "./query-string.ts";
-import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
 import { fitLinkHeaders } from "../representation/link-headers.ts";
 import { hasBytes } from "../representation/representations.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
+import { httpLimits } from "./listen-server.ts";
+import { formMediaType, formParameters, isForm, queryParameters } from "./query-string.ts";
+import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
+import { correlationHeader, correlationIdOf } from "./request-log.ts";
+import { abortOnClose, anonymous, type ApiRequest, type ApiResponse, type Route } from "./route.ts";
 
 interface PublicServerOptions extends ServerOptions {
   readonly authenticate: Authenticate;

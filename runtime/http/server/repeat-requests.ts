@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
-import type { Caller } from "../../metrics/authorization/caller.ts";
+import type { Caller } from "../../metrics/authorization/access.ts";
 import type { Again } from "../../metrics/metrics-api.ts";
 import type { Authenticate } from "../authentication/authenticate.ts";
 import type { ReadCertificate } from "../authentication/client-certificate.ts";
-import { clientClosedStatus, correlationHeader, correlationIdOf, type EndNotes, logRequest } from "./request-log.ts";
 import { hasBytes } from "../representation/representations.ts";
 import type { Shortcut } from "./http-server.ts";
 import { hasSeveralHosts } from "./query-string.ts";
+import { clientClosedStatus, correlationHeader, correlationIdOf, type EndNotes, logRequest } from "./request-log.ts";
 
 /** An answered request with the function that repeats its response. */
 interface Repeatable {

@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { Refusal } from "../../errors/refusal.ts";
-import type { Caller } from "../../metrics/authorization/caller.ts";
+import type { Caller } from "../../metrics/authorization/access.ts";
 import type { Again } from "../../metrics/metrics-api.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
 import type { Operation } from "../openapi/operation.ts";

@@ -2,11 +2,9 @@
 // checked elsewhere.
 import { Refusal } from "../../errors/refusal.ts";
 import type { Pods } from "../../pods/pods.ts";
-import type { QueryClassGrant } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
+import type { Caller, QueryClassGrant } from "../authorization/access.ts";
 import type { Plan } from "../planning/plan.ts";
-import type { PartOutcome } from "../reads/read-stores.ts";
-import { suggestionWithin } from "../reads/region-status.ts";
+import type { PartOutcome } from "../reads/read-part.ts";
 import { windowSecondsOf } from "../request/window.ts";
 import {
   actualCosts,
@@ -18,6 +16,7 @@ import {
   requestTokens,
   totalCost,
 } from "./cost.ts";
+import { suggestionWithin } from "./quota-rejections.ts";
 import { type AdmittedRequest, createQuotas, type QuotaState } from "./quotas.ts";
 import { chargesOf, type QuotaClient, type RequestCost } from "./token-source.ts";
 

@@ -10,7 +10,6 @@ import {
   requestsMax,
   serveAllocations,
 } from "./allocation-protocol.ts";
-import type { BucketOwners } from "./bucket-owners.ts";
 import { type BucketCharge, type BucketStore, clientKeyOf, type TokenSource } from "./token-source.ts";
 
 /** Exchanges tokens with other pods. */
@@ -183,4 +182,14 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
       return requests;
     },
   };
+}
+
+/** The owner pods of buckets. */
+export interface BucketOwners {
+  /** The number of live pods. */
+  count(): number;
+  /** The pod that owns the buckets of a client. */
+  ownerOf(clientKey: string): string;
+  /** The first state of a bucket that is new in this pod. */
+  readonly begin: (rate: Rate) => Bucket;
 }

@@ -1,8 +1,7 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
 import { measureName, type Query } from "../planning/query.ts";
-import type { PartResult } from "../reads/read-part.ts";
-import type { PartOutcome } from "../reads/read-stores.ts";
+import type { PartOutcome, PartResult } from "../reads/read-part.ts";
 import { stepsPerPoint, windowSecondsDefault } from "../request/window.ts";
 
 /** Assumed buckets of a histogram before the first response. */

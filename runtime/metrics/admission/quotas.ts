@@ -1,19 +1,18 @@
-import { Refusal, type Suggestion } from "../../errors/refusal.ts";
-import { rateHeaders, type Balance } from "./rate-headers.ts";
+import { waitMs } from "../../../limits/token-bucket.ts";
+import type { Refusal } from "../../errors/refusal.ts";
+import type { Pods } from "../../pods/pods.ts";
+import { busyRejection, type Cheaper, quotaRejection } from "./quota-rejections.ts";
+import { createSharedBuckets } from "./shared-buckets.ts";
 import {
+  type Balance,
   type BucketCharge,
   chargesOf,
   clientKey,
   type QuotaClient,
   type RequestCost,
   type TokenSource,
+  type Unit,
 } from "./token-source.ts";
-import { waitMs } from "../../../limits/token-bucket.ts";
-import type { Pods } from "../../pods/pods.ts";
-import { createSharedBuckets } from "./shared-buckets.ts";
-
-/** Seconds after which a request above the limit on concurrency can be sent again. */
-const concurrencyRetrySeconds = 1;
 
 /** One admitted request. */
 export interface AdmittedRequest {
@@ -40,9 +39,6 @@ export interface QuotaState {
   /** True when the owner pod of the buckets told their state; false for the share of this pod in an outage. */
   readonly isOfOwner: boolean;
 }
-
-/** Finds the finest step with at most this share of a request's cost, in (0, 1); undefined without one. */
-type Cheaper = (share: number) => Suggestion | undefined;
 
 /** Counts the requests and costs of clients. Source: seed "Operational Metrics API" §5.5 and §8. */
 export interface Quotas {
@@ -73,11 +69,12 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
       const key = clientKey(client);
       const { maxConcurrent } = client.limits;
       const end = running.begin(key, cost, maxConcurrent);
-      if (end === undefined) throw busyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key)), cheaper);
+      if (end === undefined)
+        throw rejected(charges, shared.sourceOf(key), (own) => busyRejection(maxConcurrent, own, cheaper));
       const { ok, source } = await shared.take(key, charges);
       if (ok) return admittedOf({ cost, charges, source, end });
       end();
-      throw refusalOf(balancesOf(charges, source), cheaper);
+      throw rejected(charges, source, (own) => quotaRejection(own, cheaper));
     },
     admitNow(client, cost) {
       const key = clientKey(client);
@@ -94,10 +91,12 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
       const key = clientKey(client);
       const { maxConcurrent } = client.limits;
       if (cost.requests > 0 && running.count(key) >= maxConcurrent) {
-        return { refusal: busyRefusal(maxConcurrent, balancesOf(charges, shared.sourceOf(key)), cheaper) };
+        return {
+          refusal: rejected(charges, shared.sourceOf(key), (own) => busyRejection(maxConcurrent, own, cheaper)),
+        };
       }
       const { ok, source } = await shared.has(key, charges);
-      return { refusal: ok ? undefined : refusalOf(balancesOf(charges, source), cheaper) };
+      return { refusal: ok ? undefined : rejected(charges, source, (own) => quotaRejection(own, cheaper)) };
     },
     async state(client, metrics) {
       const charges = chargesOf(client, { requests: 0, costs: new Map(metrics.map((metric) => [metric, 0])) });
@@ -133,6 +132,16 @@ function admittedOf({ cost, charges, source, end }: ChargedRequest): AdmittedReq
   };
 }
 
+/** A rejection with the headers of its quotas. */
+function rejected(
+  charges: readonly BucketCharge[],
+  source: TokenSource,
+  refusal: (balances: readonly Balance[]) => Refusal,
+): Refusal {
+  const balances = balancesOf(charges, source);
+  return refusal(balances).with(rateHeaders(balances));
+}
+
 function balancesOf(charges: readonly BucketCharge[], source: TokenSource): readonly Balance[] {
   return charges.map((charge) => ({ charge, bucket: source.look(charge) }));
 }
@@ -166,81 +175,67 @@ function createRunningRequests(): RunningRequests {
   };
 }
 
-/**
- * Builds the refusal of a charge that no wait admits, else of the first charge above its bucket, or of the first charge
- * where tokens came in between.
- */
-function refusalOf(balances: readonly Balance[], cheaper: Cheaper): Refusal {
-  const short =
-    balances.find(isNeverAdmitted) ??
-    balances.find(({ charge, bucket }) => bucket.tokens < charge.count) ??
-    balances[0];
-  if (short === undefined) throw new Error("a request without a charge was refused");
-  return short.charge.unit === "cost" ? costRefusal(short, balances, cheaper) : rateRefusal(short, balances);
-}
-
-/** True for a charge above the burst, which no bucket ever has. */
-function isNeverAdmitted({ charge: { count, limits } }: Balance): boolean {
-  return count > limits.burst;
-}
-
-function rateRefusal(short: Balance, balances: readonly Balance[]): Refusal {
-  return new Refusal("rate_exceeded", `${needOf(short, "request tokens")}; retry later`, {
-    ...retryAfter(short, short.charge.count),
-    headers: rateHeaders(balances),
-  });
-}
+/** Longest `RateLimit` and longest `RateLimit-Policy`, in characters: default proxies take 4 KB of headers in all. */
+const listCharactersMax = 384;
 
 /**
- * Suggests a step for the tokens that are left, else a step for a whole burst. `Retry-After` is only about the request
- * itself: one above the burst has none, and its detail says when there are enough tokens for the suggestion.
+ * Builds the headers with the rest of the quotas, for every response that a quota counts. `RateLimit` and
+ * `RateLimit-Policy` list the quotas as in the IETF draft "RateLimit header fields for HTTP": those of the class, then
+ * as many of single metrics as fit, the emptiest first. The older headers are about requests only. Source: seed
+ * "Operational Metrics API" §6.
  */
-function costRefusal(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
-  const { count, limits } = short.charge;
-  const costs = balances.filter(({ charge }) => charge.unit === "cost" && charge.count > 0);
-  const shareOf = (most: (balance: Balance) => number): number =>
-    Math.min(...costs.map((balance) => most(balance) / balance.charge.count));
-  const now = cheaper(shareOf(({ bucket }) => bucket.tokens));
-  const suggestion = now ?? cheaper(shareOf(({ charge }) => charge.limits.burst));
-  const advice = adviceOf(suggestion, isNeverAdmitted(short), now === undefined ? waitSeconds(short, limits.burst) : 0);
-  return new Refusal("cost_exceeded", `${needOf(short, "cost units")}; ${advice}`, {
-    ...retryAfter(short, count),
-    ...(suggestion === undefined ? {} : { suggestion }),
-    headers: rateHeaders(balances),
+function rateHeaders(balances: readonly Balance[]): Readonly<Record<string, string>> {
+  const [requests, ...others] = balances;
+  if (requests === undefined) return {};
+  const all = listed([requests, ...others]);
+  return {
+    "X-RateLimit-Limit": String(requests.charge.limits.burst),
+    "X-RateLimit-Remaining": String(leftOf(requests)),
+    "X-RateLimit-Reset": String(resetSeconds(requests)),
+    "RateLimit-Policy": all.map(policyOf).join(", "),
+    RateLimit: all.map(leftText).join(", "),
+  };
+}
+
+/** The balances whose texts fit into both headers. */
+function listed(balances: readonly Balance[]): readonly Balance[] {
+  const ofClass = balances.filter(({ charge }) => charge.metric === undefined);
+  const ofMetrics = balances.filter(({ charge }) => charge.metric !== undefined);
+  const ordered = [...ofClass, ...ofMetrics.sort((a, b) => shareLeft(a) - shareLeft(b))];
+  let characters = 0;
+  return ordered.filter((balance) => {
+    characters += Math.max(policyOf(balance).length, leftText(balance).length) + ", ".length;
+    return characters <= listCharactersMax;
   });
 }
 
-function adviceOf(suggestion: Suggestion | undefined, isNever: boolean, suggestionSeconds: number): string {
-  const never = isNever ? "waiting does not help; " : "";
-  if (suggestion === undefined) return `${never}no coarser step fits, use a shorter window or fewer groups`;
-  if (!isNever) return "use the suggestion or retry later";
-  const when = suggestionSeconds === 0 ? "" : `, for which enough are left in ${suggestionSeconds} s`;
-  return `${never}use the suggestion${when}`;
+function shareLeft({ bucket, charge: { limits } }: Balance): number {
+  return bucket.tokens / limits.burst;
 }
 
-function needOf({ charge: { count, limits, metric }, bucket }: Balance, unit: string): string {
-  const of = metric === undefined ? "of this class" : `for ${metric}`;
-  const never = count > limits.burst ? `; more than ${limits.burst} are never allowed at once` : "";
-  const units = count === 1 ? unit.replace(/s$/u, "") : unit;
-  return `the request needs ${count} ${units} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
+function leftText(balance: Balance): string {
+  return `${nameOf(balance.charge)};r=${leftOf(balance)};t=${resetSeconds(balance)}`;
 }
 
-function retryAfter(balance: Balance, count: number): { readonly retryAfterSeconds?: number } {
-  const seconds = waitSeconds(balance, count);
-  return Number.isFinite(seconds) ? { retryAfterSeconds: Math.max(1, seconds) } : {};
+/** The parameter of the counted unit, in the syntax of RFC 9651. Requests are the default unit. */
+const unitParameter: Readonly<Record<Unit, string>> = { requests: "", cost: ';qu="cost-units"' };
+
+/** `"requests";q=20;w=2`: the burst, and the seconds in which an empty bucket fills. */
+function policyOf({ charge }: Balance): string {
+  const { perSecond, burst } = charge.limits;
+  return `${nameOf(charge)};q=${burst}${unitParameter[charge.unit]};w=${Math.max(1, Math.round(burst / perSecond))}`;
 }
 
-/** Seconds until a bucket has a number of tokens; infinite above its burst. */
-function waitSeconds({ charge: { limits }, bucket }: Balance, count: number): number {
-  return Math.ceil(waitMs(bucket, limits, count) / 1_000);
+function nameOf({ unit, metric }: BucketCharge): string {
+  return metric === undefined ? `"${unit}"` : `"${unit}:${metric}"`;
 }
 
-/** Builds the refusal of a request above the limit on concurrency, unless no wait admits it. */
-function busyRefusal(most: number, balances: readonly Balance[], cheaper: Cheaper): Refusal {
-  if (balances.some(isNeverAdmitted)) return refusalOf(balances, cheaper);
-  const detail = `${most} requests of this client run in this class already; send the next one after the end of one`;
-  return new Refusal("concurrency_exceeded", detail, {
-    retryAfterSeconds: concurrencyRetrySeconds,
-    headers: rateHeaders(balances),
-  });
+/** The whole tokens that a bucket has. */
+export function leftOf({ bucket }: Balance): number {
+  return Math.max(0, Math.floor(bucket.tokens));
+}
+
+/** Seconds until the bucket is full. */
+export function resetSeconds({ bucket, charge }: Balance): number {
+  return Math.ceil(waitMs(bucket, charge.limits, charge.limits.burst) / 1_000);
 }

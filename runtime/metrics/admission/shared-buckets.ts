@@ -1,7 +1,6 @@
 // Token buckets over all pods: the owner pod of a client allocates tokens to the others. It knows no query.
-import type { Pods } from "../../pods/pods.ts";
-import { createAllocatedTokens, createAllocationClient } from "./allocation-client.ts";
-import { followOwners } from "./bucket-owners.ts";
+import { ownerOf, type Pods } from "../../pods/pods.ts";
+import { type BucketOwners, createAllocatedTokens, createAllocationClient } from "./allocation-client.ts";
 import { type BucketCharge, bucketSource, createBucketStore, notedSource, type TokenSource } from "./token-source.ts";
 
 /**
@@ -135,6 +134,43 @@ function createClientQueue(): ClientQueue {
       } finally {
         if (last.get(clientKey) === running) last.delete(clientKey);
       }
+    },
+  };
+}
+
+/** Most remembered owners. Above it, all of them are computed again. */
+const ownersMax = 50_000;
+
+/**
+ * Follows the live pods. After a change of them, another pod may have owned a bucket before, with an unknown state. The
+ * bucket therefore begins with one pod's share at the time of the change.
+ */
+function followOwners(now: () => number, pods: Pods): BucketOwners {
+  let known = pods.live();
+  let changed = { atMs: now(), pods: known.length };
+  let owners = new Map<string, string>();
+  const live = (): readonly string[] => {
+    const next = pods.live();
+    if (next !== known && next.join() !== known.join()) {
+      changed = { atMs: now(), pods: Math.max(known.length, next.length) };
+      owners = new Map();
+    }
+    known = next;
+    return next;
+  };
+  return {
+    count: () => live().length,
+    ownerOf(key) {
+      const names = live();
+      if (names.length === 1) return names[0] ?? pods.own;
+      const owner = owners.get(key) ?? ownerOf(key, names) ?? pods.own;
+      if (owners.size >= ownersMax) owners = new Map();
+      owners.set(key, owner);
+      return owner;
+    },
+    begin({ burst }) {
+      live();
+      return { tokens: burst / changed.pods, atMs: changed.atMs };
     },
   };
 }

@@ -194,3 +194,9 @@ export function notedSource(source: TokenSource, other: TokenSource): TokenSourc
     },
   };
 }
+
+/** A charge and its bucket, after the charge or in its place. */
+export interface Balance {
+  readonly charge: BucketCharge;
+  readonly bucket: Bucket;
+}

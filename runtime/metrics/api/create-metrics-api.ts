@@ -6,7 +6,7 @@ import { type CacheBytes, usualCaches } from "../../../limits/memory-plan.ts";
 import { createTimeSlices } from "../../../limits/time-slices.ts";
 import { type Pods, singlePod } from "../../pods/pods.ts";
 import { tracedReads } from "../../stores/read-middleware.ts";
-import { createStoreSet, type Stores } from "../../stores/store-set.ts";
+import { createStoreSet, type Stores } from "../../stores/store.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
 import {
   type Admission,
@@ -17,18 +17,17 @@ import {
 } from "../admission/admission.ts";
 import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import { classOf } from "../authorization/access.ts";
-import { createHitRatios } from "../cache/cache-status.ts";
-import { createBackgroundRefreshes, createReadCache, type ReadCache } from "../cache/read-cache.ts";
+import { createBackgroundRefreshes, createHitRatios, createReadCache, type ReadCache } from "../cache/read-cache.ts";
 import { indexCatalogs, storesByKey } from "../catalog-index.ts";
 import { quotaResponse } from "../explain/quota-response.ts";
 import { handlePartials } from "../federation/handle-partials.ts";
 import { createPeerClient } from "../federation/peer-client.ts";
+import { handleQuery, type QueryRoute, type QuerySources } from "../handle-query.ts";
 import type { MetricsApi, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { QueryContext } from "../planning/query.ts";
-import { createEditJudge } from "../query-log/judge-edit.ts";
-import { createCollection, createQueryRecord } from "../query-log/query-record.ts";
-import { type QuerySources } from "../read-plan.ts";
+import { createCollection, createEditJudge } from "../query-log/judge-edit.ts";
+import { createQueryRecord } from "../query-log/query-record.ts";
 import { createFinishedMetrics } from "../reads/finish-metric.ts";
 import { createClassBulkheads } from "../reads/store-middleware.ts";
 import {
@@ -48,16 +47,15 @@ import { createSloHandler } from "../slo/handle-slo.ts";
 import { indexSlos, type SloEntry } from "../slo/slo-selection.ts";
 import { handleBulk } from "./handle-bulk.ts";
 import { handlePlan } from "./handle-plan.ts";
-import { handleQuery, type QueryRoute } from "./handle-query.ts";
 import { healthResponse } from "./health-response.ts";
 import {
   createInstruments,
+  createMeasurement,
   createRequestLog,
   type Instruments,
   observeBackground,
   observeParts,
 } from "./instruments.ts";
-import { createMeasurement } from "./measure-request.ts";
 
 /** Options of {@link createMetricsApi}. */
 export interface MetricsApiOptions {

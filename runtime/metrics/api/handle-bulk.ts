@@ -5,17 +5,15 @@ import { queryBytesMax, type ReadDeadline } from "../../stores/limits/fan-out.ts
 import { type ReadMemo, shareReads } from "../../stores/read-middleware.ts";
 import { type Admission, type AdmitQueries, runAdmitted } from "../admission/admission.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
-import { classOf } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
+import { type Caller, classOf } from "../authorization/access.ts";
+import { handleQuery, type QuerySources } from "../handle-query.ts";
 import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
+import { joinedVersions } from "../planning/catalog-entry.ts";
 import type { Plan } from "../planning/plan.ts";
-import { joinedVersions } from "../planning/require-labels.ts";
-import { type QuerySources } from "../read-plan.ts";
 import { retryAfterSeconds } from "../reads/region-status.ts";
 import { type BulkItem, readBulk } from "../request/bulk-request.ts";
 import { pointCount } from "../request/window.ts";
 import { freshnessOf, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
-import { handleQuery } from "./handle-query.ts";
 
 /** Most points of all responses of one bulk, since its body is in memory. */
 const bulkPointsMax = 1_000_000;

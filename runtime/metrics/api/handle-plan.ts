@@ -1,18 +1,17 @@
 // The plan and the cost of a query that is not run.
 import type { ExpectedCache } from "../../../api/quotas.ts";
 import { Refusal } from "../../errors/refusal.ts";
+import { resultOrError } from "../../errors/result-or-error.ts";
 import type { Admission } from "../admission/admission.ts";
-import type { Balance } from "../admission/rate-headers.ts";
-import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
+import type { Balance } from "../admission/token-source.ts";
+import { accessOf, type Caller, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import { mayRead } from "../authorization/policy.ts";
 import { expectedCache, planBody } from "../explain/plan-body.ts";
+import { parseQuery, type QuerySources } from "../handle-query.ts";
 import type { PlannedQuery } from "../metrics-api.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
-import { identityOf } from "../planning/query-identity.ts";
 import type { Query, QueryContext } from "../planning/query.ts";
 import { makeSelectorQueries, type SelectorQuery } from "../planning/selector-query.ts";
-import { type QuerySources } from "../read-plan.ts";
 import type { Parameters } from "../request/parameters.ts";
 import { readSpan } from "../request/read-query.ts";
 import type { MetricSelector, SelectorsRequest } from "../request/selector.ts";
@@ -20,7 +19,7 @@ import { endAt, formatTime, timeAt } from "../request/time.ts";
 import { firstPointMs, pointCount } from "../request/window.ts";
 import { findResponse } from "../response/cached-response.ts";
 import { noStore } from "../response/response-headers.ts";
-import { parseQuery } from "./handle-query.ts";
+import { identityOf } from "../response/snapshots.ts";
 
 interface PlanRequest {
   readonly params: Parameters;
@@ -86,15 +85,10 @@ async function budgetOf(
 
 const unrecorded = { add: () => undefined };
 
-function parse({ params, caller, nowMs }: PlanRequest, { queryContext, snapshots }: PlanSources): Parsed {
-  try {
-    const request = { params, caller, nowMs };
-    const { query, readAtMs } = parseQuery("query", request, { queryContext, snapshots, record: unrecorded });
-    return { plan: makePlan(query, readAtMs) };
-  } catch (error) {
-    if (error instanceof Refusal) return { refusal: error };
-    throw error;
-  }
+function parse(request: PlanRequest, { queryContext, snapshots }: PlanSources): Parsed {
+  const sources = { queryContext, snapshots, record: unrecorded };
+  const parsed = resultOrError(() => parseQuery("query", request, sources), Refusal);
+  return parsed instanceof Refusal ? { refusal: parsed } : { plan: makePlan(parsed.query, parsed.readAtMs) };
 }
 
 function cacheOf(plan: Plan, sources: PlanSources, nowMs: number): ExpectedCache | null {
@@ -161,12 +155,8 @@ function leafQueryOf(
 ): SelectorQuery | undefined {
   const times = { startMs: firstPointMs(window), endMs: window.toMs, stepMs: window.stepSeconds * 1_000 };
   const request: SelectorsRequest = { leaves: [leaf], times, tenant: undefined, isCompleteRequired: false };
-  try {
-    return makeSelectorQueries(request, caller, queryContext, nowMs)[0];
-  } catch (error) {
-    if (error instanceof Refusal) return undefined;
-    throw error;
-  }
+  const made = resultOrError(() => makeSelectorQueries(request, caller, queryContext, nowMs), Refusal);
+  return made instanceof Refusal ? undefined : made[0];
 }
 
 /** Compares the identities of both queries. The downsample is left out: the points themselves have its width. */

@@ -2,7 +2,7 @@
 import type { HealthAnswer } from "../../../api/catalog.ts";
 import type { ClassLimits } from "../../../crds/config.ts";
 import type { Store } from "../../stores/store.ts";
-import type { HitRatios } from "../cache/cache-status.ts";
+import type { HitRatios } from "../cache/read-cache.ts";
 import type { CatalogIndex } from "../catalog-index.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";

@@ -1,14 +1,17 @@
 import type { Logger } from "pino";
-import { Counter, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { instrumentsOf } from "../../../limits/instruments.ts";
 import { percentileOf } from "../../../limits/percentile.ts";
+import { Refusal } from "../../errors/refusal.ts";
 import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
-import type { PointCounts } from "../cache/cache-status.ts";
-import type { RequestContext } from "../metrics-api.ts";
+import { type StartedSpan, startSpan, type Tracer } from "../../tracing/tracer.ts";
+import type { PointCounts } from "../cache/read-cache.ts";
+import type { Again, MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
-import type { PartOutcome } from "../reads/read-stores.ts";
+import type { PartOutcome } from "../reads/read-part.ts";
 
 /** Routes whose duration depends on the stores. */
-export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo" | "partials" | "prometheus";
+type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo" | "partials" | "prometheus";
 
 /** The Prometheus metrics of the metrics API. Source: seed "Operational Metrics API" §2.2. */
 export interface Instruments {
@@ -28,48 +31,25 @@ const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 1.5, 2
 
 /** Creates the instruments. @param registry undefined: the values are not exported */
 export function createInstruments(registry: Registry | undefined): Instruments {
-  const registers = registry === undefined ? [] : [registry];
   const durations = createTracedHistogram(registry, {
     name: "heliograph_metrics_request_duration_seconds",
     help: "Duration of metrics requests",
     labelNames: ["route", "outcome"],
     buckets: durationBuckets,
   });
-  const metrics = new Counter({
-    name: "heliograph_metrics_queried_total",
-    help: "Queries by metric",
-    labelNames: ["metric", "class"],
-    registers,
-  });
-  const costs = new Counter({
-    name: "heliograph_metrics_cost_units_total",
-    help: "Estimated cost of admitted queries",
-    labelNames: ["class"],
-    registers,
-  });
-  const parts = new Counter({
-    name: "heliograph_store_reads_total",
-    help: "Reads of one metric from one store by outcome",
-    labelNames: ["store", "region", "outcome"],
-    registers,
-  });
-  const points = new Counter({
-    name: "heliograph_metrics_cache_points_total",
-    help: "Requested points by cache result",
-    labelNames: ["result"],
-    registers,
-  });
-  const refreshes = new Counter({
-    name: "heliograph_metrics_cache_renewals_total",
-    help: "Background refreshes of stale points by outcome",
-    labelNames: ["outcome"],
-    registers,
-  });
-  const unshared = new Counter({
-    name: "heliograph_metrics_cache_unshared_total",
-    help: "Reads that could not get the extents of another pod",
-    registers,
-  });
+  const { counter } = instrumentsOf(registry, "heliograph_");
+  const metrics = counter("metrics_queried_total", "Queries by metric", ["metric", "class"]);
+  const costs = counter("metrics_cost_units_total", "Estimated cost of admitted queries", ["class"]);
+  const parts = counter("store_reads_total", "Reads of one metric from one store by outcome", [
+    "store",
+    "region",
+    "outcome",
+  ]);
+  const points = counter("metrics_cache_points_total", "Requested points by cache result", ["result"]);
+  const refreshes = counter("metrics_cache_renewals_total", "Background refreshes of stale points by outcome", [
+    "outcome",
+  ]);
+  const unshared = counter("metrics_cache_unshared_total", "Reads that could not get the extents of another pod");
   return {
     renewed: (outcome) => refreshes.inc({ outcome }),
     unshared: () => unshared.inc(),
@@ -127,7 +107,7 @@ export function observeBackground(
  * The outcome of a request: `ok`, `partial` (206), `refused` (an error of the caller), `failed` (an error of this
  * runtime or its stores), `left` (the caller closed the connection).
  */
-export type RequestOutcome = "ok" | "partial" | "refused" | "failed" | "left";
+type RequestOutcome = "ok" | "partial" | "refused" | "failed" | "left";
 
 /** The figures of the recent requests in the health response. */
 export interface RequestFigures {
@@ -141,7 +121,7 @@ export interface RequestFigures {
 }
 
 /** The recent requests, in memory. */
-export interface RequestLog {
+interface RequestLog {
   add(outcome: RequestOutcome, durationMs: number): void;
   figures(): RequestFigures;
 }
@@ -150,7 +130,7 @@ export const requestLogSeconds = 300;
 /** Most requests in the log. Under a higher load the figures cover a shorter time. */
 const requestsMax = 8_192;
 
-interface Entry {
+interface RecentRequest {
   readonly atMs: number;
   readonly outcome: RequestOutcome;
   readonly durationMs: number;
@@ -158,7 +138,7 @@ interface Entry {
 
 /** Creates an empty log. New entries overwrite the oldest ones. @param now a monotonic clock, milliseconds */
 export function createRequestLog(now: () => number): RequestLog {
-  const ring: Entry[] = [];
+  const ring: RecentRequest[] = [];
   let next = 0;
   return {
     add(outcome, durationMs) {
@@ -172,21 +152,86 @@ export function createRequestLog(now: () => number): RequestLog {
   };
 }
 
-function figuresOf(entries: readonly Entry[]): RequestFigures {
+function figuresOf(entries: readonly RecentRequest[]): RequestFigures {
   const answered = entries.filter(({ outcome }) => outcome === "ok" || outcome === "partial");
-  const failed = entries.filter(({ outcome }) => outcome === "failed");
+  const durations = answered.map(({ durationMs }) => durationMs);
+  const count = (counted: RequestOutcome): number => entries.filter(({ outcome }) => outcome === counted).length;
   return {
     requests: entries.length,
-    latencyP95Ms:
-      percentileOf(
-        answered.map(({ durationMs }) => durationMs),
-        0.95,
-      ) ?? 0,
-    errorRate: share(failed.length, entries.length),
-    partialRate: share(answered.filter(({ outcome }) => outcome === "partial").length, answered.length),
+    latencyP95Ms: percentileOf(durations, 0.95) ?? 0,
+    errorRate: count("failed") / Math.max(1, entries.length),
+    partialRate: count("partial") / Math.max(1, answered.length),
   };
 }
 
-function share(part: number, whole: number): number {
-  return whole === 0 ? 0 : part / whole;
+/** Notes the duration and the outcome of requests, in the recent requests and in the Prometheus metrics. */
+interface Measurement {
+  /** Measures one request. `work` gets the context with the span of the request. @throws what `work` throws */
+  request<Response extends Pick<MetricsResponse, "status">>(
+    route: MeasuredRoute,
+    request: MeasuredRequest,
+    work: (context: RequestContext) => Promise<Response>,
+  ): Promise<Response>;
+  /** Measures a repeat query, unless the query has to be handled like a new one: {@link request} measures that. */
+  repeat(route: MeasuredRoute, again: Again): Again;
+}
+
+interface MeasuredRequest {
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** Creates the measurement of all requests of one API. @param tracer undefined: no spans */
+export function createMeasurement(
+  requests: RequestLog,
+  instruments: Instruments,
+  tracer: Tracer | undefined,
+): Measurement {
+  const start = (route: MeasuredRoute, ids?: RequestIds): ((outcome: RequestOutcome) => void) => {
+    const startMs = performance.now();
+    return (outcome) => {
+      const durationMs = performance.now() - startMs;
+      requests.add(outcome, durationMs);
+      const context = ids?.span.context;
+      instruments.request(route, outcome, durationMs, context?.isSampled === true ? context.traceId : undefined);
+      if (ids !== undefined) endSpan(ids, route, outcome);
+    };
+  };
+  return {
+    async request(route, { signal, context }, work) {
+      const span = tracer && startSpan(tracer, "query", "server", context.traceparent);
+      const end = start(route, span && { span, correlationId: context.correlationId });
+      try {
+        const response = await work(span === undefined ? context : { ...context, span });
+        end(response.status === 206 ? "partial" : "ok");
+        return response;
+      } catch (error) {
+        end(signal.aborted ? "left" : failureOf(error));
+        throw error;
+      }
+    },
+    repeat: (route, again) => (nowMs) => {
+      const end = start(route);
+      const headers = again(nowMs);
+      if (headers !== undefined) end("ok");
+      return headers;
+    },
+  };
+}
+
+interface RequestIds extends Pick<RequestContext, "correlationId"> {
+  readonly span: StartedSpan;
+}
+
+function endSpan({ span, correlationId }: RequestIds, route: MeasuredRoute, outcome: RequestOutcome): void {
+  const attributes = {
+    "heliograph.route": route,
+    "heliograph.correlation_id": correlationId,
+    "heliograph.outcome": outcome,
+  };
+  span.end(attributes, outcome === "failed" || outcome === "refused" ? outcome : undefined);
+}
+
+function failureOf(error: unknown): RequestOutcome {
+  return error instanceof Refusal && error.status < 500 ? "refused" : "failed";
 }

@@ -1,10 +1,10 @@
 // The data that a caller may read: the token, the narrowing of its quota, the catalog and the filters of a request
 // together. The token itself is checked elsewhere.
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import { type Access, allows, type Names } from "./access.ts";
-import { publicReadScope, readScope, type Caller } from "./caller.ts";
 import type { CatalogStore, MetricEntry } from "../catalog-index.ts";
-import { type Filters, severalHint, shown } from "../request/parameters.ts";
+import { severalHint, shown } from "../request/known-names.ts";
+import type { Filters } from "../request/parameters.ts";
+import { type Access, allows, type Caller, type Names, publicReadScope, readScope } from "./access.ts";
 
 /** One metric of a request and the stores that it may be read from. */
 export interface GrantedMetric {

@@ -1,7 +1,7 @@
 // The caches of points and responses: extents in memory and of other pods, rollup, and background refresh. PromQL
 // is elsewhere.
-import { gravest } from "../../stores/prometheus/api-response.ts";
-import type { HistogramSeries, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import { createByteBudget } from "../../stores/limits/fan-out.ts";
+import { gravest, type StoreSeries } from "../../stores/prometheus/matrix.ts";
 import {
   joinedLater,
   type Narrower,
@@ -11,15 +11,20 @@ import {
   type RangeResult,
 } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import { type Stores, withClients } from "../../stores/store-set.ts";
-import type { Store } from "../../stores/store.ts";
-import type { PointCounts, PointSource, SourcedRange } from "./cache-status.ts";
-import { type Lifetimes, noReads, olderReads, type OldestReads } from "./extents.ts";
-import { type RangeRead, readInstantValue, type Source } from "./range-read.ts";
-import type { ReadCache } from "./read-cache.ts";
+import { type Store, type Stores, withClients } from "../../stores/store.ts";
+import {
+  type Lifetimes,
+  noReads,
+  olderReads,
+  type OldestReads,
+  type PointSource,
+  type SourcedRange,
+  staleLifetimes,
+} from "./extents.ts";
+import { type RangeRead, rollUp, type SeriesReader } from "./range-read.ts";
+import type { PointCounts, ReadCache } from "./read-cache.ts";
 import { readThrough } from "./read-through.ts";
-import { rollUp } from "./rollup.ts";
-import { histogramSeries, numberSeries } from "./series-kind.ts";
+import { histogramSeries, numberSeries, type SeriesKind } from "./series-kind.ts";
 
 /** The points of one query by their source. */
 export interface CacheCounts extends PointCounts {
@@ -102,31 +107,25 @@ export function computedShare({ hit, miss, renewed }: CacheCounts): number {
   return hit + miss === 0 ? 1 : (miss + renewed) / (hit + miss);
 }
 
+type ReadOf<Series> = (
+  from: PrometheusClient,
+  ...args: Parameters<SeriesReader<Series>["read"]>
+) => Promise<RangeResult<Series>>;
+
 function cachedClient(store: Store, lasting: Store, reading: RangeRead): PrometheusClient {
   const { client, identity } = store;
   const settledUntilMs = reading.nowMs - store.config.settleSeconds * 1_000;
   const own = { settledUntilMs, mayShare: reading.cache.shared?.mayHold(store.config.residency) ?? false };
-  const asNumbers: Source<StoreSeries> = {
-    kind: numberSeries,
-    name: `numbers of ${identity}`,
+  const reader = <Series>(kind: SeriesKind<Series>, name: string, read: ReadOf<Series>): SeriesReader<Series> => ({
+    kind,
+    name: `${name} of ${identity}`,
     identity,
-    read: (...args) => client.range(...args),
-    readLater: (...args) => lasting.run(() => lasting.client.range(...args)),
-    rollUp,
-  };
-  const asHistograms: Source<HistogramSeries> = {
-    kind: histogramSeries,
-    name: `histograms of ${identity}`,
-    identity,
-    read: (...args) => client.histograms(...args),
-    readLater: (...args) => lasting.run(() => lasting.client.histograms(...args)),
-  };
-  const combined: Source<StoreSeries> = {
-    ...asNumbers,
-    name: `numbers together of ${identity}`,
-    read: (...args) => readCombined(client, ...args),
-    readLater: (...args) => lasting.run(() => readCombined(lasting.client, ...args)),
-  };
+    read: (...args) => read(client, ...args),
+    readLater: (...args) => lasting.run(() => read(lasting.client, ...args)),
+  });
+  const asNumbers = { ...reader(numberSeries, "numbers", (from, ...args) => from.range(...args)), rollUp };
+  const asHistograms = reader(histogramSeries, "histograms", (from, ...args) => from.histograms(...args));
+  const combined = { ...reader(numberSeries, "numbers together", readCombined), rollUp };
   return {
     ...client,
     async ranges(asks, call) {
@@ -205,4 +204,47 @@ function seriesAt(series: readonly StoreSeries[], place: number): readonly Store
   return series.flatMap(({ labels: { [placeLabel]: at, ...labels }, ...values }) =>
     at === String(place) ? [{ ...values, labels }] : [],
   );
+}
+
+interface WantedInstant {
+  /** Identity of the store with its current configuration. */
+  readonly identity: string;
+  readonly query: string;
+  readonly timeMs: number;
+  readonly call: StoreCall;
+  /** The time before which the store is settled. */
+  readonly settledUntilMs: number;
+}
+
+interface InstantSource {
+  readonly now: PrometheusClient;
+  /** For background refreshes, which continue after the response. */
+  readonly later: Store;
+}
+
+/** Reads the value of an instant query through the cache. The value has the lifetime of a point of its time. */
+async function readInstantValue(
+  wanted: WantedInstant,
+  { now, later }: InstantSource,
+  reading: RangeRead,
+): Promise<number | undefined> {
+  const { identity, query, timeMs, call, settledUntilMs } = wanted;
+  const { cache, lifetimes, nowMs } = reading;
+  const key = JSON.stringify([identity, call.tenant ?? null, query, timeMs]);
+  const lifetime = timeMs < settledUntilMs ? "settledMs" : "tailMs";
+  const cached = cache.instantValues.find(key, nowMs - staleLifetimes(lifetimes)[lifetime]);
+  const read = (client: PrometheusClient, signal: AbortSignal): Promise<number | undefined> =>
+    cache.singleFlight(
+      `instant ${key}`,
+      async (ending) => {
+        const value = await client.single(query, timeMs, { ...call, signal: ending, bytes: createByteBudget() });
+        cache.instantValues.set(key, { value, readAtMs: nowMs });
+        return value;
+      },
+      signal,
+    );
+  if (cached === undefined) return read(now, call.signal);
+  if (nowMs - cached.readAtMs >= lifetimes[lifetime])
+    cache.refreshes.begin(`instant ${key}`, identity, (signal) => later.run(() => read(later.client, signal)));
+  return cached.value;
 }

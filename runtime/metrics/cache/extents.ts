@@ -59,11 +59,11 @@ export function olderReads(one: OldestReads, other: OldestReads): OldestReads {
 }
 
 /** The oldest reads of the points of some runs. */
-export function oldestReads<Series>(runs: readonly Run<Series>[], grid: PointGrid): OldestReads {
+export function oldestReads<Series>(runs: readonly ExtentRun<Series>[], grid: PointGrid): OldestReads {
   return runs.map((run) => readsOf(run, grid)).reduce(olderReads, noReads);
 }
 
-function readsOf<Series>({ extent, offset, count }: Run<Series>, grid: PointGrid): OldestReads {
+function readsOf<Series>({ extent, offset, count }: ExtentRun<Series>, grid: PointGrid): OldestReads {
   const firstMs = grid.startMs + offset * grid.stepMs;
   const lastMs = firstMs + (count - 1) * grid.stepMs;
   return {
@@ -73,7 +73,7 @@ function readsOf<Series>({ extent, offset, count }: Run<Series>, grid: PointGrid
 }
 
 /** Points of a grid that one extent supplies. */
-export interface Run<Series> {
+export interface ExtentRun<Series> {
   readonly extent: CachedExtent<Series>;
   /** Index of the first point in the grid. */
   readonly offset: number;
@@ -82,7 +82,7 @@ export interface Run<Series> {
 
 /** The part of a grid that extents cover. */
 interface Coverage<Series> {
-  readonly runs: readonly Run<Series>[];
+  readonly runs: readonly ExtentRun<Series>[];
   /** The points to read, undefined without any. Points between two gaps are read again, so that one read suffices. */
   readonly gap: PointGrid | undefined;
 }
@@ -139,8 +139,8 @@ function servedCount<Series>(extent: CachedExtent<Series>, { settledMs, tailMs }
   return Math.max(0, Math.min(extent.count, settled));
 }
 
-function runsOf<Series>(taken: readonly (CachedExtent<Series> | undefined)[]): readonly Run<Series>[] {
-  const runs: Run<Series>[] = [];
+function runsOf<Series>(taken: readonly (CachedExtent<Series> | undefined)[]): readonly ExtentRun<Series>[] {
+  const runs: ExtentRun<Series>[] = [];
   for (let offset = 0; offset < taken.length;) {
     const extent = taken[offset];
     let end = offset + 1;
@@ -170,14 +170,14 @@ export interface RangeCache {
   bytes(): number;
 }
 
-interface Entry {
+interface CachedEntry {
   readonly extent: CachedExtent<unknown>;
   readonly bytes: number;
 }
 
 /** Creates an empty cache. */
 export function createRangeCache(bytesMax: number): RangeCache {
-  const entries = new BoundedMap<string, readonly Entry[]>(bytesMax, weight);
+  const entries = new BoundedMap<string, readonly CachedEntry[]>(bytesMax, weight);
   return {
     extents<Series>(key: string) {
       // The key holds the kind of series.
@@ -192,6 +192,21 @@ export function createRangeCache(bytesMax: number): RangeCache {
   };
 }
 
-function weight(extents: readonly Entry[]): number {
+function weight(extents: readonly CachedEntry[]): number {
   return extents.reduce((sum, { bytes }) => sum + bytes, entryBytes);
+}
+
+/**
+ * The sources of points, the nearest first: `memory` of this pod; `finer`, rolled up from narrower points in memory;
+ * `shared`, within the shared lifetime only: read by another pod, or by this pod some time ago; `stale`, from memory
+ * after its lifetime; `store`.
+ */
+export const pointSources = ["memory", "finer", "shared", "stale", "store"] as const;
+export type PointSource = (typeof pointSources)[number];
+
+/** Adjacent points of one range query of one store that have the same source. */
+export interface SourcedRange extends PointGrid {
+  readonly source: PointSource;
+  /** Key of the store. */
+  readonly store: string;
 }

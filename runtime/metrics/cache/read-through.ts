@@ -1,31 +1,29 @@
 import { createByteBudget } from "../../stores/limits/fan-out.ts";
-import { alignmentOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
-import { joinedLater, type Piece, type RangeResult } from "../../stores/prometheus/prometheus-client.ts";
-import type { SplitResponse } from "../planning/split-interval.ts";
+import { alignmentOf, joinedLater, type Piece, type RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import {
   type CachedExtent,
   cover,
+  type ExtentRun,
   type Lifetimes,
   noReads,
   olderReads,
-  oldestReads,
   type OldestReads,
-  type Run,
+  oldestReads,
   staleLifetimes,
 } from "./extents.ts";
 import {
+  type CoveredRange,
   extentKey,
-  type Found,
-  from,
-  moved,
+  type RangeQuery,
   type RangeRead,
   readKey,
-  type Source,
+  type SeriesReader,
+  shiftRuns,
   type SourcedRun,
-  type Wanted,
+  withSource,
 } from "./range-read.ts";
-import { cutterOf, type SeriesKind } from "./series-kind.ts";
+import { cutterOf, type SeriesKind, type SplitResponse } from "./series-kind.ts";
 import type { SharedExtents } from "./shared-extents.ts";
 
 /**
@@ -35,22 +33,22 @@ import type { SharedExtents } from "./shared-extents.ts";
  * @throws what a read of the store throws
  */
 export async function readThrough<Series>(
-  source: Source<Series>,
-  wanted: Wanted,
+  source: SeriesReader<Series>,
+  wanted: RangeQuery,
   reading: RangeRead,
 ): Promise<RangeResult<Series>> {
   const { query, grid, call } = wanted;
   const { cache, lifetimes, nowMs } = reading;
   const key = extentKey(source, query, grid, call);
   const { runs, gap } = cover(cache.ranges.extents<Series>(key), grid, lifetimes, nowMs);
-  const cached = from("memory", runs);
+  const cached = withSource("memory", runs);
   if (gap === undefined) return finish(source, { runs: cached, warning: "none" }, grid, reading);
   const missing = { ...wanted, grid: { ...gap, rangeMs: grid.rangeMs } };
   const found =
     rollUpFiner(source, { ...wanted, grid: { ...grid, ...gap } }, reading) ??
     findStale(source, missing, key, reading) ??
     (await readGap(source, missing, key, reading));
-  return finish(source, { ...found, runs: [...cached, ...moved(found.runs, gap, grid)] }, grid, reading);
+  return finish(source, { ...found, runs: [...cached, ...shiftRuns(found.runs, gap, grid)] }, grid, reading);
 }
 
 /**
@@ -58,11 +56,11 @@ export async function readThrough<Series>(
  * window with new points waits for the store, which then returns the expired points too.
  */
 function findStale<Series>(
-  source: Source<Series>,
-  wanted: Wanted,
+  source: SeriesReader<Series>,
+  wanted: RangeQuery,
   key: string,
   reading: RangeRead,
-): Found<Series> | undefined {
+): CoveredRange<Series> | undefined {
   const { cache, lifetimes, nowMs } = reading;
   const { grid } = wanted;
   if ((lifetimes.staleMs ?? 0) === 0) return undefined;
@@ -72,15 +70,15 @@ function findStale<Series>(
     const call = { ...wanted.call, signal, bytes: createByteBudget() };
     return readGap({ ...source, read: source.readLater }, { ...wanted, call }, key, { ...reading, isRefresh: true });
   });
-  return { runs: from("stale", runs), warning: "none", renewed: hasBegun ? grid.count : 0 };
+  return { runs: withSource("stale", runs), warning: "none", renewed: hasBegun ? grid.count : 0 };
 }
 
 /** The missing points, rolled up from cached narrower points. */
 function rollUpFiner<Series>(
-  source: Source<Series>,
-  { grid, call }: Wanted,
+  source: SeriesReader<Series>,
+  { grid, call }: RangeQuery,
   { cache, lifetimes, nowMs }: RangeRead,
-): Found<Series> | undefined {
+): CoveredRange<Series> | undefined {
   const { startMs, stepMs, count, narrower } = grid;
   if (narrower === undefined) return undefined;
   const extents = (query: string, widthMs: number): readonly CachedExtent<Series>[] =>
@@ -92,8 +90,8 @@ function rollUpFiner<Series>(
 
 /** One result of runs that cover a grid. */
 function finish<Series>(
-  { kind }: Source<Series>,
-  { runs, warning, renewed = 0 }: Found<Series>,
+  { kind }: SeriesReader<Series>,
+  { runs, warning, renewed = 0 }: CoveredRange<Series>,
   grid: PointGrid,
   reading: RangeRead,
 ): RangeResult<Series> {
@@ -116,7 +114,7 @@ function readsOf<Series>(runs: readonly SourcedRun<Series>[], grid: PointGrid): 
   return runs.map((run) => run.reads ?? oldestReads([run], grid)).reduce(olderReads, noReads);
 }
 
-function pieceOf<Series>(kind: SeriesKind<Series>, run: Run<Series>, grid: PointGrid): Piece<Series> {
+function pieceOf<Series>(kind: SeriesKind<Series>, run: ExtentRun<Series>, grid: PointGrid): Piece<Series> {
   const { extent, offset, count } = run;
   return { offset, count, read: extent, readAtMs: extent.readAtMs, cut: cutterOf(kind, run, grid) };
 }
@@ -125,7 +123,7 @@ function wholeOf<Series>({ offset, count, cut }: Piece<Series>, { startMs, stepM
   return { split: { offset, grid: { startMs: startMs + offset * stepMs, stepMs, count } }, series: cut(0, count) };
 }
 
-interface GapRead<Series> extends Found<Series> {
+interface GapRead<Series> extends CoveredRange<Series> {
   /** Bytes that the store sent. */
   readonly bytes: number;
 }
@@ -136,11 +134,11 @@ interface GapRead<Series> extends Found<Series> {
  * together with callers of equal lifetimes.
  */
 async function readGap<Series>(
-  source: Source<Series>,
-  wanted: Wanted,
+  source: SeriesReader<Series>,
+  wanted: RangeQuery,
   key: string,
   reading: RangeRead,
-): Promise<Found<Series>> {
+): Promise<CoveredRange<Series>> {
   const { grid } = wanted;
   const { cache, lifetimes, nowMs } = reading;
   const shared = wanted.mayShare && (lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
@@ -148,23 +146,23 @@ async function readGap<Series>(
   const limits = sharedLifetimes(reading);
   const { runs, gap } = cover(cache.ranges.extents<Series>(key), grid, limits, nowMs);
   const known = runs.flatMap((run) =>
-    from(nowMs - run.extent.readAtMs < lifetimes.settledMs ? "memory" : "shared", [run]),
+    withSource(nowMs - run.extent.readAtMs < lifetimes.settledMs ? "memory" : "shared", [run]),
   );
   if (gap === undefined) return { runs: known, warning: "none" };
   const missing = { ...wanted, grid: { ...gap, rangeMs: grid.rangeMs } };
   const read = await readTogether(missing, key, reading, (own) =>
     readShared(source, own, { key, limits, shared }, reading),
   );
-  return { ...read, runs: [...known, ...moved(read.runs, gap, grid)] };
+  return { ...read, runs: [...known, ...shiftRuns(read.runs, gap, grid)] };
 }
 
 /** Reads once for all concurrent callers that accept the age of the points. */
 async function readTogether<Series>(
-  wanted: Wanted,
+  wanted: RangeQuery,
   key: string,
   reading: RangeRead,
-  read: (wanted: Wanted) => Promise<GapRead<Series>>,
-): Promise<Found<Series>> {
+  read: (wanted: RangeQuery) => Promise<GapRead<Series>>,
+): Promise<CoveredRange<Series>> {
   const { grid, call } = wanted;
   const { cache, nowMs } = reading;
   const limits = sharedLifetimes(reading);
@@ -188,7 +186,7 @@ function sharedLifetimes({ lifetimes: { settledMs, tailMs, sharedMs = 0 }, isRef
 
 /** Tests if each point was read from the store by this call, or is young enough for these lifetimes. */
 function isAccepted<Series>(
-  { runs }: Found<Series>,
+  { runs }: CoveredRange<Series>,
   { startMs, stepMs }: PointGrid,
   limits: Lifetimes,
   nowMs: number,
@@ -207,8 +205,8 @@ interface Sharing {
 
 /** Takes points from another pod, which are in memory from then on, and reads the others from the store. */
 function readShared<Series>(
-  source: Source<Series>,
-  wanted: Wanted,
+  source: SeriesReader<Series>,
+  wanted: RangeQuery,
   { key, limits, shared }: Sharing,
   reading: RangeRead,
 ): Promise<GapRead<Series>> {
@@ -218,10 +216,10 @@ function readShared<Series>(
   return shared.once(readKey(key, grid), { kind, key, grid, limits, nowMs }, async (found) => {
     for (const extent of found) cache.ranges.add(key, extent, bytesOf(kind, extent.series));
     const { runs, gap } = cover(found, grid, limits, nowMs);
-    const known = from("shared", runs);
+    const known = withSource("shared", runs);
     if (gap === undefined) return { runs: known, bytes: 0, warning: "none" as const, isHolder: false };
     const read = await readStore(source, { ...wanted, grid: { ...gap, rangeMs: grid.rangeMs } }, key, reading);
-    return { ...read, runs: [...known, ...moved(read.runs, gap, grid)], isHolder: read.warning === "none" };
+    return { ...read, runs: [...known, ...shiftRuns(read.runs, gap, grid)], isHolder: read.warning === "none" };
   });
 }
 
@@ -231,8 +229,8 @@ function bytesOf<Series>(kind: SeriesKind<Series>, series: readonly Series[]): n
 
 /** Reads from the store and caches the result, unless the store warns that it may be incomplete. */
 async function readStore<Series>(
-  source: Source<Series>,
-  { query, grid, call, settledUntilMs }: Wanted,
+  source: SeriesReader<Series>,
+  { query, grid, call, settledUntilMs }: RangeQuery,
   key: string,
   { cache, nowMs }: RangeRead,
 ): Promise<GapRead<Series>> {
@@ -240,5 +238,5 @@ async function readStore<Series>(
   const { startMs, stepMs, count } = grid;
   const extent: CachedExtent<Series> = { startMs, stepMs, count, series, readAtMs: nowMs, settledUntilMs };
   if (warning === "none") cache.ranges.add(key, extent, bytesOf(source.kind, series));
-  return { runs: from("store", [{ extent, offset: 0, count }]), bytes: call.bytes.taken(), warning };
+  return { runs: withSource("store", [{ extent, offset: 0, count }]), bytes: call.bytes.taken(), warning };
 }

@@ -1,9 +1,13 @@
-import { hash } from "node:crypto";
-import { promisify } from "node:util";
-import { constants, zstdCompress, zstdDecompress, type ZstdOptions } from "node:zlib";
-import type { HistogramSeries, PointGrid, StoreHistogram, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import { joinHistograms, joinSeries, type SplitResponse } from "../planning/split-interval.ts";
-import type { CachedExtent, Run } from "./extents.ts";
+import {
+  gravest,
+  type HistogramSeries,
+  type PointGrid,
+  type StoreHistogram,
+  type StoreSeries,
+} from "../../stores/prometheus/matrix.ts";
+import { joinedLater, type RangeResult } from "../../stores/prometheus/prometheus-client.ts";
+import type { RangeSplit } from "../planning/plan.ts";
+import type { ExtentRun } from "./extents.ts";
 
 /** The operations of a cache on one kind of series. */
 export interface SeriesKind<Series> {
@@ -28,7 +32,7 @@ export interface SeriesKind<Series> {
 /** The function that cuts points out of a run. It counts them from the first point of the run. */
 export function cutterOf<Series>(
   kind: SeriesKind<Series>,
-  { extent, offset }: Run<Series>,
+  { extent, offset }: ExtentRun<Series>,
   { startMs, stepMs }: PointGrid,
 ): (first: number, count: number) => readonly Series[] {
   const begin = Math.round((startMs - extent.startMs) / stepMs) + offset;
@@ -107,99 +111,78 @@ export const histogramSeries: SeriesKind<HistogramSeries> = {
   },
 };
 
-/** The first bytes of every encoded value; another format begins with other bytes. */
-const magic = Buffer.from("HGC1");
-const digestBytes = 16;
-const headLengthBytes = 4;
-/** Most bytes of a decompressed value. */
-export const unpackedBytesMax = 16 * 1024 * 1024;
-
-/** One job of the thread pool fills one chunk; zlib's own chunks of 16 KiB double the CPU time. */
-const unpackedChunkBytes = 128 * 1024;
-/** A compressed value is at most this much larger than its content. */
-const packedGrowthBytes = 1_024;
-/** The fastest level. Higher ones save less than a hundredth of the bytes of measured values. */
-const level = { [constants.ZSTD_c_compressionLevel]: 1 };
-
-const compress = promisify<Uint8Array, ZstdOptions, Uint8Array>(zstdCompress);
-const decompress = promisify(zstdDecompress);
-
-/** The JSON before the numbers. */
-interface Head {
-  /** Key of the query. The name of a stored value is only its digest. */
-  readonly key: string;
-  /** The stored name of the extents. */
-  readonly pieces: readonly ExtentHead[];
+/** The series of one split. */
+export interface SplitResponse<Series> {
+  readonly split: RangeSplit;
+  readonly series: readonly Series[];
 }
 
-interface ExtentHead extends Omit<CachedExtent<unknown>, "series"> {
-  readonly series: readonly unknown[];
+/** Joins the series of all splits to series over the whole grid. */
+export function joinSeries(
+  responses: readonly SplitResponse<StoreSeries>[],
+  { count }: PointGrid,
+): readonly StoreSeries[] {
+  if (responses.length === 1) return responses[0]?.series ?? [];
+  return join(responses, {
+    make: (labels) => ({ labels, values: new Float64Array(count), present: new Uint8Array(count) }),
+    put: (whole, part, offset) => {
+      whole.values.set(part.values, offset);
+      whole.present.set(part.present, offset);
+    },
+  });
 }
 
-/**
- * Encodes extents of one query: magic bytes, a digest, and, compressed, a head in JSON and the numbers as in memory.
- */
-export async function encodeExtents<Series>(
-  kind: SeriesKind<Series>,
-  key: string,
-  extents: readonly CachedExtent<Series>[],
-): Promise<Uint8Array> {
-  const heads = extents.map(({ series, ...extent }): ExtentHead => ({
-    ...extent,
-    series: series.map((one) => kind.pack(one).head),
-  }));
-  const head = Buffer.from(JSON.stringify({ key, pieces: heads } satisfies Head));
-  const length = Buffer.alloc(headLengthBytes);
-  length.writeUInt32LE(head.length);
-  const numbers = extents.flatMap(({ series }) => series.flatMap((one) => kind.pack(one).bytes));
-  const unpacked = Buffer.concat([length, head, ...numbers]);
-  const chunkSize = unpacked.length + Math.ceil(unpacked.length / 128) + packedGrowthBytes;
-  const packed = await compress(unpacked, { chunkSize, params: level });
-  return Buffer.concat([magic, digestOf(packed), packed]);
+/** Joins native histograms as {@link joinSeries} joins numbers. */
+export function joinHistograms(
+  responses: readonly SplitResponse<HistogramSeries>[],
+  { count }: PointGrid,
+): readonly HistogramSeries[] {
+  if (responses.length === 1) return responses[0]?.series ?? [];
+  return join<HistogramSeries, HistogramSeries & { readonly histograms: (StoreHistogram | undefined)[] }>(responses, {
+    make: (labels) => ({ labels, histograms: Array.from({ length: count }) }),
+    put: (whole, part, offset) => {
+      for (const [index, histogram] of part.histograms.entries()) whole.histograms[offset + index] = histogram;
+    },
+  });
 }
 
-/** Decodes the extents of a query; none when the bytes are cut, changed, or of another format or query. */
-export async function decodeExtents<Series>(
-  kind: SeriesKind<Series>,
-  key: string,
-  bytes: Uint8Array,
-): Promise<readonly CachedExtent<Series>[]> {
-  try {
-    const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const packed = whole.subarray(magic.length + digestBytes);
-    const isOurs =
-      whole.subarray(0, magic.length).equals(magic) &&
-      whole.subarray(magic.length, magic.length + digestBytes).equals(digestOf(packed));
-    if (!isOurs) return [];
-    const limits = { maxOutputLength: unpackedBytesMax, chunkSize: unpackedChunkBytes };
-    return parseExtents(kind, key, await decompress(packed, limits));
-  } catch {
-    return [];
+interface SplitRead<Series> {
+  readonly split: RangeSplit;
+  readonly result: RangeResult<Series>;
+}
+
+/** One result over all splits, joined when its series are read. */
+export function joinSplits<Series>(
+  reads: readonly SplitRead<Series>[],
+  joinOwn: (own: readonly SplitResponse<Series>[]) => readonly Series[],
+): RangeResult<Series> {
+  const hasPieces = reads.every(({ result }) => result.pieces !== undefined);
+  const pieces = reads.flatMap(({ split, result }) =>
+    (result.pieces ?? []).map((piece) => ({ ...piece, offset: split.offset + piece.offset })),
+  );
+  const warning = gravest(reads.map(({ result }) => result.warning));
+  return joinedLater({ pieces: hasPieces ? pieces : undefined, warning }, () =>
+    joinOwn(reads.map(({ split, result: { series } }) => ({ split, series }))),
+  );
+}
+
+interface Joining<Series, Whole> {
+  readonly make: (labels: Readonly<Record<string, string>>) => Whole;
+  readonly put: (whole: Whole, part: Series, offset: number) => void;
+}
+
+function join<Series extends { readonly labels: Readonly<Record<string, string>> }, Whole = Series>(
+  responses: readonly SplitResponse<Series>[],
+  { make, put }: Joining<Series, Whole>,
+): readonly Whole[] {
+  const wholes = new Map<string, Whole>();
+  for (const { split, series } of responses) {
+    for (const part of series) {
+      const key = JSON.stringify(Object.entries(part.labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+      const whole = wholes.get(key) ?? make(part.labels);
+      wholes.set(key, whole);
+      put(whole, part, split.offset);
+    }
   }
-}
-
-/** @throws Error for bytes that {@link encodeExtents} never writes */
-function parseExtents<Series>(
-  kind: SeriesKind<Series>,
-  key: string,
-  unpacked: Buffer,
-): readonly CachedExtent<Series>[] {
-  const headEnd = headLengthBytes + unpacked.readUInt32LE();
-  const head = JSON.parse(unpacked.toString("utf8", headLengthBytes, headEnd)) as Head;
-  if (head.key !== key) return [];
-  let at = headEnd;
-  const take = (count: number): Uint8Array => {
-    if (at + count > unpacked.length) throw new Error("the numbers are cut short");
-    at += count;
-    // A copy, since a Float64Array needs an aligned offset.
-    return new Uint8Array(unpacked.subarray(at - count, at));
-  };
-  return head.pieces.map(({ series, ...extent }) => ({
-    ...extent,
-    series: series.map((own) => kind.unpack(own, extent.count, take)),
-  }));
-}
-
-function digestOf(bytes: Uint8Array): Buffer {
-  return hash("sha256", bytes, "buffer").subarray(0, digestBytes);
+  return [...wholes.values()];
 }

@@ -1,16 +1,10 @@
 import type { Pods } from "../../pods/pods.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { StoreError } from "../../stores/store-error.ts";
-import {
-  cutterOf,
-  decodeExtents,
-  encodeExtents,
-  histogramSeries,
-  numberSeries,
-  type SeriesKind,
-} from "./series-kind.ts";
+import { decodeExtents, encodeExtents } from "./encode-extents.ts";
 import { type CachedExtent, cover, type Lifetimes, type RangeCache } from "./extents.ts";
 import { createFillLeases } from "./fill-leases.ts";
+import { cutterOf, histogramSeries, numberSeries, type SeriesKind } from "./series-kind.ts";
 
 /** Points of a query that a pod lacks. */
 export interface LackingPoints<Series> {

@@ -1,30 +1,13 @@
-import { Refusal } from "../../errors/refusal.ts";
-import type { Stores } from "../../stores/store-set.ts";
-import { type Caller, explainScope } from "../authorization/caller.ts";
-import { extentStatuses, type PointSource, type SourcedRange } from "../cache/cache-status.ts";
+import { listNames } from "../authorization/access.ts";
+import type { Stores } from "../../stores/store.ts";
+import type { PointSource, SourcedRange } from "../cache/extents.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
 import type { QueryStores, RecordedRead } from "../reads/store-middleware.ts";
-import { type Parameters, readWord } from "../request/parameters.ts";
 import { formatTime } from "../request/time.ts";
+import { extentStatuses } from "../response/response-headers.ts";
 import type { QueryData } from "../response/snapshots.ts";
-
-/**
- * Removes `explain` from the parameters: it adds an explanation to a response and changes nothing else.
- *
- * @throws Refusal `invalid_request` for another word than `true` and `false`, `scope_missing`
- */
-export function takeExplain(
-  params: Parameters,
-  caller: Caller,
-): { readonly params: Parameters; readonly explain: boolean } {
-  const explain = readWord(params, "explain", ["true", "false"]) === "true";
-  if (explain && !caller.scopes.includes(explainScope)) {
-    throw new Refusal("scope_missing", `explain=true needs the scope ${explainScope}; ask for a token with it`);
-  }
-  return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
-}
 
 interface Explained extends Pick<QueryData, "source" | "nowMs"> {
   /** The stores as the query read them. */
@@ -45,7 +28,7 @@ function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Expl
     class: query.quota.queryClass,
     points: plan.grid.count,
     tenant: query.tenant,
-    environments: query.environments === "every" ? "every" : [...query.environments].sort(),
+    environments: listNames(query.environments),
     regions: query.regions,
     cost_estimate: costEstimate,
     metrics: query.metrics.map((metric) => explainMetric(metric, plan)),

@@ -1,13 +1,12 @@
 import type { ClassLimits, QueryClass } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Admission } from "../admission/admission.ts";
-import type { QuotaState } from "../admission/quotas.ts";
-import { type Balance, leftOf } from "../admission/rate-headers.ts";
-import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
+import { leftOf, type QuotaState } from "../admission/quotas.ts";
+import type { Balance } from "../admission/token-source.ts";
+import { accessOf, type Caller, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import { mayRead, requireReadScope } from "../authorization/policy.ts";
-import { isPastSunset } from "../catalog-index.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
+import { isPastSunset } from "../planning/catalog-entry.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { noStore } from "../response/response-headers.ts";
 

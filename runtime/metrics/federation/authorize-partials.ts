@@ -2,31 +2,23 @@ import {
   bucketsPart,
   exemplarsPart,
   newestPart,
-  widthMsMax,
+  type PartialAsk,
   type PartialPoints,
   type PartialTimes,
-  type PartialAsk,
+  widthMsMax,
 } from "../../../api/peers.ts";
-import { labelNames, type LabelName } from "../../../crds/config.ts";
+import { type LabelName, labelNames } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { traitsOf } from "../../stores/prometheus/flavours.ts";
-import { accessOf, allows, classOf, type Names } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
-import type { CatalogStore, MetricEntry } from "../catalog-index.ts";
-import type { ScalarRecipe } from "../promql/recipe.ts";
-import { shown } from "../request/parameters.ts";
-import { onePoint } from "../request/window.ts";
-import { makePlan, type Plan } from "../planning/plan.ts";
+import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
+import { accessOf, allows, type Caller, classOf, type Names } from "../authorization/access.ts";
 import { grant, requireScopeOver } from "../authorization/policy.ts";
-import {
-  entryOf,
-  ownQuery,
-  queriedMetric,
-  type QueriedMetric,
-  type QueryContext,
-  requireOneRule,
-} from "../planning/query.ts";
-import { requireLabels, schemaVersionOf } from "../planning/require-labels.ts";
+import type { CatalogStore, MetricEntry } from "../catalog-index.ts";
+import { catalogEntry, requireLabels, schemaVersionOf } from "../planning/catalog-entry.ts";
+import { makePlan, type Plan } from "../planning/plan.ts";
+import { ownQuery, type QueriedMetric, queriedMetric, type QueryContext, requireOneRule } from "../planning/query.ts";
+import type { ScalarRecipe } from "../promql/recipe.ts";
+import { shown } from "../request/known-names.ts";
+import { onePoint } from "../request/window.ts";
 import { countingRecipe } from "../slo/read-slo.ts";
 import type { SloEntry } from "../slo/slo-selection.ts";
 
@@ -57,7 +49,7 @@ export function grantPartials(
   caller: Caller,
   { queryContext, slos }: PartialsContext,
 ): GrantedPartial {
-  const entry = ownEntry(entryOf(ask.metric, queryContext.catalog), ask.region);
+  const entry = ownEntry(catalogEntry(ask.metric, queryContext.catalog), ask.region);
   const schemaVersion = schemaVersionOf([entry], ask.schema_version);
   const access = accessOf(caller, queryContext.quotas);
   requireEnvironments(ask.environments, access.environments);

@@ -1,27 +1,22 @@
-import { exemplarsPart, newestPart, type PartialTimes, type PartialAsk } from "../../../api/peers.ts";
+import { exemplarsPart, newestPart, type PartialAsk, type PartialTimes } from "../../../api/peers.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import type { HistogramSeries, PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type { RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
 import { warningHeader } from "../../stores/peer/peer-http.ts";
-import { alignmentOf, traitsOf } from "../../stores/prometheus/flavours.ts";
-import type { Stores } from "../../stores/store-set.ts";
-import type { WarningClass } from "../../stores/prometheus/api-response.ts";
-import { accessOf, allows } from "../authorization/access.ts";
-import {
-  encodeExtents,
-  histogramSeries,
-  numberSeries,
-  type SeriesKind,
-  unpackedBytesMax,
-} from "../cache/series-kind.ts";
-import type { Caller } from "../authorization/caller.ts";
-import type { PartialsResponse, PartialsRequest } from "../metrics-api.ts";
-import { shown } from "../request/parameters.ts";
+import type { HistogramSeries, PointGrid, StoreSeries, WarningClass } from "../../stores/prometheus/matrix.ts";
+import { alignmentOf, type RangeGrid, traitsOf } from "../../stores/prometheus/prometheus-client.ts";
+import type { Stores } from "../../stores/store.ts";
+import { accessOf, allows, type Caller } from "../authorization/access.ts";
+import { encodeExtents, unpackedBytesMax } from "../cache/encode-extents.ts";
+import { histogramSeries, numberSeries, type SeriesKind } from "../cache/series-kind.ts";
+import type { PartialsRequest, PartialsResponse } from "../metrics-api.ts";
+import { partialRequestKey } from "../planning/plan-peer.ts";
 import type { Plan } from "../planning/plan.ts";
-import { printExemplified, printVector, type Vector } from "../promql/promql.ts";
 import type { QueriedMetric } from "../planning/query.ts";
+import { printExemplified, printVector, type Vector } from "../promql/promql.ts";
+import { exemplarsOrNone } from "../reads/exemplars.ts";
+import type { PartOutcome } from "../reads/read-part.ts";
 import type { ClassBulkheads } from "../reads/store-middleware.ts";
-import type { PartOutcome } from "../reads/read-stores.ts";
+import { shown } from "../request/known-names.ts";
+import { grantPartials, type PartialsContext } from "./authorize-partials.ts";
 import {
   exemplarsOfSeries,
   gatherLabelled,
@@ -32,11 +27,8 @@ import {
   type OwnSeries,
   type PartialShape,
 } from "./merge-partials.ts";
-import { grantPartials, type PartialsContext } from "./authorize-partials.ts";
-import { partialRequestKey } from "../promql/partial-request-body.ts";
-import { exemplarsOrNone } from "../reads/read-part.ts";
-import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
 import { parsePartialRequest } from "./parse-partial-request.ts";
+import { type OwnStore, readOwnStores } from "./read-local-stores.ts";
 
 interface PartialsSources extends PartialsContext {
   readonly stores: Stores;

@@ -6,10 +6,9 @@ import type { StoreExemplar } from "../../stores/prometheus/prometheus-client.ts
 import { bucketsOf, IncompatibleBuckets, sharedBuckets } from "../merge/merge-buckets.ts";
 import { mergeScalars, ordinalLabel } from "../merge/merge-scalars.ts";
 import { mergedSeriesMax } from "../merge/merge.ts";
-import { governedLabels, type Labels, labelsKey } from "../planning/labels.ts";
-import type { PlannedPart } from "../planning/plan.ts";
+import { governedLabels, type Labels, labelsKey, type PlannedPart } from "../planning/plan.ts";
 import type { Statistic } from "../promql/recipe.ts";
-import { exemplarsPerSeriesMax, isShowable } from "../reads/run-plan.ts";
+import { exemplarsPerSeriesMax, isShowable } from "../reads/exemplars.ts";
 
 /** The series of one own store. */
 export interface OwnSeries<Series> {

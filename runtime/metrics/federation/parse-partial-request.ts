@@ -1,12 +1,12 @@
 import { memberNames } from "../../../api/schema.ts";
 import {
   PartialAsk,
-  type PartialPoints,
-  type PartialTimes,
   increaseRules,
   intervalSecondsMax,
   namesMax,
+  type PartialPoints,
   partialPoints,
+  type PartialTimes,
   pointsMax,
   questionVersion,
   timeMsMax,
@@ -17,7 +17,8 @@ import type { LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { parseJson } from "../../json/json-body.ts";
-import { matchedValues, readLabel, shown } from "../request/parameters.ts";
+import { shown } from "../request/known-names.ts";
+import { matchedValues, readLabel } from "../request/parameters.ts";
 
 /** Largest body of a question, in bytes: names and filters of one metric. */
 export const partialRequestBytesMax = 64 * 1024;

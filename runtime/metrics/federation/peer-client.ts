@@ -1,18 +1,15 @@
 // Reads partials from a runtime in another region, and serves them to one. Pods of this installation use `pods/`
 // instead.
 import { parseJsonObject } from "../../json/json-object.ts";
-import type {
-  RangeGrid,
-  RangeResult,
-  StoreCapabilities,
-  StoreExemplar,
-} from "../../stores/prometheus/prometheus-client.ts";
-import type { VectorSample } from "../../stores/prometheus/matrix.ts";
 import type { MakePeerClient, PeerClient, PeerResponse, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
-import { StoreError } from "../../stores/store-error.ts";
+import type { VectorSample } from "../../stores/prometheus/matrix.ts";
+import type { StoreCapabilities } from "../../stores/prometheus/probe-store.ts";
+import type { RangeGrid, RangeResult, StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import { decodeExtents, histogramSeries, numberSeries, type SeriesKind } from "../cache/series-kind.ts";
-import { partialRequestBody, partialRequestKey, probeBody } from "../promql/partial-request-body.ts";
+import { StoreError } from "../../stores/store-error.ts";
+import { decodeExtents } from "../cache/encode-extents.ts";
+import { histogramSeries, numberSeries, type SeriesKind } from "../cache/series-kind.ts";
+import { partialRequestBody, partialRequestKey, probeBody } from "../planning/plan-peer.ts";
 
 /** Creates a client that reads a peer like a store. Its queries are questions in JSON. */
 export const createPeerClient: MakePeerClient = (send, terms) => {

@@ -1,13 +1,13 @@
-import { createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
-import type { PrometheusClient, RangeBoundary } from "../../stores/prometheus/prometheus-client.ts";
-import type { StoreError } from "../../stores/store-error.ts";
-import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import type { Stores } from "../../stores/store-set.ts";
-import { gravest, type WarningClass } from "../../stores/prometheus/api-response.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
+import { gravest, type WarningClass } from "../../stores/prometheus/matrix.ts";
+import type { RangeBoundary } from "../../stores/prometheus/probe-store.ts";
+import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import type { StoreError } from "../../stores/store-error.ts";
+import type { Stores } from "../../stores/store.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
-import { requireNeeds } from "../reads/read-part.ts";
-import type { PartOutcome } from "../reads/read-stores.ts";
+import { type PartOutcome, requireNeeds } from "../reads/read-part.ts";
 import { retryAfterOf } from "../reads/region-status.ts";
 
 /** One own store during a read. */

@@ -3,8 +3,7 @@
 import { refuseField } from "../../errors/refusal.ts";
 import type { HistogramSeries, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { RangeResult } from "../../stores/prometheus/prometheus-client.ts";
-import { governedLabels, type Labels, labelsKey } from "../planning/labels.ts";
-import type { Plan, PlannedPart } from "../planning/plan.ts";
+import { governedLabels, type Labels, labelsKey, type Plan, type PlannedPart } from "../planning/plan.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe } from "../promql/recipe.ts";
 import { bucketsOf, completeBuckets, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";
 import { nativeQuantile } from "./merge-native.ts";
@@ -14,10 +13,10 @@ import {
   mergeScalars,
   type MissingPart,
   type MissingParts,
+  ordinalOf,
   type Points,
   type StatisticPoints,
   type WeightedPoints,
-  ordinalOf,
 } from "./merge-scalars.ts";
 import type { NativeLayout } from "./native-layout.ts";
 import { createQuantiles, type ErrorBounds, type Quantiles } from "./quantile.ts";

@@ -1,8 +1,7 @@
 // Turns a canonical query into the requests to each store. It reads nothing: a plan does not depend on responses.
-import { bucketsPart, exemplarsPart, newestPart, type PartialAsk } from "../../../api/peers.ts";
-import type { LabelName, SeriesConfig, StoreConfig } from "../../../crds/config.ts";
-import { traitsOf } from "../../stores/prometheus/flavours.ts";
+import { type LabelName, labelNames, type SeriesConfig, type StoreConfig } from "../../../crds/config.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
+import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
 import type { CatalogStore } from "../catalog-index.ts";
 import {
   filterMatcher,
@@ -16,16 +15,8 @@ import {
 } from "../promql/promql.ts";
 import type { StoreScope } from "../promql/recipe.ts";
 import { firstPointMs, pointCount } from "../request/window.ts";
-import {
-  groupedInStore,
-  imposedLabels,
-  type ImposedLabels,
-  isolationLabels,
-  storeLabel,
-  writtenFilters,
-} from "./labels.ts";
+import { planPeer } from "./plan-peer.ts";
 import type { QueriedMetric, Query } from "./query.ts";
-import { type RangeSplit, splitRange } from "./split-interval.ts";
 
 /** All requests to one store for one metric. */
 export interface PlannedPart {
@@ -90,7 +81,8 @@ function planPart(query: Query, grid: PointGrid, { metric, store, nowMs }: Place
     splits: traitsOf(config).isCuttable ? splitRange(grid, query.window.widthSeconds * 1_000) : [{ offset: 0, grid }],
   };
   if (config.peer !== undefined) {
-    return { ...placed, ...planPeer(query, metric, store) };
+    const groupBy = query.groupBy.filter((label) => imposed[label] === undefined);
+    return { ...placed, ...planPeer(query, metric, { store, groupBy }) };
   }
   const scope = scopeOf(query, config, imposed);
   return {
@@ -133,55 +125,100 @@ function matchersOf(query: Query, store: StoreConfig, imposed: ImposedLabels): r
   );
 }
 
-/** The questions to a peer about one metric. */
-interface PeerQuestions {
-  /** One for each statistic, in the recipe's order; for a percentile, one for the buckets. */
-  readonly ranges: readonly Question[];
-  readonly newest: Question;
-  readonly exemplars: Question | undefined;
+/** Labels of a series in a response: governed names, sorted, without labels that the series does not have. */
+export type Labels = Readonly<Partial<Record<LabelName, string>>>;
+
+/** Labels that a store sets for all of its series. An empty value removes the label. */
+type ImposedLabels = Readonly<Partial<Record<LabelName, string>>>;
+
+/** The name of a governed label inside a store. */
+export function storeLabel(store: StoreConfig, label: LabelName): string {
+  return store.labelMap[label] ?? label;
 }
 
-/** Builds the questions of one metric to the peer of a region. They carry the rights as granted names. */
-function planPeer(query: Query, metric: QueriedMetric, store: CatalogStore): PeerQuestions {
-  const { recipe } = metric;
-  const base = baseOf(query, metric, store);
-  const { stepSeconds, widthSeconds } = query.window;
-  const points = {
-    width_ms: widthSeconds * 1_000,
-    ...(stepSeconds === widthSeconds ? {} : { step_ms: stepSeconds * 1_000 }),
-    interval_seconds: store.intervalSeconds,
-    increases: traitsOf(store.config).increases,
-  };
-  const parts = recipe.kind === "quantile" ? [bucketsPart] : recipe.statistics.map(({ name }) => name);
+/** The labels that a store sets for the series of one tenant. */
+export function imposedLabels({ region, environment, tenancy }: StoreConfig, tenant: string): ImposedLabels {
   return {
-    ranges: parts.map((part) => ({ kind: "question", of: { ...base, part, points } })),
-    newest: { kind: "question", of: { ...base, part: newestPart } },
-    exemplars: query.exemplars ? { kind: "question", of: { ...base, part: exemplarsPart } } : undefined,
+    region,
+    ...(environment === undefined ? {} : { environment }),
+    // A platform store has no tenant, whatever its labels are. A store that gets the tenant in a header returns only
+    // series of that tenant.
+    ...(tenancy === "Labelled" ? {} : { tenant: tenancy === "Platform" ? "" : tenant }),
   };
 }
 
-function baseOf(
-  query: Query,
-  { entry, aggregation, slo }: QueriedMetric,
-  { config: store }: CatalogStore,
-): Omit<PartialAsk, "part"> {
-  const imposed = imposedLabels(store, query.tenant);
-  const environments = store.environment === undefined ? query.environments : new Set([store.environment]);
-  return {
-    schema_version: entry.schemaVersion,
-    region: store.region,
-    regions: query.regions,
-    metric: entry.metric.id,
-    agg: aggregation,
-    ...(slo === undefined ? {} : { slo }),
-    tenant: query.tenant,
-    ...(environments === "every" ? {} : { environments: [...environments].sort() }),
-    filters: Object.fromEntries(
-      // Environments are a member of their own, unless a filter wants any.
-      writtenFilters(query.filters).filter(
-        ([label, values]) => !isolationLabels.includes(label) || (label === "environment" && values.length === 0),
-      ),
-    ),
-    group_by: query.groupBy.filter((label) => imposed[label] === undefined),
-  };
+/** The labels that the store groups by, in its own names. */
+export function groupedInStore(
+  store: StoreConfig,
+  imposed: ImposedLabels,
+  groupBy: readonly LabelName[],
+): readonly string[] {
+  return groupBy.filter((label) => imposed[label] === undefined).map((label) => storeLabel(store, label));
+}
+
+/** The store of a series and the labels that the store sets. */
+export interface LabelSource {
+  readonly store: Pick<CatalogStore, "config">;
+  readonly imposed: ImposedLabels;
+}
+
+/** The governed labels of a series from a store. */
+export function governedLabels(
+  { store, imposed }: LabelSource,
+  groupBy: readonly LabelName[],
+  labels: Readonly<Record<string, string>>,
+): Labels {
+  const governed: Partial<Record<LabelName, string>> = {};
+  for (const label of groupBy) {
+    const value = imposed[label] ?? labels[storeLabel(store.config, label)] ?? "";
+    if (value !== "") governed[label] = value;
+  }
+  return governed;
+}
+
+/** A key that is equal for equal labels only, since JSON escapes every separator in a value. */
+export function labelsKey(labels: Labels): string {
+  return JSON.stringify(sortedLabelNames.map((label) => labels[label] ?? ""));
+}
+
+/** The order of series in a response: by label name, then by value. */
+export function compareLabels(a: Labels, b: Labels): number {
+  for (const label of sortedLabelNames) {
+    const [left = "", right = ""] = [a[label], b[label]];
+    if (left !== right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+const sortedLabelNames: readonly LabelName[] = [...labelNames].sort();
+
+const dayMs = 86_400_000;
+/** Least points of a split; where a day has fewer, a split is several days long. */
+const splitPointsMin = 288;
+
+/** Adjacent points that one request reads. */
+export interface RangeSplit {
+  readonly grid: PointGrid;
+  /** Index of its first point in the whole grid. */
+  readonly offset: number;
+}
+
+/**
+ * Splits a grid at the ends of whole days. A store then reads the days of a long window in parallel, and overlapping
+ * windows share splits. Splits of coarse points are several days long, and none is shorter than a point is wide: each
+ * split reads the samples of a whole point before its first one.
+ */
+export function splitRange({ startMs, stepMs, count }: PointGrid, widthMs: number): readonly RangeSplit[] {
+  const days = Math.max(1, Math.floor((splitPointsMin * stepMs) / dayMs), Math.ceil(widthMs / dayMs));
+  const lengthMs = days * dayMs;
+  const splits: RangeSplit[] = [];
+  for (let offset = 0; offset < count;) {
+    const firstMs = startMs + offset * stepMs;
+    // A point belongs to the day in which it ends; a point at midnight belongs to the day before.
+    const endMs = Math.ceil(firstMs / lengthMs) * lengthMs;
+    const points = Math.min(count - offset, Math.floor((endMs - firstMs) / stepMs) + 1);
+    splits.push({ offset, grid: { startMs: firstMs, stepMs, count: points } });
+    offset += points;
+  }
+  return splits;
 }

@@ -1,15 +1,19 @@
-import { seriesMax } from "../../../api/queries.ts";
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
-import { didYouMean } from "../../errors/near-names.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import { traitsOf } from "../../stores/prometheus/flavours.ts";
-import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
-import { type Caller, isPublic } from "../authorization/caller.ts";
-import { grant, type Grant, type GrantedMetric, requireMatches, requireReadScope } from "../authorization/policy.ts";
-import type { CatalogIndex, MetricEntry } from "../catalog-index.ts";
+import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
+import {
+  accessOf,
+  type Caller,
+  classOf,
+  publicReadScope,
+  type QueryClassGrant,
+  readScope,
+} from "../authorization/access.ts";
+import { type Grant, grant, type GrantedMetric, requireMatches, requireReadScope } from "../authorization/policy.ts";
+import type { CatalogIndex } from "../catalog-index.ts";
 import { recipeOf } from "../promql/recipe-of.ts";
 import type { Recipe } from "../promql/recipe.ts";
-import { type Filters, type Parameters, shown } from "../request/parameters.ts";
+import { type Filters, type Parameters, queryLimits } from "../request/parameters.ts";
 import { readInstant, readQuery, type Selection, withFieldsOf } from "../request/read-query.ts";
 import type { Measure } from "../request/selector.ts";
 import { timeAt, windowAt as timesAt } from "../request/time.ts";
@@ -20,7 +24,7 @@ import {
   resolveWindow,
   stepSecondsMin,
 } from "../request/window.ts";
-import { namesFor, readableIds, requireLabels, schemaVersionOf } from "./require-labels.ts";
+import { catalogEntry, namesFor, readableIds, requireLabels, schemaVersionOf } from "./catalog-entry.ts";
 
 /** One metric of a query with everything that its data depends on. */
 export interface QueriedMetric extends GrantedMetric, Measured {
@@ -110,7 +114,7 @@ function resolved(
   const access = accessOf(caller, queryContext.quotas);
   const { catalog } = queryContext;
   const entries = selection.metrics.map((id) =>
-    entryOf(id, catalog, () => readableIds(catalog, caller, access, nowMs)),
+    catalogEntry(id, catalog, () => readableIds(catalog, caller, access, nowMs)),
   );
   const granted = grant(entries, selection.filters, caller, access);
   requireMatches(granted.metrics, selection.filters);
@@ -130,7 +134,7 @@ function resolved(
     windowAt,
     exemplars: selection.exemplars,
     isCompleteRequired: selection.isCompleteRequired,
-    limit: limitOf(selection.limit, Math.min(seriesMax, limits.maxSeries)),
+    limit: limitOf(selection.limit, Math.min(queryLimits.seriesMax, limits.maxSeries)),
     page: selection.page,
     snapshot: selection.snapshot,
     schemaVersion: schemaVersionOf(entries, selection.schemaVersion),
@@ -153,19 +157,6 @@ export function ownQuery({ tenant, environments, regions }: Grant, parts: OwnQue
     page: 1,
     snapshot: undefined,
   };
-}
-
-/**
- * Looks up a metric.
- *
- * @param readable ids that the error may name. @default none
- * @throws Refusal `unknown_metric` with near ids
- */
-export function entryOf(id: string, catalog: CatalogIndex, readable: () => Iterable<string> = () => []): MetricEntry {
-  const entry = catalog.get(id);
-  if (entry !== undefined) return entry;
-  const detail = `the metric ${shown(id)} is not in the catalog; ${didYouMean(id, readable())}choose one of`;
-  throw refuseField("unknown_metric", "metric", `${detail} /v1/metrics/catalog`);
 }
 
 /** Builds one metric of a query. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
@@ -200,7 +191,10 @@ export function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Reci
 
 /** The smallest step that a caller may request of metrics, in seconds. */
 export function smallestStep(caller: Caller, metrics: readonly MetricConfig[], limits: ClassLimits): number {
-  const callerMinimum = isPublic(caller) ? publicStepSecondsMin : stepSecondsMin;
+  const { scopes } = caller;
+  // Source: seed "Operational Metrics API" §8.
+  const isOnlyPublic = scopes.includes(publicReadScope) && !scopes.includes(readScope);
+  const callerMinimum = isOnlyPublic ? publicStepSecondsMin : stepSecondsMin;
   return Math.max(callerMinimum, limits.minStepSeconds, ...metrics.map((metric) => metric.minStepSeconds));
 }
 

@@ -1,27 +1,23 @@
-// Turns leaves into closed queries, by the same rules as native queries, and applies the rules over all leaves
-// together: one tenant, one query class, and the compliance scope of all regions.
-import { seriesMax } from "../../../api/queries.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import { type Access, accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
+import { type Access, accessOf, type Caller, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import { grant, type GrantedMetric, requireReadScope, requireScopeOver } from "../authorization/policy.ts";
-import { type MetricEntry, refuseSunset } from "../catalog-index.ts";
+import type { MetricEntry } from "../catalog-index.ts";
 import { eventCountRecipe, eventFractionRecipe, refuseMeasure } from "../promql/event-recipes.ts";
-import { type Filters, matchedValues, readLabel, shown } from "../request/parameters.ts";
+import { shown } from "../request/known-names.ts";
+import { type Filters, matchedValues, queryLimits, readLabel } from "../request/parameters.ts";
 import { resolveSelectorWindow, type SelectorWindow, selectorWindowAt } from "../request/selector-window.ts";
 import { type Measure, type MetricSelector, selectorsMax, type SelectorsRequest } from "../request/selector.ts";
+import { catalogEntry, refuseSunset, requireLabels, schemaVersionOf } from "./catalog-entry.ts";
 import {
-  entryOf,
   type EventsMeasure,
   ownQuery,
-  queriedMetric,
   type QueriedMetric,
+  queriedMetric,
   type Query,
   type QueryContext,
   requireOneRule,
   smallestStep,
 } from "./query.ts";
-import { requireLabels, schemaVersionOf } from "./require-labels.ts";
 
 /** A leaf as a closed query, and the points of its window that the stamps of the request have. */
 export interface SelectorQuery extends Pick<SelectorWindow, "stamps" | "places"> {
@@ -45,7 +41,7 @@ export function makeSelectorQueries(
     const detail = `the expression reads ${leaves.length} times from metrics; use 1 to ${selectorsMax} of them`;
     throw refuseField("invalid_request", "query", detail);
   }
-  const entries = leaves.map(({ metric }) => entryOf(metric, queryContext.catalog));
+  const entries = leaves.map(({ metric }) => catalogEntry(metric, queryContext.catalog));
   requireReadScope(caller);
   const access = accessOf(caller, queryContext.quotas);
   const quota = classOf(
@@ -90,7 +86,7 @@ function makeSelectorQuery(leaf: MetricSelector, entry: MetricEntry, common: Com
       ...ownQuery(granted, parts),
       windowAt: selectorWindowAt(request.times, leaf.widthSeconds, rules),
       isCompleteRequired: request.isCompleteRequired,
-      limit: Math.min(seriesMax, quota.limits.maxSeries),
+      limit: Math.min(queryLimits.seriesMax, quota.limits.maxSeries),
     },
     stamps,
     places,

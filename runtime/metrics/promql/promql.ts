@@ -2,7 +2,7 @@
 import type { Merge } from "../../../api/queries.ts";
 import type { PartialAsk } from "../../../api/peers.ts";
 import type { MatcherConfig } from "../../../crds/config.ts";
-import type { RangeBoundary } from "../../stores/prometheus/prometheus-client.ts";
+import type { RangeBoundary } from "../../stores/prometheus/probe-store.ts";
 
 /**
  * The part of PromQL that the planner needs, as a tree. The printer escapes every name and value, so that no text of a

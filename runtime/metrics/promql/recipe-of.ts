@@ -1,13 +1,12 @@
 import type { Merge } from "../../../api/queries.ts";
-import type { Aggregation, MetricConfig, SourceConfig } from "../../../crds/config.ts";
+import type { Aggregation, MetricConfig, SeriesConfig, SourceConfig } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { histogramRecipe, nativeRecipe } from "./histogram-recipes.ts";
-import type { Selector } from "./promql.ts";
+import type { RangeFunction, Selector } from "./promql.ts";
 import {
   eventShare,
   increaseNeeds,
   increaseStatistic,
-  overStatistic,
   quotient,
   type Recipe,
   type RecipeOrAdvice,
@@ -152,5 +151,23 @@ function ratioRecipe(source: RatioSource, aggregation: Aggregation): RecipeOrAdv
     dated: (scope) => scope.select(source.denominator),
     exemplified: (scope) => scope.select(source.denominator),
     needs: increaseNeeds(source.increase),
+  };
+}
+
+/** `op by(g)(fn(m[w]))` */
+function overStatistic(
+  series: SeriesConfig,
+  fn: RangeFunction,
+  options: Pick<Statistic, "merge" | "weighted" | "isAdditiveOverTime">,
+): Statistic {
+  return {
+    name: fn,
+    expr: (scope) => ({
+      kind: "aggregate",
+      op: options.merge,
+      by: scope.by,
+      of: { kind: "over", fn, of: scope.select(series), rangeMs: scope.rangeMs },
+    }),
+    ...options,
   };
 }

@@ -1,7 +1,7 @@
 // One recipe per kind of metric: its statistics in PromQL, and how they merge. It reads no store.
 import type { Merge } from "../../../api/queries.ts";
 import type { IncreaseKind, SeriesConfig } from "../../../crds/config.ts";
-import type { RangeFunction, Selector, Vector } from "./promql.ts";
+import type { Selector, Vector } from "./promql.ts";
 
 /** The store-specific inputs of a recipe. */
 export interface StoreScope {
@@ -75,24 +75,6 @@ export interface StoreNeeds {
 
 /** A recipe, or the reason without one and an alternative. */
 export type RecipeOrAdvice = Recipe | { readonly kind: "advice"; readonly advice: string };
-
-/** `op by(g)(fn(m[w]))` */
-export function overStatistic(
-  series: SeriesConfig,
-  fn: RangeFunction,
-  options: Pick<Statistic, "merge" | "weighted" | "isAdditiveOverTime">,
-): Statistic {
-  return {
-    name: fn,
-    expr: (scope) => ({
-      kind: "aggregate",
-      op: options.merge,
-      by: scope.by,
-      of: { kind: "over", fn, of: scope.select(series), rangeMs: scope.rangeMs },
-    }),
-    ...options,
-  };
-}
 
 /** `op by(g)(increase(m[w]))`, of the kind of the source. */
 export function increaseStatistic(

@@ -3,14 +3,15 @@ import { setImmediate } from "node:timers/promises";
 import type { JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import type { Caller } from "../authorization/caller.ts";
-import { indexCatalogs, refuseSunset } from "../catalog-index.ts";
+import type { Pods } from "../../pods/pods.ts";
+import type { Caller } from "../authorization/access.ts";
+import { indexCatalogs } from "../catalog-index.ts";
 import type { QueryReader } from "../metrics-api.ts";
+import { refuseSunset } from "../planning/catalog-entry.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { makeInstant, makeQuery, type QueryContext } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";
-import type { CollectedQueries, RecordedQueries } from "./query-record.ts";
-import { queryLike, type QueryShape } from "./query-shape.ts";
+import { queryLike, type QueryRecord, type QueryShape, type RecordedQueries } from "./query-record.ts";
 
 /** Judges the recorded queries under two configurations, within the rights of a caller. */
 type JudgeEdit = (before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader) => Promise<PreviewedQueries>;
@@ -115,4 +116,36 @@ function shownShape({ caller, metrics, kept, groupBy, filters, windowSeconds }: 
     window_seconds: windowSeconds ?? null,
     step: kept.step ?? null,
   };
+}
+
+/** The recorded queries of all pods. */
+interface CollectedQueries {
+  readonly live: number;
+  /** One for each pod that answered, this one included. */
+  readonly answers: readonly RecordedQueries[];
+}
+
+const topic = "recorded-queries";
+/** Time of the answer of a pod. Another one is not counted. */
+const answerMs = 2_000;
+const podsMax = 64;
+
+/** Serves the record of this pod to others. The result asks the other live pods, at most 64 of them. */
+export function createCollection(record: QueryRecord, pods: Pods): () => Promise<CollectedQueries> {
+  pods.serve(topic, () => record.read());
+  return async () => {
+    const live = pods.live();
+    const others = live.filter((pod) => pod !== pods.own);
+    const asked = others.slice(0, podsMax).map(async (pod) => {
+      const answer = await pods.request(pod, topic, {}, answerMs).catch(() => undefined);
+      return isRecord(answer) ? [answer] : [];
+    });
+    return { live: others.length + 1, answers: [record.read(), ...(await Promise.all(asked)).flat()] };
+  };
+}
+
+/** A pod of another version may have another form. */
+function isRecord(answer: unknown): answer is RecordedQueries {
+  const { form, shapes } = (answer ?? {}) as Partial<RecordedQueries>;
+  return form === 1 && Array.isArray(shapes);
 }

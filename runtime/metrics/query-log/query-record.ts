@@ -1,12 +1,16 @@
+import type { LabelName } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import type { Pods } from "../../pods/pods.ts";
-import type { QueryContext } from "../planning/query.ts";
-import { type AskedQuery, type QueryShape, shapeOf } from "./query-shape.ts";
+import { accessOf, type Caller, claimedNames } from "../authorization/access.ts";
+import { tenantOf } from "../authorization/policy.ts";
+import type { Query, QueryContext } from "../planning/query.ts";
+import type { Parameters } from "../request/parameters.ts";
+import { readInstant, readQuery, type Selection } from "../request/read-query.ts";
+import { endAt, formatTime, parseDuration, parseRequestedTime, timeAt } from "../request/time.ts";
 
 /** The shapes of recent queries of this pod, in memory only. */
 export interface QueryRecord {
   /** Counts a query by its shape. A query that no configuration accepts does not count. */
-  add(asked: AskedQuery, context: QueryContext): void;
+  add(asked: LoggedQuery, context: QueryContext): void;
   read(): RecordedQueries;
 }
 
@@ -28,7 +32,7 @@ export const clientShapesMax = 100;
 export const shapeBytesMax = 1_400;
 export const recordedMs = 24 * 3_600_000;
 
-interface Counted {
+interface CountedShape {
   readonly shape: QueryShape;
   readonly firstMs: number;
   count: number;
@@ -37,7 +41,7 @@ interface Counted {
 /** Creates an empty record. A shape is removed a day after its first query; the next query begins it again. */
 export function createQueryRecord(now: () => number): QueryRecord {
   // In the order of the first query.
-  const shapes = new Map<string, Counted>();
+  const shapes = new Map<string, CountedShape>();
   const clients = new Map<string, number>();
   const startMs = now();
   let lost = { sinceMs: startMs, count: 0 };
@@ -45,7 +49,7 @@ export function createQueryRecord(now: () => number): QueryRecord {
     if (nowMs - lost.sinceMs >= recordedMs) lost = { sinceMs: nowMs, count: 0 };
     lost.count += count;
   };
-  const remove = (key: string, { shape: { caller } }: Counted): void => {
+  const remove = (key: string, { shape: { caller } }: CountedShape): void => {
     shapes.delete(key);
     const left = (clients.get(caller.client) ?? 1) - 1;
     if (left === 0) clients.delete(caller.client);
@@ -84,8 +88,12 @@ export function createQueryRecord(now: () => number): QueryRecord {
   };
   return {
     add(asked, context) {
-      const shape = knownShape(asked, context);
-      if (shape !== undefined) count(shape, now());
+      try {
+        const shape = shapeOf(asked, context);
+        if (shape !== undefined) count(shape, now());
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+      }
     },
     read() {
       const nowMs = now();
@@ -98,43 +106,143 @@ export function createQueryRecord(now: () => number): QueryRecord {
   };
 }
 
-function knownShape(asked: AskedQuery, context: QueryContext): QueryShape | undefined {
-  try {
-    return shapeOf(asked, context);
-  } catch (error) {
-    if (error instanceof Refusal) return undefined;
-    throw error;
-  }
+/** A query as its caller sent it. */
+interface LoggedQuery {
+  readonly route: "query" | "instant";
+  readonly params: Parameters;
+  readonly caller: Caller;
+  readonly nowMs: number;
+  /** Undefined when the query was refused. */
+  readonly query: Query | undefined;
 }
 
-/** The recorded queries of all pods. */
-export interface CollectedQueries {
-  readonly live: number;
-  /** One for each pod that answered, this one included. */
-  readonly answers: readonly RecordedQueries[];
+/** Parameters of closed forms, which hold no data of persons. */
+const keptNames = ["agg", "step", "downsample", "limit", "schema_version"] as const;
+
+/**
+ * What an edit can change about a query. It has the names of filters and not their values, but for the tenant, which
+ * decides who may see it, and for regions and environments that the configuration or the token names.
+ */
+export interface QueryShape {
+  readonly route: LoggedQuery["route"];
+  readonly tenant: string;
+  readonly metrics: readonly string[];
+  readonly groupBy: readonly LabelName[];
+  readonly filters: readonly LabelName[];
+  readonly region?: string;
+  readonly environment?: string;
+  /** @default the default window of the class */
+  readonly windowSeconds?: number;
+  readonly kept: Readonly<Partial<Record<(typeof keptNames)[number], string>>>;
+  /** The claims of the caller, without its tenants. */
+  readonly caller: Omit<Caller, "tenants" | "partners">;
 }
 
-const topic = "recorded-queries";
-/** Time of the answer of a pod. Another one is not counted. */
-const answerMs = 2_000;
-const podsMax = 64;
+/** Stands in for the value of a filter, which no plan and no cost depend on. */
+const anyValue = "any";
+const metricForm = /^[a-z][a-z0-9_]{0,63}$/u;
+const versionForm = /^[\w.,-]{1,64}$/u;
+const minuteSeconds = 60;
+const exactSecondsMax = 3_600;
 
-/** Serves the record of this pod to others. The result asks the other live pods, at most 64 of them. */
-export function createCollection(record: QueryRecord, pods: Pods): () => Promise<CollectedQueries> {
-  pods.serve(topic, () => record.read());
-  return async () => {
-    const live = pods.live();
-    const others = live.filter((pod) => pod !== pods.own);
-    const asked = others.slice(0, podsMax).map(async (pod) => {
-      const answer = await pods.request(pod, topic, {}, answerMs).catch(() => undefined);
-      return isRecord(answer) ? [answer] : [];
-    });
-    return { live: others.length + 1, answers: [record.read(), ...(await Promise.all(asked)).flat()] };
+/**
+ * The shape of a query; undefined for one that no edit would allow.
+ *
+ * @throws Refusal for a query that no configuration accepts
+ */
+function shapeOf(asked: LoggedQuery, context: QueryContext): QueryShape | undefined {
+  const { route, params, caller, query } = asked;
+  const selection = query === undefined ? selectionOf(route, params) : { ...query, metrics: idsOf(query) };
+  const { metrics, filters, groupBy } = selection;
+  if (!metrics.every((id) => metricForm.test(id))) return undefined;
+  const { client, regions, environments, roles, scopes } = caller;
+  return {
+    route,
+    tenant: query?.tenant ?? tenantOf(filters, claimedNames(caller.tenants)),
+    metrics,
+    groupBy,
+    filters: [...filters.keys()].sort(),
+    ...placeOf(selection, asked, context),
+    ...windowOf(asked),
+    kept: keptOf(params),
+    caller: { client, regions, environments, metrics: caller.metrics, roles, scopes },
   };
 }
 
-/** A pod of another version may have another form. */
-function isRecord(answer: unknown): answer is RecordedQueries {
-  const { form, shapes } = (answer ?? {}) as Partial<RecordedQueries>;
-  return form === 1 && Array.isArray(shapes);
+type Selected = Pick<Selection, "metrics" | "filters" | "groupBy">;
+
+function idsOf({ metrics }: Query): readonly string[] {
+  return metrics.map(({ entry }) => entry.metric.id);
+}
+
+function selectionOf(route: LoggedQuery["route"], params: Parameters): Selected {
+  return (route === "query" ? readQuery(params) : readInstant(params)).selection;
+}
+
+function keptOf(params: Parameters): QueryShape["kept"] {
+  const kept: { -readonly [name in keyof QueryShape["kept"]]: string } = {};
+  for (const name of keptNames) {
+    const value = params.get(name)?.[0];
+    if (value !== undefined && versionForm.test(value)) kept[name] = value;
+  }
+  return kept;
+}
+
+/** Whole seconds, above an hour whole minutes, both rounded up: equal panels have equal windows. */
+function windowOf({ route, params, nowMs }: LoggedQuery): Pick<QueryShape, "windowSeconds"> {
+  const lastSeconds = parseDuration(params.get("last")?.[0] ?? "");
+  const timeOf = (name: string, at: typeof timeAt): number | undefined => {
+    const time = parseRequestedTime(params.get(name)?.[0] ?? "");
+    return time && at(time, nowMs);
+  };
+  const fromMs = lastSeconds === undefined ? timeOf("from", timeAt) : nowMs - lastSeconds * 1_000;
+  if (route !== "query" || fromMs === undefined) return {};
+  const toMs = Math.min(timeOf("to", endAt) ?? nowMs, nowMs);
+  const seconds = Math.ceil((toMs - fromMs) / 1_000);
+  const unit = seconds <= exactSecondsMax ? 1 : minuteSeconds;
+  return { windowSeconds: Math.max(1, Math.ceil(seconds / unit) * unit) };
+}
+
+/** The region and the environment that stores are selected by, if they are known names; of several the first. */
+function placeOf(
+  { metrics, filters }: Selected,
+  asked: LoggedQuery,
+  context: QueryContext,
+): Pick<QueryShape, "region" | "environment"> {
+  const [region, environment] = [filters.get("region")?.[0], filters.get("environment")?.[0]];
+  const isOfStore = (label: "region" | "environment", value: string): boolean =>
+    metrics.some((id) => context.catalog.get(id)?.stores.some(({ config }) => config[label] === value));
+  const isKnown = (value: string): boolean => isOfStore("environment", value) || isGranted(value, asked, context);
+  return {
+    ...(region !== undefined && isOfStore("region", region) ? { region } : {}),
+    ...(environment !== undefined && isKnown(environment) ? { environment } : {}),
+  };
+}
+
+/** True for an environment that the token or a quota names. */
+function isGranted(environment: string, { caller }: LoggedQuery, { quotas }: QueryContext): boolean {
+  const { environments } = accessOf(caller, quotas);
+  return environments !== "every" && environments.has(environment);
+}
+
+/** A query of this shape that ends at a time. */
+export function queryLike(shape: QueryShape, nowMs: number): { readonly params: Parameters; readonly caller: Caller } {
+  const { route, tenant, metrics, groupBy, windowSeconds, kept } = shape;
+  const filters: readonly LabelName[] = [...new Set([...shape.filters, "tenant" as const])];
+  const values: Readonly<Partial<Record<LabelName, string>>> = {
+    tenant,
+    region: shape.region ?? anyValue,
+    environment: shape.environment ?? anyValue,
+  };
+  const hasWindow = route === "query" && windowSeconds !== undefined;
+  return {
+    params: new Map([
+      ["metric", metrics],
+      ...filters.map((label) => [`filter[${label}]`, [values[label] ?? anyValue]] as const),
+      ...(groupBy.length === 0 ? [] : [["group_by", [groupBy.join(",")]] as const]),
+      ...Object.entries(kept).map(([name, value]) => [name, [value]] as const),
+      ...(hasWindow ? [["from", [formatTime(Math.max(0, nowMs - windowSeconds * 1_000))]] as const] : []),
+    ]),
+    caller: { ...shape.caller, tenants: [tenant] },
+  };
 }

@@ -1,10 +1,12 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
+import { listNames } from "../authorization/access.ts";
 import type { MissingPart } from "../merge/merge-scalars.ts";
 import { type MergedSeries, mergedSeriesMax, mergeMetric } from "../merge/merge.ts";
 import type { Plan } from "../planning/plan.ts";
-import { metricIdentityOf } from "../planning/query-identity.ts";
-import type { QueriedMetric } from "../planning/query.ts";
+import { measureName, type QueriedMetric, type Query } from "../planning/query.ts";
+import { writtenFilters } from "../request/parameters.ts";
+import { firstPointMs, widthApart } from "../request/window.ts";
 import {
   changedSpan,
   cutParts,
@@ -186,4 +188,19 @@ export function bytesOfSeries(
     const point = pointBytes + (bounds === undefined ? 0 : boundsBytes);
     return sum + seriesBytes + values.length * point + exemplars.length * exemplarBytes;
   }, 0);
+}
+
+/** Names everything that the points of one metric depend on besides their times and the reads of its stores. */
+export function metricIdentityOf(
+  query: Query,
+  metric: QueriedMetric,
+  stores: readonly { readonly digest: string }[],
+): string {
+  const { tenant, filters, groupBy, window } = query;
+  const own = [metric.entry.metric.id, metric.entry.digest, measureName(metric), stores.map(({ digest }) => digest)];
+  // Points of two windows are equal only where their times are: the times of a phase are not multiples of the step.
+  const phaseSeconds = (firstPointMs(window) / 1_000) % window.stepSeconds;
+  const apart = phaseSeconds === 0 ? widthApart(window) : [window.widthSeconds, phaseSeconds];
+  const points = [window.stepSeconds, ...apart];
+  return JSON.stringify([tenant, listNames(query.environments), own, writtenFilters(filters), groupBy, ...points]);
 }

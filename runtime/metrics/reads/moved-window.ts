@@ -1,8 +1,8 @@
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
+import { joinSeries } from "../cache/series-kind.ts";
 import { createMissingParts, type MissingPart } from "../merge/merge-scalars.ts";
 import type { MergedSeries } from "../merge/merge.ts";
-import { compareLabels } from "../planning/labels.ts";
-import { joinSeries } from "../planning/split-interval.ts";
+import { compareLabels } from "../planning/plan.ts";
 import type { PartResult } from "./read-part.ts";
 
 /** The number of the read of each point, for every range query of every part. Points of equal reads are equal. */

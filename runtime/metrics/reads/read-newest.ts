@@ -1,5 +1,6 @@
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type { Piece, PrometheusClient, RangeBoundary } from "../../stores/prometheus/prometheus-client.ts";
+import type { RangeBoundary } from "../../stores/prometheus/probe-store.ts";
+import type { Piece, PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { PartSeries } from "../merge/merge.ts";
@@ -13,6 +14,12 @@ export interface PartRead {
   readonly client: PrometheusClient;
   readonly call: StoreCall;
   readonly boundary: RangeBoundary;
+}
+
+/** The series of one part, and their newest sample. */
+export interface SampledPart extends PartSeries {
+  /** Time of the newest sample up to the end of the window; undefined when the store names none. */
+  readonly newestMs: number | undefined;
 }
 
 /** Most times at which a store looks for the newest sample of a point. */
@@ -56,7 +63,7 @@ async function readTime(
 type Points = Pick<PartSeries, "ranges" | "histograms">;
 
 /** The end of the last present point; undefined without any. */
-export function lastPointMs({ ranges, histograms }: Points, { startMs, stepMs }: PointGrid): number | undefined {
+function lastPointMs({ ranges, histograms }: Points, { startMs, stepMs }: PointGrid): number | undefined {
   const indexes = [
     ...ranges.map(lastPresent),
     ...histograms.map((series) => series.histograms.findLastIndex((histogram) => histogram !== undefined)),
@@ -78,7 +85,7 @@ function lastPresent({ pieces, series }: PartSeries["ranges"][number]): number {
 }
 
 /** The time at which the last points were read; undefined when they were read now. */
-export function lastReadAtMs({ ranges }: Points): number | undefined {
+function lastReadAtMs({ ranges }: Points): number | undefined {
   const times = ranges.flatMap(({ pieces = [] }) => latestFirst(pieces)[0]?.readAtMs ?? []);
   return times.length === 0 ? undefined : Math.max(...times);
 }
@@ -86,4 +93,59 @@ export function lastReadAtMs({ ranges }: Points): number | undefined {
 /** Cached pieces come before those of a read, whatever their times. */
 function latestFirst<Series>(pieces: readonly Piece<Series>[]): readonly Piece<Series>[] {
   return pieces.toSorted((a, b) => b.offset - a.offset);
+}
+
+/** The results of one plan. */
+interface PlanResults {
+  readonly plan: Plan;
+  readonly results: readonly SampledPart[];
+}
+
+/**
+ * The time of the newest sample behind a response, in the stalest store: of each metric in each store the newest one,
+ * over all plans, and of these the oldest. Stores without a sample do not count; undefined without any. Source: seed
+ * "Operational Metrics API" §6.
+ */
+export function stalestMs(read: readonly PlanResults[]): number | undefined {
+  const newest = new Map<string, number>();
+  for (const { plan, results } of read) {
+    for (const result of results) {
+      const { metric, store } = result.part;
+      const key = JSON.stringify([metric.entry.metric.id, store.key]);
+      const ms = newestOf(result, plan);
+      if (ms !== undefined) newest.set(key, Math.max(newest.get(key) ?? ms, ms));
+    }
+  }
+  return newest.size === 0 ? undefined : Math.min(...newest.values());
+}
+
+/** The age of the newest sample of the stalest store in whole seconds, rounded up. */
+export function ageSeconds(newestMs: number | undefined, nowMs: number): number | undefined {
+  return newestMs === undefined ? undefined : Math.max(0, Math.ceil((nowMs - newestMs) / 1_000));
+}
+
+/** An age some seconds later. */
+export function agedSeconds(seconds: number | undefined, passedSeconds: number): number | undefined {
+  return seconds === undefined ? undefined : seconds + passedSeconds;
+}
+
+function newestOf(result: SampledPart, plan: Plan): number | undefined {
+  const { grid, query } = plan;
+  const last = lastPointMs(result, grid);
+  // A store that lacks a part adds nothing to the response.
+  if (last !== undefined && lacksPart(result, plan)) return undefined;
+  // A cached point has no sample that is newer than its read.
+  if (result.newestMs !== undefined) return Math.min(result.newestMs, lastReadAtMs(result) ?? result.newestMs);
+  // The sample lies in the last present point. Its start is the earliest time, so that the age is never too low.
+  return last === undefined ? undefined : last - query.window.widthSeconds * 1_000;
+}
+
+/** Tests if a store has some parts of a value, and no point of a part that every value needs. */
+function lacksPart({ part, ranges }: SampledPart, { grid }: Plan): boolean {
+  const { recipe } = part.metric;
+  if (recipe.kind !== "scalar") return false;
+  return ranges.some((range, index) => {
+    const isNeeded = recipe.statistics[index]?.absent !== "none";
+    return isNeeded && lastPointMs({ ranges: [range], histograms: [] }, grid) === undefined;
+  });
 }

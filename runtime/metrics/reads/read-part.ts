@@ -1,30 +1,34 @@
-import { type ByteBudget, runBounded } from "../../stores/limits/fan-out.ts";
-import { gravest, type WarningClass } from "../../stores/prometheus/api-response.ts";
-import { alignmentOf, flavours } from "../../stores/prometheus/flavours.ts";
-import type { HistogramSeries, PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import type {
-  Narrower,
-  RangeAsk,
-  RangeGrid,
-  RangeResult,
-  StoreCapabilities,
-  StoreExemplar,
+import { type ByteBudget, type Outcome, runBounded } from "../../stores/limits/fan-out.ts";
+import {
+  gravest,
+  type HistogramSeries,
+  type PointGrid,
+  type StoreSeries,
+  type WarningClass,
+} from "../../stores/prometheus/matrix.ts";
+import type { StoreCapabilities } from "../../stores/prometheus/probe-store.ts";
+import {
+  alignmentOf,
+  flavours,
+  type Narrower,
+  type RangeAsk,
+  type RangeGrid,
+  type RangeResult,
+  type StoreExemplar,
 } from "../../stores/prometheus/prometheus-client.ts";
 import type { CallOrigin, StoreCall } from "../../stores/prometheus/store-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { Store } from "../../stores/store.ts";
-import type { PartSeries } from "../merge/merge.ts";
+import { joinHistograms, joinSeries, joinSplits, type SplitResponse } from "../cache/series-kind.ts";
 import { layoutOf, type NativeLayout, tellingPoint, toldLayout } from "../merge/native-layout.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
-import { joinHistograms, joinSeries, joinSplits, type SplitResponse } from "../planning/split-interval.ts";
 import { overWidth, printExemplified, printVector, type Vector } from "../promql/promql.ts";
 import type { StoreNeeds } from "../promql/recipe.ts";
-import { findNewest, type PartRead, readNewest } from "./read-newest.ts";
+import { exemplarsOrNone } from "./exemplars.ts";
+import { findNewest, type PartRead, readNewest, type SampledPart } from "./read-newest.ts";
 
 /** The result of one part: one metric from one store. */
-export interface PartResult extends PartSeries {
-  /** Time of the newest sample up to the end of the window; undefined when the store names none. */
-  readonly newestMs: number | undefined;
+export interface PartResult extends SampledPart {
   /** The gravest warning of the store's responses. */
   readonly warning: WarningClass;
   readonly exemplars: readonly StoreExemplar[];
@@ -216,18 +220,6 @@ function readExemplars({
   return exemplarsOrNone(() => client.exemplars(printExemplified(exemplars), fromMs, toMs, call));
 }
 
-/** Reads exemplars; none from a store without an API for them. */
-export async function exemplarsOrNone(
-  read: () => Promise<readonly StoreExemplar[]>,
-): Promise<readonly StoreExemplar[]> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof StoreError && (error.kind === "status" || error.kind === "refused")) return [];
-    throw error;
-  }
-}
-
 /** Requires the capabilities of a recipe, except increases: the probe checks those. @throws StoreError `unsupported` */
 export function requireNeeds(needs: StoreNeeds, { anchored, native }: StoreCapabilities): void {
   if (needs.anchored && !anchored) throw lacking("anchored ranges");
@@ -237,4 +229,10 @@ export function requireNeeds(needs: StoreNeeds, { anchored, native }: StoreCapab
 function lacking(what: string): StoreError {
   const publicDetail = `the store has no ${what}, which the metric needs; remove the metric from it or upgrade it`;
   return new StoreError("unsupported", publicDetail, { publicDetail });
+}
+
+/** The outcome of one part of a plan. */
+export interface PartOutcome<Value = PartResult> {
+  readonly part: PlannedPart;
+  readonly outcome: Outcome<Value>;
 }

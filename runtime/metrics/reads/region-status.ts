@@ -1,11 +1,12 @@
 import type { RegionReason, RegionState } from "../../../api/queries.ts";
 import { type FieldError, Refusal, refuseField, type Suggestion } from "../../errors/refusal.ts";
 import type { StoreError, StoreErrorKind } from "../../stores/store-error.ts";
+import type { MissingPart } from "../merge/merge-scalars.ts";
+import type { Plan, PlannedPart } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { formatDuration } from "../request/time.ts";
-import { coarserDownsample, coarserStep, stepWithin, windowSecondsOf } from "../request/window.ts";
-import type { PartOutcome } from "./read-stores.ts";
-import type { RegionGap } from "./region-gaps.ts";
+import { coarserDownsample, coarserStep, windowSecondsOf } from "../request/window.ts";
+import type { PartOutcome } from "./read-part.ts";
 
 type StateOfRegion = RegionState["state"];
 
@@ -74,11 +75,7 @@ export function stateOfFailures(kinds: readonly StoreErrorKind[]): FailedState {
 const costlyKinds: readonly StoreErrorKind[] = ["late", "status", "refused", "too_large"];
 
 /** Tests if a cheaper query may be complete. Stores that were not reached return no cheaper one either. */
-export function mayRunCheaper(outcomes: readonly PartOutcome[]): boolean {
-  return isHelpedByCheaper(outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error])));
-}
-
-function isHelpedByCheaper(errors: readonly StoreError[]): boolean {
+export function mayRunCheaper(errors: readonly StoreError[]): boolean {
   return errors.length === 0 || errors.some(({ kind }) => costlyKinds.includes(kind));
 }
 
@@ -95,21 +92,17 @@ export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, s
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);
   const gone = { query, reports, errors, messages: showsRefusals ? refusalsOf(outcomes) : [] };
-  if (errors.length === outcomes.length) throw missing("no store answered", gone);
-  const isWhole = reports.every(({ state }) => state === "ok");
-  if (query.isCompleteRequired && !isWhole) throw missing("the response would not be complete", gone);
+  if (errors.length === outcomes.length) throw incomplete("no store answered", gone);
+  if (query.isCompleteRequired && reports.some(({ state }) => state !== "ok"))
+    throw incomplete("the response would not be complete", gone);
 }
 
-/**
- * Refuses a query that requires a complete response when a store lacks a part.
- *
- * @throws Refusal `store_failed`
- */
+/** Refuses a query that requires a complete response when a store lacks a part. @throws Refusal `store_failed` */
 export function requireParts(reports: readonly RegionState[], query: Query): void {
   if (!query.isCompleteRequired || reports.every(({ state }) => state === "ok")) return;
   const details = reports.flatMap(({ reasons = [] }) => reasons.map(({ detail }) => detail));
   const messages = [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
-  throw missing("the response would not be complete", { query, reports, errors: [], messages });
+  throw incomplete("the response would not be complete", { query, reports, errors: [], messages });
 }
 
 /** Reasons that neither waiting nor a cheaper query removes. */
@@ -142,22 +135,20 @@ function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   return [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
 }
 
-function missing(what: string, { query, reports, errors, messages }: Missing): Refusal {
+function incomplete(what: string, { query, reports, errors, messages }: Missing): Refusal {
   const gone = reports.filter(({ state }) => state !== "ok");
   const allLate = errors.length > 0 && errors.every(({ kind }) => kind === "late");
   const names = gone.map(({ region, state }) => `${region} (${state})`);
   const settings = new Set(errors.flatMap(({ publicDetail }) => publicDetail ?? []));
   const detail = [`${what}: ${names.join(", ")}`, ...settings].join("; ");
   return new Refusal(allLate ? "store_timeout" : "store_failed", detail, {
-    ...(mayRecover(reports) ? recoveryOf(errors, query) : {}),
+    ...(mayRecover(reports) && {
+      retryAfterSeconds: retryAfterOf(errors),
+      ...(mayRunCheaper(errors) && { suggestion: suggestionFor(query) }),
+    }),
     ...(messages.length === 0 ? {} : { errors: messages }),
     cause: new AggregateError(errors, what),
   });
-}
-
-function recoveryOf(errors: readonly StoreError[], query: Query) {
-  const retry = { retryAfterSeconds: retryAfterOf(errors) };
-  return isHelpedByCheaper(errors) ? { ...retry, suggestion: suggestionFor(query) } : retry;
 }
 
 function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
@@ -180,18 +171,50 @@ export function suggestionFor({ window }: Query): Suggestion {
   };
 }
 
-/** The finest cheaper form that costs at most this share of a query; undefined without one. */
-export function suggestionWithin({ window }: Query, share: number): Suggestion | undefined {
-  const step = stepWithin(window, share);
-  if (step === undefined) return undefined;
-  const downsample = coarserDownsample(step - 1, windowSecondsOf(window));
-  return { step: formatDuration(step), ...(downsample === undefined ? {} : { downsample }) };
-}
-
 function stateOf(outcomes: readonly PartOutcome[]): StateOfRegion {
   const failures = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
-  const isWhole = outcomes.every(({ outcome }) => !outcome.ok || outcome.value.warning === "none");
-  if (failures.length === 0) return isWhole ? "ok" : "partial";
-  if (failures.length < outcomes.length) return "partial";
-  return stateOfFailures(failures);
+  if (failures.length > 0 && failures.length === outcomes.length) return stateOfFailures(failures);
+  return outcomes.every(({ outcome }) => outcome.ok && outcome.value.warning === "none") ? "ok" : "partial";
+}
+
+/** A reason and its region. */
+export interface RegionGap {
+  readonly region: string;
+  readonly reason: RegionReason;
+}
+
+/** Least samples that a point has had time for when it lacks a part: an increase needs two of them. */
+const samplesMin = 2;
+
+/**
+ * The reasons for the parts that the stores of one metric lack. A point that has just begun gives none: its first
+ * samples may have arrived between the reads of two parts.
+ */
+export function gapsOf(
+  missing: readonly MissingPart[],
+  parts: readonly Pick<PlannedPart, "store" | "metric">[],
+  plan: Plan,
+): readonly RegionGap[] {
+  const gaps: RegionGap[] = [];
+  for (const { store, lacks, points } of missing) {
+    const part = parts[store];
+    if (part === undefined || !isReported(points, part, plan)) continue;
+    const { region } = part.store.config;
+    const metric = part.metric.entry.metric.id;
+    const found = `a store of ${region} has a part of ${metric} but no ${lacks}`;
+    const detail = `${found}; the points without it leave this store out`;
+    gaps.push({ region, reason: { metric, code: "part_missing", detail } });
+  }
+  return uniqueGaps(gaps);
+}
+
+/** Leaves out gaps that were given before. */
+export function uniqueGaps(gaps: readonly RegionGap[]): readonly RegionGap[] {
+  return [...new Map(gaps.map((gap) => [gap.reason.detail, gap])).values()];
+}
+
+function isReported(points: Uint8Array, { store }: Pick<PlannedPart, "store">, { grid, query, nowMs }: Plan): boolean {
+  const first = points.indexOf(1);
+  const beginsMs = grid.startMs + first * grid.stepMs - query.window.widthSeconds * 1_000;
+  return first !== -1 && nowMs - beginsMs >= samplesMin * store.intervalSeconds * 1_000;
 }

@@ -3,19 +3,24 @@
 import type { Exemplar, RegionState } from "../../../api/queries.ts";
 import type { TimeSlices } from "../../../limits/time-slices.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { createByteBudget } from "../../stores/limits/fan-out.ts";
-import type { StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
-import type { Stores } from "../../stores/store-set.ts";
-import { governedLabels, labelsKey } from "../planning/labels.ts";
-import type { Plan } from "../planning/plan.ts";
-import type { QueriedMetric } from "../planning/query.ts";
-import { formatTime } from "../request/time.ts";
+import { type ByteBudget, createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
+import type { Stores } from "../../stores/store.ts";
+import type { Plan, PlannedPart } from "../planning/plan.ts";
+import type { QueriedMetric, Query } from "../planning/query.ts";
+import { countHidden, exemplarsBySeries } from "./exemplars.ts";
 import { type FinishedMetrics, type Finishing, finishMetric } from "./finish-metric.ts";
 import type { FinishedSeries } from "./moved-window.ts";
-import type { PartResult } from "./read-part.ts";
-import { ageSeconds, type PartOutcome, readStores, stalestMs } from "./read-stores.ts";
-import { gapsOf, type RegionGap, resultHints } from "./region-gaps.ts";
-import { mayRunCheaper, regionReports, requireAnswers, requireParts, retryAfterOf } from "./region-status.ts";
+import { ageSeconds, stalestMs } from "./read-newest.ts";
+import { type PartOutcome, type PartResult, readPart } from "./read-part.ts";
+import {
+  gapsOf,
+  mayRunCheaper,
+  type RegionGap,
+  regionReports,
+  requireAnswers,
+  requireParts,
+  retryAfterOf,
+} from "./region-status.ts";
 
 /** One finished series with its metric. */
 export interface ResultSeries extends FinishedSeries {
@@ -81,6 +86,7 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
   options.observe(outcomes);
   requireAnswers(outcomes, plan.query, options.showsRefusals);
   const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
+  const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   const failures: MetricFailure[] = [];
   const gaps: RegionGap[] = [];
   const failed = (failure: MetricFailure): void => void failures.push(failure);
@@ -100,8 +106,8 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
     exemplarsHidden: plan.query.exemplars ? countHidden(results) : 0,
     regions,
     partial: regions.some(({ state }) => state !== "ok"),
-    mayRunCheaper: mayRunCheaper(outcomes),
-    retryAfterSeconds: retryAfterOf(outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]))),
+    mayRunCheaper: mayRunCheaper(errors),
+    retryAfterSeconds: retryAfterOf(errors),
     freshnessSeconds: ageSeconds(stalestMs([{ plan, results }]), options.nowMs),
     shards: { asked: outcomes.length, answered: results.length },
   };
@@ -145,41 +151,78 @@ function* finishOne(
   }));
 }
 
-export const exemplarsPerSeriesMax = 10;
-/** A W3C or a B3 trace id. A free text could hold personal data. */
-const traceId = /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/iu;
+interface ReadOptions extends FanOutOptions {
+  /** Bounds the bytes of all stores together. */
+  readonly bytes: ByteBudget;
+  /** Of the request. @default the stores receive none */
+  readonly correlationId?: string | undefined;
+}
 
-/** Counts the exemplars that are hidden, since their `trace_id` is not a trace id. */
-function countHidden(results: readonly PartResult[]): number {
-  return results.reduce((sum, { exemplars }) => sum + exemplars.filter((exemplar) => !isShowable(exemplar)).length, 0);
+/** Reads every part of a plan concurrently. @throws the signal's reason when the caller leaves */
+export async function readStores(
+  plan: Plan,
+  stores: Stores,
+  { bytes, correlationId, ...options }: ReadOptions,
+): Promise<readonly PartOutcome[]> {
+  const origin =
+    correlationId === undefined ? undefined : { correlationId, endsAtMs: performance.now() + options.deadlineMs };
+  const read = (part: PlannedPart, signal: AbortSignal): Promise<PartResult> =>
+    readPart({ plan, part, store: stores.get(part.store.key) }, { signal, bytes, origin });
+  const outcomes = await fanOut({ jobs: plan.parts, storeOf: ({ store }) => store.key, run: read }, options);
+  return plan.parts.flatMap((part, index) => {
+    const outcome = outcomes[index];
+    return outcome === undefined ? [] : [{ part, outcome }];
+  });
 }
 
 /**
- * The newest exemplars of one metric, by the key of their series' labels. Source: seed "Operational Metrics API" §2.4.
+ * Hints about metrics of which no store has a series, and about values that are not a number. JSON cannot represent
+ * those, so that their points are left out.
+ *
+ * @param hasSeries tests if the result has a series of the metric
  */
-function exemplarsBySeries(results: readonly PartResult[], plan: Plan): ReadonlyMap<string, readonly Exemplar[]> {
-  const keyed = results.flatMap(({ part, exemplars }) =>
-    exemplars.filter(isShowable).map((exemplar) => ({
-      key: labelsKey(governedLabels(part, plan.query.groupBy, exemplar.seriesLabels)),
-      exemplar,
-    })),
+function resultHints(
+  { metrics, filters }: Pick<Query, "metrics" | "filters">,
+  results: readonly PartResult[],
+  hasSeries: (metric: string) => boolean,
+): readonly string[] {
+  // Filters of other labels may match nothing.
+  const isOfAll = [...filters.keys()].every((label) => ["tenant", "region", "environment"].includes(label));
+  return metrics.flatMap((metric) => {
+    const { id } = metric.entry.metric;
+    const own = results.filter(({ part }) => part.metric === metric);
+    if (own.length === 0) return [];
+    if (isEmpty(own)) {
+      if (!isOfAll) return [];
+      return [
+        `${id}: no store has a series of it for this time; if that stays so, compare the name and ` +
+          "the kind of its series in the catalog with those of the stores",
+      ];
+    }
+    const { nan, infinite } = metric.recipe.kind === "scalar" ? countOdd(own) : { nan: 0, infinite: 0 };
+    const odd = hasSeries(id) ? nan : nan + infinite;
+    if (odd === 0) return [];
+    const are = odd === 1 ? "is" : "are";
+    return [`${id}: points that are no number are left out; of the values of its stores ${odd} ${are} NaN or infinite`];
+  });
+}
+
+function isEmpty(results: readonly PartResult[]): boolean {
+  return results.every(
+    ({ ranges, histograms }) => histograms.length + ranges.flatMap((one) => one.series).length === 0,
   );
-  const groups = Map.groupBy(keyed, ({ key }) => key);
-  return new Map([...groups].map(([key, own]) => [key, newest(own.map(({ exemplar }) => exemplar))]));
 }
 
-/** Tests if an exemplar has a trace id and finite numbers. */
-export function isShowable({ labels, value, timestampMs }: StoreExemplar): boolean {
-  return traceId.test(labels["trace_id"] ?? "") && Number.isFinite(value) && Number.isFinite(timestampMs);
-}
-
-/** Selects the newest exemplars, each trace once: a bucket and the buckets above it can have the same exemplar. */
-function newest(exemplars: readonly StoreExemplar[]): readonly Exemplar[] {
-  const byTrace = new Map<string, Exemplar>();
-  for (const { labels, value, timestampMs } of [...exemplars].sort((a, b) => b.timestampMs - a.timestampMs)) {
-    const id = labels["trace_id"] ?? "";
-    if (!byTrace.has(id)) byTrace.set(id, { trace_id: id, timestamp: formatTime(timestampMs), value });
-    if (byTrace.size === exemplarsPerSeriesMax) break;
+/** It loops by index, because it reads every value of the stores. */
+function countOdd(results: readonly PartResult[]): { readonly nan: number; readonly infinite: number } {
+  let [nan, infinite] = [0, 0];
+  for (const { values, present } of results.flatMap(({ ranges }) => ranges.flatMap(({ series }) => series))) {
+    for (let index = 0; index < values.length; index += 1) {
+      const value = values[index] ?? 0;
+      if (present[index] !== 1 || Number.isFinite(value)) continue;
+      if (Number.isNaN(value)) nan += 1;
+      else infinite += 1;
+    }
   }
-  return [...byTrace.values()];
+  return { nan, infinite };
 }

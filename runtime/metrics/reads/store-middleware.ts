@@ -8,9 +8,9 @@ import {
   tracedReads,
 } from "../../stores/read-middleware.ts";
 import { StoreError } from "../../stores/store-error.ts";
-import type { Stores } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store.ts";
 import type { StartedSpan } from "../../tracing/tracer.ts";
-import { cachedStores, type CachedStores } from "../cache/cached-stores.ts";
+import { type CachedStores, cachedStores } from "../cache/cached-stores.ts";
 import { lifetimesOf } from "../cache/extents.ts";
 import type { ReadCache } from "../cache/read-cache.ts";
 import type { Query } from "../planning/query.ts";

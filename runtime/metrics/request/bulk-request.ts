@@ -1,8 +1,9 @@
 import { bulkIdLengthMax, bulkQueriesMax } from "../../../api/bulk.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { resultOrError } from "../../errors/result-or-error.ts";
 import { parseJson } from "../../json/json-body.ts";
-import { isLabelName } from "./known-names.ts";
-import { type Parameters, shown } from "./parameters.ts";
+import { isLabelName, shown } from "./known-names.ts";
+import type { Parameters } from "./parameters.ts";
 
 /** Most bytes of a bulk request. Every query may be as long as a URL may be. */
 export const bulkBytesMax = 512 * 1024;
@@ -49,16 +50,11 @@ function readItem(query: unknown, index: number): BulkItem {
     const detail = `${field}.id is not valid; use a text of 1 to ${bulkIdLengthMax} characters`;
     throw refuseField("invalid_request", `${field}.id`, detail);
   }
-  return { id, params: paramsOf(members) };
+  return { id, params: resultOrError(() => paramsOf(members), Refusal) };
 }
 
-function paramsOf(members: object): Parameters | Refusal {
-  try {
-    return new Map(Object.entries(members).flatMap(([name, value]) => memberParams(name, value)));
-  } catch (error) {
-    if (error instanceof Refusal) return error;
-    throw error;
-  }
+function paramsOf(members: object): Parameters {
+  return new Map(Object.entries(members).flatMap(([name, value]) => memberParams(name, value)));
 }
 
 type Pair = readonly [name: string, values: readonly string[]];

@@ -1,6 +1,6 @@
 // Values of the parameters of a metrics request: how they are parsed, which are refused. The catalog and the caller's
 // rights are checked elsewhere.
-import { filterValuesMax, textLengthMax } from "../../../api/queries.ts";
+import { filterValuesMax, metricsMax, seriesMax, seriesPagesMax, textLengthMax } from "../../../api/queries.ts";
 import { type LabelName, labelNames } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
@@ -9,20 +9,22 @@ import {
   adviceOnParameter,
   bracketForm,
   type FilterForm,
-  forbiddenValue,
-  isForbiddenLabel,
   type KnownNames,
+  shown,
 } from "./known-names.ts";
-import { parseTime } from "./time.ts";
 
 /** Decoded query parameters: every name with its values in the order of the URL. */
 export type Parameters = ReadonlyMap<string, readonly string[]>;
 
-/** Most metrics of one look-up of labels. */
-export const lookUpMetricsMax = 10;
-/** Most characters of all values of all filters. */
-export const filterTextMax = 8_000;
-const shownLengthMax = 80;
+/** Limits on the parameters of one query. */
+export const queryLimits = {
+  metricsMax,
+  seriesMax,
+  filterValuesMax,
+  seriesPagesMax,
+  /** Characters of all values of all filters. */
+  filterTextMax: 8_000,
+} as const;
 
 /**
  * The values that each label may have: sorted, without duplicates. The tenant has one. The empty value is that of
@@ -45,12 +47,10 @@ export function refuseUnknown(
 ): void {
   const unknown = params.keys().find((name) => !isKnown(name));
   if (unknown === undefined) return;
-  const advice = adviceOnParameter(unknown, params.get(unknown)?.[0] ?? "", known, form);
-  throw refuseField(
-    "unknown_parameter",
-    shown(unknown),
-    `${shown(unknown)} is not a parameter of this route; ${advice}`,
-  );
+  const [value = ""] = params.get(unknown) ?? [];
+  const advice = adviceOnParameter(unknown, forbiddenValue(value) === undefined ? value : "", known, form);
+  const name = shown(unknown);
+  throw refuseField("unknown_parameter", name, `${name} is not a parameter of this route; ${advice}`);
 }
 
 /** The value of a parameter; undefined without one. @throws Refusal when it is repeated, empty or too long */
@@ -113,12 +113,6 @@ export function readWord<Word extends string>(
   return word;
 }
 
-/** Makes a caller's text safe for an error: bounded, without control characters and line breaks. */
-export function shown(text: string): string {
-  const printable = text.replaceAll(/[\p{C}\p{Z}]/gu, " ");
-  return printable.length > shownLengthMax ? `${printable.slice(0, shownLengthMax)}…` : printable;
-}
-
 /**
  * Checks the values of one filter and brings them into their one form: sorted, without duplicates.
  *
@@ -129,8 +123,8 @@ export function filterValues(values: readonly string[], field: string): readonly
   const fault = values.map(forbiddenValue).find((one) => one !== undefined);
   if (fault !== undefined) throw refuseField("invalid_filter", field, `the value of ${field} ${fault}`);
   const distinct = [...new Set(values)].sort();
-  if (distinct.length > 0 && distinct.length <= filterValuesMax) return distinct;
-  const detail = `${field} has ${distinct.length} values; give it 1 to ${filterValuesMax}`;
+  if (distinct.length > 0 && distinct.length <= queryLimits.filterValuesMax) return distinct;
+  const detail = `${field} has ${distinct.length} values; give it 1 to ${queryLimits.filterValuesMax}`;
   throw refuseField("invalid_filter", field, detail);
 }
 
@@ -140,6 +134,8 @@ export function matchedValues(values: readonly string[], field: string): readonl
   if (named.length === 0) return values.slice(0, 1);
   return [...(named.length < values.length ? [""] : []), ...filterValues(named, field)];
 }
+
+const labelsByName: ReadonlyMap<string, LabelName> = new Map(labelNames.map((label) => [label, label]));
 
 /**
  * Checks a label of the closed list.
@@ -160,61 +156,102 @@ export function readLabel(
       `the label ${shown(name)} is personal data and forbidden; remove it`,
     );
   }
-  const label = labelNames.find((candidate) => candidate === name);
+  const label = labelsByName.get(name);
   if (label === undefined) {
     throw refuseField(code, shown(field), `${shown(name)} ${adviceOnLabel(name, known())}`);
   }
   return label;
 }
 
-/** Parses an absolute time in UTC into Unix milliseconds; undefined without one. @throws Refusal `invalid_time` */
-export function readTime(params: Parameters, name: string): number | undefined {
-  const text = readOne(params, name, "invalid_time");
-  if (text === undefined) return undefined;
-  const ms = parseTime(text);
-  if (ms !== undefined) return ms;
-  throw refuseField(
-    "invalid_time",
-    name,
-    `${name}=${shown(text)} is not a time; use ISO 8601 UTC such as 2026-01-01T00:00:00Z`,
-  );
+/** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
+export const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
+
+/**
+ * The filters as identities and questions to peers hold them: the value itself where there is one, else the list. A
+ * filter with one value keeps the form that it had before filters could have several.
+ */
+export function writtenFilters(filters: Filters): readonly (readonly [LabelName, string | readonly string[]])[] {
+  return filters
+    .entries()
+    .map(([label, values]) => [label, values.length === 1 ? (values[0] ?? "") : values] as const)
+    .toArray();
 }
 
-/** Parses a whole number from 1; undefined without one. @throws Refusal `invalid_limit`, `invalid_page` */
-export function readCount(params: Parameters, name: "limit" | "page", max: number): number | undefined {
-  const code = name === "limit" ? "invalid_limit" : "invalid_page";
-  const text = readOne(params, name, code);
-  if (text === undefined) return undefined;
-  const count = /^[1-9]\d{0,8}$/u.test(text) ? Number(text) : Number.NaN;
-  if (count <= max) return count;
-  throw refuseField(code, name, `${name}=${shown(text)} is not valid; use a whole number from 1 to ${max}`);
+/**
+ * Labels and filter values that no request may name, because they are personal data. Source: seed "Operational Metrics
+ * API" §2.3.
+ */
+
+/** Persons and sessions in any spelling, compared without case and without `_`, `-`, `.` and spaces. */
+const forbiddenNames = /^(?:raw)?(?:user|player|customer|client|session)(?:s|id|ids|uuid|key|name|number|no)?$/u;
+/** Cards and documents: every name with such a prefix. */
+const forbiddenPrefixes =
+  /^(?:raw|full|bank|credit|debit|payment|identity|id)?(?:card|pan$|document|doc(?:id|no|num)|passport)/u;
+
+const filterValueLengthMax = 200;
+const cardDigitsMin = 12;
+const cardDigitsMax = 19;
+
+/** True for a label name that the seed forbids, in any spelling. */
+export function isForbiddenLabel(name: string): boolean {
+  const bare = name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, "");
+  return forbiddenNames.test(bare) || forbiddenPrefixes.test(bare);
 }
 
-// Hints about filter values with commas. A filter has one exact value, so that a list with commas is one name.
-
-/** Most values that a hint writes out. */
-const valuesShownMax = 5;
-
-/** How to write several values; undefined for a value without a comma. */
-function severalAdvice(label: LabelName, value: string): string | undefined {
-  const values = value.split(",").map((one) => one.trim());
-  if (values.length < 2) return undefined;
-  const written = values.slice(0, valuesShownMax).map((one) => `filter_in[${label}]=${shown(one)}`);
-  return `${label}="${shown(value)}" is one value; for several write ${written.join("&")}`;
+/** The reason for which a filter value is refused, as a predicate; undefined when the value is allowed. */
+export function forbiddenValue(value: string): string | undefined {
+  if (value === "") return "is empty; leave the filter out or name a value";
+  if (value.length > filterValueLengthMax)
+    return `has ${value.length} characters, more than ${filterValueLengthMax}; name a shorter value`;
+  if (!value.isWellFormed()) return "is not valid Unicode; encode it as UTF-8";
+  if (value.includes("\0")) return "holds a NUL character; remove it";
+  if (looksLikeCard(value)) return "looks like a card number; filter by data that is not personal";
+  return looksLikeDocument(value) ? "looks like a document number; filter by data that is not personal" : undefined;
 }
 
-/** `"; …"` for an error about the values of a filter, or nothing when none has a comma. */
-export function severalHint(label: LabelName, values: readonly string[]): string {
-  const advice = values.map((value) => severalAdvice(label, value)).find((one) => one !== undefined);
-  return advice === undefined ? "" : `; ${advice}`;
+/**
+ * Recognizes document numbers of a known form: passports (one or two letters, six to nine digits), IBANs (check digits
+ * of ISO 7064), social security numbers in groups, and the Brazilian CPF.
+ */
+function looksLikeDocument(value: string): boolean {
+  const bare = value.normalize("NFKC").trim();
+  if (/^[A-Z]{1,2}\d{6,9}$/u.test(bare) || /^\d{3}-\d{2}-\d{4}$/u.test(bare)) return true;
+  return isCpf(bare) || isIban(bare.replaceAll(" ", "").toUpperCase());
 }
 
-/** Hints for a response without series. Empty unless a filter has one value with a comma. */
-export function commaHints(filters: Filters): readonly string[] {
-  return [...filters].flatMap(([label, values]) =>
-    values.flatMap((value) => {
-      const advice = severalAdvice(label, value);
-      return advice === undefined ? [] : [`no series has this ${label}: ${advice}`];
-    }),
-  );
+function isIban(text: string): boolean {
+  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/u.test(text)) return false;
+  const digits = Array.from(text.slice(4) + text.slice(0, 4), (character) => Number.parseInt(character, 36)).join("");
+  return BigInt(digits) % 97n === 1n;
+}
+
+function isCpf(text: string): boolean {
+  if (!/^(?:\d{11}|\d{3}\.\d{3}\.\d{3}-\d{2})$/u.test(text)) return false;
+  const digits = Array.from(text.replaceAll(/\D/gu, ""), Number);
+  if (digits.every((digit) => digit === digits[0])) return false;
+  const check = (length: number): number => {
+    const sum = digits.slice(0, length).reduce((total, digit, place) => total + digit * (length + 1 - place), 0);
+    return ((sum * 10) % 11) % 10;
+  };
+  return check(9) === digits[9] && check(10) === digits[10];
+}
+
+/** True when a run of 12 to 19 digits, alone or in groups, passes the check of ISO/IEC 7812-1. */
+function looksLikeCard(value: string): boolean {
+  const runs = value.normalize("NFKC").match(/\d(?:[\s.\-_]?\d)*/gu) ?? [];
+  return runs.map((run) => run.replaceAll(/\D/gu, "")).some(isCardNumber);
+}
+
+function isCardNumber(digits: string): boolean {
+  if (digits.length < cardDigitsMin || digits.length > cardDigitsMax || /^0+$/u.test(digits)) return false;
+  const sum = Array.from(digits)
+    .reverse()
+    .reduce((total, digit, position) => {
+      const doubled = Number(digit) * (position % 2 === 0 ? 1 : 2);
+      return total + (doubled > 9 ? doubled - 9 : doubled);
+    }, 0);
+  return sum % 10 === 0;
 }

@@ -1,29 +1,29 @@
 // The parameters of queries and instants as one closed form. The values of single parameters are in `parameters.ts`.
-import {
-  downsamples,
-  filterValuesMax,
-  metricsMax,
-  seriesMax,
-  seriesPagesMax,
-  type Downsample,
-} from "../../../api/queries.ts";
-import { aggregations, labelNames, type Aggregation, type LabelName } from "../../../crds/config.ts";
+import { type Downsample, downsamples } from "../../../api/queries.ts";
+import { type Aggregation, aggregations, type LabelName, labelNames } from "../../../crds/config.ts";
 import { Refusal, refuseField, renameFields } from "../../errors/refusal.ts";
-import { parseDuration, parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
+import { adviceOnAggregation, type KnownNames, shown } from "./known-names.ts";
 import {
   type Filters,
   filterValues,
   type Parameters,
-  readCount,
+  queryLimits,
   readLabel,
   readMany,
   readOne,
   readWord,
   refuseUnknown,
   requireLength,
-  shown,
 } from "./parameters.ts";
-import { adviceOnAggregation, type KnownNames } from "./known-names.ts";
+import { parseDuration, parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
+
+/** The words of the parameters that have a closed list. */
+const words = {
+  agg: aggregations,
+  downsample: downsamples,
+  exemplars: ["true", "false"],
+  complete: ["required"],
+} as const;
 
 /** The parameters of a request besides its times. Every name is well formed; none is checked against a catalog. */
 export interface Selection {
@@ -97,11 +97,11 @@ function readSelection(params: Parameters, findNames: FindNames): Selection {
     aggregation: readAggregation(params, known),
     filters: readFilters(params, known),
     groupBy: readGroupBy(params, known),
-    downsample: readWord(params, "downsample", downsamples, "invalid_downsample"),
-    exemplars: readWord(params, "exemplars", ["true", "false"]) === "true",
-    isCompleteRequired: readWord(params, "complete", ["required"]) === "required",
-    limit: readCount(params, "limit", seriesMax),
-    page: readCount(params, "page", seriesPagesMax) ?? 1,
+    downsample: readWord(params, "downsample", words.downsample, "invalid_downsample"),
+    exemplars: readWord(params, "exemplars", words.exemplars) === "true",
+    isCompleteRequired: readWord(params, "complete", words.complete) === "required",
+    limit: readCount(params, "limit", queryLimits.seriesMax),
+    page: readCount(params, "page", queryLimits.seriesPagesMax) ?? 1,
     snapshot: readOne(params, "snapshot"),
     schemaVersion: readOne(params, "schema_version"),
   };
@@ -115,7 +115,7 @@ function once(find: Known): Known {
 }
 
 function readMetrics(params: Parameters): readonly string[] {
-  const metrics = [...new Set(readMany(params, "metric", metricsMax))].sort();
+  const metrics = [...new Set(readMany(params, "metric", queryLimits.metricsMax))].sort();
   if (metrics.length === 0)
     throw refuseField("invalid_request", "metric", "the request names no metric; name one with metric=");
   return metrics;
@@ -123,9 +123,9 @@ function readMetrics(params: Parameters): readonly string[] {
 
 function readAggregation(params: Parameters, known: Known): Aggregation | undefined {
   const text = readOne(params, "agg", "invalid_aggregation");
-  const aggregation = aggregations.find((one) => one === text);
+  const aggregation = words.agg.find((one) => one === text);
   if (text === undefined || aggregation !== undefined) return aggregation;
-  const advice = adviceOnAggregation(text, aggregations, known());
+  const advice = adviceOnAggregation(text, words.agg, known());
   throw refuseField("invalid_aggregation", "agg", `agg=${shown(text)} ${advice}`);
 }
 
@@ -171,8 +171,8 @@ function filterable(known: KnownNames | undefined): KnownNames | undefined {
 
 function readListed(params: Parameters, name: string): readonly string[] {
   const values = params.get(name) ?? [];
-  if (values.length > filterValuesMax) {
-    const detail = `${shown(name)} has ${values.length} values; give it 1 to ${filterValuesMax}`;
+  if (values.length > queryLimits.filterValuesMax) {
+    const detail = `${shown(name)} has ${values.length} values; give it 1 to ${queryLimits.filterValuesMax}`;
     throw refuseField("invalid_filter", name, detail);
   }
   for (const value of values) requireLength(value, name, "invalid_filter");
@@ -237,4 +237,14 @@ function isFilter(parameter: string): boolean {
 
 function filterLabel(parameter: string): string | undefined {
   return /^filter(?:_in)?\[(.*)\]$/su.exec(parameter)?.[1];
+}
+
+/** Parses a whole number from 1; undefined without one. @throws Refusal `invalid_limit`, `invalid_page` */
+export function readCount(params: Parameters, name: "limit" | "page", max: number): number | undefined {
+  const code = name === "limit" ? "invalid_limit" : "invalid_page";
+  const text = readOne(params, name, code);
+  if (text === undefined) return undefined;
+  const count = /^[1-9]\d{0,8}$/u.test(text) ? Number(text) : Number.NaN;
+  if (count <= max) return count;
+  throw refuseField(code, name, `${name}=${shown(text)} is not valid; use a whole number from 1 to ${max}`);
 }

@@ -83,3 +83,6 @@ export interface Stamps {
   readonly stepMs: number;
   readonly count: number;
 }
+
+/** Most metrics of one look-up of labels. */
+export const lookUpMetricsMax = 10;

@@ -1,18 +1,17 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
-import type { Caller } from "../authorization/caller.ts";
-import type { PointCounts } from "../cache/cache-status.ts";
+import type { Caller } from "../authorization/access.ts";
 import { type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.ts";
-import { isPastSunset } from "../catalog-index.ts";
+import type { PointCounts } from "../cache/read-cache.ts";
 import type { Again, MetricsResponse } from "../metrics-api.ts";
+import { isPastSunset } from "../planning/catalog-entry.ts";
 import type { Plan } from "../planning/plan.ts";
-import { identityOf } from "../planning/query-identity.ts";
 import { keepsWindow, type Query } from "../planning/query.ts";
 import { bytesOfSeries } from "../reads/finish-metric.ts";
-import { later } from "../reads/read-stores.ts";
+import { agedSeconds } from "../reads/read-newest.ts";
 import type { ResultSeries } from "../reads/run-plan.ts";
-import { describePlan } from "./query-response.ts";
-import { freshnessHeader, freshnessOf, noStore } from "./response-headers.ts";
+import { describePlan, freshnessHeader, freshnessOf, noStore } from "./response-headers.ts";
+import { identityOf } from "./snapshots.ts";
 
 /** Bytes of a response besides its series: headers, members, objects. */
 const responseBytes = 8_192;
@@ -62,7 +61,7 @@ function agedHeaders(cached: CachedResponse, query: Query, nowMs: number): Found
   const ageMs = nowMs - cached.madeAtMs;
   return {
     ...cacheControl(lifetimeOf(cached, query, nowMs)),
-    ...freshnessHeader([later(freshnessOf(cached.response.headers), Math.ceil(ageMs / 1_000))]),
+    ...freshnessHeader([agedSeconds(freshnessOf(cached.response.headers), Math.ceil(ageMs / 1_000))]),
     "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
   };
 }

@@ -1,13 +1,12 @@
 import { categories, metricStates } from "../../../api/catalog.ts";
 import { metricsMax } from "../../../api/queries.ts";
 import { labelNames } from "../../../crds/config.ts";
-import { accessOf, classOf } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
+import { accessOf, type Caller, classOf } from "../authorization/access.ts";
 import { mayRead, namedTenant, requireMetric, requireReadScope } from "../authorization/policy.ts";
-import { isPastSunset, type MetricEntry } from "../catalog-index.ts";
+import type { MetricEntry } from "../catalog-index.ts";
 import type { CatalogReader, DescribedMetric, MetricsResponse, RequestContext } from "../metrics-api.ts";
+import { isPastSunset, schemaVersionOf } from "../planning/catalog-entry.ts";
 import type { QueryContext } from "../planning/query.ts";
-import { schemaVersionOf } from "../planning/require-labels.ts";
 import { meaningsOf } from "../promql/meaning.ts";
 import {
   type Filters,

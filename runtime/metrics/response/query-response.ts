@@ -1,18 +1,23 @@
 // Bodies and headers of queries, of the catalog and of explanations, with the cached responses and page snapshots.
 // It reads no store.
 import type { TimeSlices } from "../../../limits/time-slices.ts";
-import { contentId, responseHeaders } from "./response-headers.ts";
-import { deprecationHeaders, deprecationNotices } from "../catalog-index.ts";
-import { commaHints } from "../request/parameters.ts";
-import { formatDuration, formatTime, formatTimes } from "../request/time.ts";
+import type { ErrorBounds } from "../merge/quantile.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
-import { queryJson } from "./query-json.ts";
-import type { ErrorBounds } from "../merge/quantile.ts";
 import type { Query } from "../planning/query.ts";
 import { mayRecover, retryAfterSeconds as retryAfterDefault, suggestionFor } from "../reads/region-status.ts";
 import type { Result, ResultSeries } from "../reads/run-plan.ts";
+import { commaHints } from "../request/known-names.ts";
+import { formatDuration, formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
+import { queryJson } from "./query-json.ts";
+import {
+  contentId,
+  deprecationHeaders,
+  deprecationNotices,
+  describePlan,
+  responseHeaders,
+} from "./response-headers.ts";
 
 type Point = readonly [timestamp: string, value: number];
 /** Certain bounds of a value; null for none. */
@@ -184,28 +189,6 @@ export function recoveryHints(
     ...(step === undefined ? {} : { "X-Suggested-Step": step }),
     ...(downsample === undefined ? {} : { "X-Suggested-Downsample": downsample }),
   };
-}
-
-/** Longest `X-Query-Plan`, in characters: default proxies take 4 KB of headers in all. */
-const planCharactersMax = 384;
-
-/**
- * `class=A, points=720, <metric>;agg=avg;stores=2;ranges=2`. A longer plan is summarized as
- * `class=A, points=720, metrics=28, stores=2, reads=112`; `explain` lists its metrics. Source: RFC 8941 §3.2,
- * dictionaries.
- */
-export function describePlan({ query, parts, grid }: Plan): string {
-  const head = `class=${query.quota.queryClass}, points=${grid.count}`;
-  const members = query.metrics.map((metric) => {
-    const own = parts.filter((part) => part.metric === metric);
-    const { entry, aggregation } = metric;
-    return `${entry.metric.id};agg=${aggregation};stores=${own.length};ranges=${own[0]?.ranges.length ?? 0}`;
-  });
-  const whole = [head, ...members].join(", ");
-  if (whole.length <= planCharactersMax) return whole;
-  const stores = new Set(parts.map(({ store }) => store.key)).size;
-  const reads = parts.reduce((sum, { ranges }) => sum + ranges.length, 0);
-  return `${head}, metrics=${members.length}, stores=${stores}, reads=${reads}`;
 }
 
 /** The bounds of the present points, in their order. */

@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import { refuseField } from "../../errors/refusal.ts";
-import { identityOf } from "../planning/query-identity.ts";
-import type { Query } from "../planning/query.ts";
+import { listNames } from "../authorization/access.ts";
+import { measureName, type Query } from "../planning/query.ts";
 import { bytesOfSeries } from "../reads/finish-metric.ts";
-import { later } from "../reads/read-stores.ts";
-import type { Result } from "../reads/run-plan.ts";
-import type { Parameters } from "../request/parameters.ts";
+import { agedSeconds } from "../reads/read-newest.ts";
+import type { Result, ResultSeries } from "../reads/run-plan.ts";
+import { type Parameters, writtenFilters } from "../request/parameters.ts";
 import { widthApart } from "../request/window.ts";
 
 /** The source of the data of a response. */
@@ -32,8 +32,8 @@ export function findSnapshot(query: Query, nowMs: number, snapshots: Snapshots):
   if (query.snapshot === undefined) return undefined;
   const found = snapshots.find(query.snapshot, query, nowMs);
   if (found === undefined || (query.isCompleteRequired && found.result.partial)) return undefined;
-  const agedSeconds = Math.ceil((nowMs - found.nowMs) / 1_000);
-  const result = { ...found.result, freshnessSeconds: later(found.result.freshnessSeconds, agedSeconds) };
+  const passedSeconds = Math.ceil((nowMs - found.nowMs) / 1_000);
+  const result = { ...found.result, freshnessSeconds: agedSeconds(found.result.freshnessSeconds, passedSeconds) };
   return { result, snapshot: query.snapshot, source: "snapshot", nowMs: found.nowMs };
 }
 
@@ -42,7 +42,8 @@ export function findSnapshot(query: Query, nowMs: number, snapshots: Snapshots):
  *
  * @throws Refusal `snapshot_gone` when the query names other data
  */
-export function takeSnapshot(result: Result, query: Query, nowMs: number, snapshots: Snapshots): QueryData {
+export function takeSnapshot(read: Result, query: Query, nowMs: number, snapshots: Snapshots): QueryData {
+  const result = withoutInfinite(read);
   const snapshot = snapshotOf(result, query);
   requireSnapshot(query.snapshot, snapshot);
   if (result.series.length > query.limit) snapshots.add(snapshot, query, { result, nowMs });
@@ -141,4 +142,56 @@ function requireSnapshot(pinned: string | undefined, snapshot: string): void {
   if (pinned === undefined || pinned === snapshot) return;
   const detail = "the data has changed since that page; start again from page 1 with the from and to of its response";
   throw refuseField("snapshot_gone", "snapshot", detail);
+}
+
+/**
+ * Digests everything in a query that its data depends on; limit and page are not part of it. The digest includes the
+ * rights as granted stores and environments: callers with equal rights have equal digests, and others do not.
+ */
+export function identityOf(query: Query): string {
+  const identity = JSON.stringify({
+    tenant: query.tenant,
+    environments: listNames(query.environments),
+    metrics: query.metrics.map((metric) => [
+      metric.entry.digest,
+      measureName(metric),
+      metric.stores.map(({ digest }) => digest),
+    ]),
+    filters: writtenFilters(query.filters),
+    groupBy: query.groupBy,
+    window: windowIdentity(query),
+    exemplars: query.exemplars,
+    schemaVersion: query.schemaVersion,
+  });
+  return hash("sha256", identity, "base64url");
+}
+
+/** Without the width of a query whose width is its step, so that digests of such queries stay as they are. */
+function windowIdentity({ window: { widthSeconds, ...window } }: Query): object {
+  return widthSeconds === window.stepSeconds ? window : { ...window, widthSeconds };
+}
+
+/**
+ * A result without its infinite points, which JSON cannot represent, and their number. A series without other points is
+ * left out.
+ */
+function withoutInfinite(result: Result): Result {
+  let infinitePoints = 0;
+  const series = result.series.flatMap((one): readonly ResultSeries[] => {
+    const count = countInfinite(one.values);
+    if (count === 0) return [one];
+    infinitePoints += count;
+    const values = one.values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
+    return values.every(Number.isNaN) ? [] : [{ ...one, values }];
+  });
+  return infinitePoints === 0 ? result : { ...result, series, infinitePoints };
+}
+
+/** It loops by index, because it reads every point of every response. */
+function countInfinite(values: Float64Array): number {
+  let count = 0;
+  for (let index = 0; index < values.length; index += 1) {
+    if (Math.abs(values[index] ?? 0) === Infinity) count += 1;
+  }
+  return count;
 }

@@ -1,12 +1,12 @@
 // Several governed queries as one request: one tenant, one class, one admission, one deadline. Each leaf is read,
 // merged and cached like a native query.
 import { type AdmitQueries, type QueryReads, runAdmitted } from "../admission/admission.ts";
-import type { Caller } from "../authorization/caller.ts";
+import type { Caller } from "../authorization/access.ts";
+import type { QuerySources } from "../handle-query.ts";
 import type { Again, RequestContext } from "../metrics-api.ts";
 import { makePlan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { makeSelectorQueries, type SelectorQuery } from "../planning/selector-query.ts";
-import { type QuerySources } from "../read-plan.ts";
 import type { Parameters } from "../request/parameters.ts";
 import { stampsAt } from "../request/selector-window.ts";
 import type { MetricSelector, SelectorsRequest, SelectorsResult } from "../request/selector.ts";

@@ -2,11 +2,12 @@
 import type { LabelName, MetricConfig } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { runBounded } from "../../stores/limits/fan-out.ts";
-import type { Caller } from "../authorization/caller.ts";
+import type { Caller } from "../authorization/access.ts";
 import type { LabelValues, LookUp, MetricsApi, RequestContext, SeriesLabels } from "../metrics-api.ts";
-import { compareLabels, isolationLabels, type Labels } from "../planning/labels.ts";
+import { missingLabel } from "../planning/catalog-entry.ts";
+import { compareLabels, type Labels } from "../planning/plan.ts";
 import type { QueryContext } from "../planning/query.ts";
-import { missingLabel } from "../planning/require-labels.ts";
+import { isolationLabels } from "../request/parameters.ts";
 import type { SelectorsRequest, SelectorsResult } from "../request/selector.ts";
 import {
   configuredValues,

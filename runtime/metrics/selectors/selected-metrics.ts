@@ -1,14 +1,13 @@
 import type { Aggregation, LabelName, MetricConfig } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { type Access, accessOf, classOf } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
-import { grant, type Grant, namedTenant, requireMatches, requireReadScope, tenantOf } from "../authorization/policy.ts";
+import { type Access, accessOf, type Caller, classOf } from "../authorization/access.ts";
+import { type Grant, grant, namedTenant, requireMatches, requireReadScope, tenantOf } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog-index.ts";
 import type { LookUp } from "../metrics-api.ts";
-import { isolationLabels, type Labels } from "../planning/labels.ts";
-import { entryOf, type QueryContext } from "../planning/query.ts";
-import { requireLabels } from "../planning/require-labels.ts";
-import type { Filters } from "../request/parameters.ts";
+import { catalogEntry, requireLabels } from "../planning/catalog-entry.ts";
+import type { Labels } from "../planning/plan.ts";
+import type { QueryContext } from "../planning/query.ts";
+import { type Filters, isolationLabels } from "../request/parameters.ts";
 import type { Measure, SelectorsRequest } from "../request/selector.ts";
 
 /** The caller, its configuration and the time of one look-up. */
@@ -51,7 +50,7 @@ export function selectMetrics(
   requireReadScope(caller);
   const access = accessOf(caller, queryContext.quotas);
   const selected = selectors.flatMap(({ metric, filters: own }) => {
-    const entry = entryOf(metric, queryContext.catalog);
+    const entry = catalogEntry(metric, queryContext.catalog);
     const filters = withTenant(own, tenant);
     requireLabels({ filters, groupBy: [] }, [entry.metric], 0);
     const tenants = label === "tenant" ? tenantsOf(filters, access) : [tenantOf(filters, access.tenants)];

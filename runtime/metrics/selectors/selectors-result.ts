@@ -1,20 +1,26 @@
 import type { RegionState } from "../../../api/queries.ts";
 import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
-import type { Caller } from "../authorization/caller.ts";
+import type { Caller } from "../authorization/access.ts";
 import { unmatchedNames } from "../authorization/policy.ts";
-import type { PointCounts } from "../cache/cache-status.ts";
-import { deprecationHeaders } from "../catalog-index.ts";
+import type { PointCounts } from "../cache/read-cache.ts";
 import type { Again } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { SelectorQuery } from "../planning/selector-query.ts";
 import { retryAfterSeconds } from "../reads/region-status.ts";
-import { shown } from "../request/parameters.ts";
+import { shown } from "../request/known-names.ts";
 import { stampsAt } from "../request/selector-window.ts";
 import type { SelectorSeries, SelectorsResult, SelectorTimes, Stamps } from "../request/selector.ts";
 import { pointCount } from "../request/window.ts";
 import { type FoundResponse, isStillCurrent, pointsOf } from "../response/cached-response.ts";
 import { recoveryHints } from "../response/query-response.ts";
-import { freshnessHeader, freshnessOf, noStore, oneOrMixed, responseHeaders } from "../response/response-headers.ts";
+import {
+  deprecationHeaders,
+  freshnessHeader,
+  freshnessOf,
+  noStore,
+  oneOrMixed,
+  responseHeaders,
+} from "../response/response-headers.ts";
 import type { ReadSelectors, SelectorData, SelectorResponse } from "./read-selectors.ts";
 
 /** The read leaves of one request. */

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { SeriesConfig } from "../../../crds/config.ts";
 import { createByteBudget, runBounded } from "../../stores/limits/fan-out.ts";
-import type { Stores } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store.ts";
 import type { CatalogStore } from "../catalog-index.ts";
 import { coverageOf } from "../promql/event-recipes.ts";
 import { fixedMatcher, printVector } from "../promql/promql.ts";

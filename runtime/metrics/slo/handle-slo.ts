@@ -1,16 +1,16 @@
 // The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
 // rates. Queries of metrics are elsewhere.
 import type { BurnRate, Slo } from "../../../api/objectives.ts";
-import type { Stores } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store.ts";
 import { type Admission, runAdmitted } from "../admission/admission.ts";
 import { type AnonymousLimit, createAnonymousLimit, createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
-import { classOf } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
+import { type Caller, classOf } from "../authorization/access.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
-import { ageSeconds, type PartOutcome } from "../reads/read-stores.ts";
+import { ageSeconds } from "../reads/read-newest.ts";
+import type { PartOutcome } from "../reads/read-part.ts";
 import { regionReports, stateOfFailures } from "../reads/region-status.ts";
 import type { ClassBulkheads } from "../reads/store-middleware.ts";
 import type { Parameters } from "../request/parameters.ts";

@@ -1,9 +1,8 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
 import { createByteBudget } from "../../stores/limits/fan-out.ts";
-import type { Stores } from "../../stores/store-set.ts";
-import { storeLabel } from "../planning/labels.ts";
-import { makePlan, type PlannedPart } from "../planning/plan.ts";
+import type { Stores } from "../../stores/store.ts";
+import { makePlan, type PlannedPart, storeLabel } from "../planning/plan.ts";
 import { printVector, type Vector } from "../promql/promql.ts";
 import type { SloPlan } from "./read-slo.ts";
 

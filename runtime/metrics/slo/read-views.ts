@@ -2,13 +2,13 @@ import type { QueryClass } from "../../../crds/config.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { type FanOutOptions, queryBytesMax } from "../../stores/limits/fan-out.ts";
 import { type ReadMemo, shareReads, tracedReads } from "../../stores/read-middleware.ts";
-import type { Stores } from "../../stores/store-set.ts";
-import type { ClassBulkheads } from "../reads/store-middleware.ts";
-import type { PartOutcome } from "../reads/read-stores.ts";
-import { mayRecover, regionReports, retryAfterOf } from "../reads/region-status.ts";
+import type { Stores } from "../../stores/store.ts";
 import type { RequestContext } from "../metrics-api.ts";
-import type { CompletedReads, DatedData, SloCache, StoreReads } from "./slo-cache.ts";
+import type { PartOutcome } from "../reads/read-part.ts";
+import { mayRecover, regionReports, retryAfterOf } from "../reads/region-status.ts";
+import type { ClassBulkheads } from "../reads/store-middleware.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
+import type { CompletedReads, DatedData, SloCache, StoreReads } from "./slo-cache.ts";
 
 /** Bound on a request to a store that outlasts the request for objectives. The timeout of the store is shorter. */
 const sentMsMax = 30_000;

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
+import { untilAborted } from "../../../limits/abort.ts";
 import { ExpiringMap } from "../../../limits/bounded-map.ts";
-import { untilAborted } from "../../../limits/single-flight.ts";
 import { type AroundRead, aroundReads, type StoreRead } from "../../stores/read-middleware.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
-import type { Stores } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store.ts";
+import { listNames } from "../authorization/access.ts";
 import type { Plan } from "../planning/plan.ts";
-import type { PartOutcome } from "../reads/read-stores.ts";
+import type { PartOutcome } from "../reads/read-part.ts";
 import type { SloPlan } from "./read-slo.ts";
 
 /** Lifetime of cached data. Source: seed "Operational Metrics API" §8, "In-memory cache". */
@@ -105,7 +106,7 @@ function digestOf({ view, plans }: SloPlan, windowOf: (plan: Plan) => unknown): 
     entry.metric,
     grant.metrics.map(({ stores }) => stores),
     grant.tenant,
-    grant.environments === "every" ? "every" : [...grant.environments].sort(),
+    listNames(grant.environments),
     plans.map((plan) => [windowOf(plan), plan.parts.map(({ store }) => store.key)]),
   ]);
   return createHash("sha256").update(recipe).digest("base64url");

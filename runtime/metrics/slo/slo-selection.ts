@@ -1,14 +1,13 @@
 import type { CatalogConfig, LabelName, RuntimeConfig, SloConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import { traitsOf } from "../../stores/prometheus/flavours.ts";
-import { type Access, accessOf, allows } from "../authorization/access.ts";
-import { type Caller, publicReadScope } from "../authorization/caller.ts";
-import { grant, type Grant, mayRead, requireReadScope, tenantOf } from "../authorization/policy.ts";
-import { type CatalogIndex, type CatalogStore, isPastSunset, type MetricEntry } from "../catalog-index.ts";
-import { schemaVersionOf } from "../planning/require-labels.ts";
-import { forbiddenValue } from "../request/known-names.ts";
-import { type Filters, type Parameters, readOne, refuseUnknown, shown } from "../request/parameters.ts";
+import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
+import { type Access, accessOf, allows, type Caller, publicReadScope } from "../authorization/access.ts";
+import { type Grant, grant, mayRead, requireReadScope, tenantOf } from "../authorization/policy.ts";
+import type { CatalogIndex, CatalogStore, MetricEntry } from "../catalog-index.ts";
+import { isPastSunset, schemaVersionOf } from "../planning/catalog-entry.ts";
+import { shown } from "../request/known-names.ts";
+import { type Filters, forbiddenValue, type Parameters, readOne, refuseUnknown } from "../request/parameters.ts";
 
 /** One view of an objective: over all its regions together where the catalog permits it, else over one region. */
 export interface SloView extends SloEntry {

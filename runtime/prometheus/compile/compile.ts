@@ -1,5 +1,6 @@
 // From a tree of the subset to governed queries and operators. It knows the catalog, but neither rights nor data.
 import { Refusal } from "../../errors/refusal.ts";
+import { resultOrError } from "../../errors/result-or-error.ts";
 import { type MetricSelector, selectorsMax } from "../../metrics/request/selector.ts";
 import { type Expression, ExpressionError } from "../language/expression.ts";
 import { formatExpression } from "../language/format-expression.ts";
@@ -49,14 +50,12 @@ function compileWith(expression: Expression, leafOf: CompileLeaf): CompiledExpre
 
 /** The text of the expression with other parts where they are no queries; undefined where a part has no remedy. */
 function repairedText(expression: Expression, leafOf: CompileLeaf): string | undefined {
-  try {
-    const repaired = repair(expression, leafOf);
-    typeOf(repaired);
-    return formatExpression(repaired);
-  } catch (error) {
-    if (error instanceof ExpressionError) return error.rewrite;
-    throw error;
-  }
+  const repaired = resultOrError(() => {
+    const made = repair(expression, leafOf);
+    typeOf(made);
+    return formatExpression(made);
+  }, ExpressionError);
+  return repaired instanceof ExpressionError ? repaired.rewrite : repaired;
 }
 
 /** @throws ExpressionError for a part without a remedy */

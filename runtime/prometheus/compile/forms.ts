@@ -1,5 +1,5 @@
 import { type Aggregation, type LabelName, labelNames } from "../../../crds/config.ts";
-import { isolationLabels } from "../../metrics/planning/labels.ts";
+import { isolationLabels } from "../../metrics/request/parameters.ts";
 import type { Measure, MetricSelector } from "../../metrics/request/selector.ts";
 import {
   type Aggregate,

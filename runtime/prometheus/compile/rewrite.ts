@@ -1,6 +1,6 @@
 import type { Aggregation } from "../../../crds/config.ts";
+import { isolationLabels } from "../../metrics/request/parameters.ts";
 import type { Measure } from "../../metrics/request/selector.ts";
-import { isolationLabels } from "../../metrics/planning/labels.ts";
 import type { Expression } from "../language/expression.ts";
 import {
   type Form,

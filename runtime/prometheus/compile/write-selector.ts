@@ -1,3 +1,4 @@
+import { resultOrError } from "../../errors/result-or-error.ts";
 import type { MetricSelector } from "../../metrics/request/selector.ts";
 import { type Expression, ExpressionError, type LabelMatcher } from "../language/expression.ts";
 import { formatExpression } from "../language/format-expression.ts";
@@ -39,13 +40,9 @@ function expressionOf({ metric, measure, filters, groupBy, widthSeconds }: Metri
 }
 
 function compilesTo(text: string, leaf: MetricSelector, lookUp: LookUp): boolean {
-  try {
-    const { leaves, program } = compileText(text, lookUp, () => []);
-    return program.kind === "leaf" && leaves.every((one) => keyOf(one) === keyOf(leaf));
-  } catch (error) {
-    if (error instanceof ExpressionError) return false;
-    throw error;
-  }
+  const compiled = resultOrError(() => compileText(text, lookUp, () => []), ExpressionError);
+  if (compiled instanceof ExpressionError) return false;
+  return compiled.program.kind === "leaf" && compiled.leaves.every((one) => keyOf(one) === keyOf(leaf));
 }
 
 function keyOf({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {

@@ -1,7 +1,7 @@
 // The operators of expressions over the series of leaves, stamp by stamp. It reads no store and writes no text.
 import type { TimeSlices } from "../../../limits/time-slices.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { labelsKey } from "../../metrics/planning/labels.ts";
+import { labelsKey } from "../../metrics/planning/plan.ts";
 import type { SelectorSeries, SelectorsResult } from "../../metrics/request/selector.ts";
 import type { Program } from "../compile/program.ts";
 import {

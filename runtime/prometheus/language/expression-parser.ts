@@ -1,3 +1,4 @@
+import { resultOrError } from "../../errors/result-or-error.ts";
 import type { BinaryOp, Expression } from "./expression.ts";
 import { type Edit, Fault, shorten } from "./literals.ts";
 import { formatExpression } from "./format-expression.ts";
@@ -63,10 +64,10 @@ export class ExpressionParser {
     if (!this.#reader.isAtKeyword("on") && !this.#reader.isAtKeyword("ignoring")) return;
     const kind = keyword.text.toLowerCase() === "on" ? "on" : "ignoring";
     const problem = `${keyword.text} is not supported, since both sides match by all their labels`;
-    const labels = this.#try(() => {
+    const labels = resultOrError(() => {
       this.#reader.take();
       return parseLabels(this.#reader);
-    });
+    }, Fault);
     const isGrouped = this.#reader.isAtKeyword("group_left") || this.#reader.isAtKeyword("group_right");
     const { start } = keyword;
     const edit =
@@ -82,7 +83,7 @@ export class ExpressionParser {
     matching: Matching,
     { start, end, precedence }: { readonly start: number; readonly end: number; readonly precedence: number },
   ): Edit {
-    const right = this.#try(() => this.#parseBinary(precedence + 1));
+    const right = resultOrError(() => this.#parseBinary(precedence + 1), Fault);
     if (right instanceof Fault) return right.edit ?? { start, end, text: "" };
     const [one, other] = [left, right].map((side) => formatExpression(matchedSide(side, matching)));
     const operator = this.#reader.text.slice(left.span.end, start).trim();
@@ -186,25 +187,15 @@ export class ExpressionParser {
   /** Puts the last argument of a call in the place of the call. Faults inside of the call come first. */
   #lastArgument(name: Token): Edit | undefined {
     const { start } = name;
-    const found = this.#try(() => {
+    const found = resultOrError(() => {
       const before = parseBy(this.#reader);
       const { args, end } = this.#parseArguments(name);
       const after = before === undefined ? parseBy(this.#reader) : undefined;
       return { end: after?.end ?? end, span: args.at(-1)?.span };
-    });
+    }, Fault);
     if (found instanceof Fault) return found.edit;
     const { end, span } = found;
     return span && { start, end, text: this.#reader.text.slice(span.start, span.end) };
-  }
-
-  /** What an attempt gives, or its fault. */
-  #try<T>(attempt: () => T): T | Fault {
-    try {
-      return attempt();
-    } catch (error) {
-      if (error instanceof Fault) return error;
-      throw error;
-    }
   }
 
   /** The refusal of what stands behind a whole expression. */

@@ -1,3 +1,4 @@
+import { resultOrError } from "../../errors/result-or-error.ts";
 import { ExpressionParser } from "./expression-parser.ts";
 import { type Expression, ExpressionError, type ExpressionType } from "./expression.ts";
 import { formatExpression } from "./format-expression.ts";
@@ -30,12 +31,7 @@ export function parseExpression(text: string): Expression {
 export function tryToParse(text: string, more: ReadonlySet<string> = noMore): Expression | Fault {
   const tooLong = `the expression has ${text.length} characters; at most ${charactersMax} are allowed`;
   if (text.length > charactersMax) return new Fault(tooLong, charactersMax);
-  try {
-    return new ExpressionParser(new TokenReader(text), more).parse();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
+  return resultOrError(() => new ExpressionParser(new TokenReader(text), more).parse(), Fault);
 }
 
 /** The text without its faults, or undefined when one of them has no remedy. */
@@ -52,13 +48,8 @@ function rewriteOf(text: string, fault: Fault): string | undefined {
 
 /** The canonical text when the types are right, or the rewrite that the refusal of the types proposes. */
 function withTypes(expression: Expression): string | undefined {
-  try {
-    typeOf(expression);
-    return formatExpression(expression);
-  } catch (error) {
-    if (error instanceof ExpressionError) return error.rewrite;
-    throw error;
-  }
+  const type = resultOrError(() => typeOf(expression), ExpressionError);
+  return type instanceof ExpressionError ? type.rewrite : formatExpression(expression);
 }
 
 /** The window that rewrites propose. */
@@ -97,12 +88,7 @@ export function typeOf(expression: Expression): ExpressionType {
 }
 
 function tryToType(expression: Expression): ExpressionType | TypeFault {
-  try {
-    return typeIn(expression);
-  } catch (error) {
-    if (error instanceof TypeFault) return error;
-    throw error;
-  }
+  return resultOrError(() => typeIn(expression), TypeFault);
 }
 
 /** The text with other parts in the place of the faulty ones, or undefined when one of them has no remedy. */

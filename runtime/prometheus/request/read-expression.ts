@@ -1,7 +1,8 @@
 import type { LabelName } from "../../../crds/config.ts";
 import { type Refusal, refuseField } from "../../errors/refusal.ts";
 import type { DescribedMetric, MetricsApi } from "../../metrics/metrics-api.ts";
-import { matchedValues, type Parameters, readLabel, readMany, shown } from "../../metrics/request/parameters.ts";
+import { shown } from "../../metrics/request/known-names.ts";
+import { matchedValues, type Parameters, readLabel, readMany } from "../../metrics/request/parameters.ts";
 import { compileText } from "../compile/compile.ts";
 import { valuesOf } from "../compile/forms.ts";
 import type { CompiledExpression, KnownMetric } from "../compile/program.ts";

@@ -1,8 +1,9 @@
 // Parameters of requests as Prometheus reads them: the first value counts, an empty one is none.
 import { refuseField } from "../../errors/refusal.ts";
-import { type Parameters, shown } from "../../metrics/request/parameters.ts";
-import type { PrometheusRequest } from "../prometheus-api.ts";
+import { shown } from "../../metrics/request/known-names.ts";
+import type { Parameters } from "../../metrics/request/parameters.ts";
 import { parseTime } from "../../metrics/request/time.ts";
+import type { PrometheusRequest } from "../prometheus-api.ts";
 
 /** Times of a range of evaluations, in Unix milliseconds. */
 export interface RangeTimes {

@@ -3,10 +3,18 @@ import type { PeerConfig, PeerOAuth2Config } from "../../../crds/config.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
 import { createByteBudget } from "../limits/fan-out.ts";
-import type { RetryBudget } from "../limits/store-slots.ts";
-import { type WarningClass, warningClasses } from "../prometheus/api-response.ts";
-import type { PrometheusClient, StoreCapabilities } from "../prometheus/prometheus-client.ts";
-import { exchange, type Exchanged, openPool, retried, type StoreCall, traceHeaders } from "../prometheus/store-http.ts";
+import { type WarningClass, warningClasses } from "../prometheus/matrix.ts";
+import type { StoreCapabilities } from "../prometheus/probe-store.ts";
+import type { PrometheusClient } from "../prometheus/prometheus-client.ts";
+import {
+  exchange,
+  type Exchanged,
+  openPool,
+  retried,
+  type RetryBudget,
+  type StoreCall,
+  traceHeaders,
+} from "../prometheus/store-http.ts";
 import { StoreError, type StoreErrorKind } from "../store-error.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
 

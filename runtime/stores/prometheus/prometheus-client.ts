@@ -1,9 +1,9 @@
 // The Prometheus HTTP API: client, flavours, probe, decoded responses. Peers are in `stores/peer/`.
+import type { PartialPoints } from "../../../api/peers.ts";
 import type { Merge } from "../../../api/queries.ts";
-import type { PrometheusConfig } from "../../../crds/config.ts";
+import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../../crds/config.ts";
 import { StoreError } from "../store-error.ts";
-import type { ApiResponse, WarningClass } from "./api-response.ts";
-import { flavours, type IncreaseRule } from "./flavours.ts";
+import type { ApiResponse } from "./api-response.ts";
 import {
   decodeHistograms,
   decodeMatrix,
@@ -14,6 +14,7 @@ import {
   type PointGrid,
   type StoreSeries,
   type VectorSample,
+  type WarningClass,
 } from "./matrix.ts";
 import type { Post, StoreCall } from "./store-http.ts";
 
@@ -119,11 +120,11 @@ export function createPrometheusClient(config: PrometheusConfig, post: Post): Pr
     const parameters = flavour.parameters(grid.alignedMs ?? grid.rangeMs, config);
     if (grid.count > 1)
       return post("query_range", { query, ...rangeForm(grid), timeout, ...parameters }, call, scanned);
-    const response = await post("query", { query, time: seconds(grid.startMs), timeout, ...parameters }, call);
+    const response = await post("query", { query, time: inSeconds(grid.startMs), timeout, ...parameters }, call);
     return { ...response, data: matrixOfVector(response.data) };
   };
   const vector: PrometheusClient["vector"] = async (query, timeMs, call) => {
-    const form = { query, time: seconds(timeMs), timeout, ...flavour.parameters(0, config) };
+    const form = { query, time: inSeconds(timeMs), timeout, ...flavour.parameters(0, config) };
     return decodeVector((await post("query", form, call)).data);
   };
   return {
@@ -138,17 +139,17 @@ export function createPrometheusClient(config: PrometheusConfig, post: Post): Pr
     vector,
     single: async (query, timeMs, call) => (await vector(query, timeMs, call))[0]?.value,
     async exemplars(query, fromMs, toMs, call) {
-      const response = await post("query_exemplars", { query, start: seconds(fromMs), end: seconds(toMs) }, call);
+      const response = await post("query_exemplars", { query, start: inSeconds(fromMs), end: inSeconds(toMs) }, call);
       return decodeExemplars(response.data);
     },
   };
 }
 
 function rangeForm({ startMs, stepMs, count }: PointGrid): Readonly<Record<string, string>> {
-  return { start: seconds(startMs), end: seconds(startMs + (count - 1) * stepMs), step: seconds(stepMs) };
+  return { start: inSeconds(startMs), end: inSeconds(startMs + (count - 1) * stepMs), step: inSeconds(stepMs) };
 }
 
-function seconds(ms: number): string {
+function inSeconds(ms: number): string {
   return (ms / 1_000).toFixed(3);
 }
 
@@ -173,62 +174,76 @@ function decodeExemplars(data: unknown): readonly StoreExemplar[] {
   );
 }
 
-/** The samples that `m[w]` at t covers: (t − w, t] in Prometheus 3, [t − w, t] in Prometheus 2 and others. */
-export type RangeBoundary = "LeftOpen" | "LeftClosed";
+/**
+ * The rule by which a store computes `increase`. `Extrapolated`: to the edges of the range, as Prometheus documents it.
+ * `Plain`: from the last sample before the range, as VictoriaMetrics does. Increases by different rules do not add up.
+ */
+export type IncreaseRule = PartialPoints["increases"];
 
-/** The capabilities of a store, as probed. */
-export interface StoreCapabilities {
-  readonly boundary: RangeBoundary;
+/** The differences of one kind of server from Prometheus. */
+interface Flavour {
   readonly increases: IncreaseRule;
-  /** True for anchored ranges. Source: Prometheus feature `promql-extended-range-selectors`. */
-  readonly anchored: boolean;
-  /** True for native histograms. */
-  readonly native: boolean;
+  /**
+   * True when the value of a point does not depend on the other points of the request. Only then a window may be split.
+   */
+  readonly isCuttable: boolean;
+  /**
+   * Parameters besides the query and its times.
+   *
+   * @param alignedMs time that all edges of points are multiples of, or their width; 0 for a query without ranges
+   */
+  readonly parameters: (alignedMs: number, config: PrometheusConfig) => Readonly<Record<string, string>>;
 }
 
-/** Probes end at a whole minute, so that values are at the edges of ranges. */
-const minuteMs = 60_000;
+const plain: Flavour = { increases: "Extrapolated", isCuttable: true, parameters: () => ({}) };
 
-/** A range of two seconds over one value per second has two or three values. It needs no data. */
-const boundaryProbe = "count_over_time(vector(1)[2s:1s])";
-const boundaries: ReadonlyMap<number | undefined, RangeBoundary> = new Map([
-  [2, "LeftOpen"],
-  [3, "LeftClosed"],
-]);
-/** Values at 30, 15 and 0 s before the end. The plain increase is 30; extrapolated by half an interval, it is 37.5. */
-const increaseProbe = (timeMs: number): string => `increase((vector(time()) > ${timeMs / 1_000 - 40})[60s:15s])`;
-const increaseRules: ReadonlyMap<number | undefined, IncreaseRule> = new Map([
-  [30, "Plain"],
-  [37.5, "Extrapolated"],
-]);
-/** A store without the feature refuses these queries while it parses them, whatever its data are. */
-const anchoredProbe = 'count(increase({__name__="heliograph_probe"}[1m] anchored))';
-const nativeProbe = 'count(histogram_count({__name__="heliograph_probe"}))';
+/** Resolutions that Thanos downsamples to, in seconds. Source: Thanos, "Compactor". */
+const thanosResolutionsSeconds = [3_600, 300] as const;
 
-/** Probes the capabilities of a store. @throws StoreError; `unsupported` for unknown ranges or increases */
-export async function probeStore(client: PrometheusClient, nowMs: number, call: StoreCall): Promise<StoreCapabilities> {
-  const timeMs = Math.floor(nowMs / minuteMs) * minuteMs;
-  const [counted, increased, anchored, native] = await Promise.all([
-    client.single(boundaryProbe, timeMs, call),
-    client.single(increaseProbe(timeMs), timeMs, call),
-    isKnown(anchoredProbe, client, timeMs, call),
-    isKnown(nativeProbe, client, timeMs, call),
-  ]);
-  const [boundary, increases] = [boundaries.get(counted), increaseRules.get(increased)];
-  if (boundary === undefined)
-    throw new StoreError("unsupported", `a range of two seconds has ${counted ?? "no"} values, not 2 or 3`);
-  if (increases === undefined)
-    throw new StoreError("unsupported", `an increase of 30 is ${increased ?? "absent"}, not 30 or 37.5`);
-  return { boundary, increases, anchored, native };
+/** Every flavour of the resource. */
+export const flavours: Readonly<Record<StoreFlavour, Flavour>> = {
+  Prometheus: plain,
+  Mimir: plain,
+  Thanos: {
+    ...plain,
+    // A response without data of some of its stores has a warning, which makes the region partial.
+    parameters: (alignedMs, config) => ({
+      dedup: "true",
+      partial_response: "true",
+      max_source_resolution: `${sourceResolutionSeconds(alignedMs / 1_000, config)}s`,
+    }),
+  },
+  VictoriaMetrics: {
+    increases: "Plain",
+    // It estimates the interval between samples from all samples of the query.
+    isCuttable: false,
+    // Its cache rounds times. By default, it repeats older values in place of those of the last 30 seconds.
+    parameters: () => ({ nocache: "1", latency_offset: "0s" }),
+  },
+};
+
+/** The differences of a store that a plan depends on. A peer has those of the flavours of its own stores. */
+export function traitsOf({ prometheus, peer }: StoreConfig): Pick<Flavour, "increases" | "isCuttable"> {
+  if (prometheus !== undefined) return flavours[prometheus.flavour];
+  return { increases: peer.increases, isCuttable: peer.increases === "Extrapolated" };
 }
 
-async function isKnown(probe: string, client: PrometheusClient, timeMs: number, call: StoreCall): Promise<boolean> {
-  try {
-    await client.single(probe, timeMs, call);
-    return true;
-  } catch (error) {
-    if (error instanceof StoreError && !error.isPassing && (error.kind === "refused" || error.kind === "status"))
-      return false;
-    throw error;
-  }
+/** The greatest time that all edges of points are multiples of. A coarser sample would lie across an edge. */
+export function alignmentOf({ startMs, stepMs, rangeMs }: PointGrid & { readonly rangeMs: number }): number {
+  return divisor(divisor(rangeMs, stepMs), startMs);
+}
+
+/** The greatest common divisor. */
+function divisor(one: number, other: number): number {
+  return other === 0 ? Math.abs(one) : divisor(other, one % other);
+}
+
+/**
+ * The coarsest resolution of downsampled data for a point: the catalog allows it, and it divides the point evenly. 0
+ * selects raw samples. Source: Thanos, "Querier", `max_source_resolution`.
+ */
+function sourceResolutionSeconds(alignedSeconds: number, { maxSourceResolutionSeconds = 0 }: PrometheusConfig): number {
+  const fits = (seconds: number): boolean =>
+    seconds <= maxSourceResolutionSeconds && alignedSeconds > 0 && alignedSeconds % seconds === 0;
+  return thanosResolutionsSeconds.find(fits) ?? 0;
 }

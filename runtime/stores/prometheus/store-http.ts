@@ -4,7 +4,6 @@ import type { PrometheusConfig } from "../../../crds/config.ts";
 import { isMetadataAddress } from "../../../crds/networks.ts";
 import { overlappingConnector } from "../../../network/undici-connector.ts";
 import type { ByteBudget } from "../limits/fan-out.ts";
-import type { RetryBudget } from "../limits/store-slots.ts";
 import { StoreError } from "../store-error.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
 import { type ApiResponse, parseResponse } from "./api-response.ts";
@@ -200,4 +199,32 @@ async function waitUnlessAborted(ms: number, signal: AbortSignal): Promise<void>
   } catch {
     throw signal.reason;
   }
+}
+
+/** Most consecutive retries. */
+const retriesMax = 10;
+/** Requests per additional retry. It bounds the load that retries add to a failing store. */
+const requestsPerRetry = 10;
+
+/** The retries that may be sent to one store. */
+export interface RetryBudget {
+  /** Counts a request that is not a retry. */
+  earn(): void;
+  /** Takes one retry from the budget; false when the budget is empty. */
+  spend(): boolean;
+}
+
+/** Creates a full budget. */
+export function createRetryBudget(): RetryBudget {
+  let retries = retriesMax;
+  return {
+    earn() {
+      retries = Math.min(retriesMax, retries + 1 / requestsPerRetry);
+    },
+    spend() {
+      if (retries < 1) return false;
+      retries -= 1;
+      return true;
+    },
+  };
 }

@@ -1,18 +1,18 @@
 import type { InjectOptions } from "fastify";
 import { pino } from "pino";
 import type { ClassLimits, MetricConfig, QuotaConfig, RuntimeConfig, StoreConfig } from "../../../crds/config.ts";
-import { prometheusRoutes } from "../../../runtime/http/routes/prometheus.ts";
 import { metricsRoutes } from "../../../runtime/http/routes/metrics.ts";
+import { prometheusRoutes } from "../../../runtime/http/routes/prometheus.ts";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
-import type { Caller } from "../../../runtime/metrics/authorization/caller.ts";
 import { createMetricsApi } from "../../../runtime/metrics/api/create-metrics-api.ts";
+import type { Caller } from "../../../runtime/metrics/authorization/access.ts";
 import { createPrometheusApi } from "../../../runtime/prometheus/create-prometheus-api.ts";
 import { dataStartMs } from "../../runtime/metrics/oracle/generated-series.ts";
 import { configOf, everyone, metricConfig, storeConfig, wideLimits } from "../../runtime/metrics/oracle/universe.ts";
-import { startPrometheus, type PrometheusHandle } from "../../support/prometheus.ts";
+import { type PrometheusHandle, startPrometheus } from "../../support/prometheus.ts";
 import { remoteWrite } from "../../support/remote-write.ts";
 import { threshold } from "./expressions.ts";
-import { lengthSeconds, regions, type FullSeries } from "./full-series.ts";
+import { type FullSeries, lengthSeconds, regions } from "./full-series.ts";
 
 const longRetained = "storage:\n  tsdb:\n    out_of_order_time_window: 30d\n";
 const deadlineMs = 20_000;

@@ -3,15 +3,15 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ClassLimits, ClientConfig, MetricConfig, QuotaConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
-import type { Caller } from "../../../runtime/metrics/authorization/caller.ts";
 import { createMetricsApi } from "../../../runtime/metrics/api/create-metrics-api.ts";
+import type { Caller } from "../../../runtime/metrics/authorization/access.ts";
 import type { MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
 import {
   healthyProbe,
-  startScriptedStore,
-  success,
   type ScriptedStore,
+  startScriptedStore,
   type StoreReply,
+  success,
 } from "../stores/scripted-store.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "./oracle/universe.ts";
 

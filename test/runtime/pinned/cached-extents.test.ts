@@ -1,17 +1,13 @@
-import { expect, test } from "vitest";
 import { zstdDecompressSync } from "node:zlib";
+import { expect, test } from "vitest";
 import { cachedStores } from "../../../runtime/metrics/cache/cached-stores.ts";
-import {
-  decodeExtents,
-  encodeExtents,
-  histogramSeries,
-  numberSeries,
-} from "../../../runtime/metrics/cache/series-kind.ts";
+import { decodeExtents, encodeExtents } from "../../../runtime/metrics/cache/encode-extents.ts";
 import type { CachedExtent } from "../../../runtime/metrics/cache/extents.ts";
 import { createReadCache } from "../../../runtime/metrics/cache/read-cache.ts";
+import { histogramSeries, numberSeries } from "../../../runtime/metrics/cache/series-kind.ts";
 import { createByteBudget } from "../../../runtime/stores/limits/fan-out.ts";
 import type { HistogramSeries, StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
-import type { StoreSet } from "../../../runtime/stores/store-set.ts";
+import type { StoreSet } from "../../../runtime/stores/store.ts";
 import { podsOfATest } from "../metrics/admission/pods-of-a-test.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";
 import { readPinned } from "./pinned-text.ts";

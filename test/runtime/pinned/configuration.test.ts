@@ -23,7 +23,7 @@ import {
 } from "../../../crds/shards/shards.ts";
 import { ContentHash } from "../../../runtime/program/status.ts";
 import { createPeerClient } from "../../../runtime/metrics/federation/peer-client.ts";
-import { createStoreSet } from "../../../runtime/stores/store-set.ts";
+import { createStoreSet } from "../../../runtime/stores/store.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
 import { readPinned } from "./pinned-text.ts";

@@ -1,17 +1,12 @@
 import { expect, test } from "vitest";
+import { correlationHeader } from "../../../runtime/http/server/request-log.ts";
 import { indexCatalogs } from "../../../runtime/metrics/catalog-index.ts";
-import { contentId } from "../../../runtime/metrics/response/response-headers.ts";
+import { partialRequestBody, partialRequestKey, probeBody } from "../../../runtime/metrics/planning/plan-peer.ts";
 import { makePlan } from "../../../runtime/metrics/planning/plan.ts";
-import {
-  partialRequestBody,
-  partialRequestKey,
-  probeBody,
-} from "../../../runtime/metrics/promql/partial-request-body.ts";
-import { identityOf } from "../../../runtime/metrics/planning/query-identity.ts";
 import { makeQuery, type Query } from "../../../runtime/metrics/planning/query.ts";
 import type { Result } from "../../../runtime/metrics/reads/run-plan.ts";
-import { snapshotOf } from "../../../runtime/metrics/response/snapshots.ts";
-import { correlationHeader } from "../../../runtime/http/server/request-log.ts";
+import { contentId } from "../../../runtime/metrics/response/response-headers.ts";
+import { identityOf, snapshotOf } from "../../../runtime/metrics/response/snapshots.ts";
 import {
   configOf,
   everyone,

@@ -1,19 +1,18 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { StoreConfig } from "../../../crds/config.ts";
-import { createStoreSet, type StoreSet } from "../../../runtime/stores/store-set.ts";
 import { createPeerClient } from "../../../runtime/metrics/federation/peer-client.ts";
-import { createStore, type Store } from "../../../runtime/stores/store.ts";
+import { createStore, createStoreSet, type Store, type StoreSet } from "../../../runtime/stores/store.ts";
 import { waitFor } from "../../support/wait.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";
-import { storeCall } from "./store-call.ts";
 import {
   healthyProbe,
+  type ScriptedStore,
   startScriptedStore,
+  type StoreReply,
   success,
   vector,
-  type ScriptedStore,
-  type StoreReply,
 } from "./scripted-store.ts";
+import { storeCall } from "./store-call.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {

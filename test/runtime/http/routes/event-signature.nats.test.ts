@@ -1,11 +1,11 @@
-import { createHmac, createPublicKey, verify, type JsonWebKey } from "node:crypto";
+import { createHmac, createPublicKey, type JsonWebKey, verify } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig } from "../../../../crds/config.ts";
-import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
-import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
+import { type NatsServerHandle, startNatsServer } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../../support/webhook-partner.ts";
 import {
@@ -13,8 +13,8 @@ import {
   eventBytes,
   partnerConfig,
   startEngine,
-  testSecret,
   type TestEngine,
+  testSecret,
 } from "../../webhooks/engine-fixture.ts";
 import { pemOf, rfcEd25519 } from "../../webhooks/signing/key-material.ts";
 

@@ -1,12 +1,10 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { pino, type Logger } from "pino";
+import { type Logger, pino } from "pino";
 import { type Dispatcher, request as requestOver } from "undici";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import type { Authenticate } from "../../../../runtime/http/authentication/authenticate.ts";
-import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
-import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
@@ -14,18 +12,20 @@ import { prometheusRoutes } from "../../../../runtime/http/routes/prometheus.ts"
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { statusRoutes } from "../../../../runtime/http/routes/status.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
+import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { boundLabel } from "../../../../runtime/metrics/promql/promql.ts";
 import { createPrometheusApi } from "../../../../runtime/prometheus/create-prometheus-api.ts";
 import { configOf, everyone, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";
 import {
   healthyProbe,
-  startScriptedStore,
-  success,
   type ScriptedStore,
+  startScriptedStore,
   type StoreReply,
   type StoreRequest,
+  success,
 } from "../../stores/scripted-store.ts";
 
 /** The metrics routes behind the server that has them in the product, over stores of a test. */

@@ -1,15 +1,15 @@
 import { pino } from "pino";
 import type { PartnerConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
+import { waitFor } from "../../../support/wait.ts";
 import {
-  startWebhookPartner,
   type ReceivedDelivery,
+  startWebhookPartner,
   type WebhookPartnerServer,
 } from "../../../support/webhook-partner.ts";
-import { waitFor } from "../../../support/wait.ts";
 import {
   configOf,
   eventBytes,

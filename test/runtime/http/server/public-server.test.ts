@@ -4,7 +4,7 @@ import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
 import type { ApiRequest, Route } from "../../../../runtime/http/server/route.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 
 const caller: Caller = {
   client: "dashboards",

@@ -1,11 +1,11 @@
-import { connect, type AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
 import { request } from "undici";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { stallMsMax, waitFor } from "../../../support/wait.ts";
 
 /** Clients of Prometheus send forms. A route answers with what it got and says how it is answered again. */

@@ -1,12 +1,12 @@
-import { connect, type AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
-import { request, type Dispatcher } from "undici";
+import { type Dispatcher, request } from "undici";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 
 /**
  * A route that says how it is answered again; that repeats are answered as if they were new is the matter of

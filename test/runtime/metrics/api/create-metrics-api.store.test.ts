@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MetricConfig, StoreConfig } from "../../../../crds/config.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import type { MetricsApi, MetricsResponse } from "../../../../runtime/metrics/metrics-api.ts";
 import { listenOnLoopback, type Loopback } from "../../../support/loopback.ts";
 import { type PrometheusHandle, startPrometheus } from "../../../support/prometheus.ts";

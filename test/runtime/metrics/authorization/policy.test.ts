@@ -2,19 +2,18 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ClientConfig, LabelName, MetricConfig, StoreConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { accessOf } from "../../../../runtime/metrics/authorization/access.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
-import { indexCatalogs, type MetricEntry } from "../../../../runtime/metrics/catalog-index.ts";
+import { accessOf, type Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import {
+  type Grant,
   grant,
   requireMatches,
   requireReadScope,
   unmatchedNames,
-  type Grant,
 } from "../../../../runtime/metrics/authorization/policy.ts";
+import { indexCatalogs, type MetricEntry } from "../../../../runtime/metrics/catalog-index.ts";
 import type { Filters } from "../../../../runtime/metrics/request/parameters.ts";
-import { refusalOf, refused } from "../refused.ts";
 import { configOf, everyone, metricConfig, storeConfig, wideLimits } from "../oracle/universe.ts";
+import { refusalOf, refused } from "../refused.ts";
 
 const url = "http://127.0.0.1:9";
 const stores: readonly StoreConfig[] = [

@@ -1,12 +1,11 @@
 import { array, assert, constantFrom, integer, property, record } from "fast-check";
 import { describe, expect, test } from "vitest";
+import { pointSources, type SourcedRange } from "../../../../runtime/metrics/cache/extents.ts";
 import {
   extentStatuses,
   formatExtents,
   listedExtentsMax,
-  pointSources,
-  type SourcedRange,
-} from "../../../../runtime/metrics/cache/cache-status.ts";
+} from "../../../../runtime/metrics/response/response-headers.ts";
 
 const grid = { startMs: 60_000, stepMs: 15_000, count: 40 };
 const range = (offset: number, count: number, source: SourcedRange["source"]): SourcedRange => ({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createHitRatios } from "../../../../runtime/metrics/cache/cache-status.ts";
+import { createHitRatios } from "../../../../runtime/metrics/cache/read-cache.ts";
 
 test("the hit ratios are those of the last five minutes, for each cache (Operational Metrics API §2.5)", () => {
   let nowMs = 0;

@@ -2,15 +2,13 @@ import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts
 import type { Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import type { ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { createByteBudget } from "../../../../runtime/stores/limits/fan-out.ts";
-import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
+import type { StoreSeries, WarningClass } from "../../../../runtime/stores/prometheus/matrix.ts";
 import type {
   PrometheusClient,
   RangeGrid,
   RangeResult,
 } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
-import type { Stores } from "../../../../runtime/stores/store-set.ts";
-import type { Store } from "../../../../runtime/stores/store.ts";
-import type { WarningClass } from "../../../../runtime/stores/prometheus/api-response.ts";
+import type { Store, Stores } from "../../../../runtime/stores/store.ts";
 import { storeConfig } from "../oracle/universe.ts";
 
 /** A store whose young points still change, asked through the cache. */

@@ -5,15 +5,14 @@ import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
 import { createReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
-import { createFinishedMetrics, type FinishedMetrics } from "../../../../runtime/metrics/reads/finish-metric.ts";
-import { runPlan } from "../../../../runtime/metrics/reads/run-plan.ts";
 import { makePlan, type Plan } from "../../../../runtime/metrics/planning/plan.ts";
 import { makeQuery } from "../../../../runtime/metrics/planning/query.ts";
+import { createFinishedMetrics, type FinishedMetrics } from "../../../../runtime/metrics/reads/finish-metric.ts";
+import { runPlan } from "../../../../runtime/metrics/reads/run-plan.ts";
 import { resolveSelectorWindow } from "../../../../runtime/metrics/request/selector-window.ts";
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import type { PrometheusClient, RangeGrid } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
-import type { Stores } from "../../../../runtime/stores/store-set.ts";
-import type { Store } from "../../../../runtime/stores/store.ts";
+import type { Store, Stores } from "../../../../runtime/stores/store.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "../oracle/universe.ts";
 

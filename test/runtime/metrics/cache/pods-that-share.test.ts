@@ -2,18 +2,18 @@ import { describe, expect, test } from "vitest";
 import type { Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import type { Pods } from "../../../../runtime/pods/pods.ts";
-import type { Stores } from "../../../../runtime/stores/store-set.ts";
-import { podsOfATest, type PodsOfATest } from "../admission/pods-of-a-test.ts";
+import type { Stores } from "../../../../runtime/stores/store.ts";
+import { type PodsOfATest, podsOfATest } from "../admission/pods-of-a-test.ts";
 import {
   align,
   bytesMax,
+  type QueryContext,
   queryContextAt,
   read,
   startOfDayMs,
   stepMs,
   storesOf,
   wrongPlaces,
-  type QueryContext,
 } from "./live-store.ts";
 
 /** What pods send each other, and when they send nothing. */

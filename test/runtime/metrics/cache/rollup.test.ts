@@ -6,8 +6,7 @@ import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cac
 import { createByteBudget } from "../../../../runtime/stores/limits/fan-out.ts";
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import type { Narrower, PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
-import type { Stores } from "../../../../runtime/stores/store-set.ts";
-import type { Store } from "../../../../runtime/stores/store.ts";
+import type { Store, Stores } from "../../../../runtime/stores/store.ts";
 import { storeConfig } from "../oracle/universe.ts";
 import { bytesMax, settleSeconds, startOfDayMs, truth } from "./live-store.ts";
 

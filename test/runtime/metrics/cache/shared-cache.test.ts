@@ -2,32 +2,28 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
 import type { ClassLimits } from "../../../../crds/config.ts";
-import {
-  decodeExtents,
-  encodeExtents,
-  histogramSeries,
-  numberSeries,
-} from "../../../../runtime/metrics/cache/series-kind.ts";
+import { decodeExtents, encodeExtents } from "../../../../runtime/metrics/cache/encode-extents.ts";
 import type { CachedExtent, Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
+import { histogramSeries, numberSeries } from "../../../../runtime/metrics/cache/series-kind.ts";
 import type { HistogramSeries, StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
-import type { Stores } from "../../../../runtime/stores/store-set.ts";
+import type { Stores } from "../../../../runtime/stores/store.ts";
 import { settle } from "../../../support/manual-clock.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { podsOfATest, type PodsOfATest } from "../admission/pods-of-a-test.ts";
+import { type PodsOfATest, podsOfATest } from "../admission/pods-of-a-test.ts";
 import {
   align,
   bytesMax,
+  type QueryContext,
+  queryContextAt,
   read,
   startOfDayMs,
   stepMs,
   storesOf,
   truth,
-  queryContextAt,
   wrongPlaces,
-  type QueryContext,
 } from "./live-store.ts";
 
 const sharing: Lifetimes = { settledMs: 30_000, tailMs: 10_000, sharedMs: 120_000 };

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { encodeExtents, histogramSeries, numberSeries } from "../../../../runtime/metrics/cache/series-kind.ts";
+import { encodeExtents } from "../../../../runtime/metrics/cache/encode-extents.ts";
+import { histogramSeries, numberSeries } from "../../../../runtime/metrics/cache/series-kind.ts";
 import { createPeerClient } from "../../../../runtime/metrics/federation/peer-client.ts";
-import { partialRequestKey } from "../../../../runtime/metrics/promql/partial-request-body.ts";
+import { partialRequestKey } from "../../../../runtime/metrics/planning/plan-peer.ts";
 import type { SendToPeer } from "../../../../runtime/stores/peer/peer-http.ts";
 import { storeCall } from "../../stores/store-call.ts";
 

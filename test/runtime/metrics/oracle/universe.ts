@@ -9,7 +9,7 @@ import type {
   StoreConfig,
   StoreFlavour,
 } from "../../../../crds/config.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { coarseIntervalSeconds, fineIntervalSeconds } from "./generated-series.ts";
 
 /** A store of a test and the shards it holds. */

@@ -3,13 +3,14 @@ import { describe, expect, test } from "vitest";
 import type { LabelName } from "../../../../crds/config.ts";
 import { createCardinality } from "../../../../runtime/metrics/admission/cost.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
+import { requireLabels } from "../../../../runtime/metrics/planning/catalog-entry.ts";
 import { makePlan } from "../../../../runtime/metrics/planning/plan.ts";
-import { identityOf, metricIdentityOf } from "../../../../runtime/metrics/planning/query-identity.ts";
 import { makeQuery, type Query } from "../../../../runtime/metrics/planning/query.ts";
-import { requireLabels } from "../../../../runtime/metrics/planning/require-labels.ts";
+import { metricIdentityOf } from "../../../../runtime/metrics/reads/finish-metric.ts";
 import { type Filters, filterValues } from "../../../../runtime/metrics/request/parameters.ts";
-import { refused } from "../refused.ts";
+import { identityOf } from "../../../../runtime/metrics/response/snapshots.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "../oracle/universe.ts";
+import { refused } from "../refused.ts";
 
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const stores = [storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" })];

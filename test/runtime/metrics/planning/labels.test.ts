@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { LabelName, StoreConfig } from "../../../../crds/config.ts";
 import {
   compareLabels,
   governedLabels,
@@ -6,8 +7,7 @@ import {
   imposedLabels,
   labelsKey,
   type LabelSource,
-} from "../../../../runtime/metrics/planning/labels.ts";
-import type { LabelName, StoreConfig } from "../../../../crds/config.ts";
+} from "../../../../runtime/metrics/planning/plan.ts";
 import { storeConfig } from "../oracle/universe.ts";
 
 const base = { name: "s", region: "eu", url: "http://127.0.0.1:9" };

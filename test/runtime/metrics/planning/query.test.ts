@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ClassLimits, MetricConfig } from "../../../../crds/config.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
-import { formatDuration } from "../../../../runtime/metrics/request/time.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "../../../../runtime/metrics/planning/query.ts";
+import { formatDuration } from "../../../../runtime/metrics/request/time.ts";
 import {
   configOf,
   everyone,

@@ -4,11 +4,12 @@ import { accessOf } from "../../../../runtime/metrics/authorization/access.ts";
 import { grant, type GrantedMetric } from "../../../../runtime/metrics/authorization/policy.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
 import { makePlan, type Plan } from "../../../../runtime/metrics/planning/plan.ts";
-import { identityOf, metricIdentityOf } from "../../../../runtime/metrics/planning/query-identity.ts";
 import { makeQuery, measureName, type Query } from "../../../../runtime/metrics/planning/query.ts";
 import { queriedSelector } from "../../../../runtime/metrics/planning/selector-query.ts";
 import { printVector } from "../../../../runtime/metrics/promql/promql.ts";
+import { metricIdentityOf } from "../../../../runtime/metrics/reads/finish-metric.ts";
 import type { Measure } from "../../../../runtime/metrics/request/selector.ts";
+import { identityOf } from "../../../../runtime/metrics/response/snapshots.ts";
 import {
   configOf,
   everyone,

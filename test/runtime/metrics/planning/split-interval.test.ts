@@ -1,11 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  splitRange,
-  joinHistograms,
-  joinSeries,
-  type RangeSplit,
-} from "../../../../runtime/metrics/planning/split-interval.ts";
+import { joinHistograms, joinSeries } from "../../../../runtime/metrics/cache/series-kind.ts";
+import { type RangeSplit, splitRange } from "../../../../runtime/metrics/planning/plan.ts";
 import type { PointGrid } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { seriesOf } from "../points.ts";
 

@@ -1,5 +1,5 @@
 import type { ClassLimits, MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "../../../../runtime/metrics/planning/query.ts";
 import type { QueryRecord } from "../../../../runtime/metrics/query-log/query-record.ts";

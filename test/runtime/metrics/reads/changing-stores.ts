@@ -3,8 +3,7 @@ import type { QueriedStoreConfig } from "../../../../crds/config.ts";
 import type { PointGrid, StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import type { PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
-import type { Stores } from "../../../../runtime/stores/store-set.ts";
-import type { Store } from "../../../../runtime/stores/store.ts";
+import type { Store, Stores } from "../../../../runtime/stores/store.ts";
 import { storeConfig } from "../oracle/universe.ts";
 
 /** Stores of two regions whose points have gaps, change late, and of which one can fail. */

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import { bulkheadSizes, createClassBulkheads } from "../../../../runtime/metrics/reads/store-middleware.ts";
 import { createByteBudget } from "../../../../runtime/stores/limits/fan-out.ts";
 import type { PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
-import type { Stores } from "../../../../runtime/stores/store-set.ts";
-import type { Store } from "../../../../runtime/stores/store.ts";
+import type { Store, Stores } from "../../../../runtime/stores/store.ts";
 import { settle } from "../../../support/manual-clock.ts";
 
 /** Stores that answer when the test lets them. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { labelNames } from "../../../../crds/config.ts";
-import { forbiddenValue, isForbiddenLabel } from "../../../../runtime/metrics/request/known-names.ts";
+import { forbiddenValue, isForbiddenLabel } from "../../../../runtime/metrics/request/parameters.ts";
 
 describe("a label name (Operational Metrics API §2.3)", () => {
   test.each([

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { shown } from "../../../../runtime/metrics/request/parameters.ts";
+import { shown } from "../../../../runtime/metrics/request/known-names.ts";
 import { readInstant, readQuery } from "../../../../runtime/metrics/request/read-query.ts";
-import { refusalOf, refused } from "../refused.ts";
 import { parameters } from "../oracle/universe.ts";
+import { refusalOf, refused } from "../refused.ts";
 
 type Pairs = readonly (readonly [string, string])[];
 const read = (pairs: Pairs) => readQuery(parameters([["metric", "m"], ...pairs]));

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { MetricConfig } from "../../../../crds/config.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
-import { catalogResponse } from "../../../../runtime/metrics/response/catalog-response.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
+import { catalogResponse } from "../../../../runtime/metrics/response/catalog-response.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "../oracle/universe.ts";
 import { refused } from "../refused.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import type { SelectorsRequest, SelectorsResult } from "../../../../runtime/metrics/request/selector.ts";
 import type { StoreReply } from "../../stores/scripted-store.ts";
 import { everyone } from "../oracle/universe.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LabelName, StoreConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import type { LookUp, MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { type PrometheusHandle, startPrometheus } from "../../../support/prometheus.ts";
 import { type GeneratedSeries, openMetrics } from "../oracle/generated-series.ts";

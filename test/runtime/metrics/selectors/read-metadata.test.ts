@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { LabelName } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import type { LookUp } from "../../../../runtime/metrics/metrics-api.ts";
 import { presenceOf } from "../../../../runtime/metrics/selectors/selected-metrics.ts";
 import type { StoreReply } from "../../stores/scripted-store.ts";

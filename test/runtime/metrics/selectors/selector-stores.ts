@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { MetricConfig, QuotaConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import type {
   MetricSelector,

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { MetricConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { everyone } from "../oracle/universe.ts";
 import { ask, askNatively, leaf, nativeOf, requestOf, start } from "./selector-stores.ts";
 

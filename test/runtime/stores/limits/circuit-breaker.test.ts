@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Breaker, createBreaker } from "../../../../runtime/stores/limits/store-slots.ts";
+import { type Breaker, createBreaker } from "../../../../runtime/stores/limits/fan-out.ts";
 
 interface Clocked {
   readonly breaker: Breaker;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createStoreSilence, createStoreSlots } from "../../../../runtime/stores/limits/store-slots.ts";
+import { createStoreSilence, createStoreSlots } from "../../../../runtime/stores/store-connection.ts";
 import { createRunningClock } from "../../../../limits/clock.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { settle } from "../../../support/manual-clock.ts";

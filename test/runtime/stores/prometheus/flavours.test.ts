@@ -1,17 +1,18 @@
 import { createServer } from "node:https";
 import { afterEach, describe, expect, test } from "vitest";
 import type { PrometheusConfig, StoreFlavour } from "../../../../crds/config.ts";
-import { alignmentOf, flavours } from "../../../../runtime/stores/prometheus/flavours.ts";
 import {
+  alignmentOf,
   createPrometheusClient,
+  flavours,
   type PrometheusClient,
 } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import { createStoreHttp } from "../../../../runtime/stores/prometheus/store-http.ts";
 import { secretsOf } from "../../../../runtime/stores/store-secrets.ts";
-import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 import { listenOnLoopback } from "../../../support/loopback.ts";
+import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
+import { json, matrix, type ScriptedStore, startScriptedStore, success } from "../scripted-store.ts";
 import { storeCall } from "../store-call.ts";
-import { json, matrix, startScriptedStore, success, type ScriptedStore } from "../scripted-store.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {

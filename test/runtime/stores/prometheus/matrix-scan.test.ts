@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseResponse } from "../../../../runtime/stores/prometheus/api-response.ts";
+import { parseResponse, scanMatrix } from "../../../../runtime/stores/prometheus/api-response.ts";
 import { decodeMatrix, type StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
-import { scanMatrix } from "../../../../runtime/stores/prometheus/matrix-scan.ts";
 
 const grid = { startMs: 1_700_000_040_000, stepMs: 15_000, count: 8 };
 const timeOf = (index: number): number => (grid.startMs + index * grid.stepMs) / 1_000;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createRetryBudget } from "../../../../runtime/stores/limits/store-slots.ts";
-import { retried } from "../../../../runtime/stores/prometheus/store-http.ts";
+import { createRetryBudget, retried } from "../../../../runtime/stores/prometheus/store-http.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
 
 const passing = new StoreError("unreachable", "reset", { isPassing: true });

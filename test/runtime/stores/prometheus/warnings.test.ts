@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { classifyWarnings, gravest, type WarningClass } from "../../../../runtime/stores/prometheus/api-response.ts";
+import { classifyWarnings, gravest, type WarningClass } from "../../../../runtime/stores/prometheus/matrix.ts";
 
 const rows: readonly (readonly [sentence: string, warnings: unknown, expected: WarningClass])[] = [
   ["none at all", undefined, "none"],

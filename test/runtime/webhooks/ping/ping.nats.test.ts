@@ -1,19 +1,19 @@
-import type { Ping } from "../../../../api/partners.ts";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Ping } from "../../../../api/partners.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
-import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { createEventsStream } from "../../../../runtime/nats/streams/events-stream.ts";
 import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { eventHash, partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import { eventHeaders } from "../../../../runtime/webhooks/records/event-record.ts";
 import { verifyHmacV1 } from "../../../../runtime/webhooks/signing/hmac-v1.ts";
-import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { type NatsServerHandle, startNatsServer } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { engineCase, partnerServer, untilEmpty, type Cleanup, type EngineCase } from "../engine-cases.ts";
+import { type Cleanup, type EngineCase, engineCase, partnerServer, untilEmpty } from "../engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, testSecret } from "../engine-fixture.ts";
 import { startWorker } from "../fault-fixture.ts";
 

@@ -1,13 +1,30 @@
 import type { LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { type Access, accessOf } from "../authorization/access.ts";
-import type { Caller } from "../authorization/caller.ts";
+import { type Access, accessOf, type Caller } from "../authorization/access.ts";
 import { mayRead } from "../authorization/policy.ts";
-import { type CatalogIndex, isPastSunset, type MetricEntry } from "../catalog-index.ts";
-import { type Filters, filterTextMax, shown } from "../request/parameters.ts";
+import type { CatalogIndex, MetricEntry } from "../catalog-index.ts";
+import { shown } from "../request/known-names.ts";
+import { type Filters, isolationLabels, queryLimits } from "../request/parameters.ts";
 import type { FindNames, Selection } from "../request/read-query.ts";
-import { isolationLabels } from "./labels.ts";
+import { formatTime } from "../request/time.ts";
+
+/**
+ * Looks up a metric.
+ *
+ * @param readable ids that the error may name. @default none
+ * @throws Refusal `unknown_metric` with near ids
+ */
+export function catalogEntry(
+  id: string,
+  catalog: CatalogIndex,
+  readable: () => Iterable<string> = () => [],
+): MetricEntry {
+  const entry = catalog.get(id);
+  if (entry !== undefined) return entry;
+  const detail = `the metric ${shown(id)} is not in the catalog; ${didYouMean(id, readable())}choose one of`;
+  throw refuseField("unknown_metric", "metric", `${detail} /v1/metrics/catalog`);
+}
 
 /** Requires that each metric has the labels of a request. @throws Refusal `invalid_group_by`, `invalid_filter` */
 export function requireLabels(
@@ -31,6 +48,7 @@ export function requireLabels(
 
 function requireShortFilters(filters: Filters): void {
   const length = filters.values().reduce((sum, values) => sum + values.join("").length, 0);
+  const { filterTextMax } = queryLimits;
   if (length <= filterTextMax) return;
   const detail = `the filters have ${length} characters; use at most ${filterTextMax}, or send several requests`;
   throw refuseField("invalid_filter", "filter", detail);
@@ -103,4 +121,22 @@ export function* readableIds(catalog: CatalogIndex, caller: Caller, access: Acce
   for (const entry of catalog.values()) {
     if (mayRead(entry, caller, access) && !isPastSunset(entry.metric, nowMs)) yield entry.metric.id;
   }
+}
+
+/** True from the sunset of a metric on. The API then neither lists nor reads it. */
+export function isPastSunset({ sunsetAtMs }: MetricConfig, nowMs: number): boolean {
+  return sunsetAtMs !== undefined && nowMs >= sunsetAtMs;
+}
+
+/** @throws Refusal `metric_gone` for the first metric past its sunset; it names the replacement */
+export function refuseSunset(metrics: readonly MetricConfig[], nowMs: number): void {
+  const gone = metrics.find((metric) => isPastSunset(metric, nowMs));
+  if (gone?.sunsetAtMs === undefined) return;
+  const instead =
+    gone.replacedBy === undefined ? "it has no replacement; leave it out" : `query ${gone.replacedBy} instead`;
+  throw refuseField(
+    "metric_gone",
+    "metric",
+    `the metric ${gone.id} ended on ${formatTime(gone.sunsetAtMs)}; ${instead}`,
+  );
 }

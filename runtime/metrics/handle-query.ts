@@ -1,0 +1,234 @@
+// Handles one query, step by step. Selectors, which are queries too, share its sources and its read of a plan.
+import type { TimeSlices } from "../../limits/time-slices.ts";
+import { Refusal } from "../errors/refusal.ts";
+import {
+  type AdmitQueries,
+  type AdmittedQueries,
+  noReads,
+  type QueryReads,
+  runAdmitted,
+} from "./admission/admission.ts";
+import { type Caller, explainScope } from "./authorization/access.ts";
+import { computedShare } from "./cache/cached-stores.ts";
+import type { PointCounts } from "./cache/read-cache.ts";
+import { explainResponse } from "./explain/explain.ts";
+import type { Again, MetricsResponse, RequestContext } from "./metrics-api.ts";
+import { refuseSunset } from "./planning/catalog-entry.ts";
+import { makePlan, type Plan } from "./planning/plan.ts";
+import { makeInstant, makeQuery, type Query, type QueryContext } from "./planning/query.ts";
+import type { QueryRecord } from "./query-log/query-record.ts";
+import type { FinishedMetrics } from "./reads/finish-metric.ts";
+import type { PartOutcome } from "./reads/read-part.ts";
+import { type Result, runPlan } from "./reads/run-plan.ts";
+import { type MiddlewareSources, type QueryStores, queryStores } from "./reads/store-middleware.ts";
+import { type Parameters, readWord } from "./request/parameters.ts";
+import {
+  type CachedQuery,
+  findResponse,
+  type FoundResponse,
+  newResponseHeaders,
+  pointsOf,
+  type ResponseCache,
+  storeResponse,
+} from "./response/cached-response.ts";
+import { instantResponse, pageOf, queryResponse } from "./response/query-response.ts";
+import { cacheHeader, createServerTiming, type ServerTiming } from "./response/response-headers.ts";
+import { findSnapshot, readTimeOf, type Snapshots, takeSnapshot } from "./response/snapshots.ts";
+
+/** One query of one caller. */
+interface QueryRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** The sources that handle a query. */
+export interface QuerySources extends MiddlewareSources {
+  readonly queryContext: QueryContext;
+  /** Bound on all store reads of a query together. */
+  readonly deadlineMs: number;
+  /** Schedules the merging and writing of large responses. */
+  readonly slices: TimeSlices;
+  readonly finished: FinishedMetrics;
+  readonly snapshots: Snapshots;
+  readonly responses: ResponseCache;
+  readonly admit: AdmitQueries;
+  /** Counts the wanted points by their source. */
+  readonly countPoints: (counts: PointCounts) => void;
+  /** Records the shapes of queries. */
+  readonly record: QueryRecord;
+  /** Receives the outcome of each part. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+  /** Makes a cached response repeatable without parsing. @default a repeated query is handled like a new one */
+  readonly remember?: (answered: CachedQuery) => Again;
+}
+
+/** The cached response to an equal query, whose points count as hits; undefined without one. */
+export function findCounted(
+  route: string,
+  plan: Plan,
+  nowMs: number,
+  { responses, countPoints }: Pick<QuerySources, "responses" | "countPoints">,
+): FoundResponse | undefined {
+  const found = findResponse(responses, route, plan, nowMs);
+  if (found !== undefined) countPoints(pointsOf(plan));
+  return found;
+}
+
+interface PlanReading extends Omit<QueryRequest, "params"> {
+  readonly sources: QuerySources;
+  /** Records the reads of stores. */
+  readonly explain: boolean;
+  /** Receives the reads before their outcomes are observed, also of a query that is then refused. */
+  readonly noteReads: (reads: QueryReads) => void;
+}
+
+/** The stores of one query, through which every read of it is sent, cached and counted. */
+export function storesOf(plan: Plan, { context, sources, explain }: PlanReading): QueryStores {
+  return queryStores(plan.query, sources, { nowMs: context.nowMs, explain, span: context.span });
+}
+
+/** Reads and merges the data of one plan. @throws Refusal as {@link runPlan} does; the signal's reason */
+export async function readPlan(plan: Plan, stores: QueryStores, reading: PlanReading): Promise<Result> {
+  const { caller, signal, context, sources, noteReads } = reading;
+  const { deadlineMs, slices, finished, countPoints } = sources;
+  const observe: QuerySources["observe"] = (outcomes) => {
+    noteReads({ outcomes, share: computedShare(stores.counts()) });
+    sources.observe(outcomes);
+  };
+  const showsRefusals = caller.scopes.includes(explainScope);
+  const options = { ...context, deadlineMs, slices, finished, signal, showsRefusals, observe };
+  const result = await runPlan(plan, stores.stores, options);
+  countPoints(stores.counts());
+  return result;
+}
+
+const routes = {
+  query: { make: makeQuery, respond: queryResponse },
+  instant: { make: makeInstant, respond: instantResponse },
+} as const;
+
+/** The routes of one query. */
+export type QueryRoute = keyof typeof routes;
+
+/** An admitted query. */
+interface AdmittedRun extends QueryRequest {
+  readonly route: QueryRoute;
+  readonly sources: QuerySources;
+  readonly timing: ServerTiming;
+  readonly plan: Plan;
+  readonly admitted: AdmittedQueries;
+  readonly explain: boolean;
+}
+
+type QueryRead = Awaited<ReturnType<typeof read>>;
+
+/**
+ * Handles one query, step by step: parse and authorize, plan, admit, cached, read and merge, respond. The work of each
+ * step is in its room. Source: seed "Operational Metrics API" §4.1 and §4.3.
+ *
+ * @throws Refusal for an error of the caller and when all stores failed; the signal's reason
+ */
+export async function handleQuery(
+  route: QueryRoute,
+  request: QueryRequest,
+  sources: QuerySources,
+): Promise<MetricsResponse> {
+  const timing = createServerTiming();
+  timing.step("query");
+  const { params, caller, context } = request;
+  const { query, readAtMs, explain } = parseQuery(route, { params, caller, nowMs: context.nowMs }, sources);
+  const plan = makePlan(query, readAtMs);
+  const admitted = await sources.admit([plan], caller);
+  const run: AdmittedRun = { ...request, route, sources, timing, plan, admitted, explain };
+  return runAdmitted(admitted, async () => cached(run) ?? respond(run, await read(run)));
+}
+
+interface ParseSources extends Pick<QuerySources, "queryContext" | "snapshots"> {
+  readonly record: Pick<QuerySources["record"], "add">;
+}
+
+interface ParsedQuery {
+  readonly query: Query;
+  /** Unix milliseconds for which the query is parsed. */
+  readonly readAtMs: number;
+  readonly explain: boolean;
+}
+
+/**
+ * Parses the parameters and resolves them against the rights of the caller.
+ *
+ * @throws Refusal for an error of the caller
+ */
+export function parseQuery(
+  route: QueryRoute,
+  request: Pick<QueryRequest, "params" | "caller"> & { readonly nowMs: number },
+  { queryContext, snapshots, record }: ParseSources,
+): ParsedQuery {
+  const { caller, nowMs } = request;
+  const { params, explain } = takeExplain(request.params, caller);
+  const readAtMs = readTimeOf(params, nowMs, snapshots);
+  let query: Query | undefined;
+  try {
+    query = routes[route].make(params, caller, queryContext, readAtMs);
+    const metrics = query.metrics.map(({ entry }) => entry.metric);
+    refuseSunset(metrics, nowMs);
+    return { query, readAtMs, explain };
+  } finally {
+    record.add({ route, params, caller, nowMs: readAtMs, query }, queryContext);
+  }
+}
+
+/** The stored response to an equal query, unless it is too old for the class of this one. */
+function cached({ route, plan, caller, context, admitted, explain, sources }: AdmittedRun) {
+  const found = explain ? undefined : findCounted(route, plan, context.nowMs, sources);
+  if (found === undefined) return undefined;
+  admitted.charge([noReads]);
+  return { ...found.response, again: sources.remember?.({ plan, caller, found }) };
+}
+
+/** The merged data: of a snapshot, or of the cache and the stores. */
+async function read(run: AdmittedRun) {
+  const { plan, context, admitted, sources, timing } = run;
+  timing.step("stores");
+  const reading = { ...run, noteReads: (reads: QueryReads) => admitted.charge([reads]) };
+  const stores = storesOf(plan, reading);
+  const found = findSnapshot(plan.query, context.nowMs, sources.snapshots);
+  if (found !== undefined) {
+    admitted.charge([noReads]);
+    return { ...found, stores };
+  }
+  const result = await readPlan(plan, stores, reading);
+  return { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores };
+}
+
+/** The response, which is stored for equal queries. */
+function respond({ route, plan, context, admitted, explain, sources, timing }: AdmittedRun, data: QueryRead) {
+  timing.step("answer");
+  const counts = data.stores.counts();
+  const cache = cacheHeader(data.source, counts, plan);
+  const made = routes[route].respond(plan, data.result, { snapshot: data.snapshot, slices: sources.slices, cache });
+  const age = { nowMs: context.nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
+  const own = { ...newResponseHeaders(plan, { ...age, response: made }), "Server-Timing": timing.header() };
+  const response = { ...made, headers: { ...made.headers, ...own } };
+  if (explain) return explainResponse(response, plan, { ...data, costEstimate: admitted.estimates[0] ?? 0 });
+  if (data.source === "store") {
+    const series = pageOf(data.result, plan.query);
+    storeResponse(sources.responses, route, plan, { ...age, response, series });
+  }
+  return response;
+}
+
+/**
+ * Removes `explain` from the parameters: it adds an explanation to a response and changes nothing else.
+ *
+ * @throws Refusal `invalid_request` for another word than `true` and `false`, `scope_missing`
+ */
+function takeExplain(params: Parameters, caller: Caller): { readonly params: Parameters; readonly explain: boolean } {
+  const explain = readWord(params, "explain", ["true", "false"]) === "true";
+  if (explain && !caller.scopes.includes(explainScope)) {
+    throw new Refusal("scope_missing", `explain=true needs the scope ${explainScope}; ask for a token with it`);
+  }
+  return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
+}
