@@ -12,7 +12,7 @@ import { type Caller, explainScope } from "./authorization/access.ts";
 import { computedShare } from "./cache/cached-stores.ts";
 import type { PointCounts } from "./cache/read-cache.ts";
 import { explainResponse } from "./explain/explain.ts";
-import type { Again, MetricsResponse, RequestContext } from "./metrics-api.ts";
+import type { AgeHeaders, MetricsResponse, RequestContext } from "./metrics-api.ts";
 import { refuseSunset } from "./planning/catalog-entry.ts";
 import { makePlan, type Plan } from "./planning/plan.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "./planning/query.ts";
@@ -61,7 +61,7 @@ export interface QuerySources extends MiddlewareSources {
   /** Receives the outcome of each part. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
   /** Makes a cached response repeatable without parsing. @default a repeated query is handled like a new one */
-  readonly remember?: (answered: CachedQuery) => Again;
+  readonly remember?: (answered: CachedQuery) => AgeHeaders;
 }
 
 /** The cached response to an equal query, whose points count as hits; undefined without one. */
@@ -185,7 +185,7 @@ function cached({ route, plan, caller, context, admitted, explain, sources }: Ad
   const found = explain ? undefined : findCounted(route, plan, context.nowMs, sources);
   if (found === undefined) return undefined;
   admitted.charge([noReads]);
-  return { ...found.response, again: sources.remember?.({ plan, caller, found }) };
+  return { ...found.response, revalidate: sources.remember?.({ plan, caller, found }) };
 }
 
 /** The merged data: of a snapshot, or of the cache and the stores. */

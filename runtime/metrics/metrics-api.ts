@@ -37,7 +37,7 @@ export interface MetricsResponse {
   /** Writes the same bytes as `JSON.stringify` of the body, faster. @default `JSON.stringify` */
   readonly json?: (() => Promise<Uint8Array>) | undefined;
   /** Handles a repeat request of the same caller. @default the request is handled like a new one */
-  readonly again?: Again | undefined;
+  readonly revalidate?: AgeHeaders | undefined;
 }
 
 /**
@@ -46,7 +46,7 @@ export interface MetricsResponse {
  * @returns the headers that differ from the earlier response, always with the same names; the body is the same object.
  *   Undefined when the request has to be handled like a new one; then nothing was charged or counted
  */
-export type Again = (nowMs: number) => Readonly<Record<string, string>> | undefined;
+export type AgeHeaders = (nowMs: number) => Readonly<Record<string, string>> | undefined;
 
 /** The plan and the price of a query that is not run. */
 export interface PlannedQuery extends Pick<MetricsResponse, "status" | "headers" | "body"> {

@@ -1,6 +1,6 @@
 // Prometheus' HTTP API over the metrics API: expressions, look-ups and their answers. It has neither HTTP nor stores.
 import type { Caller } from "../metrics/authorization/access.ts";
-import type { Again, RequestContext } from "../metrics/metrics-api.ts";
+import type { AgeHeaders, RequestContext } from "../metrics/metrics-api.ts";
 import type { Parameters } from "../metrics/request/parameters.ts";
 import type { SelectorsResult } from "../metrics/request/selector.ts";
 
@@ -21,7 +21,7 @@ export interface PrometheusAnswer {
   /** JSON, or its bytes. */
   readonly body: object;
   /** Handles a repeat request of the same caller. @default the request is handled like a new one */
-  readonly again?: Again | undefined;
+  readonly revalidate?: AgeHeaders | undefined;
 }
 
 /** Operations whose responses depend on nothing. */

@@ -24,7 +24,7 @@ export async function answerInstant(sources: ExpressionSources, request: Prometh
   const compiled = compileFor(callerCatalog(sources, request), request.params);
   const answer = await answerAt(sources, request, { compiled, times: { timeMs } });
   // Without a time, an equal request has another time.
-  return firstOf(request.params, "time") === undefined ? { ...answer, again: undefined } : answer;
+  return firstOf(request.params, "time") === undefined ? { ...answer, revalidate: undefined } : answer;
 }
 
 /** `query_range`. @throws Refusal */
@@ -62,11 +62,11 @@ async function answerAt(
   const limit = readLimit(request.params);
   const result = await read(sources, request, { compiled, times });
   const evaluated = await evaluate(compiled.program, result, { isInstant: "timeMs" in times, slices });
-  const { isPartial, regions, unmatched = [], hints = [], headers, again } = result;
+  const { isPartial, regions, unmatched = [], hints = [], headers, revalidate } = result;
   const incomplete = isPartial ? regionWarnings(regions) : [];
   const warnings = [...incomplete, ...unmatched, ...hints];
   const answer = makeResponse(evaluated, { limit, warnings, isPartial, slices });
-  return { headers, body: await answer.json(), again };
+  return { headers, body: await answer.json(), revalidate };
 }
 
 async function read(

@@ -56,8 +56,8 @@ function route(method: "GET" | "POST", name: Name, { answer, representations }: 
     scopes,
     operation: prometheusOperations[name],
     answer: async (request) => {
-      const { headers, body, again } = await answer(prometheusRequest(request), request.path);
-      return represented(request, { headers, body, again }, representations);
+      const { headers, body, revalidate } = await answer(prometheusRequest(request), request.path);
+      return represented(request, { headers, body, revalidate }, representations);
     },
   };
 }
@@ -74,7 +74,7 @@ function oneTenant(header: string | undefined): string | undefined {
 
 async function represented(
   { acceptEncoding }: ApiRequest,
-  { headers, body, again }: PrometheusAnswer,
+  { headers, body, revalidate }: PrometheusAnswer,
   representations: Representations,
 ): Promise<ApiResponse> {
   const coding = chooseCoding(acceptEncoding);
@@ -86,7 +86,7 @@ async function represented(
     ...(used === "identity" ? {} : { "Content-Encoding": used }),
     "Content-Type": "application/json",
   };
-  return { status: 200, headers: { ...headers, ...own }, body: bytes, again };
+  return { status: 200, headers: { ...headers, ...own }, body: bytes, revalidate };
 }
 
 /** Some clients require a response at the address of the server before they send a query. */

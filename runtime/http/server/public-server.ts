@@ -144,11 +144,11 @@ function keepRepeatable(
   { raw, caller, body: received }: FastifyRequest,
   { answer, headers }: Answered,
 ): void {
-  const { again, body, status } = answer;
-  if (again === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
+  const { revalidate, body, status } = answer;
+  if (revalidate === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
   const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   const own = received instanceof Uint8Array ? received : noBody;
-  repeatRequests.keep(raw, { caller, route: path, again, headers: texts, bytes: body }, own);
+  repeatRequests.keep(raw, { caller, route: path, revalidate, headers: texts, bytes: body }, own);
 }
 
 /** True when the caller has the very bytes of a response. Source: RFC 9110 §13.1.2. */

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
-import type { Again } from "../../metrics/metrics-api.ts";
+import type { AgeHeaders } from "../../metrics/metrics-api.ts";
 import type { Authenticate } from "../authentication/authenticate.ts";
 import type { ReadCertificate } from "../authentication/client-certificate.ts";
 import { hasBytes } from "../representation/representations.ts";
@@ -15,7 +15,7 @@ interface Repeatable {
   readonly caller: Caller;
   /** The route's pattern. */
   readonly route: string;
-  readonly again: Again;
+  readonly revalidate: AgeHeaders;
   /** All headers of the full response, by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
@@ -74,7 +74,7 @@ export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequ
     const entry = isOver || isEnding() ? undefined : kept.use(key);
     if (entry === undefined || isStill?.(entry.caller, () => readCertificate(request.socket, request.headers)) !== true)
       return false;
-    const headers = entry.again(now());
+    const headers = entry.revalidate(now());
     if (headers !== undefined) send(request, response, { entry, headers, startMs, notes: options });
     return headers !== undefined;
   };

@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
-import type { Again } from "../../metrics/metrics-api.ts";
+import type { AgeHeaders } from "../../metrics/metrics-api.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
 import type { Operation } from "../openapi/operation.ts";
 
@@ -58,7 +58,7 @@ export interface ApiResponse {
   /**
    * Repeats the response for the same request of the same caller, with the same bytes. @default the route runs again
    */
-  readonly again?: Again | undefined;
+  readonly revalidate?: AgeHeaders | undefined;
 }
 
 /** One endpoint. It returns a response or throws: a `Refusal` becomes its problem document, every other error a 500. */

@@ -6,7 +6,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
 import { type StartedSpan, startSpan, type Tracer } from "../../tracing/tracer.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
-import type { Again, MetricsResponse, RequestContext } from "../metrics-api.ts";
+import type { AgeHeaders, MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { PartOutcome } from "../reads/read-part.ts";
 
@@ -173,7 +173,7 @@ interface Measurement {
     work: (context: RequestContext) => Promise<Response>,
   ): Promise<Response>;
   /** Measures a repeat query, unless the query has to be handled like a new one: {@link request} measures that. */
-  repeat(route: MeasuredRoute, again: Again): Again;
+  repeat(route: MeasuredRoute, revalidate: AgeHeaders): AgeHeaders;
 }
 
 interface MeasuredRequest {
@@ -210,9 +210,9 @@ export function createMeasurement(
         throw error;
       }
     },
-    repeat: (route, again) => (nowMs) => {
+    repeat: (route, revalidate) => (nowMs) => {
       const end = start(route);
-      const headers = again(nowMs);
+      const headers = revalidate(nowMs);
       if (headers !== undefined) end("ok");
       return headers;
     },

@@ -18,7 +18,8 @@ import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { parseJson } from "../../json/json-body.ts";
 import { shown } from "../request/known-names.ts";
-import { matchedValues, readLabel } from "../request/parameters.ts";
+import { readLabel } from "../request/parameters.ts";
+import { matchedValues } from "../request/selector.ts";
 
 /** Largest body of a question, in bytes: names and filters of one metric. */
 export const partialRequestBytesMax = 64 * 1024;

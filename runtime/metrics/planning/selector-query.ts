@@ -4,9 +4,15 @@ import { grant, type GrantedMetric, requireReadScope, requireScopeOver } from ".
 import type { MetricEntry } from "../catalog-index.ts";
 import { eventCountRecipe, eventFractionRecipe, refuseMeasure } from "../promql/event-recipes.ts";
 import { shown } from "../request/known-names.ts";
-import { type Filters, matchedValues, queryLimits, readLabel } from "../request/parameters.ts";
+import { type Filters, queryLimits, readLabel } from "../request/parameters.ts";
 import { resolveSelectorWindow, type SelectorWindow, selectorWindowAt } from "../request/selector-window.ts";
-import { type Measure, type MetricSelector, selectorsMax, type SelectorsRequest } from "../request/selector.ts";
+import {
+  matchedValues,
+  type Measure,
+  type MetricSelector,
+  selectorsMax,
+  type SelectorsRequest,
+} from "../request/selector.ts";
 import { catalogEntry, refuseSunset, requireLabels, schemaVersionOf } from "./catalog-entry.ts";
 import {
   type EventsMeasure,

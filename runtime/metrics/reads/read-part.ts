@@ -1,4 +1,4 @@
-import { type ByteBudget, type Outcome, runBounded } from "../../stores/limits/fan-out.ts";
+import { type ByteBudget, type ReadOutcome, runBounded } from "../../stores/limits/fan-out.ts";
 import {
   gravest,
   type HistogramSeries,
@@ -234,5 +234,5 @@ function lacking(what: string): StoreError {
 /** The outcome of one part of a plan. */
 export interface PartOutcome<Value = PartResult> {
   readonly part: PlannedPart;
-  readonly outcome: Outcome<Value>;
+  readonly outcome: ReadOutcome<Value>;
 }

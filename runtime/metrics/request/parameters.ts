@@ -128,13 +128,6 @@ export function filterValues(values: readonly string[], field: string): readonly
   throw refuseField("invalid_filter", field, detail);
 }
 
-/** Checks the values of a matcher of PromQL like {@link filterValues}, but allows none of them and the empty one. */
-export function matchedValues(values: readonly string[], field: string): readonly string[] {
-  const named = values.filter((value) => value !== "");
-  if (named.length === 0) return values.slice(0, 1);
-  return [...(named.length < values.length ? [""] : []), ...filterValues(named, field)];
-}
-
 const labelsByName: ReadonlyMap<string, LabelName> = new Map(labelNames.map((label) => [label, label]));
 
 /**

@@ -1,6 +1,7 @@
 // The form of leaves: several governed queries that are asked and answered as one request.
 import type { RegionState } from "../../../api/queries.ts";
 import type { Aggregation, LabelName } from "../../../crds/config.ts";
+import { filterValues } from "./parameters.ts";
 
 /**
  * What a leaf computes: an aggregation as in `GET /v1/metrics/query`; the number of events, which are the observations
@@ -65,11 +66,11 @@ export interface SelectorsResult {
   /** Quota, cost, cache and freshness. Source: seed "Operational Metrics API" §6. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * As `again` of `MetricsResponse`; the series are the same objects.
+   * As `revalidate` of `MetricsResponse`; the series are the same objects.
    *
    * @default the request is handled like a new one
    */
-  readonly again?: ((nowMs: number) => Readonly<Record<string, string>> | undefined) | undefined;
+  readonly revalidate?: ((nowMs: number) => Readonly<Record<string, string>> | undefined) | undefined;
 }
 
 /** The times that a request for leaves names: a range, or one instant. All are Unix milliseconds. */
@@ -86,3 +87,10 @@ export interface Stamps {
 
 /** Most metrics of one look-up of labels. */
 export const lookUpMetricsMax = 10;
+
+/** Checks the values of a matcher of PromQL like {@link filterValues}, but allows none of them and the empty one. */
+export function matchedValues(values: readonly string[], field: string): readonly string[] {
+  const named = values.filter((value) => value !== "");
+  if (named.length === 0) return values.slice(0, 1);
+  return [...(named.length < values.length ? [""] : []), ...filterValues(named, field)];
+}

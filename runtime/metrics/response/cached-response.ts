@@ -3,7 +3,7 @@ import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
 import type { Caller } from "../authorization/access.ts";
 import { type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
-import type { Again, MetricsResponse } from "../metrics-api.ts";
+import type { AgeHeaders, MetricsResponse } from "../metrics-api.ts";
 import { isPastSunset } from "../planning/catalog-entry.ts";
 import type { Plan } from "../planning/plan.ts";
 import { keepsWindow, type Query } from "../planning/query.ts";
@@ -23,7 +23,7 @@ export interface FoundResponse {
   /** The headers that depend on the time. */
   readonly aged: Readonly<Record<string, string>>;
   /** These headers at another time; undefined when the response is no longer in the cache or has expired. */
-  readonly again: (nowMs: number) => FoundResponse["aged"] | undefined;
+  readonly revalidate: (nowMs: number) => FoundResponse["aged"] | undefined;
 }
 
 /** A query with a cached response. */
@@ -53,7 +53,8 @@ export function findResponse(
   return {
     response: { ...rest, headers: { ...headers, ...own } },
     aged,
-    again: (atMs) => (responses.find(key, lifetimes, atMs) === cached ? agedHeaders(cached, query, atMs) : undefined),
+    revalidate: (atMs) =>
+      responses.find(key, lifetimes, atMs) === cached ? agedHeaders(cached, query, atMs) : undefined,
   };
 }
 
@@ -184,11 +185,14 @@ interface RepeatSources {
  * Handles an equal query under the same configuration. Of its inputs, only the window and the sunset of its metrics
  * change with the time. Cost and quota are computed for each repeat query.
  */
-export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, countPoints }: RepeatSources): Again {
+export function repeatQuery(
+  { plan, caller, found }: CachedQuery,
+  { admitNow, countPoints }: RepeatSources,
+): AgeHeaders {
   const { query } = plan;
   const counts = pointsOf(plan);
   return (nowMs) => {
-    const aged = isStillCurrent(query, nowMs) ? found.again(nowMs) : undefined;
+    const aged = isStillCurrent(query, nowMs) ? found.revalidate(nowMs) : undefined;
     const admitted = aged && admitNow([plan], caller);
     if (admitted === undefined) return undefined;
     admitted.charge([noReads]);
@@ -211,18 +215,18 @@ export function isStillCurrent({ metrics, window, windowAt }: Query, nowMs: numb
 /** The repeat queries of one configuration. */
 interface RepeatQueries {
   /** Returns the same function, which returns undefined after {@link forget}. */
-  remember(again: Again): Again;
+  remember(revalidate: AgeHeaders): AgeHeaders;
   /** Forgets all queries, so that the next ones are handled like new ones. */
   forget(): void;
 }
 
 /** Creates empty repeat queries. Returned functions hold no reference to the configuration. */
 export function createRepeatQueries(): RepeatQueries {
-  let known = new WeakMap<object, Again>();
+  let known = new WeakMap<object, AgeHeaders>();
   return {
-    remember(again) {
+    remember(revalidate) {
       const key = {};
-      known.set(key, again);
+      known.set(key, revalidate);
       return (nowMs) => known.get(key)?.(nowMs);
     },
     forget() {

@@ -3,7 +3,7 @@
 import { type AdmitQueries, type QueryReads, runAdmitted } from "../admission/admission.ts";
 import type { Caller } from "../authorization/access.ts";
 import type { QuerySources } from "../handle-query.ts";
-import type { Again, RequestContext } from "../metrics-api.ts";
+import type { AgeHeaders, RequestContext } from "../metrics-api.ts";
 import { makePlan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { makeSelectorQueries, type SelectorQuery } from "../planning/selector-query.ts";
@@ -25,7 +25,7 @@ interface SelectorsRun {
 interface SelectorsSources extends QuerySources {
   readonly admitLeaves: AdmitQueries;
   /** Makes a cached response repeatable without parsing. */
-  readonly rememberLeaves: (cached: CachedSelectors) => Again;
+  readonly rememberLeaves: (cached: CachedSelectors) => AgeHeaders;
 }
 
 /**
@@ -47,8 +47,8 @@ export async function handleSelectors(run: SelectorsRun, sources: SelectorsSourc
       admitted.charge(reads),
     );
     const durationMs = performance.now() - startMs;
-    const again = repeatable({ plans, caller, times: request.times, stamps }, read, sources);
-    return { ...selectorsResult({ ...read, stamps, leaves, durationMs }), again };
+    const revalidate = repeatable({ plans, caller, times: request.times, stamps }, read, sources);
+    return { ...selectorsResult({ ...read, stamps, leaves, durationMs }), revalidate };
   });
 }
 
@@ -74,7 +74,7 @@ function repeatable(
   parts: Omit<CachedSelectors, "found">,
   { answers }: ReadSelectors,
   { rememberLeaves }: SelectorsSources,
-): Again | undefined {
+): AgeHeaders | undefined {
   const found = answers.flatMap((answer) => answer.found ?? []);
   return found.length === answers.length ? rememberLeaves({ ...parts, found }) : undefined;
 }

@@ -3,7 +3,7 @@ import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
 import type { Caller } from "../authorization/access.ts";
 import { unmatchedNames } from "../authorization/policy.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
-import type { Again } from "../metrics-api.ts";
+import type { AgeHeaders } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { SelectorQuery } from "../planning/selector-query.ts";
 import { retryAfterSeconds } from "../reads/region-status.ts";
@@ -162,7 +162,7 @@ interface RepeatSources {
  * Handles an equal request under the same configuration, while every leaf has the same cached data. Cost and quota are
  * computed for each repeat.
  */
-export function repeatSelectors(cached: CachedSelectors, { admitNow, countPoints }: RepeatSources): Again {
+export function repeatSelectors(cached: CachedSelectors, { admitNow, countPoints }: RepeatSources): AgeHeaders {
   const { plans, caller, times, stamps, found } = cached;
   const reads = plans.map(() => noReads);
   const hit = plans.reduce((sum, plan) => sum + pointsOf(plan).hit, 0);
@@ -170,7 +170,7 @@ export function repeatSelectors(cached: CachedSelectors, { admitNow, countPoints
     const { startMs, count } = stampsAt(times, nowMs);
     if (startMs !== stamps.startMs || count !== stamps.count) return undefined;
     if (!plans.every(({ query }) => isStillCurrent(query, nowMs))) return undefined;
-    const aged = found.map((one) => one.again(nowMs)).filter((headers) => headers !== undefined);
+    const aged = found.map((one) => one.revalidate(nowMs)).filter((headers) => headers !== undefined);
     const admitted = aged.length === found.length ? admitNow(plans, caller) : undefined;
     if (admitted === undefined) return undefined;
     admitted.charge(reads);

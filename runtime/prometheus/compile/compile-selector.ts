@@ -15,7 +15,7 @@ import {
   percentiles,
   quantiles,
   readsBuckets,
-  type Shape,
+  type SelectorShape,
   shapeOf,
   unknownLabel,
 } from "./forms.ts";
@@ -59,11 +59,11 @@ export function compileSelector(part: Expression, lookUp: LookUp, names: () => I
   };
 }
 
-function refuse(named: NamedMetric, shape: Shape, message: string): SelectorError {
+function refuse(named: NamedMetric, shape: SelectorShape, message: string): SelectorError {
   return new SelectorError(message, shape.span.start + 1, rewriteOf(named, shape));
 }
 
-function requireGrouping(named: NamedMetric, shape: Shape, form: Form): void {
+function requireGrouping(named: NamedMetric, shape: SelectorShape, form: Form): void {
   const { by } = shape;
   const unknown = by.find((label) => label !== "le" && !isGroupLabel(named.metric, label));
   if (unknown !== undefined) throw refuse(named, shape, unknownLabel(named.metric, unknown));
@@ -76,7 +76,7 @@ function requireGrouping(named: NamedMetric, shape: Shape, form: Form): void {
 }
 
 /** The measure of a form with the numbers of a shape. */
-function measureOf(named: NamedMetric, shape: Shape, { measure }: Form): Measure {
+function measureOf(named: NamedMetric, shape: SelectorShape, { measure }: Form): Measure {
   const [first, second] = (shape.outer?.numbers ?? []).map(numberOf);
   if (measure === "quantile") return { kind: "aggregation", aggregation: percentileOf(named, shape, first) };
   if (measure === "count") return { kind: "count" };
@@ -85,13 +85,13 @@ function measureOf(named: NamedMetric, shape: Shape, { measure }: Form): Measure
   throw refuse(named, shape, `histogram_fraction of ${named.metric.id} reaches from 0 to the threshold of an SLO`);
 }
 
-function percentileOf(named: NamedMetric, shape: Shape, quantile: number | undefined): Percentile {
+function percentileOf(named: NamedMetric, shape: SelectorShape, quantile: number | undefined): Percentile {
   const percentile = percentiles.find((name) => quantiles[name] === quantile);
   if (percentile !== undefined) return percentile;
   throw refuse(named, shape, `the quantile must be one of ${Object.values(quantiles).join(", ")}`);
 }
 
-function widthOf(named: NamedMetric, shape: Shape): number | undefined {
+function widthOf(named: NamedMetric, shape: SelectorShape): number | undefined {
   const { rangeMs } = shape.selector;
   if (rangeMs === undefined) return undefined;
   if (Number.isInteger(rangeMs / 1_000)) return rangeMs / 1_000;
@@ -107,7 +107,7 @@ function unknownMeasure({ metric, thresholds }: NamedMetric, measure: Measure): 
 }
 
 /** The sentence on a shape that a metric does not have. */
-function unknownForm(named: NamedMetric, shape: Shape): string {
+function unknownForm(named: NamedMetric, shape: SelectorShape): string {
   const { name, part, metric } = named;
   if (part !== undefined && part !== "total") return `${name} is read as a part of the histogram ${metric.id}`;
   const { outer, op, fn } = shape;

@@ -74,7 +74,7 @@ export function formsOf({ metric, part }: NamedMetric): readonly Form[] {
 }
 
 /** The form that a shape has; undefined when the metric has no such form. */
-export function formOf(named: NamedMetric, shape: Shape): Form | undefined {
+export function formOf(named: NamedMetric, shape: SelectorShape): Form | undefined {
   if (named.part === "sum" || named.part === "count" || named.part === "nativeBucket") return undefined;
   const hasWindow = shape.selector.rangeMs !== undefined;
   return formsOf(named).find(
@@ -109,7 +109,7 @@ export function isPercentile(aggregation: Aggregation): aggregation is Percentil
 }
 
 /** The written form of one query: `outer(numbers, op by (…) (fn(selector)))`, of which every layer may be absent. */
-export interface Shape {
+export interface SelectorShape {
   readonly outer?: { readonly fn: string; readonly numbers: readonly Expression[] };
   readonly op?: string;
   readonly by: readonly string[];
@@ -119,7 +119,7 @@ export interface Shape {
 }
 
 /** Recognizes the form of one query; undefined when anything but one selector stands at its inside. */
-export function shapeOf(part: Expression): Shape | undefined {
+export function shapeOf(part: Expression): SelectorShape | undefined {
   const outer = outerOf(part);
   const inside = outer === undefined ? part : ungrouped(outer.args.at(-1) ?? part);
   const aggregate = inside.kind === "aggregate" ? inside : undefined;
@@ -134,7 +134,7 @@ function layersOf(
   outer: Call | undefined,
   aggregate: Aggregate | undefined,
   call: Call | undefined,
-): Pick<Shape, "outer" | "op" | "by" | "fn"> {
+): Pick<SelectorShape, "outer" | "op" | "by" | "fn"> {
   const numbers = outer?.args.slice(0, -1).map(ungrouped) ?? [];
   return {
     by: aggregate?.by ?? [],

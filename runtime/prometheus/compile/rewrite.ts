@@ -14,7 +14,7 @@ import {
   type Percentile,
   percentiles,
   quantiles,
-  type Shape,
+  type SelectorShape,
 } from "./forms.ts";
 
 /** Width of the window of a rewrite whose original has none. */
@@ -25,7 +25,7 @@ const span = { start: 0, end: 0 };
  * A query that a metric has, near a shape that it does not have. Undefined for a metric whose default
  * aggregation has no form.
  */
-export function rewriteOf({ part, ...whole }: NamedMetric, shape: Shape): Expression | undefined {
+export function rewriteOf({ part, ...whole }: NamedMetric, shape: SelectorShape): Expression | undefined {
   const named = { ...whole, ...(part === undefined ? {} : { part }) };
   const usual: Measure = { kind: "aggregation", aggregation: named.metric.defaultAggregation };
   const measure = [...wantedMeasures(named, shape), usual].find((one) => hasMeasure(named, one));
@@ -40,7 +40,7 @@ export function rewriteOf({ part, ...whole }: NamedMetric, shape: Shape): Expres
 const count: Measure = { kind: "count" };
 
 /** The measures that a shape probably means, the most probable first. */
-function wantedMeasures(named: NamedMetric, shape: Shape): readonly Measure[] {
+function wantedMeasures(named: NamedMetric, shape: SelectorShape): readonly Measure[] {
   const { op, fn } = shape;
   const written = (["avg", "sum", "min", "max"] as const).filter((name) => name === op);
   const { kind } = named.metric.source;
@@ -58,7 +58,7 @@ function wantedMeasures(named: NamedMetric, shape: Shape): readonly Measure[] {
   }
 }
 
-function wantedOfHistogram({ thresholds, part }: NamedMetric, { outer, op }: Shape): readonly Measure[] {
+function wantedOfHistogram({ thresholds, part }: NamedMetric, { outer, op }: SelectorShape): readonly Measure[] {
   const written = numberOf(outer?.numbers.at(-1));
   const plain = op === "avg" && part === undefined ? "histogram_avg" : "histogram_quantile";
   const fn = partReaders.get(part) ?? outer?.fn ?? plain;
@@ -107,7 +107,7 @@ interface Written {
   readonly numbers: readonly number[];
 }
 
-function write(named: NamedMetric, shape: Shape, { form, numbers }: Written): Expression {
+function write(named: NamedMetric, shape: SelectorShape, { form, numbers }: Written): Expression {
   const { metric, part } = named;
   const isBuckets = part === "bucket";
   const selector: Expression = {
@@ -130,13 +130,13 @@ function write(named: NamedMetric, shape: Shape, { form, numbers }: Written): Ex
   return { kind: "call", fn: form.outer, args: [...args, aggregate], span };
 }
 
-function widthMsOf({ metric }: NamedMetric, { selector: { rangeMs } }: Shape): number {
+function widthMsOf({ metric }: NamedMetric, { selector: { rangeMs } }: SelectorShape): number {
   if (rangeMs !== undefined) return Math.ceil(rangeMs / 1_000) * 1_000;
   return Math.max(widthSecondsDefault, metric.minStepSeconds) * 1_000;
 }
 
 /** The labels of the shape that the metric has; for a shape without an aggregation a label of the metric. */
-function labelsOf({ metric }: NamedMetric, { op, by }: Shape): readonly string[] {
+function labelsOf({ metric }: NamedMetric, { op, by }: SelectorShape): readonly string[] {
   const own = op === undefined ? metric.labels.filter((label) => !isolationLabels.includes(label)).slice(0, 1) : by;
   return [...new Set(own)].filter((label) => isGroupLabel(metric, label)).slice(0, metric.maxGroupBy);
 }

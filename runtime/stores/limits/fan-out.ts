@@ -3,7 +3,7 @@ import { onAbort, untilAborted } from "../../../limits/abort.ts";
 import { StoreError } from "../store-error.ts";
 
 /** The outcome of one of several requests to stores. */
-export type Outcome<Value> =
+export type ReadOutcome<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly error: StoreError };
 
@@ -34,7 +34,7 @@ interface StoreJobs<Job, Value> {
 export async function fanOut<Job, Value>(
   { jobs, storeOf, run }: StoreJobs<Job, Value>,
   { deadlineMs, signal }: FanOutOptions,
-): Promise<readonly Outcome<Value>[]> {
+): Promise<readonly ReadOutcome<Value>[]> {
   signal.throwIfAborted();
   const controller = new AbortController();
   const end = (): void => controller.abort(new StoreError("late", `no response in ${deadlineMs} ms`));
@@ -45,7 +45,7 @@ export async function fanOut<Job, Value>(
     controller.signal.throwIfAborted();
     return await untilAborted(run(job, controller.signal), controller.signal);
   };
-  const outcomes: Outcome<Value>[] = [];
+  const outcomes: ReadOutcome<Value>[] = [];
   const places = [...Map.groupBy(jobs.keys(), (place) => storeOf(jobs[place] as Job)).values()];
   try {
     await Promise.all(
@@ -65,7 +65,7 @@ export async function fanOut<Job, Value>(
   }
 }
 
-async function outcomeOf<Value>(running: Promise<Value>): Promise<Outcome<Value>> {
+async function outcomeOf<Value>(running: Promise<Value>): Promise<ReadOutcome<Value>> {
   try {
     return { ok: true, value: await running };
   } catch (error) {

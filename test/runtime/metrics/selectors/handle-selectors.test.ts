@@ -246,9 +246,9 @@ describe("a repeat of leaves", () => {
     const first = await ask(started, request);
     const sent = sentTo(started).length;
     const second = await ask(started, request);
-    expect(first.again).toBeUndefined();
+    expect(first.revalidate).toBeUndefined();
     expect(valuesOf(second)).toEqual(valuesOf(first));
-    const headers = second.again?.(nowMs + 2_000);
+    const headers = second.revalidate?.(nowMs + 2_000);
     expect(headers).toMatchObject({
       "X-Query-Cost": "0",
       "X-RateLimit-Remaining": "97",
@@ -262,11 +262,11 @@ describe("a repeat of leaves", () => {
   test("is a new request after the lifetime of its points, and under a new configuration", async () => {
     const started = await begin(cached);
     await ask(started, request);
-    const { again } = await ask(started, request);
-    expect(again?.(nowMs + 31_000)).toBeUndefined();
-    expect(again?.(nowMs + 1_000)).toBeDefined();
+    const { revalidate } = await ask(started, request);
+    expect(revalidate?.(nowMs + 31_000)).toBeUndefined();
+    expect(revalidate?.(nowMs + 1_000)).toBeDefined();
     started.api.apply(started.config);
-    expect(again?.(nowMs + 1_000)).toBeUndefined();
+    expect(revalidate?.(nowMs + 1_000)).toBeUndefined();
   });
 
   test("is a new request when another stamp is no longer in the future", async () => {
@@ -274,17 +274,17 @@ describe("a repeat of leaves", () => {
     // Every stamp of the same minute has the same point.
     const times = { startMs: nowMs, endMs: nowMs + 30_000, stepMs: 10_000 };
     await ask(started, { ...request, times });
-    const { again, stamps } = await ask(started, { ...request, times });
+    const { revalidate, stamps } = await ask(started, { ...request, times });
     expect(stamps.count).toBe(1);
-    expect(again?.(nowMs + 9_000)).toBeDefined();
-    expect(again?.(nowMs + 11_000)).toBeUndefined();
+    expect(revalidate?.(nowMs + 9_000)).toBeDefined();
+    expect(revalidate?.(nowMs + 11_000)).toBeUndefined();
   });
 
   test("is a new request when a quota is used up, which then refuses it", async () => {
     const started = await begin({ limits: { ...cached.limits, burst: 2 } });
     await ask(started, request);
-    const { again } = await ask(started, request);
-    expect(again?.(nowMs)).toBeUndefined();
+    const { revalidate } = await ask(started, request);
+    expect(revalidate?.(nowMs)).toBeUndefined();
     expect((await refusalOf(ask(started, request))).code).toBe("rate_exceeded");
   });
 });
