@@ -185,7 +185,7 @@ const table = `
       metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/ metrics/explain/
   runtime/metrics/selectors/ <
       api/ crds/ errors/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts
-      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/
+      metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/reads/ metrics/admission/
       metrics/response/ metrics/handle-query.ts
   runtime/metrics/slo/ <
       api/ limits/ crds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
@@ -221,7 +221,7 @@ const table = `
   runtime/http/routes/ <
       api/ errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/
       webhooks/live/ webhooks/ping/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/federation/
-      prometheus/ preview/ http/representation/ http/openapi/ http/server/
+      prometheus/compile/ prometheus/ preview/ http/representation/ http/openapi/ http/server/
   runtime/migration/ < kube/ config/kubernetes/ nats/layout.ts nats/connection/ nats/copy/ nats/streams/
   runtime/program/ <
       limits/ crds/ tracing/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts

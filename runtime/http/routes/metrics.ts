@@ -4,7 +4,7 @@ import { publicReadScope, readScope } from "../../metrics/authorization/access.t
 import type { MetricsApi, MetricsResponse, RequestContext } from "../../metrics/metrics-api.ts";
 import { bulkBytesMax } from "../../metrics/request/bulk-request.ts";
 import { readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
-import { expressionOf } from "../../prometheus/expression-of.ts";
+import { writeSelector } from "../../prometheus/compile/write-selector.ts";
 import {
   bulkOperation,
   catalogOperation,
@@ -106,7 +106,7 @@ async function plan(
   context: RequestContext,
 ): Promise<ApiResponse> {
   const { status, headers, body, leaf } = await metrics.plan(query, caller, context);
-  const expression = leaf && expressionOf(leaf, (id) => metrics.describe(id, caller));
+  const expression = leaf && writeSelector(leaf, (id) => metrics.describe(id, caller));
   return {
     status,
     headers: { ...headers, Vary: "Authorization, Accept" },

@@ -176,7 +176,8 @@ export function createResponseCache(bytesMax: number): ResponseCache {
   };
 }
 
-interface RepeatSources {
+/** The sources of repeats. */
+export interface RepeatSources {
   readonly admitNow: AdmitQueriesNow;
   readonly countPoints: (counts: PointCounts) => void;
 }

@@ -17,6 +17,7 @@ import {
   type SelectedMetric,
   selectMetrics,
 } from "./selected-metrics.ts";
+import { unitedRegions } from "./selectors-result.ts";
 
 /** Most values, and most series, of one response. */
 const foundMax = 10_000;
@@ -155,21 +156,6 @@ function readOf(settled: readonly PromiseSettledResult<SelectorsResult>[]): Read
     failures: [...new Set(failures.map((failure) => (failure as Refusal).message))],
     headers: headersOf(results.flatMap((result) => (result === undefined ? [] : [result.headers]))),
   };
-}
-
-/** Each region over all metrics: its state in every one, or partial if they differ, and the reasons of all. */
-function unitedRegions(reports: SelectorsResult["regions"]): SelectorsResult["regions"] {
-  return [...Map.groupBy(reports, ({ region }) => region)]
-    .map(([region, own]) => {
-      const states = new Set(own.map(({ state }) => state));
-      const reasons = new Map(own.flatMap((report) => report.reasons ?? []).map((reason) => [reason.detail, reason]));
-      return {
-        region,
-        state: states.size === 1 ? (own[0]?.state ?? "partial") : "partial",
-        ...(reasons.size === 0 ? {} : { reasons: [...reasons.values()] }),
-      };
-    })
-    .sort((a, b) => compareText(a.region, b.region));
 }
 
 /** True for a failure of the stores of one metric, or of its quota. */

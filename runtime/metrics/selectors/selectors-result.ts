@@ -1,8 +1,7 @@
 import type { RegionState } from "../../../api/queries.ts";
-import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
+import { noReads } from "../admission/admission.ts";
 import type { Caller } from "../authorization/access.ts";
 import { unmatchedNames } from "../authorization/policy.ts";
-import type { PointCounts } from "../cache/read-cache.ts";
 import type { AgeHeaders } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { SelectorQuery } from "../planning/selector-query.ts";
@@ -11,7 +10,7 @@ import { shown } from "../request/known-names.ts";
 import { stampsAt } from "../request/selector-window.ts";
 import type { SelectorSeries, SelectorsResult, SelectorTimes, Stamps } from "../request/selector.ts";
 import { pointCount } from "../request/window.ts";
-import { type FoundResponse, isStillCurrent, pointsOf } from "../response/cached-response.ts";
+import { type FoundResponse, isStillCurrent, pointsOf, type RepeatSources } from "../response/cached-response.ts";
 import { recoveryHints } from "../response/query-response.ts";
 import {
   deprecationHeaders,
@@ -38,7 +37,7 @@ export function selectorsResult(answered: AnsweredSelectors): SelectorsResult {
     stamps,
     leaves: leaves.map((leaf, index) => ({ series: placed(leaf, data[index]?.series ?? []) })),
     isPartial: data.some(({ isPartial }) => isPartial),
-    regions: regionsOf(data),
+    regions: unitedRegions(data.flatMap(({ regions }) => regions)),
     unmatched: unmatchedOf(leaves),
     hints: [...new Set(data.flatMap(({ hints = [] }) => hints))],
     headers: headersOf(answered, data),
@@ -67,13 +66,9 @@ function placed({ places }: SelectorQuery, series: readonly SelectorSeries[]): r
     .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
 }
 
-/** Each region over all leaves: its state in every leaf, or partial if leaves differ, and the reasons of all. */
-function regionsOf(data: readonly SelectorData[]): readonly RegionState[] {
-  const byRegion = Map.groupBy(
-    data.flatMap(({ regions }) => regions),
-    ({ region }) => region,
-  );
-  return [...byRegion]
+/** Each region over all selectors: its state in all of them, or partial if they differ, and the reasons of all. */
+export function unitedRegions(reports: readonly RegionState[]): readonly RegionState[] {
+  return [...Map.groupBy(reports, ({ region }) => region)]
     .map(([region, own]): RegionState => {
       const [state = "partial", ...others] = new Set(own.map((report) => report.state));
       const reasons = new Map(own.flatMap((report) => report.reasons ?? []).map((reason) => [reason.detail, reason]));
@@ -118,7 +113,7 @@ function hintsOf(leaves: readonly SelectorQuery[], data: readonly SelectorData[]
   const widest = partial.reduce((one, other) => (pointCount(other.window) > pointCount(one.window) ? other : one));
   const missing = data.filter(({ isPartial }) => isPartial);
   const hints = {
-    regions: regionsOf(data),
+    regions: unitedRegions(data.flatMap(({ regions }) => regions)),
     mayRunCheaper: missing.some((own) => own.mayRunCheaper),
     retryAfterSeconds: Math.max(...missing.map((own) => own.retryAfterSeconds ?? retryAfterSeconds)),
   };
@@ -151,11 +146,6 @@ export interface CachedSelectors {
   readonly stamps: Stamps;
   /** In the order of the plans. */
   readonly found: readonly FoundResponse[];
-}
-
-interface RepeatSources {
-  readonly admitNow: AdmitQueriesNow;
-  readonly countPoints: (counts: PointCounts) => void;
 }
 
 /**

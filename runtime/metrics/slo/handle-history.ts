@@ -1,49 +1,31 @@
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import type { Stores } from "../../stores/store.ts";
-import { type Admission, runAdmitted } from "../admission/admission.ts";
+import { runAdmitted } from "../admission/admission.ts";
 import { totalCost } from "../admission/cost.ts";
-import type { Caller } from "../authorization/access.ts";
 import { requireReadScope } from "../authorization/policy.ts";
-import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
-import type { QueryContext } from "../planning/query.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
 import { ageSeconds } from "../reads/read-newest.ts";
-import type { PartOutcome } from "../reads/read-part.ts";
 import { regionReports } from "../reads/region-status.ts";
-import type { ClassBulkheads } from "../reads/store-middleware.ts";
 import { shown } from "../request/known-names.ts";
-import { type Parameters, readOne } from "../request/parameters.ts";
+import { readOne } from "../request/parameters.ts";
 import { formatTime } from "../request/time.ts";
 import { contentId, noStore, responseHeaders } from "../response/response-headers.ts";
 import { historyStepSeconds, planHistory, readHistory, type SloHistory, type SloPlan } from "./read-slo.ts";
-import { cacheStatus, isPartial, type ReadView, readViews, type ReadViews, requireSomeStore } from "./read-views.ts";
+import {
+  cacheStatus,
+  isPartial,
+  type ReadView,
+  readViews,
+  type ReadViews,
+  requireSomeStore,
+  type SloContext,
+  type SloOptions,
+  type SloRequest,
+} from "./read-views.ts";
 import { createCompletedReads, createSloCache } from "./slo-cache.ts";
-import { selectSlos, type SloEntry, type SloView } from "./slo-selection.ts";
+import { selectSlos, type SloView } from "./slo-selection.ts";
 import { assessSlo, type EventCounts, sloSeconds } from "./slo-status.ts";
 
-interface HistoryRequest {
-  readonly params: Parameters;
-  readonly caller: Caller;
-  readonly signal: AbortSignal;
-  readonly context: RequestContext;
-}
-
-/** The configuration and the observer of one request. */
-interface HistoryContext {
-  readonly slos: readonly SloEntry[];
-  readonly quotas: QueryContext["quotas"];
-  /** Receives the outcome of each store. */
-  readonly observe: (outcomes: readonly PartOutcome[]) => void;
-}
-
-interface HistoryOptions {
-  readonly stores: Stores;
-  readonly bulkheads: ClassBulkheads;
-  readonly admission: Pick<Admission, "request">;
-  /** Bound on all store reads of one request together. */
-  readonly deadlineMs: number;
-}
-
-type HistoryHandler = (request: HistoryRequest, context: HistoryContext) => Promise<MetricsResponse>;
+type HistoryHandler = (request: SloRequest, context: SloContext) => Promise<MetricsResponse>;
 
 /**
  * Creates the handler of `GET /v1/metrics/slo/history`, with its cache, which outlives a configuration. The caller sees
@@ -52,7 +34,7 @@ type HistoryHandler = (request: HistoryRequest, context: HistoryContext) => Prom
  * @throws Refusal for an error of the caller, `not_found` for an objective that it does not see, `store_failed` and
  *   `store_timeout` when no store answered; the signal's reason
  */
-export function createSloHistoryHandler(options: HistoryOptions): HistoryHandler {
+export function createSloHistoryHandler(options: SloOptions): HistoryHandler {
   const cache = createSloCache<SloHistory>();
   const completed = createCompletedReads();
   return async (request, context) => {
@@ -91,7 +73,7 @@ export function createSloHistoryHandler(options: HistoryOptions): HistoryHandler
 }
 
 /** The one view that a request names. */
-function selectView({ params, caller, context: { nowMs } }: HistoryRequest, { slos, quotas }: HistoryContext) {
+function selectView({ params, caller, context: { nowMs } }: SloRequest, { slos, quotas }: SloContext) {
   const name = readOne(params, "slo");
   if (name === undefined)
     throw refuseField("invalid_request", "slo", "the request names no objective; name one with slo=");

@@ -1,26 +1,31 @@
 // The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
 // rates. Queries of metrics are elsewhere.
 import type { BurnRate, Slo } from "../../../api/objectives.ts";
-import type { Stores } from "../../stores/store.ts";
-import { type Admission, runAdmitted } from "../admission/admission.ts";
+import { runAdmitted } from "../admission/admission.ts";
 import { type AnonymousLimit, createAnonymousLimit, createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
-import { type Caller, classOf } from "../authorization/access.ts";
+import { classOf } from "../authorization/access.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
-import type { QueryContext } from "../planning/query.ts";
 import { ageSeconds } from "../reads/read-newest.ts";
-import type { PartOutcome } from "../reads/read-part.ts";
 import { regionReports, stateOfFailures } from "../reads/region-status.ts";
-import type { ClassBulkheads } from "../reads/store-middleware.ts";
-import type { Parameters } from "../request/parameters.ts";
 import { formatDuration, formatTime } from "../request/time.ts";
 import { contentId, noStore, responseHeaders } from "../response/response-headers.ts";
 import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
 import { planSlo, readSlo, type SloData, type SloPlan } from "./read-slo.ts";
-import { cacheStatus, isPartial, type ReadView, readViews, requireSomeStore, retryHeaders } from "./read-views.ts";
+import {
+  cacheStatus,
+  isPartial,
+  type ReadView,
+  readViews,
+  requireSomeStore,
+  retryHeaders,
+  type SloContext,
+  type SloOptions,
+  type SloRequest,
+} from "./read-views.ts";
 import { type CompletedReads, createCompletedReads, createSloCache, type SloCache } from "./slo-cache.ts";
-import { selectSlos, type SloEntry } from "./slo-selection.ts";
+import { selectSlos } from "./slo-selection.ts";
 import { assessSlo, type MissingStores, type TierBurn } from "./slo-status.ts";
 
 /** Share of the deadline for the look-up of environments. A store that hangs leaves the rest to the others. */
@@ -28,33 +33,7 @@ const environmentsShare = 0.25;
 /** Most concurrent requests without a token. */
 const anonymousMax = 32;
 
-/** One request for objectives. */
-interface SloRequest {
-  readonly params: Parameters;
-  readonly caller: Caller;
-  readonly signal: AbortSignal;
-  readonly context: RequestContext;
-}
-
-/** The configuration and the observer of one request. */
-interface SloContext {
-  readonly slos: readonly SloEntry[];
-  readonly quotas: QueryContext["quotas"];
-  /** Receives the outcome of each store. */
-  readonly observe: (outcomes: readonly PartOutcome[]) => void;
-}
-
-interface SloOptions {
-  readonly stores: Stores;
-  readonly bulkheads: ClassBulkheads;
-  readonly admission: Pick<Admission, "request">;
-  /** Bound on all store reads of one request together. */
-  readonly deadlineMs: number;
-  /** Monotonic milliseconds. */
-  readonly elapsed: () => number;
-}
-
-interface SloSources extends SloContext, Omit<SloOptions, "elapsed"> {
+interface SloSources extends SloContext, SloOptions {
   readonly cache: SloCache<SloData>;
   readonly completed: CompletedReads;
   /** Limits the rate of callers without a token, for each network and together. */
@@ -68,10 +47,11 @@ type SloHandler = (request: SloRequest, context: SloContext) => Promise<MetricsR
  * Creates the handler of `GET /v1/metrics/slo`, with its caches and limits. They outlive a configuration. Source: seed
  * "Operational Metrics API" §2.5 and §4.5.
  *
+ * @param elapsed monotonic milliseconds
  * @throws Refusal for an error of the caller, `store_failed` and `store_timeout` when no store answered; the signal's
  *   reason
  */
-export function createSloHandler({ elapsed, ...options }: SloOptions): SloHandler {
+export function createSloHandler({ elapsed, ...options }: SloOptions & { readonly elapsed: () => number }): SloHandler {
   const own = {
     ...options,
     cache: createSloCache<SloData>(),

@@ -3,17 +3,47 @@ import { Refusal } from "../../errors/refusal.ts";
 import { type FanOutOptions, queryBytesMax } from "../../stores/limits/fan-out.ts";
 import { type ReadMemo, shareReads, tracedReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store.ts";
+import type { Admission } from "../admission/admission.ts";
+import type { Caller } from "../authorization/access.ts";
 import type { RequestContext } from "../metrics-api.ts";
+import type { Parameters } from "../request/parameters.ts";
+import type { QueryContext } from "../planning/query.ts";
 import type { PartOutcome } from "../reads/read-part.ts";
 import { mayRecover, regionReports, retryAfterOf } from "../reads/region-status.ts";
 import type { ClassBulkheads } from "../reads/store-middleware.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
 import type { CompletedReads, DatedData, SloCache, StoreReads } from "./slo-cache.ts";
+import type { SloEntry } from "./slo-selection.ts";
 
 /** Bound on a request to a store that outlasts the request for objectives. The timeout of the store is shorter. */
 const sentMsMax = 30_000;
 /** Most bytes that the stores may send for all views of one request. */
 const sloStoreBytesMax = queryBytesMax;
+
+/** One request for objectives. */
+export interface SloRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** The configuration and the observer of one request. */
+export interface SloContext {
+  readonly slos: readonly SloEntry[];
+  readonly quotas: QueryContext["quotas"];
+  /** Receives the outcome of each store. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+}
+
+/** What the handlers of objectives share, whatever the configuration. */
+export interface SloOptions {
+  readonly stores: Stores;
+  readonly bulkheads: ClassBulkheads;
+  readonly admission: Pick<Admission, "request">;
+  /** Bound on all store reads of one request together. */
+  readonly deadlineMs: number;
+}
 
 /** One view with its data. */
 export interface ReadView<Data> {

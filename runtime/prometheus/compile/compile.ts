@@ -34,7 +34,7 @@ function compileWith(expression: Expression, leafOf: CompileLeaf): CompiledExpre
   const leaves = new Map<string, { readonly leaf: MetricSelector; readonly index: number }>();
   const program = compilePart(expression, (part) => {
     const leaf = leafOf(part);
-    const key = leafKey(leaf);
+    const key = selectorKey(leaf);
     const { index } = leaves.get(key) ?? { index: leaves.size };
     if (index === selectorsMax) {
       const message = `an expression has at most ${selectorsMax} different queries; this is one more`;
@@ -108,7 +108,8 @@ function compilePart(part: Expression, add: (part: Expression) => Program): Prog
   }
 }
 
-function leafKey({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {
+/** Equal for equal selectors only. */
+export function selectorKey({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {
   return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds]);
 }
 

@@ -2,7 +2,7 @@ import { resultOrError } from "../../errors/result-or-error.ts";
 import type { MetricSelector } from "../../metrics/request/selector.ts";
 import { type Expression, ExpressionError, type LabelMatcher } from "../language/expression.ts";
 import { formatExpression } from "../language/format-expression.ts";
-import { compileText } from "./compile.ts";
+import { compileText, selectorKey } from "./compile.ts";
 import { formMeasure, formsOf, type NamedMetric } from "./forms.ts";
 import type { LookUp } from "./program.ts";
 import { numbersOf } from "./rewrite.ts";
@@ -42,9 +42,5 @@ function expressionOf({ metric, measure, filters, groupBy, widthSeconds }: Metri
 function compilesTo(text: string, leaf: MetricSelector, lookUp: LookUp): boolean {
   const compiled = resultOrError(() => compileText(text, lookUp, () => []), ExpressionError);
   if (compiled instanceof ExpressionError) return false;
-  return compiled.program.kind === "leaf" && compiled.leaves.every((one) => keyOf(one) === keyOf(leaf));
-}
-
-function keyOf({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {
-  return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds]);
+  return compiled.program.kind === "leaf" && compiled.leaves.every((one) => selectorKey(one) === selectorKey(leaf));
 }

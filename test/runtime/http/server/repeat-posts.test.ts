@@ -52,7 +52,7 @@ beforeEach(async () => {
           const repeat = (): Readonly<Record<string, string>> | undefined =>
             isRepeatable ? { "X-Again": String((again += 1)) } : undefined;
           const body = Buffer.from(JSON.stringify([...query]));
-          return { status: 200, headers: { ETag: '"tag"', "X-Again": "0" }, body, again: repeat };
+          return { status: 200, headers: { ETag: '"tag"', "X-Again": "0" }, body, revalidate: repeat };
         },
       },
     ],

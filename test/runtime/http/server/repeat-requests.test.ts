@@ -52,7 +52,7 @@ beforeEach(async () => {
             status: 200,
             headers: { ETag: '"tag"', "Content-Type": "text/plain", "Content-Encoding": "gzip", "X-Again": "0" },
             body: Buffer.from("bytes"),
-            again: changing,
+            revalidate: changing,
           };
         },
       },
