@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { shardCountMax } from "../../crds/shards/shards.ts";
-import type { ConfigPlace, NatsPlace } from "../../runtime/main.ts";
+import type { ConfigPlace, NatsPlace } from "../../runtime/program/start-runtime.ts";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import type { Command } from "../command-line/command.ts";
 import {

@@ -2,7 +2,7 @@ import { flushCompileCache } from "node:module";
 import { getHeapStatistics } from "node:v8";
 import { type Logger, pino } from "pino";
 import type { CacheBytes } from "../../limits/memory-plan.ts";
-import type { ConfigPlace, NatsPlace } from "../../runtime/main.ts";
+import type { ConfigPlace, NatsPlace } from "../../runtime/program/start-runtime.ts";
 import type { NatsAccess } from "../../runtime/nats/connection/nats-access.ts";
 import type { Program } from "../../runtime/program/program.ts";
 import { exitCodes, type ExitName } from "../command-line/command.ts";
@@ -36,7 +36,7 @@ type Start = (own: Own, stopping: AbortSignal) => Promise<Program | undefined>;
 /** `heliograph runtime`: one pod of several. @throws StartError */
 export async function servePod(args: RuntimeArguments): Promise<ExitName> {
   return serve(args, async (own, stopping) => {
-    const { startRuntime } = await import("../../runtime/main.ts");
+    const { startRuntime } = await import("../../runtime/program/start-runtime.ts");
     return startRuntime({ ...args, ...own }, stopping);
   });
 }
@@ -44,7 +44,7 @@ export async function servePod(args: RuntimeArguments): Promise<ExitName> {
 /** `heliograph run`: the whole product on one folder. @throws StartError */
 export async function serveStandalone(args: RunArguments): Promise<ExitName> {
   return serve(args, async (own, stopping) => {
-    const { startStandalone } = await import("../../runtime/standalone.ts");
+    const { startStandalone } = await import("../../runtime/program/start-standalone.ts");
     return startStandalone({ ...args, ...own }, stopping);
   });
 }

@@ -224,16 +224,12 @@ const table = `
       prometheus/compile/ prometheus/ preview/ http/representation/ http/openapi/ http/server/
   runtime/migration/ < kube/ config/kubernetes/ nats/layout.ts nats/connection/ nats/copy/ nats/streams/
   runtime/program/ <
-      limits/ crds/ tracing/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts
-      nats/connection/ nats/messages/ nats/streams/ nats/child/ webhooks/settlement/ webhooks/partners/
-      webhooks/workers/ webhooks/engine.ts metrics/metrics-api.ts metrics/api/ prometheus/ preview/
+      limits/ crds/ kube/ tracing/ version.ts config/settings/ config/config-source.ts config/folder/
+      config/kubernetes/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ nats/child/ webhooks/settlement/
+      webhooks/partners/ webhooks/workers/ webhooks/engine.ts metrics/metrics-api.ts metrics/api/ prometheus/ preview/
       http/authentication/ http/server/ http/routes/
   runtime/debug/ < limits/ network/ nats/connection/ nats/streams/ webhooks/events/
   demo/ < nats/child/ recipient/
-  runtime/main.ts <
-      crds/ kube/ version.ts config/settings/ config/config-source.ts config/folder/ config/kubernetes/ nats/connection/
-      program/
-  runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   cli/command-line/ < limits/ program/
   cli/operator/ <
       kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts operator/main.ts
@@ -249,7 +245,7 @@ const table = `
       cli/command-line/ cli/api/ cli/webhooks/
   cli/serving/ <
       limits/ crds/ kube/ version.ts nats/connection/ metrics/request/ http/authentication/ migration/ program/
-      debug/ demo/ main.ts standalone.ts cli/command-line/ cli/api/
+      debug/ demo/ cli/command-line/ cli/api/
   cli/ <
       errors/ version.ts nats/monitor/ program/ cli/command-line/ cli/api/ cli/configuration/ cli/metrics/
       cli/webhooks/ cli/partner/ cli/serving/

@@ -1,18 +1,18 @@
-// Starts the whole product from a folder. Its parts are in `program/`.
-import { allowAll } from "../crds/policy.ts";
-import type { Shutdown } from "./program/shutdown.ts";
-import { FolderRecordFile } from "./config/folder/folder-record.ts";
-import { FolderSource } from "./config/folder/folder-source.ts";
-import type { FolderState } from "./config/folder/folder-state.ts";
-import { retentionFaults, type Settings } from "./config/settings/settings.ts";
-import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
-import type { TrustedIssuer } from "./http/authentication/authenticate.ts";
-import { devIssuerName, openDevIssuer } from "./http/authentication/dev-issuer.ts";
-import type { NatsAccess } from "./nats/connection/nats-access.ts";
-import { type Program, startProgram } from "./program/program.ts";
-import type { Prepared, ProgramOptions } from "./program/program-plan.ts";
-import { StartError, startStep } from "./program/start-error.ts";
-import { folderLog } from "./program/config-log.ts";
+// Starts the whole product from a folder.
+import { allowAll } from "../../crds/policy.ts";
+import type { Shutdown } from "./shutdown.ts";
+import { FolderRecordFile } from "../config/folder/folder-record.ts";
+import { FolderSource } from "../config/folder/folder-source.ts";
+import type { FolderState } from "../config/folder/folder-state.ts";
+import { retentionFaults, type Settings } from "../config/settings/settings.ts";
+import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./data-folder.ts";
+import type { TrustedIssuer } from "../http/authentication/authenticate.ts";
+import { devIssuerName, openDevIssuer } from "../http/authentication/dev-issuer.ts";
+import type { NatsAccess } from "../nats/connection/nats-access.ts";
+import { type Program, startProgram } from "./program.ts";
+import type { Prepared, ProgramOptions } from "./program-plan.ts";
+import { StartError, startStep } from "./start-error.ts";
+import { folderLog } from "./config-log.ts";
 
 interface StandaloneOptions extends ProgramOptions {
   /** Folder of the configuration. */
