@@ -4,6 +4,7 @@ import { specSchemas } from "../../crds/types/schemas.ts";
 import { errorTable } from "../../runtime/errors/table.ts";
 import { flavours } from "../../runtime/stores/prometheus/prometheus-client.ts";
 import { schemes } from "../../runtime/webhooks/signing/schemes.ts";
+import { deliveryHeaders } from "../../runtime/webhooks/signing/signed-request.ts";
 import { keptFiles, namedFiles, textOf } from "./named-files.ts";
 
 const page = textOf("CONTRIBUTING.md");
@@ -50,6 +51,32 @@ describe.each(Object.entries(variants))("the recipe for %s", (recipe, names) => 
   test("names a page", () => {
     expect(named.filter((path) => path.startsWith("docs/"))).not.toEqual([]);
   });
+});
+
+test("the recipe for A header of every delivery names the places of every such header", () => {
+  const attempt = {
+    keys: [],
+    url: new URL("https://partner.example"),
+    body: Buffer.from("{}"),
+    eventId: "e",
+    attempt: 1,
+    producer: "p",
+    sentAtMs: 0,
+    version: "1",
+    endpointHeaders: {},
+  };
+  const names = Object.keys(deliveryHeaders("HmacV1", attempt))
+    .map((name) => name.toLowerCase())
+    .filter((name) => name.startsWith("x-") && name !== "x-signature");
+  const steps = stepsOf("A header of every delivery");
+  const places = namedFiles(steps).filter((path) => !path.startsWith("test/") && !path.includes("/delivery/"));
+  const missing = places.flatMap((path) =>
+    names.filter((name) => !holds(textOf(path).toLowerCase(), name)).map((name) => [path, name]),
+  );
+  expect(names).toContain("x-webhook-producer");
+  expect(places).toContain("runtime/webhooks/sending/mask.ts");
+  expect(places).toContain("crds/checks/webhook-partner.ts");
+  expect(missing).toEqual([]);
 });
 
 test("every error of the table is used by the product", () => {
