@@ -4,7 +4,7 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import { fastify } from "fastify";
 import { expect, test } from "vitest";
 import { faultsOf } from "./contract.ts";
-import { exchangesOf, lineOf, recordingFile, recordingVariable, type Exchange } from "./exchange.ts";
+import { exchangesOf, lineOf, recordingVariables, type Exchange } from "./exchange.ts";
 import { takeFaults } from "./setup.ts";
 
 const me = {
@@ -108,6 +108,6 @@ test("a server in a child process is compared with the document", async () => {
     'import { fastify } from "fastify"; const app = fastify(); app.get("/v1/me", async () => ({ more: 1 }));' +
     'await app.inject("/v1/me");';
   const args = ["--import", new URL("record.ts", import.meta.url).href, "--input-type=module", "--eval", program];
-  await promisify(execFile)(process.execPath, args, { env: { ...process.env, [recordingVariable]: recordingFile } });
+  await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...recordingVariables() } });
   expect((await takeFaults()).join()).toMatch(/more/u);
 });

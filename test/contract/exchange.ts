@@ -25,6 +25,11 @@ export const recordingVariable = "CONTRACT_RECORDING";
 /** The file of the children of this process. */
 export const recordingFile = join(tmpdir(), `heliograph-contract-${process.pid}.ndjson`);
 
+/** Variables of a child process that records. Nothing outside of a test run reads the file. */
+export function recordingVariables(): Readonly<Record<string, string>> {
+  return process.env["VITEST"] === undefined ? {} : { [recordingVariable]: recordingFile };
+}
+
 /**
  * Calls back for each response of every Fastify server that this process creates. No route sends a stream. Responses to
  * repeated requests are sent without Fastify, with the bytes of the first response.

@@ -16,6 +16,8 @@ if (shared.heliographContract === undefined) {
   observeServers(async (exchange) => {
     faults.push(...(await faultsOf(exchange)));
   });
+  // A child may record after the last test.
+  process.once("exit", () => rmSync(recordingFile, { force: true }));
 }
 
 /** Returns what was found since the last call, in this process and in its children. */

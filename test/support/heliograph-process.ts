@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { recordingFile, recordingVariable } from "../contract/exchange.ts";
+import { recordingVariables } from "../contract/exchange.ts";
 import { guardAgainstOrphan } from "./server-process.ts";
 import { waitFor } from "./wait.ts";
 
@@ -51,7 +51,7 @@ export interface Program {
 export function startProgram(args: readonly string[], options: ProgramOptions = {}): Program {
   const child = spawn(process.execPath, ["--import", recorder, program, ...args], {
     cwd: options.cwd,
-    env: { ...cleanEnvironment(), [recordingVariable]: recordingFile, ...options.environment },
+    env: { ...cleanEnvironment(), ...recordingVariables(), ...options.environment },
     stdio: ["ignore", "pipe", "pipe"],
     // A session of its own, so that Ctrl-C reaches only its parent, which then ends it in order.
     detached: true,
