@@ -67,7 +67,7 @@ function checkCluster(
   const given = foreign.find((flag) => isGiven(`--${flag.name}`) || ("short" in flag && isGiven(`-${flag.short}`)));
   if (given === undefined) return;
   const hint = inCluster === undefined ? "" : `; for a release in a cluster, ${inCluster}`;
-  throw new UsageError(`${name} runs on this machine only and takes no --${given.name}${hint}.`);
+  throw new UsageError(`${name} runs on this machine only and does not accept --${given.name}${hint}.`);
 }
 
 function help(about?: string): Invocation {
@@ -93,7 +93,7 @@ function unknownCommand(argv: readonly string[]): UsageError {
     return new UsageError(`${first} needs one of ${below.join(", ")}; see heliograph ${first} --help.`);
   const nearest = nearestCommand(commands, words);
   const hint = nearest === undefined ? "" : `; did you mean ${nearest}`;
-  return new UsageError(`There is no command ${first}${hint}; see heliograph --help.`);
+  return new UsageError(`Unknown command ${first}${hint}; see heliograph --help.`);
 }
 
 /** @throws UsageError for a missing operand, or one too many */

@@ -11,7 +11,7 @@ export async function programHelp(commands: CommandTable): Promise<string> {
   return [
     "Usage: heliograph COMMAND [OPERAND] [FLAGS]",
     "",
-    "Signed webhooks and one governed read API for metrics.",
+    "Signed webhooks and a governed read API for metrics.",
     "",
     "Commands:",
     ...(await summaryLines(commands, Object.keys(commands))),

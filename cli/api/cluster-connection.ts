@@ -121,7 +121,7 @@ export async function explained<T>(step: () => Promise<T>): Promise<T> {
 
 function hintOf(message: string, kind: string): string {
   if (kind === "notFound" && message.includes("/token"))
-    return "; create the service account, or name another with --service-account or its namespace with --namespace";
+    return "; create the service account, or select another with --service-account and --namespace";
   if (kind === "forbidden") return "; docs/how-to/kubectl.md lists the rights that the command needs";
   return "";
 }

@@ -5,28 +5,33 @@ const accountDefault = "heliograph-cli";
 
 /** Flags that choose a cluster and a namespace in it, with the names that kubectl gives them. */
 export const kubeconfigFlags = [
-  { name: "context", value: "NAME", help: "Context of the kubeconfig; without it the current one." },
-  { name: "kubeconfig", value: "FILE", help: "Kubeconfig of the API server; without it the files of KUBECONFIG." },
-  { name: "namespace", short: "n", value: "NAMESPACE", help: "Your namespace; without it that of the context." },
+  { name: "context", value: "NAME", help: "Kubeconfig context; defaults to the current context." },
+  { name: "kubeconfig", value: "FILE", help: "Kubeconfig file; defaults to KUBECONFIG." },
+  {
+    name: "namespace",
+    short: "n",
+    value: "NAMESPACE",
+    help: "Your namespace; defaults to the namespace of the context.",
+  },
 ] as const satisfies readonly Flag[];
 
 /** Flags of the way to a server through its cluster. `kubectl heliograph` sets the first. */
 export const clusterFlags = [
   {
     name: "kubernetes",
-    help: "Reaches the server through the cluster of the kubeconfig, as `kubectl heliograph` does.",
+    help: "Connects to the server through the cluster of the kubeconfig, like `kubectl heliograph`.",
   },
   ...kubeconfigFlags,
   {
     name: "service-account",
     value: "NAME",
-    help: "Account of your namespace whose token is requested.",
+    help: "Service account in your namespace to request a token for.",
     standard: accountDefault,
   },
   {
     name: "release-namespace",
     value: "NAMESPACE",
-    help: "Namespace of the release; without it yours, then `heliograph`.",
+    help: "Namespace of the release; defaults to your namespace, then `heliograph`.",
   },
 ] as const satisfies readonly Flag[];
 

@@ -30,14 +30,14 @@ export const connectionFlags = [
   {
     name: "url",
     value: "URL",
-    help: `Base URL of the server; without it that of the login, else ${urlDefault}.`,
+    help: `Base URL of the server; defaults to the URL of the login, then ${urlDefault}.`,
   },
   {
     name: "token-file",
     value: "FILE",
-    help: "File that holds the token; it is read for each request, so that another program may renew it.",
+    help: "File that contains the token; it is read for each request, so another program can rotate it.",
   },
-  { name: "token", value: "TOKEN", help: "The token, when no file is named.", isSecret: true },
+  { name: "token", value: "TOKEN", help: "The token, if no file is given.", isSecret: true },
   ...clusterFlags,
 ] as const satisfies readonly Flag[];
 
@@ -49,8 +49,7 @@ const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/u;
 export function connectionOf(given: Given): Connect {
   const url = given.optional("url");
   const isCluster = given.isSet("kubernetes");
-  if (url !== undefined && isCluster)
-    throw new UsageError("--url and --kubernetes name two servers; give one of them.");
+  if (url !== undefined && isCluster) throw new UsageError("--url and --kubernetes are mutually exclusive.");
   const tokens = tokensOf(given);
   const target = clusterTargetOf(given);
   if (isCluster) return () => openCluster(target, tokens);
@@ -90,9 +89,9 @@ async function openCluster(target: ClusterTarget, tokens: Tokens): Promise<ApiCo
 export function baseUrlOf(text: string): string {
   const url = URL.parse(text);
   if (url === null || !["http:", "https:"].includes(url.protocol) || url.search !== "" || url.hash !== "")
-    throw new UsageError("--url is a base URL such as http://127.0.0.1:8080.");
+    throw new UsageError("--url must be a base URL such as http://127.0.0.1:8080.");
   if (url.username !== "" || url.password !== "")
-    throw new UsageError("--url holds no user and no password; give a token with --token-file.");
+    throw new UsageError("--url must not contain a user or password; pass a token with --token-file.");
   return url.href.replace(/\/+$/u, "");
 }
 
@@ -101,12 +100,12 @@ async function readToken(file: string): Promise<string> {
     return await readFile(file, "utf8");
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CommandError("usage", `the file ${file} of --token-file cannot be read: ${reason}`, error);
+    throw new CommandError("usage", `the token file ${file} cannot be read: ${reason}`, error);
   }
 }
 
 function checkedToken(text: string | undefined): string | undefined {
   const token = text?.trim();
   if (token === undefined || (token.length <= tokenCharactersMax && tokenForm.test(token))) return token;
-  throw new CommandError("usage", "the token is not of the form of a bearer token; write it alone into its file");
+  throw new CommandError("usage", "the token is not a valid bearer token; the file must contain only the token");
 }

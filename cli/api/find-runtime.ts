@@ -54,17 +54,14 @@ export async function findRuntime(
     if (only !== undefined) return only;
   }
   const where = [...new Set(namespaces)].join(" and ");
-  throw new StartError(
-    "kubernetes",
-    `no release of Heliograph is in ${where}; name its namespace with --release-namespace`,
-  );
+  throw new StartError("kubernetes", `no Heliograph release found in ${where}; set --release-namespace`);
 }
 
 function severalReleases(namespace: string, found: readonly RuntimeService[]): StartError {
   const names = found.map(({ name }) => name).join(", ");
   return new StartError(
     "kubernetes",
-    `${namespace} has several releases (${names}); name a namespace with one of them with --release-namespace`,
+    `${namespace} has several releases (${names}); set --release-namespace to a namespace with a single release`,
   );
 }
 

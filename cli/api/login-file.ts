@@ -63,6 +63,6 @@ function parsed(text: string): Login | undefined {
 }
 
 function unusable(path: string, cause: unknown): CommandError {
-  const reason = cause instanceof Error ? cause.message : "it is not the file of a login";
-  return new CommandError("usage", `${path} cannot be used: ${reason}; write it anew with heliograph login`, cause);
+  const reason = cause instanceof Error ? cause.message : "it is not a login file";
+  return new CommandError("usage", `${path} cannot be used: ${reason}; run heliograph login again`, cause);
 }

@@ -16,7 +16,7 @@ interface LoginArguments {
 
 /** `heliograph login` */
 export const loginCommand: Command<LoginArguments> = {
-  summary: "Saves which server the other commands ask, and where their token comes from; no token is saved.",
+  summary: "Saves the server and the token source for other commands; the token itself is not saved.",
   flags: connectionFlags,
   read: (given) => ({ login: loginOf(given), connect: connectionOf(given) }),
   run: async (args, { environment }) => logIn(args, environment),
@@ -24,7 +24,7 @@ export const loginCommand: Command<LoginArguments> = {
 
 /** `heliograph logout` */
 export const logoutCommand: Command<undefined> = {
-  summary: "Removes what login saved.",
+  summary: "Removes the saved login.",
   flags: [],
   read: () => undefined,
   run: async (_, { environment }) => logOut(environment),
@@ -36,7 +36,7 @@ const [unauthorized, forbidden] = [401, 403];
 function loginOf(given: Given): Login {
   const tokenFile = given.optional("token-file");
   if (given.isSet("kubernetes")) {
-    if (tokenFile !== undefined) throw new UsageError("login saves no --token-file beside --kubernetes; leave it out.");
+    if (tokenFile !== undefined) throw new UsageError("login does not accept --token-file with --kubernetes.");
     return { kubernetes: clusterTargetOf(given) };
   }
   const url = given.optional("url");
@@ -58,7 +58,7 @@ async function logIn(
     });
   });
   const path = await writeLogin(withWholePaths(login), environment);
-  say(`The login is saved in ${path}.`);
+  say(`Login saved in ${path}.`);
   return "done";
 }
 

@@ -10,7 +10,7 @@ export const outputFlag: Flag = {
   short: "o",
   variable: "HELIOGRAPH_FORMAT",
   value: "FORMAT",
-  help: "Form of the result: table, wide, json (as the server sends it, a list as one line per item) or yaml.",
+  help: "Output format: table, wide, json (as the server sends it; lists have one item per line) or yaml.",
   standard: "table",
 };
 
@@ -19,7 +19,7 @@ export function outputFormatOf(given: Given): OutputFormat {
   const text = given.text("output");
   const format = formats.find((one) => one === text);
   if (format !== undefined) return format;
-  throw new UsageError(`--output is one of ${formats.join(", ")}, not ${text}.`);
+  throw new UsageError(`--output must be one of ${formats.join(", ")}, not ${text}.`);
 }
 
 /** A column of a table. */

@@ -82,7 +82,7 @@ export async function sendForJson<T>(connection: ApiConnection, request: ApiRequ
   try {
     return JSON.parse(body.toString()) as T;
   } catch (error) {
-    throw unreachable(connection.url, "the response is not JSON; the URL may be that of another program", error);
+    throw unreachable(connection.url, "the response is not JSON; the URL may belong to another program", error);
   }
 }
 
@@ -188,7 +188,7 @@ function progressOf({ url }: ApiConnection): (page: Page<unknown>) => void {
   return ({ data, meta: { cursor } }) => {
     emptyPages = data.length === 0 ? emptyPages + 1 : 0;
     if (cursor !== null && (cursor === last || emptyPages > emptyPagesMax))
-      throw new CommandError("unreachable", `the list of ${url} does not end: its pages repeat or are empty`);
+      throw new CommandError("unreachable", `the list at ${url} never ends: pages repeat or are empty`);
     last = cursor;
   };
 }
@@ -199,5 +199,8 @@ function listOf<Item>({ url }: ApiConnection, page: unknown): Page<Item> {
   const cursor: unknown = meta?.cursor;
   if (Array.isArray(data) && meta !== undefined && (cursor === null || typeof cursor === "string"))
     return { data, meta };
-  throw new CommandError("unreachable", `${url} sent no list of this API; the URL may be that of another program`);
+  throw new CommandError(
+    "unreachable",
+    `${url} did not return a list of this API; the URL may belong to another program`,
+  );
 }

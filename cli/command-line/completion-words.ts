@@ -19,7 +19,7 @@ export interface CompletedCommand {
   readonly takesFiles: boolean;
 }
 
-const helpFlag: CompletedFlag = { name: "help", short: "h", help: "Prints the help." };
+const helpFlag: CompletedFlag = { name: "help", short: "h", help: "Prints this help." };
 /** Placeholders of values and operands that name a file or a folder. */
 const isFile = (placeholder: string): boolean => /^(?:FILE|DIR|PATH)$/u.test(placeholder);
 

@@ -18,7 +18,7 @@ export const completionCommand: Command<Shell> = {
   flags: [],
   read: (_given, [name]) => {
     const shell = shells.find((one) => one === name);
-    if (shell === undefined) throw new UsageError(`completion knows ${shells.join(", ")}, not ${name}.`);
+    if (shell === undefined) throw new UsageError(`completion supports ${shells.join(", ")}, not ${name}.`);
     return shell;
   },
   run: async (shell, { commands }) => printCompletion(shell, commands),

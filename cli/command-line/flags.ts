@@ -109,20 +109,20 @@ export class Given<Name extends string = string> {
   isSet(name: Name): boolean {
     const value = this.optional(name) ?? "false";
     if (["true", "false"].includes(value)) return value === "true";
-    throw new UsageError(`--${name} is true or false in the environment, not ${value}.`);
+    throw new UsageError(`--${name} must be true or false in the environment, not ${value}.`);
   }
 
   whole(name: Name, min: number, max: number): number {
     const value = this.text(name);
     const number = /^\d{1,9}$/u.test(value) ? Number(value) : Number.NaN;
     if (number >= min && number <= max) return number;
-    throw new UsageError(`--${name} is a whole number from ${min} to ${max}, not ${value}.`);
+    throw new UsageError(`--${name} must be an integer from ${min} to ${max}, not ${value}.`);
   }
 
   logLevel(name: Name): string {
     const level = this.text(name);
     if (logLevels.includes(level)) return level;
-    throw new UsageError(`--${name} is one of ${logLevels.join(", ")}, not ${level}.`);
+    throw new UsageError(`--${name} must be one of ${logLevels.join(", ")}, not ${level}.`);
   }
 
   /** A variable that is empty, or that Kubernetes set for a Service, counts as absent. */
@@ -140,7 +140,7 @@ export class Given<Name extends string = string> {
 
   #flag(name: Name): Flag {
     const flag = this.#flags.find((candidate) => candidate.name === name);
-    if (flag === undefined) throw new Error(`no flag ${name}`);
+    if (flag === undefined) throw new Error(`unknown flag ${name}`);
     return flag;
   }
 }
@@ -162,7 +162,7 @@ export function oneOf<Word extends string>(given: Given, flag: string, words: re
   const value = given.text(flag);
   const word = words.find((one) => one === value);
   if (word !== undefined) return word;
-  throw new UsageError(`--${flag} is one of ${words.join(", ")}, not ${value}.`);
+  throw new UsageError(`--${flag} must be one of ${words.join(", ")}, not ${value}.`);
 }
 
 /** Lines of two aligned columns. */
@@ -174,7 +174,10 @@ export function columns(rows: readonly Row[]): readonly string[] {
 /** The section of flags. @param more rows after the flags */
 export function flagLines(flags: readonly Flag[], more: readonly Row[]): readonly string[] {
   const rows = flags.map((flag): Row => [flag.isSecret === true ? variableOf(flag) : usageOf(flag), describe(flag)]);
-  return ["Flags (each is also an environment variable; the flag wins):", ...columns([...rows, ...more])];
+  return [
+    "Flags (each can also be set as an environment variable; the flag takes precedence):",
+    ...columns([...rows, ...more]),
+  ];
 }
 
 function describe(flag: Flag): string {
@@ -182,7 +185,7 @@ function describe(flag: Flag): string {
     ...(flag.required === true ? ["required"] : []),
     ...(flag.multiple === true ? ["may be repeated"] : []),
     ...(flag.standard === undefined ? [] : [`default ${flag.standard}`]),
-    flag.isSecret === true ? "only in the environment" : variableOf(flag),
+    flag.isSecret === true ? "environment only" : variableOf(flag),
   ];
   return `${flag.help} [${notes.join(", ")}]`;
 }

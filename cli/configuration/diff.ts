@@ -6,29 +6,29 @@ import type { DiffArguments } from "./print-diff.ts";
 
 /** `heliograph diff` */
 export const diffCommand: Command<DiffArguments> = {
-  summary: "Prints the effect of an edit of resources before it is applied: on resources, recorded events and queries.",
+  summary: "Previews the effect of a configuration change on resources, recorded events and recorded queries.",
   operands: [{ name: "PATH" }, { name: "EDITED", isOptional: true }],
   flags: [
     {
       name: "since",
       value: "DURATION",
-      help: "Also compare who gets the events that the server stored since, for example 24h or 7d.",
+      help: "Also compare the recipients of events stored during this time, for example 24h or 7d.",
     },
     {
       name: "events",
       value: "FILE",
-      help: "With two folders: a file of events, one as JSON per line, instead of those of a server.",
+      help: "With two folders: a file of events, one JSON object per line, instead of events on a server.",
       variable: "HELIOGRAPH_DIFF_EVENTS",
     },
     {
       name: "prune",
-      help: "Objects of the server that PATH does not hold would be removed; otherwise they stay.",
+      help: "Treat objects that PATH does not contain as deleted; by default they stay.",
     },
     {
       name: "output",
       short: "o",
       value: "FORM",
-      help: "Form of the output: text, json, or markdown for a pull request.",
+      help: "Output format: text, json, or markdown for a pull request.",
       variable: "HELIOGRAPH_DIFF_OUTPUT",
       standard: "text",
     },
@@ -41,7 +41,7 @@ export const diffCommand: Command<DiffArguments> = {
       if (since !== undefined) throw new UsageError("--since compares with a server; remove it or the second path.");
       return { output, before: place, after: edited, events };
     }
-    if (events !== undefined) throw new UsageError("--events compares two folders; name the second one.");
+    if (events !== undefined) throw new UsageError("--events compares two folders; add the second folder.");
     const sinceSeconds = since === undefined ? undefined : sinceSecondsOf(since);
     return { output, after: place, prune: given.isSet("prune"), sinceSeconds, connect: connectionOf(given) };
   },
@@ -51,5 +51,5 @@ export const diffCommand: Command<DiffArguments> = {
 function sinceSecondsOf(text: string): number {
   const seconds = parseDuration(text);
   if (seconds !== undefined) return seconds;
-  throw new UsageError(`--since is a duration such as 90s, 30m, 12h or 7d, not ${text}.`);
+  throw new UsageError(`--since must be a duration such as 90s, 30m, 12h or 7d, not ${text}.`);
 }

@@ -78,7 +78,7 @@ async function* pagesOf(
     let pages = 0;
     do {
       pages += 1;
-      if (pages > pagesMax) throw new CommandError("unreachable", "the list of the API server does not end");
+      if (pages > pagesMax) throw new CommandError("unreachable", "the list of the API server never ends");
       const place = {
         ...(namespace === undefined ? {} : { namespace }),
         ...(next === undefined ? {} : { continue: next }),

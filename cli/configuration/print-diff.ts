@@ -59,7 +59,7 @@ function problemNotes(place: string, { problems }: ReadResources): readonly stri
     const at = field === "" ? "" : ` ${field}:`;
     return `Not compared: ${place === standardInput ? file : join(place, file)}:${line}:${at} ${message}`;
   });
-  return more > 0 ? [...shown, `${more} further problems: \`heliograph validate ${place}\` prints each.`] : shown;
+  return more > 0 ? [...shown, `${more} more problems: \`heliograph validate ${place}\` lists all of them.`] : shown;
 }
 
 async function* eventsOf(file: string): AsyncGenerator<RecordedEvent> {
@@ -81,7 +81,7 @@ function eventOf(text: string): RecordedEvent {
   const event = JSON.parse(text) as { readonly [name: string]: unknown } | null;
   const { event_id: eventId, type, tenant = "-", producer } = event ?? {};
   if (typeof eventId !== "string" || typeof type !== "string" || typeof tenant !== "string") {
-    throw new SyntaxError("an event has an event_id, a type and perhaps a tenant, each a text");
+    throw new SyntaxError("an event needs the strings event_id and type, and optionally tenant");
   }
   return { eventId, type, tenant, ...(typeof producer === "string" ? { producer } : {}) };
 }
@@ -106,12 +106,13 @@ async function untilOver(connection: ApiConnection, started: Preview): Promise<P
   const endMs = performance.now() + patienceMs;
   let preview = started;
   while (preview.status === "queued" || preview.status === "running") {
-    if (performance.now() > endMs) throw new CommandError("unreachable", "the preview does not end; try again later");
+    if (performance.now() > endMs)
+      throw new CommandError("unreachable", "the preview did not finish in time; try again later");
     progress.show(`${preview.events?.read ?? 0} events compared`);
     await sleep(pollMs);
     preview = await sendForJson<Preview>(connection, { path: `/v1/preview/${started.preview_id}` });
   }
   progress.clear();
   if (preview.status === "completed") return preview;
-  throw new CommandError("refused", `the server ended the preview: ${preview.detail ?? "it gives no reason"}`);
+  throw new CommandError("refused", `the server ended the preview: ${preview.detail ?? "no reason was given"}`);
 }

@@ -35,7 +35,7 @@ const tenantsMax = 100;
  */
 export async function printRules({ place, output, tenants }: RulesArguments): Promise<ExitName> {
   if (tenants.length > tenantsMax)
-    throw new UsageError(`--tenant is given ${tenants.length} times; give at most ${tenantsMax}.`);
+    throw new UsageError(`--tenant is given ${tenants.length} times; the limit is ${tenantsMax}.`);
   const resources = await readResources(place);
   const rules = rulesOf(resources, output, [...new Set(tenants)].sort());
   process.stdout.write(rulesText(rules, output));
@@ -68,7 +68,7 @@ function requireNoTenant(catalogs: readonly CatalogConfig[]): void {
   const why = several.stores.some(({ tenancy }) => tenancy === "StoreHeader")
     ? "a store that separates tenants by a header"
     : "series of several tenants";
-  throw new UsageError(`The catalog ${placeOf(several)} has ${why}; name each tenant that needs rules with --tenant.`);
+  throw new UsageError(`The catalog ${placeOf(several)} has ${why}; pass --tenant for each tenant that needs rules.`);
 }
 
 function placeOf({ namespace, name }: Pick<CatalogConfig, "namespace" | "name">): string {

@@ -93,7 +93,7 @@ export async function readValidResources(place: string, previous = noObjects): P
 }
 
 export function withProblems(place: string): StartError {
-  return new StartError("folder", `${place} has problems; \`heliograph validate ${place}\` prints each`);
+  return new StartError("folder", `${place} has problems; \`heliograph validate ${place}\` lists them`);
 }
 
 async function filesOf(place: string): Promise<readonly FolderFile[]> {

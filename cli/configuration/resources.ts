@@ -7,10 +7,10 @@ import type { ResourcesArguments } from "./list-resources.ts";
 /** `heliograph resources` */
 export const resourcesCommand: Command<ResourcesArguments> = {
   summary:
-    "Lists partners, catalogs and quotas of a cluster with what keeps them from being ready; with 1 if any is not.",
+    "Lists the partners, catalogs and quotas of a cluster and why they are not ready; exits with 1 if any is not.",
   flags: [
     ...kubeconfigFlags,
-    { name: "all-namespaces", short: "A", help: "Lists the resources of every namespace." },
+    { name: "all-namespaces", short: "A", help: "Lists resources in all namespaces." },
     outputFlag,
   ],
   read: resourcesArguments,
@@ -21,6 +21,6 @@ function resourcesArguments(given: Given): ResourcesArguments {
   const cluster = kubeconfigOf(given);
   const isEveryNamespace = given.isSet("all-namespaces");
   if (isEveryNamespace && cluster.namespace !== undefined)
-    throw new UsageError("--namespace and --all-namespaces exclude each other; give one of them.");
+    throw new UsageError("--namespace and --all-namespaces are mutually exclusive.");
   return { cluster, isEveryNamespace, format: outputFormatOf(given) };
 }

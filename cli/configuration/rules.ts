@@ -4,21 +4,21 @@ import type { RulesArguments } from "./print-rules.ts";
 
 /** `heliograph rules` */
 export const rulesCommand: Command<RulesArguments> = {
-  summary: "Prints alert rules from the objectives of a folder, a file or the standard input (`-`).",
+  summary: "Generates alert rules for the objectives in a folder, a file or standard input (`-`).",
   operands: [{ name: "PATH" }],
   flags: [
     {
       name: "output",
       short: "o",
       value: "FORM",
-      help: "Form of the rules: prometheus (a file), vmalert (the tenant is a header) or prometheusrule (a resource).",
+      help: "Output format: prometheus (a rule file), vmalert (the tenant is a header) or prometheusrule (a resource).",
       variable: "HELIOGRAPH_RULES_OUTPUT",
       standard: "prometheus",
     },
     {
       name: "tenant",
       value: "TENANT",
-      help: "Tenant that the rules are for; required where stores hold several tenants.",
+      help: "Tenant to generate rules for; required if a store contains several tenants.",
       variable: "HELIOGRAPH_RULES_TENANT",
       multiple: true,
     },

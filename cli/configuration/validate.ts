@@ -4,14 +4,14 @@ import type { CompileArguments, ValidateArguments } from "./print-compiled.ts";
 
 /** `heliograph validate` */
 export const validateCommand: Command<ValidateArguments> = {
-  summary: "Prints every problem of a folder, a file or the standard input (`-`), with file, line, field and reason.",
+  summary: "Reports all problems in a folder, a file or standard input (`-`), with file, line, field and reason.",
   operands: [{ name: "PATH" }],
   flags: [
     {
       name: "output",
       short: "o",
       value: "FORM",
-      help: "Form of the report: text, json or sarif (SARIF 2.1.0, which code hosts show next to the lines).",
+      help: "Output format: text, json or sarif (SARIF 2.1.0, which code hosts show next to the affected lines).",
       variable: "HELIOGRAPH_VALIDATE_OUTPUT",
       standard: "text",
     },
@@ -22,14 +22,14 @@ export const validateCommand: Command<ValidateArguments> = {
 
 /** `heliograph compile` */
 export const compileCommand: Command<CompileArguments> = {
-  summary: "Prints the configuration that the operator makes of a folder, a file or the standard input (`-`).",
+  summary: "Prints the compiled configuration of a folder, a file or standard input (`-`).",
   operands: [{ name: "PATH" }],
   flags: [
     {
       name: "output",
       short: "o",
       value: "FORM",
-      help: "Form of the output: yaml or json.",
+      help: "Output format: yaml or json.",
       variable: "HELIOGRAPH_COMPILE_OUTPUT",
       standard: "yaml",
     },

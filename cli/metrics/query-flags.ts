@@ -13,22 +13,22 @@ export const queryFlags = [
   {
     name: "from",
     value: "TIME",
-    help: "Start, such as 2026-01-31T08:00:00Z, now-6h or Unix seconds; by default three hours before the end.",
+    help: "Start, such as 2026-01-31T08:00:00Z, now-6h or Unix seconds; defaults to three hours before the end.",
   },
-  { name: "to", value: "TIME", help: "End; by default now." },
-  { name: "last", value: "DURATION", help: "The last 30m, 6h or 7d instead of --from and --to." },
-  { name: "step", value: "DURATION", help: "Width of a point; by default the server chooses it." },
-  { name: "agg", value: "AGG", help: "An aggregation such as max or p95; by default that of the metric." },
-  { name: "downsample", value: "WIDTH", help: "Smallest width of a point: 1m, 5m or 1h." },
+  { name: "to", value: "TIME", help: "End; defaults to now." },
+  { name: "last", value: "DURATION", help: "Time range up to now, such as 30m, 6h or 7d, instead of --from and --to." },
+  { name: "step", value: "DURATION", help: "Width of a point; chosen by the server by default." },
+  { name: "agg", value: "AGG", help: "An aggregation such as max or p95; defaults to that of the metric." },
+  { name: "downsample", value: "WIDTH", help: "Minimum width of a point: 1m, 5m or 1h." },
   {
     name: "filter",
     value: "LABEL=VALUE",
-    help: "Only series whose label has the value; repeat a label for several values. A value may have commas.",
+    help: "Only series with this label value; repeat a label for several values. A value may contain commas.",
     multiple: true,
   },
   tenantFlag,
-  { name: "group-by", value: "LABEL", help: "A label to group by.", multiple: true },
-  { name: "complete", help: "Refuses a result without some region." },
+  { name: "group-by", value: "LABEL", help: "Label to group by.", multiple: true },
+  { name: "complete", help: "Fails if a region is missing from the result." },
 ] as const satisfies readonly Flag[];
 
 /**
@@ -54,9 +54,9 @@ export function queryParameters(given: Given, metrics: readonly string[], nowMs:
 function timesOf(given: Given, nowMs: number | undefined): QueryParameters {
   const [from, to, last] = ["from", "to", "last"].map((name) => given.optional(name));
   if (last === undefined) return { from, to };
-  if (from !== undefined || to !== undefined) throw new UsageError("--last excludes --from and --to.");
+  if (from !== undefined || to !== undefined) throw new UsageError("--last cannot be combined with --from or --to.");
   const seconds = parseDuration(last);
-  if (seconds === undefined) throw new UsageError(`--last is a duration such as 30m, 6h or 7d, not ${last}.`);
+  if (seconds === undefined) throw new UsageError(`--last must be a duration such as 30m, 6h or 7d, not ${last}.`);
   // An earlier server has no `last`.
   return nowMs === undefined ? { last } : { from: formatTime(nowMs - seconds * 1000), to: formatTime(nowMs) };
 }
@@ -70,7 +70,7 @@ function filtersOf(given: Given): QueryParameters {
   const texts = given.texts("filter").flatMap((text) => text.split(nextFilter));
   const filters = texts.map((text): readonly [string, string] => {
     const { label, value } = /^(?<label>[^=]+)=(?<value>.+)$/u.exec(text)?.groups ?? {};
-    if (label === undefined || value === undefined) throw new UsageError(`--filter is LABEL=VALUE, not ${text}.`);
+    if (label === undefined || value === undefined) throw new UsageError(`--filter must be LABEL=VALUE, not ${text}.`);
     return [label, value];
   });
   const all = [...filters, ...(tenant === undefined ? [] : [["tenant", tenant] as const])];
@@ -79,7 +79,7 @@ function filtersOf(given: Given): QueryParameters {
     byLabel.map(([label, pairs]) => {
       const values = pairs.map(([, value]) => value);
       if (values.length === 1) return [`filter[${label}]`, values[0]];
-      if (label === "tenant") throw new UsageError("filter[tenant] is given twice; give it once.");
+      if (label === "tenant") throw new UsageError("filter[tenant] is given twice.");
       return [`filter_in[${label}]`, values];
     }),
   );

@@ -9,7 +9,7 @@ import { shortNumber } from "./series.ts";
 
 /** Flags that become parameters of `GET /v1/metrics/slo`. */
 export const sloFlags = [
-  { name: "domain", value: "DOMAIN", help: "Only objectives of this domain." },
+  { name: "domain", value: "DOMAIN", help: "Only objectives in this domain." },
   tenantFlag,
   { name: "region", value: "REGION", help: "Only this region." },
   { name: "environment", value: "ENVIRONMENT", help: "Only this environment." },

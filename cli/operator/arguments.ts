@@ -50,98 +50,98 @@ export const flags = [
     name: "namespace",
     value: "NS",
     help:
-      "Namespace of the installation: its Lease, its shards and the runtime's Service. Without it, the pod's own, " +
-      "or the kubeconfig's.",
+      "Namespace of the installation: its Lease, shards and runtime Service. Defaults to the pod's or the " +
+      "kubeconfig's.",
   },
   {
     name: "watch-namespaces",
     value: "NS",
-    help: "Namespaces whose resources are applied; several may be separated by commas. Without it, the installation's.",
+    help: "Namespaces whose resources are applied, separated by commas. Defaults to the installation's.",
     multiple: true,
   },
-  { name: "all-namespaces", help: "Applies the resources of every namespace." },
+  { name: "all-namespaces", help: "Applies resources in all namespaces." },
   {
     name: "selector",
     value: "SELECTOR",
-    help: "Labels that resources must have; others belong to another installation.",
+    help: "Label selector for resources; resources that do not match belong to another installation.",
   },
   {
     name: "runtime-service",
     value: "NAME",
-    help: "Service whose ready pods must apply a resource before it is Programmed.",
+    help: "Service whose ready pods must apply a resource before it becomes Programmed.",
     standard: "heliograph-runtime",
   },
   {
     name: "runtime-port",
     value: "NAME",
-    help: "Name of the Service's port at which pods serve /configz.",
+    help: "Name of the Service port that serves /configz.",
     standard: "admin",
   },
   {
     name: "runtime-url",
     value: "URL",
-    help: "URL of a runtime to poll instead of the Service's pods.",
+    help: "URL of a runtime to poll instead of the pods of the Service.",
     multiple: true,
   },
   {
     name: "policy",
     value: "FILE",
-    help: "Policy of what namespaces may name, as YAML; read again when it changes. Without it, everything.",
+    help: "YAML policy that limits what namespaces may use; reloaded when it changes. By default nothing is limited.",
   },
   {
     name: "policy-config-map",
     value: "NAME",
-    help: "ConfigMap in the installation's namespace whose entry policy.yaml is mounted as --policy; watched.",
+    help: "ConfigMap in the installation's namespace whose key policy.yaml is mounted as --policy; watched.",
   },
   {
     name: "config-prefix",
     value: "PREFIX",
-    help: "First part of the names of the shards and of the Lease.",
+    help: "Name prefix of the shards and the Lease.",
     standard: "heliograph",
   },
   {
     name: "shards",
     value: "N",
-    help: "Shards of resources, 1 to 100; the runtime needs the same value.",
+    help: "Number of resource shards, 1 to 100; must match the runtime.",
     standard: "32",
   },
   {
     name: "key-shards",
     value: "N",
-    help: "Shards of key material, 1 to 100; the runtime needs the same value.",
+    help: "Number of key shards, 1 to 100; must match the runtime.",
     standard: "8",
   },
   {
     name: "lease-seconds",
     value: "SECONDS",
-    help: "Another replica takes the lead when the leader wrote nothing for so long.",
+    help: "Time without a renewal after which another replica becomes the leader.",
     standard: "15",
   },
   {
     name: "lease-renew-seconds",
     value: "SECONDS",
-    help: "The leader stops when no renewal succeeded for so long.",
+    help: "Time without a successful renewal after which the leader stops.",
     standard: "10",
   },
   {
     name: "lease-retry-seconds",
     value: "SECONDS",
-    help: "Time from one attempt to renew or take the lead to the next.",
+    help: "Interval between attempts to acquire or renew the Lease.",
     standard: "2",
   },
   {
     name: "last-good-seconds",
     value: "SECONDS",
     help:
-      "How long the last good version of an object stays in force while a Secret of it cannot be read, 0 to " +
-      "2592000.",
+      "Time that the last good version of an object stays in force while one of its Secrets cannot be read, 0 " +
+      "to 2592000.",
     standard: "604800",
   },
-  { name: "identity", value: "NAME", help: "Name of this replica. Without it, the host's with a random part." },
+  { name: "identity", value: "NAME", help: "Name of this replica. Defaults to the host name with a random suffix." },
   {
     name: "workers",
     value: "N",
-    help: "Resources of each kind whose status is decided at once, 1 to 64.",
+    help: "Number of resources of each kind whose status is updated concurrently, 1 to 64.",
     standard: "16",
   },
   {
@@ -150,23 +150,23 @@ export const flags = [
     help: "Port of /metrics, /healthz and /readyz; 0 picks a free one.",
     standard: "9090",
   },
-  { name: "host", value: "ADDRESS", help: "Address that the port is opened on. Without it, every address." },
+  { name: "host", value: "ADDRESS", help: "Listen address. Defaults to all addresses." },
   {
     name: "kubeconfig",
     value: "PATH",
-    help: "Kubeconfig of the API server. Without it, KUBECONFIG, then ~/.kube/config, then the pod's service account.",
+    help: "Kubeconfig file. Defaults to KUBECONFIG, then ~/.kube/config, then the pod's service account.",
   },
-  { name: "context", value: "NAME", help: "Context of the kubeconfig. Without it, the current one." },
+  { name: "context", value: "NAME", help: "Kubeconfig context. Defaults to the current context." },
   {
     name: "drain-seconds",
     value: "SECONDS",
-    help: "Time to write the last events after a signal.",
+    help: "Time to write pending Kubernetes events after a signal.",
     standard: "5",
   },
   {
     name: "log-level",
     value: "LEVEL",
-    help: "Least level that is logged: debug, info, warn or error.",
+    help: "Minimum log level: debug, info, warn or error.",
     standard: "info",
   },
 ] as const satisfies readonly Flag[];
@@ -185,7 +185,7 @@ export function readArguments(argv: readonly string[], environment: Environment)
 function runArguments(given: OwnFlags): Arguments {
   const prefix = given.text("config-prefix");
   if (!prefixForm.test(prefix))
-    throw new UsageError(`--config-prefix is up to 40 small letters, digits and hyphens, not ${prefix}.`);
+    throw new UsageError(`--config-prefix must be up to 40 lowercase letters, digits and hyphens, not ${prefix}.`);
   return {
     ...optionals(given),
     ...scopeOf(given),
@@ -212,7 +212,7 @@ function optionals(given: OwnFlags): Partial<Arguments> {
     context: given.optional("context"),
   };
   if (entries.policyConfigMap !== undefined && entries.policyFile === undefined)
-    throw new UsageError("--policy-config-map needs --policy, the policy until the ConfigMap is read.");
+    throw new UsageError("--policy-config-map requires --policy, which applies until the ConfigMap is read.");
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
 }
 
@@ -220,9 +220,10 @@ function scopeOf(given: OwnFlags): Pick<Arguments, "namespace" | "watched"> {
   const namespace = given.optional("namespace");
   const listed = given.list("watch-namespaces", true);
   const odd = [...(namespace === undefined ? [] : [namespace]), ...listed].find((name) => !labelForm.test(name));
-  if (odd !== undefined) throw new UsageError(`${odd} is not the name of a namespace.`);
+  if (odd !== undefined) throw new UsageError(`${odd} is not a valid namespace name.`);
   const isAll = given.isSet("all-namespaces");
-  if (isAll && listed.length > 0) throw new UsageError("--all-namespaces and --watch-namespaces exclude each other.");
+  if (isAll && listed.length > 0)
+    throw new UsageError("--all-namespaces and --watch-namespaces are mutually exclusive.");
   const watched = isAll ? { watched: "all" as const } : listed.length > 0 ? { watched: listed } : {};
   return { ...(namespace === undefined ? {} : { namespace }), ...watched };
 }
@@ -230,7 +231,7 @@ function scopeOf(given: OwnFlags): Pick<Arguments, "namespace" | "watched"> {
 function runtimeOf(given: OwnFlags): RuntimePods {
   const urls = given.list("runtime-url", true);
   const odd = urls.find((text) => !["http:", "https:"].includes(URL.parse(text)?.protocol ?? ""));
-  if (odd !== undefined) throw new UsageError(`--runtime-url is a URL such as http://127.0.0.1:9090, not ${odd}.`);
+  if (odd !== undefined) throw new UsageError(`--runtime-url must be a URL such as http://127.0.0.1:9090, not ${odd}.`);
   return urls.length > 0 ? { urls } : { service: given.text("runtime-service"), portName: given.text("runtime-port") };
 }
 
@@ -244,7 +245,7 @@ function leaseOf(given: OwnFlags): LeaseTimes {
   // Two calls and a pause must fit before the renew deadline.
   const callTimeoutMs = Math.min(callTimeoutMsMax, Math.floor((renewDeadlineMs - retryMs - 1) / 2));
   if (leaseMs <= renewDeadlineMs || renewDeadlineMs <= retryMs || callTimeoutMs <= 0) {
-    throw new UsageError("--lease-seconds must exceed --lease-renew-seconds, and that --lease-retry-seconds.");
+    throw new UsageError("--lease-seconds must exceed --lease-renew-seconds, which must exceed --lease-retry-seconds.");
   }
   return { leaseMs, renewDeadlineMs, retryMs, callTimeoutMs };
 }

@@ -5,13 +5,13 @@ import { flags } from "./arguments.ts";
 
 /** All exit codes of the program. `docs/reference/operator.md` has the same table; a test compares them. */
 export const exitCodes = {
-  done: { code: 0, meaning: "A signal ended the program, and the lead was handed over." },
-  usage: { code: 2, meaning: "The command line or the environment is not valid." },
-  kubeconfig: { code: 3, meaning: "The API server cannot be used: there is no valid kubeconfig or service account." },
-  policy: { code: 4, meaning: "The policy cannot be read or is not valid." },
-  port: { code: 7, meaning: "The port of probes and metrics cannot be listened on." },
-  failed: { code: 70, meaning: "Another failure; the log has the cause." },
-  interrupted: { code: 130, meaning: "A second signal ended the program at once." },
+  done: { code: 0, meaning: "A signal stopped the program, and the Lease was released." },
+  usage: { code: 2, meaning: "The command line or an environment variable is invalid." },
+  kubeconfig: { code: 3, meaning: "The API server cannot be used: no valid kubeconfig or service account was found." },
+  policy: { code: 4, meaning: "The policy cannot be read or is invalid." },
+  port: { code: 7, meaning: "The port for probes and metrics cannot be opened." },
+  failed: { code: 70, meaning: "Unexpected failure; see the log for the cause." },
+  interrupted: { code: 130, meaning: "A second signal stopped the program immediately." },
 } as const satisfies Readonly<Record<string, ExitRow>> & Readonly<Record<StartFault, ExitRow>>;
 
 export type ExitName = keyof typeof exitCodes;
@@ -23,7 +23,7 @@ export function programHelp(): string {
     "",
     "Compiles WebhookPartner, MetricCatalog and QueryClassQuota into the configuration that runtimes apply, and " +
       "writes the result to their",
-    "status. Any number of replicas may run; one leads, the others are ready to.",
+    "status. Any number of replicas may run; one leads, the others stand by.",
     "",
     ...flagLines(flags, [
       ["--version", "Prints the version."],

@@ -56,7 +56,7 @@ export function followPartner(args: FollowArguments, { environment }: Context): 
     const ending = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => ending.abort());
     const patience = { signal: ending.signal, onNote: say };
-    say(`following ${args.partner} from ${start.afterId ?? start.from}; Ctrl-C ends`);
+    say(`following ${args.partner} from ${start.afterId ?? start.from}; press Ctrl-C to stop`);
     for await (const events of followEvents(connection, { query: { partner: args.partner }, start, ...patience })) {
       for (const event of events) {
         const line = await takenEvent({ connection, keys, patience, args }, event);
@@ -124,7 +124,7 @@ export async function readPlace(file: string): Promise<Place | undefined> {
   try {
     const { from, after_id: afterId } = JSON.parse(await readFile(file, "utf8")) as Readonly<Record<string, unknown>>;
     if (typeof from === "string" && typeof afterId === "string") return { from, afterId };
-    throw new Error("it holds no place");
+    throw new Error("it contains no position");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw unusable(file, error);
@@ -144,7 +144,7 @@ export async function keepPlace(file: string, { from, afterId }: Place): Promise
 
 function unusable(file: string, error: unknown): CommandError {
   const reason = error instanceof Error ? error.message : String(error);
-  return new CommandError("data", `the file ${file} cannot be used: ${reason}; remove it to begin anew`, error);
+  return new CommandError("data", `the file ${file} cannot be used: ${reason}; remove it to start over`, error);
 }
 
 /**

@@ -27,24 +27,28 @@ const listenFlags = [
     standard: "4000",
     variable: "HELIOGRAPH_LISTEN_PORT",
   },
-  { ...keyFileFlag, help: `${keyFileFlag.help} Without a key nothing is verified.` },
+  { ...keyFileFlag, help: `${keyFileFlag.help} Without a key, nothing is verified.` },
   keyFlag,
   schemeFlag,
   {
     name: "forward",
     value: "URL",
-    help: "Origin of an endpoint that gets each verified delivery as it came; with `--partner` its URL.",
+    help:
+      "Origin of an endpoint to forward verified deliveries to, unchanged; with `--partner`, the URL of the " +
+      "endpoint.",
   },
   {
     name: "partner",
     value: "NAMESPACE/NAME",
-    help: "Follows the events of this partner on a server instead of an own port. The key signs what is forwarded.",
+    help: "Follows this partner's events on a server instead of opening a port. The key signs forwarded deliveries.",
   },
-  { ...sinceFlag, help: `${sinceFlag.help} Only with \`--partner\`, for the first run.`, standard: "10s" },
+  { ...sinceFlag, help: `${sinceFlag.help} Only with \`--partner\`, on the first run.`, standard: "10s" },
   {
     name: "place-file",
     value: "FILE",
-    help: "File that keeps the place among the partner's events; without it one in `.heliograph` by its name.",
+    help:
+      "File that stores the position in the partner's events; defaults to a file in `.heliograph` named after the " +
+      "partner.",
   },
   partnerOutputFlag,
   ...connectionFlags,
@@ -52,7 +56,7 @@ const listenFlags = [
 
 /** `heliograph listen` */
 export const listenCommand: Command<ListenArguments | FollowArguments> = {
-  summary: "Receives deliveries on this machine, verifies and prints them, until Ctrl-C.",
+  summary: "Receives, verifies and prints deliveries on this machine until you press Ctrl-C.",
   flags: listenFlags,
   read: (given) => (given.optional("partner") === undefined ? listenArguments(given) : followArguments(given)),
   run: async (args, context) =>
@@ -91,5 +95,7 @@ function followArguments(given: Given): FollowArguments {
 function originOf(text: string): URL {
   const url = urlOf("forward", text);
   if (url.pathname === "/" && url.search === "") return url;
-  throw new UsageError(`--forward is an origin such as ${url.origin}, since a delivery keeps its signed path.`);
+  throw new UsageError(
+    `--forward must be an origin such as ${url.origin}, because the signed path of a delivery must not change.`,
+  );
 }

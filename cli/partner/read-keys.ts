@@ -42,13 +42,14 @@ export async function readInput(file: string): Promise<Buffer> {
     return file === "-" ? await buffer(process.stdin) : await readFile(file);
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
-    throw new CommandError("folder", `the file ${file} cannot be read: ${code}; check its name and rights`, cause);
+    throw new CommandError("folder", `the file ${file} cannot be read: ${code}; check its name and permissions`, cause);
   }
 }
 
 function parsed({ name, bytes }: WrittenKey, scheme: SigningScheme): Parameters<typeof signingKeyOf>[0] {
   const key = readSigningKey(scheme, bytes);
-  if ("fault" in key) throw new CommandError("usage", `the key ${name} ${key.fault.message}; ${scheme} needs another`);
+  if ("fault" in key)
+    throw new CommandError("usage", `the key ${name} ${key.fault.message}; ${scheme} needs a different key`);
   return key;
 }
 
@@ -78,6 +79,6 @@ function unlessInvalid<T>({ name }: WrittenKey, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    throw new CommandError("usage", `the key ${name} is no public key in PEM and no JWK set; give another file`, cause);
+    throw new CommandError("usage", `the key ${name} is neither a public key in PEM nor a JWK set`, cause);
   }
 }

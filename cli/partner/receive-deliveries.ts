@@ -83,8 +83,8 @@ export async function receiveDeliveries(args: ListenArguments, { environment }: 
   });
   server.maxConnections = connectionsMax;
   const port = await listening(server, args.port);
-  const checks = keys.length === 0 ? "verifies nothing without --key-file" : `verifies ${args.scheme}`;
-  process.stderr.write(`listening on http://${host}:${port}, ${checks}${forwards(args)}; Ctrl-C ends\n`);
+  const checks = keys.length === 0 ? "verifying nothing without --key-file" : `verifying ${args.scheme}`;
+  process.stderr.write(`listening on http://${host}:${port}, ${checks}${forwards(args)}; press Ctrl-C to stop\n`);
   await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM"), unread]);
   server.close();
   server.closeAllConnections();
@@ -92,7 +92,7 @@ export async function receiveDeliveries(args: ListenArguments, { environment }: 
 }
 
 function forwards({ forward }: ListenArguments): string {
-  return forward === undefined ? "" : `, forwards to ${forward.origin}`;
+  return forward === undefined ? "" : `, forwarding to ${forward.origin}`;
 }
 
 async function listening(server: Server, port: number): Promise<number> {
@@ -102,7 +102,7 @@ async function listening(server: Server, port: number): Promise<number> {
     return (server.address() as AddressInfo).port;
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
-    throw new CommandError("port", `the port ${port} cannot be opened: ${reason}; give another --port`, cause);
+    throw new CommandError("port", `the port ${port} cannot be opened: ${reason}; choose another --port`, cause);
   }
 }
 
@@ -179,7 +179,7 @@ async function answerOf(request: IncomingRequest, { result }: Checked, forward: 
 }
 
 function refusal(status: number, error: string): Answer {
-  const body = JSON.stringify({ error, error_description: "Refused by heliograph listen" });
+  const body = JSON.stringify({ error, error_description: "Rejected by heliograph listen" });
   return { status, headers: { "Content-Type": "application/json" }, body };
 }
 

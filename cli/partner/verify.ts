@@ -27,23 +27,23 @@ const verifyFlags = [
   {
     name: "headers",
     value: "FILE",
-    help: "File of the headers as received, one per line; a first line such as `POST /path` has method and path.",
+    help: "File with the received headers, one per line; the first line may be a request line such as `POST /path`.",
     required: true,
   },
-  { name: "method", value: "METHOD", help: "Method of the request.", standard: "POST" },
+  { name: "method", value: "METHOD", help: "HTTP method of the request.", standard: "POST" },
   {
     name: "path",
     value: "PATH",
-    help: "Path of the request as received; without it that of the file of headers.",
+    help: "Path of the received request; defaults to the path in the headers file.",
     variable: "HELIOGRAPH_ENDPOINT_PATH",
   },
-  { name: "now", value: "TIME", help: "Clock of the recipient, in UTC; without it that of the machine." },
+  { name: "now", value: "TIME", help: "Current time of the recipient in UTC; defaults to now." },
   partnerOutputFlag,
 ] as const satisfies readonly Flag[];
 
 /** `heliograph verify` */
 export const verifyCommand: Command<VerifyArguments> = {
-  summary: "Verifies a received delivery, whose body is a file or the standard input, and says which check failed.",
+  summary: "Verifies a received delivery, whose body is a file or standard input, and reports which check failed.",
   operands: [{ name: "FILE", isOptional: true }],
   flags: verifyFlags,
   read: verifyArguments,
@@ -88,19 +88,20 @@ const lineFeed = 10;
 /** Common faults, each as the change that repairs it and the sentence about it. */
 const repairs: readonly (readonly [sentence: string, change: (trial: Trial) => Trial])[] = [
   [
-    "it is valid with the key without the line feed at its end; write the file without one, as printf does",
+    "it is valid without the trailing newline of the key; write the key file without a newline, for example " +
+      "with printf",
     (trial) => ({ ...trial, keys: trial.keys.map(withoutLineFeed) }),
   ],
   [
-    "it is valid with the body without the line feed at its end; keep the bytes as they were received",
+    "it is valid without the trailing newline of the body; verify the bytes as received",
     withBody((body) => (body.at(-1) === lineFeed ? body.subarray(0, -1) : body)),
   ],
   [
-    "it is valid with a line feed after the body; keep the bytes as they were received",
+    "it is valid with a trailing newline after the body; verify the bytes as received",
     withBody((body) => Buffer.concat([body, Buffer.from("\n")])),
   ],
   [
-    "it is valid with the same JSON without blanks; verify the bytes before a framework parses them",
+    "it is valid for the same JSON without whitespace; verify the bytes before a framework parses them",
     withBody((body) => Buffer.from(JSON.stringify(JSON.parse(Buffer.from(body).toString())))),
   ],
   ["it is valid for the method POST", (trial) => ({ ...trial, parts: { ...trial.parts, method: "POST" } })],
@@ -109,7 +110,7 @@ const repairs: readonly (readonly [sentence: string, change: (trial: Trial) => T
 function verifyArguments(given: Given, [file = "-"]: readonly string[]): VerifyArguments {
   const headers = given.text("headers");
   if (headers === "-" && file === "-")
-    throw new UsageError("The headers and the body cannot both be the standard input.");
+    throw new UsageError("The headers and the body cannot both be read from standard input.");
   return {
     file,
     headers,
@@ -170,7 +171,10 @@ function requestOf(written: Buffer, body: Buffer, { path, method }: VerifyArgume
   const first = requestLine.exec(lines[0] ?? "")?.groups;
   const target = path ?? first?.["target"];
   if (target === undefined)
-    throw new CommandError("usage", "--path is missing, and the file of headers has no line such as POST /path");
+    throw new CommandError(
+      "usage",
+      "--path is required, because the headers file has no request line such as POST /path",
+    );
   const headers = headersOf(first === undefined ? lines : lines.slice(1));
   return { method: first?.["method"] ?? method, target, headers, body };
 }
@@ -180,7 +184,7 @@ function headersOf(lines: readonly string[]): IncomingRequest["headers"] {
   const pairs = lines.map((line) => {
     const [, name, value] = headerLine.exec(line) ?? [];
     if (name !== undefined && value !== undefined) return [name.toLowerCase(), value] as const;
-    throw new CommandError("usage", `the file of headers has the line ${line.slice(0, 60)}; write NAME: VALUE`);
+    throw new CommandError("usage", `the headers file has the invalid line ${line.slice(0, 60)}; use NAME: VALUE`);
   });
   const values = Map.groupBy(pairs, ([name]) => name);
   return Object.fromEntries([...values].map(([name, found]) => [name, found.map(([, value]) => value).join(", ")]));

@@ -7,33 +7,33 @@ const debugFlags = [
   {
     name: "admin",
     value: "URL",
-    help: "An admin port to read; its `/configz` answers on the same machine only.",
+    help: "Admin URL to read; its `/configz` is only available on the same machine.",
     multiple: true,
     standard: "http://127.0.0.1:9090",
   },
-  { name: "nats", value: "URL", help: "NATS whose streams and consumers to describe; without it none." },
+  { name: "nats", value: "URL", help: "NATS URL whose streams and consumers are included; none by default." },
   ...natsFlags,
   {
     ...dataFlag,
-    help: "Data folder of the `run` or `up` whose NATS is named; it has the password that the ready line leaves out.",
+    help: "Data folder of the `run` or `up` that uses this NATS; it contains the password.",
   },
   {
     name: "log",
     value: "FILE",
-    help: "Log lines of the product, of which the last MiB is kept; `-` reads them.",
+    help: "Log file of Heliograph, of which the last MiB is included; `-` reads standard input.",
     multiple: true,
   },
   {
     name: "output",
     value: "FILE",
-    help: "The archive; `-` writes it to the standard output.",
+    help: "Archive to write; `-` writes to standard output.",
     standard: "heliograph-debug.tgz",
   },
 ] as const satisfies readonly Flag[];
 
 /** `heliograph debug bundle` */
 export const debugBundleCommand: Command<DebugArguments> = {
-  summary: "Writes an archive for the report of a problem, without secrets, event bodies and personal data.",
+  summary: "Writes an archive for problem reports, without secrets, event bodies or personal data.",
   flags: debugFlags,
   inCluster: "run it in a pod (docs/reference/cli.md#heliograph-debug-bundle)",
   read: debugArguments,
@@ -44,7 +44,7 @@ function debugArguments(given: Given): DebugArguments {
   const named = given.list("admin");
   const admins = named.length === 0 ? [given.text("admin")] : named;
   const odd = admins.find((admin) => !["http:", "https:"].includes(URL.parse(admin)?.protocol ?? ""));
-  if (odd !== undefined) throw new UsageError("--admin is a URL such as http://127.0.0.1:9090.");
+  if (odd !== undefined) throw new UsageError("--admin must be a URL such as http://127.0.0.1:9090.");
   const url = given.optional("nats");
   const hasNats = url !== undefined && url !== "embedded";
   return {

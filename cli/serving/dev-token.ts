@@ -10,31 +10,31 @@ const devTokenFlags = [
   {
     name: "tenant",
     value: "TENANT",
-    help: "A tenant of the token; `*` is every tenant, `-` events without one.",
+    help: "Tenant of the token; `*` is all tenants, `-` is events without a tenant.",
     multiple: true,
     required: true,
   },
   {
     name: "scope",
     value: "SCOPE",
-    help: "A scope of the token, for example events:write.",
+    help: "Scope of the token, for example events:write.",
     multiple: true,
     required: true,
   },
   { name: "client", value: "CLIENT", help: "Client of the token.", standard: "dev" },
-  { name: "role", value: "ROLE", help: "A role of the token.", multiple: true },
-  { name: "region", value: "REGION", help: "A region of the token; without one, every region.", multiple: true },
+  { name: "role", value: "ROLE", help: "Role of the token.", multiple: true },
+  { name: "region", value: "REGION", help: "Region of the token; defaults to all regions.", multiple: true },
   {
     name: "environment",
     value: "ENVIRONMENT",
-    help: "An environment of the token; without one, every environment.",
+    help: "Environment of the token; defaults to all environments.",
     multiple: true,
   },
-  { name: "metric", value: "METRIC", help: "A metric of the token; without one, every metric.", multiple: true },
+  { name: "metric", value: "METRIC", help: "Metric of the token; defaults to all metrics.", multiple: true },
   {
     name: "partner",
     value: "NAMESPACE/NAME",
-    help: "A webhook partner of the token; without one, every partner.",
+    help: "Webhook partner of the token; defaults to all partners.",
     multiple: true,
   },
   {
@@ -48,7 +48,7 @@ const devTokenFlags = [
 
 /** `heliograph dev-token` */
 export const devTokenCommand: Command<TokenArguments> = {
-  summary: "Prints a token of the local development issuer, which only `run` on the same data folder trusts.",
+  summary: "Prints a token from the local development issuer, trusted only by `run` on the same data folder.",
   flags: devTokenFlags,
   read: tokenArguments,
   run: async (args) => (await import("./print-token.ts")).printToken(args),
@@ -58,7 +58,7 @@ function tokenArguments(given: Given): TokenArguments {
   const ttl = given.text("ttl");
   const ttlSeconds = parseDuration(ttl) ?? Number.NaN;
   if (!(ttlSeconds <= ttlSecondsMax))
-    throw new UsageError(`--ttl is a duration such as 90s, 30m or 12h, at most 30d, not ${ttl}.`);
+    throw new UsageError(`--ttl must be a duration such as 90s, 30m or 12h, at most 30d, not ${ttl}.`);
   return {
     dataFolder: given.text("data"),
     ttlSeconds,

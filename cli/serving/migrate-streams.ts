@@ -25,7 +25,7 @@ export async function migrateStreams({ release, namespace, kubeconfig }: Migrate
     openClusterAccess({ path: kubeconfig }),
   );
   const place = namespace ?? access.namespace;
-  if (place === undefined) throw new StartError("kubernetes", "the namespace is not known; set it with --namespace");
+  if (place === undefined) throw new StartError("kubernetes", "the namespace is unknown; set --namespace");
   const client = createKubeClient({ access, userAgent: `heliograph/${version}`, metrics });
   const migration: Migration = {
     client,

@@ -3,18 +3,19 @@ import type { Command } from "../command-line/command.ts";
 import type { MigrateArguments } from "./migrate-streams.ts";
 
 const natsMigrateFlags = [
-  { name: "release", value: "NAME", help: "Helm release whose streams are copied.", standard: "heliograph" },
+  { name: "release", value: "NAME", help: "Helm release whose streams to copy.", standard: "heliograph" },
   {
     name: "namespace",
     value: "NAMESPACE",
-    help: "Namespace of the release; without it that of the kubeconfig's context.",
+    help: "Namespace of the release; defaults to the namespace of the kubeconfig's context.",
   },
-  { name: "kubeconfig", value: "FILE", help: "Kubeconfig of the API server; without it the files of KUBECONFIG." },
+  { name: "kubeconfig", value: "FILE", help: "Kubeconfig file; defaults to KUBECONFIG." },
 ] as const satisfies readonly Flag[];
 
 /** `heliograph nats migrate` */
 export const natsMigrateCommand: Command<MigrateArguments> = {
-  summary: "Copies all streams of a release to its other NATS servers and compares them; see docs/how-to/install.md.",
+  summary:
+    "Copies all streams of a release to its new NATS servers and compares the copies; see docs/how-to/install.md.",
   flags: natsMigrateFlags,
   read: migrateArguments,
   run: async (args) => (await import("./migrate-streams.ts")).migrateStreams(args),

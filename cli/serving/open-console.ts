@@ -66,7 +66,7 @@ export async function openConsole(
   output.write(`${address}\n`);
   if (args.isPrinted || !output.isTTY) return "done";
   const starter = findBrowserStarter(environment, process.platform);
-  if (starter === undefined) say("No browser was found: open this address in one.");
+  if (starter === undefined) say("No browser was found: open this address in a browser.");
   else startBrowser(starter, token === undefined ? address : await writePage(args.dataFolder, address));
   return "done";
 }
@@ -96,8 +96,8 @@ function requireProof(url: string, { proof }: ConsoleConfig): string {
   if (proof !== undefined) return proof;
   throw new CommandError(
     "refused",
-    `${url} is of an earlier version, which does not prove that it holds the key of its data folder; ` +
-      "stop it and start it with this version, or use the `heliograph open` of its version",
+    `${url} runs an earlier version, which cannot prove that it has the key of its data folder; ` +
+      "restart it with this version, or use `heliograph open` from its version",
   );
 }
 
@@ -107,7 +107,7 @@ async function loginUrl(environment: Environment): Promise<string | undefined> {
   if (login === undefined || !("kubernetes" in login)) return login?.url;
   throw new CommandError(
     "usage",
-    "the login names a cluster, which a browser does not reach: forward a port with kubectl, and give its --url",
+    "the login refers to a cluster that a browser cannot reach: forward a port with kubectl and pass it as --url",
   );
 }
 
@@ -116,7 +116,10 @@ async function readConfig(url: string, nonce: string): Promise<ConsoleConfig> {
   const request = { path: "/console/config.json", query: { nonce }, timeoutMs: answerMsMax };
   return sendForJson<ConsoleConfig>(connectionTo(url, undefined), request).catch((error: unknown) => {
     if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
-    throw new CommandError("refused", `${url} serves no console: its settings turn it off, or it is of an old version`);
+    throw new CommandError(
+      "refused",
+      `${url} serves no console: it is disabled in the settings, or the version is too old`,
+    );
   });
 }
 
@@ -127,7 +130,7 @@ async function requirePage(url: string): Promise<void> {
     if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
     throw new CommandError(
       "refused",
-      `${url} serves no page of the console, because it is not built there; run \`npm run console\` and start it again`,
+      `${url} serves no console, because the console is not built; run \`npm run console\` and restart the server`,
     );
   });
 }
@@ -144,7 +147,7 @@ async function localToken(
   if (!existsSync(devKeyPath(dataFolder)))
     throw new CommandError(
       "usage",
-      `nothing has run on the data folder ${dataFolder}; name that of the server by --data`,
+      `nothing has run on the data folder ${dataFolder}; set --data to the folder of the server`,
     );
   const open = () => openDevIssuer(dataFolder);
   const issuer = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
@@ -152,13 +155,13 @@ async function localToken(
   if (origin === undefined)
     throw new CommandError(
       "refused",
-      `${url} does not hold the key of the data folder ${dataFolder}, so it gets no token; ` +
-        "name its own folder by --data",
+      `${url} does not have the key of the data folder ${dataFolder}, so no token is sent; ` +
+        "set --data to its folder",
     );
   if (!isSameListener(origin, url))
     throw new CommandError(
       "refused",
-      `${url} passes requests on to ${origin}, so it gets no token; use --url ${origin}`,
+      `${url} forwards requests to ${origin}, so no token is sent; use --url ${origin}`,
     );
   const token = await issuer.sign(
     {

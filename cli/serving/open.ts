@@ -11,22 +11,22 @@ const openFlags = [
   {
     name: "url",
     value: "URL",
-    help: "Base URL of the server; without it that of the login, else http://127.0.0.1:8080.",
+    help: "Base URL of the server; defaults to the URL of the login, then http://127.0.0.1:8080.",
   },
-  { ...dataFlag, help: "Data folder of the `run` or `up` that serves on this machine; its issuer signs the token." },
-  { name: "role", value: "ROLE", help: "A role of the token.", multiple: true },
+  { ...dataFlag, help: "Data folder of the `run` or `up` on this machine; its issuer signs the token." },
+  { name: "role", value: "ROLE", help: "Role of the token.", multiple: true },
   {
     name: "ttl",
     value: "DURATION",
     help: "Lifetime of the token, for example 30m; at most 12h.",
     standard: "1h",
   },
-  { name: "print", help: "Prints the address and starts no browser." },
+  { name: "print", help: "Prints the address without starting a browser." },
 ] as const satisfies readonly Flag[];
 
 /** `heliograph open` */
 export const openCommand: Command<OpenArguments> = {
-  summary: "Opens the console in a browser; for a server of this machine, signed in as an administrator.",
+  summary: "Opens the console in a browser, signed in as an administrator if the server runs on this machine.",
   flags: openFlags,
   inCluster: "forward a port and paste a token (docs/how-to/console.md)",
   read: openArguments,
@@ -38,7 +38,7 @@ function openArguments(given: Given): OpenArguments {
   const ttl = given.text("ttl");
   const ttlSeconds = parseDuration(ttl) ?? Number.NaN;
   if (!(ttlSeconds <= ttlSecondsMax))
-    throw new UsageError(`--ttl is a duration such as 90s, 30m or 8h, at most 12h, not ${ttl}.`);
+    throw new UsageError(`--ttl must be a duration such as 90s, 30m or 8h, at most 12h, not ${ttl}.`);
   const url = given.optional("url");
   return {
     url: url === undefined ? undefined : baseUrlOf(url),

@@ -26,7 +26,7 @@ const runFlags = [
   host,
   processes,
   dataFlag,
-  { name: "nats", value: "URL", help: "NATS to use instead of an own nats-server." },
+  { name: "nats", value: "URL", help: "NATS URL to use instead of an embedded nats-server." },
   ...natsFlags,
   natsServer,
   settings,
@@ -38,7 +38,7 @@ const runFlags = [
 
 /** `heliograph run` */
 export const runCommand: Command<RunArguments> = {
-  summary: "Runs everything on one machine, configured by the YAML files of a folder.",
+  summary: "Runs everything on one machine, configured by YAML files in a folder.",
   operands: [{ name: "DIR" }],
   flags: runFlags,
   read: (given, [folder = ""]) => runArguments(folder, given),
@@ -52,7 +52,7 @@ function runArguments(folder: string, given: Given): RunArguments {
   const nats = given.optional("nats");
   const program = given.optional("nats-server");
   if (nats === undefined && given.optional("nats-auth") !== undefined)
-    throw new UsageError("--nats-auth needs --nats: the own nats-server has credentials of its own.");
+    throw new UsageError("--nats-auth requires --nats: the embedded nats-server has generated credentials.");
   return {
     folder,
     dataFolder: given.text("data"),

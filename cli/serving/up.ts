@@ -7,16 +7,16 @@ const portMax = 65_535;
 const prometheus: Flag = {
   name: "prometheus",
   value: "PATH",
-  help: "The prometheus program of the stores; without it, the first on PATH, else the one that a checkout built.",
+  help: "Path of prometheus; defaults to the first on PATH, then the one built in the checkout.",
 };
 
 /** `heliograph up` */
 export const upCommand: Command<UpArguments> = {
-  summary: "Runs a demonstration: the product on its examples, with two stores and two partners, until a signal.",
+  summary: "Runs a demo: Heliograph with its example resources, two stores and two partners, until stopped.",
   flags: [
     { ...port, help: "Port of both APIs." },
     { ...adminPort, help: "Port of health, readiness and metrics." },
-    { ...dataFlag, help: "Folder of everything that is stored, the token among it.", standard: ".heliograph/up" },
+    { ...dataFlag, help: "Data folder, including the token.", standard: ".heliograph/up" },
     natsServer,
     prometheus,
   ],

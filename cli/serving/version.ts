@@ -9,13 +9,13 @@ import { oneOf } from "../command-line/flags.ts";
 
 /** `heliograph version` */
 export const versionCommand: Command<{ readonly output: "text" | "json" }> = {
-  summary: "Prints the version of the program, of its Node, and the commit of a checkout.",
+  summary: "Prints the versions of Heliograph and Node, and the commit of a checkout.",
   flags: [
     {
       name: "output",
       short: "o",
       value: "FORM",
-      help: "Form of the output: text or json.",
+      help: "Output format: text or json.",
       variable: "HELIOGRAPH_VERSION_OUTPUT",
       standard: "text",
     },

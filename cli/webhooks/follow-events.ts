@@ -95,7 +95,7 @@ export async function whileAway<T>(read: () => Promise<T>, { signal, onNote }: P
     if (signal.aborted) return undefined;
     try {
       const result = await read();
-      if (waitMs > 0) onNote("connected again");
+      if (waitMs > 0) onNote("reconnected");
       return result;
     } catch (error) {
       if (signal.aborted) return undefined;

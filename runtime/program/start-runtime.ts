@@ -43,7 +43,7 @@ export type ConfigPlace =
 interface KubernetesPlace {
   /** Of the Secrets. @default the pod's own, or that of the kubeconfig's context */
   readonly namespace?: string;
-  /** First part of the Secrets' names. */
+  /** Name prefix of the Secrets. */
   readonly prefix: string;
   /** Name of the ConfigMap with the record of the streams. @default by the prefix */
   readonly streamRecord?: string;

@@ -20,7 +20,7 @@ export interface ReplaySelection {
   /** `namespace/name`. @default all partners that the token may see */
   readonly partners?: readonly string[];
   readonly types?: readonly string[];
-  /** Only deliveries that ended without success. */
+  /** Only failed deliveries. */
   readonly only_failed?: boolean;
   /** Also events whose id the recipient may have forgotten, so that their effect may happen again. */
   readonly force?: boolean;

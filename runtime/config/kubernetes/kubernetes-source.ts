@@ -20,7 +20,7 @@ export interface KubernetesSourceOptions {
   readonly access: ClusterAccess;
   /** Of the Secrets. */
   readonly namespace: string;
-  /** First part of the Secrets' names. */
+  /** Name prefix of the Secrets. */
   readonly prefix: string;
   readonly counts: ShardCounts;
   readonly userAgent: string;

@@ -198,7 +198,7 @@ async function follow(followed: FollowedConnection): Promise<void> {
       link.connected = true;
       link.reconnects += 1;
       if (link.switchingFrom === undefined)
-        followed.log.info({ servers: serversOf(followed.access) }, "NATS connected again");
+        followed.log.info({ servers: serversOf(followed.access) }, "NATS reconnected");
       listeners.forEach((listener) => listener());
     } else if (status.type === "error") {
       noteRefusal(followed, status.error);

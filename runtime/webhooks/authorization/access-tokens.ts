@@ -19,7 +19,7 @@ export interface TokenRequest {
   readonly networks: NetworksConfig;
   readonly tls?: TlsIdentity;
   readonly timeoutMs: number;
-  /** Method of the request that needs the token. */
+  /** HTTP method of the request that needs the token. */
   readonly method: string;
   readonly url: URL;
 }

@@ -43,7 +43,7 @@ interface ReplayFilter {
   readonly partners: readonly string[];
   /** Patterns as in subscriptions. */
   readonly types: readonly string[];
-  /** Only deliveries that ended without success. */
+  /** Only failed deliveries. */
   readonly onlyFailed: boolean;
 }
 

@@ -96,7 +96,7 @@ describe("a connection through a cluster", () => {
     {
       name: "a namespace without a release",
       make: async () => target(await team("empty")),
-      says: "no release of Heliograph is in empty and heliograph; name its namespace with --release-namespace",
+      says: "no Heliograph release found in empty and heliograph; set --release-namespace",
     },
     {
       name: "two releases in one namespace",
@@ -124,7 +124,7 @@ describe("a connection through a cluster", () => {
         await release(namespace, "heliograph", "http", true);
         return target(namespace, { serviceAccount: "missing" });
       },
-      says: "create the service account, or name another with --service-account",
+      says: "create the service account, or select another with --service-account",
     },
     {
       name: "an unknown context",

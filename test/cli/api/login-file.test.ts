@@ -36,6 +36,6 @@ test.each(["", "{", "null", "[]", '{"url":1}', '{"kubernetes":{}}', "x".repeat(2
     const path = loginPath(environment());
     await mkdir(dirname(path));
     await writeFile(path, text);
-    await expect(readLogin(environment())).rejects.toThrow("write it anew with heliograph login");
+    await expect(readLogin(environment())).rejects.toThrow("run heliograph login again");
   },
 );

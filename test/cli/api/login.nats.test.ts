@@ -41,7 +41,7 @@ test("a login that the server refuses is not saved", async () => {
 test("a login saves the URL and the whole path of the token's file, for its user only", async () => {
   await writeFile(join(home.path, "token"), `${await installation.token()}\n`);
   const done = await heliograph("login", "--url", `${server.line.url}/`, "--token-file", "token");
-  expect(done).toEqual({ code: 0, stdout: "", stderr: `The login is saved in ${file()}.\n` });
+  expect(done).toEqual({ code: 0, stdout: "", stderr: `Login saved in ${file()}.\n` });
   expect(await saved()).toEqual({ url: server.line.url, tokenFile: join(home.path, "token") });
   expect((await stat(file())).mode & 0o777).toBe(0o600);
 });

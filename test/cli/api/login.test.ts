@@ -5,9 +5,9 @@ const read = (line: string) => readArguments(line.split(" "), {});
 
 test.each([
   { line: "login", says: "login needs --url or --kubernetes" },
-  { line: "login --url http://a --kubernetes", says: "--url and --kubernetes name two servers" },
-  { line: "login --kubernetes --token-file t", says: "login saves no --token-file beside --kubernetes" },
-  { line: "login --url ftp://a", says: "--url is a base URL" },
+  { line: "login --url http://a --kubernetes", says: "--url and --kubernetes are mutually exclusive" },
+  { line: "login --kubernetes --token-file t", says: "login does not accept --token-file with --kubernetes" },
+  { line: "login --url ftp://a", says: "--url must be a base URL" },
   { line: "login --url http://a --token secret", says: "Unknown option '--token'" },
 ])("$line is refused", async ({ line, says }) => {
   await expect(read(line)).rejects.toThrow(says);

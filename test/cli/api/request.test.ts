@@ -54,8 +54,8 @@ describe("the token", () => {
   });
 
   test.each([
-    ["that is no token", { HELIOGRAPH_TOKEN: "a b" }, [], /^the token is not of the form/u],
-    ["whose file is missing", {}, ["--token-file", "/nowhere/t"], /^the file \/nowhere\/t of --token-file cannot/u],
+    ["that is no token", { HELIOGRAPH_TOKEN: "a b" }, [], /^the token is not a valid bearer token/u],
+    ["whose file is missing", {}, ["--token-file", "/nowhere/t"], /^the token file \/nowhere\/t cannot/u],
   ])("%s is refused with a sentence", async (_name, environment, argv, sentence) => {
     const connection = await connect(argv, environment);
     await expect(connection.token()).rejects.toMatchObject({ exit: "usage", message: expect.stringMatching(sentence) });
@@ -138,7 +138,9 @@ describe("a response that refuses", () => {
       exit: "refused",
       status: 400,
       code: "invalid_request",
-      message: "the server refused with 400 invalid_request: The request is not valid; to must be later than from",
+      message:
+        "the server rejected the request with 400 invalid_request: The request is not valid; to must be later " +
+        "than from",
     });
   });
 
@@ -146,13 +148,13 @@ describe("a response that refuses", () => {
     const problem = JSON.stringify({ code: "rate_exceeded", detail: "Too many requests." });
     expect(await refused(429, problem, { "retry-after": "7" })).toMatchObject({
       retryAfterSeconds: 7,
-      message: "the server refused with 429 rate_exceeded: Too many requests; try again in 7 s",
+      message: "the server rejected the request with 429 rate_exceeded: Too many requests; try again in 7 s",
     });
   });
 
   test("asks for a token, and cannot control the terminal", async () => {
     expect(await refused(401, JSON.stringify({ code: "token_missing", detail: "\u001B[31mno" }))).toMatchObject({
-      message: "the server refused with 401 token_missing:  [31mno; give a token with --token-file or HELIOGRAPH_TOKEN",
+      message: "the server rejected the request with 401 token_missing:  [31mno; set --token-file or HELIOGRAPH_TOKEN",
     });
   });
 
@@ -163,7 +165,9 @@ describe("a response that refuses", () => {
     '{"detail":7,"title":{},"code":[],"errors":{"length":3},"suggestion":"x"}',
     '{"errors":[null,7,{"detail":{}}],"suggestion":{"step":{}}}',
   ])("of another program is named by its status: %s", async (body) => {
-    expect(await refused(502, body)).toMatchObject({ message: "the server refused with 502: it sent no reason" });
+    expect(await refused(502, body)).toMatchObject({
+      message: "the server rejected the request with 502: no reason was given",
+    });
   });
 });
 
@@ -225,11 +229,11 @@ describe("a list", () => {
   });
 
   test.each([
-    ["null", /sent no list of this API/u],
-    ['{"data":{},"meta":{"cursor":null}}', /sent no list of this API/u],
-    ['{"data":[]}', /sent no list of this API/u],
-    ['{"data":[],"meta":{"cursor":7}}', /sent no list of this API/u],
-    ['{"data":[1],"meta":{"cursor":"again"}}', /does not end: its pages repeat/u],
+    ["null", /did not return a list of this API/u],
+    ['{"data":{},"meta":{"cursor":null}}', /did not return a list of this API/u],
+    ['{"data":[]}', /did not return a list of this API/u],
+    ['{"data":[],"meta":{"cursor":7}}', /did not return a list of this API/u],
+    ['{"data":[1],"meta":{"cursor":"again"}}', /never ends: pages repeat/u],
   ])("of another server ends with a sentence: %s", async (body, sentence) => {
     const connection = await serve((_request, response) => response.end(body));
     const pages = collect(pagesOf(connection, { path: "/", query: {} }, { limit: 100 }));

@@ -102,6 +102,6 @@ test("fish completes the same", async (context) => {
 
 test("an unknown shell is refused", async () => {
   await expect(readArguments(["completion", "tcsh"], {})).rejects.toThrow(
-    "completion knows bash, zsh, fish, not tcsh.",
+    "completion supports bash, zsh, fish, not tcsh.",
   );
 });

@@ -79,7 +79,7 @@ describe("validate reports", () => {
   test("an unknown form as a usage error", async () => {
     expect(await runProgram(["validate", "x", "-o", "xml"])).toMatchObject({
       code: 2,
-      stderr: "heliograph: --output is one of text, json, sarif, not xml.\n",
+      stderr: "heliograph: --output must be one of text, json, sarif, not xml.\n",
     });
   });
 });

@@ -114,6 +114,6 @@ test("a namespace without resources is said on the standard error, with 0", asyn
 test("-n and -A exclude each other", async () => {
   expect(await kubectlHeliograph("resources", "-n", "shop", "-A")).toMatchObject({
     code: 2,
-    stderr: "heliograph: --namespace and --all-namespaces exclude each other; give one of them.\n",
+    stderr: "heliograph: --namespace and --all-namespaces are mutually exclusive.\n",
   });
 });

@@ -146,7 +146,7 @@ describe("heliograph query", () => {
     expect(await heliograph("query", "cpu_util", "--step", "1s")).toMatchObject({
       code: 11,
       stdout: "",
-      stderr: expect.stringMatching(/^heliograph: the server refused with 400 \w+: .*step.*\n$/u),
+      stderr: expect.stringMatching(/^heliograph: the server rejected the request with 400 \w+: .*step.*\n$/u),
     });
   });
 
@@ -203,7 +203,7 @@ describe("heliograph slo --history", () => {
     const idle = await runProgram(["slo", "good", "--history", "--url", url], {
       environment: { HELIOGRAPH_TOKEN: token },
     });
-    expect(idle).toMatchObject({ code: 0, stderr: "the stores have no events of this window\n" });
+    expect(idle).toMatchObject({ code: 0, stderr: "the stores have no events in this window\n" });
     expect(idle.stdout.trimEnd().split("\n")).toHaveLength(32);
     const { code, stderr } = await heliograph("slo", "absent", "--history");
     expect({ code, stderr }).toEqual({ code: 11, stderr: expect.stringContaining("404 not_found") });
@@ -211,8 +211,8 @@ describe("heliograph slo --history", () => {
 
   test.each([
     [["slo", "--history"], "slo --history needs the NAME of an objective."],
-    [["slo", "good", "-o", "chart"], "slo draws a chart with --history only."],
-    [["slo", "good", "--history", "-o", "csv"], "--output is one of table, wide, json, yaml, not csv."],
+    [["slo", "good", "-o", "chart"], "slo supports chart output only with --history."],
+    [["slo", "good", "--history", "-o", "csv"], "--output must be one of table, wide, json, yaml, not csv."],
   ])("refuses %j", async (line, sentence) => {
     await expect(readArguments(line, {})).rejects.toThrow(sentence);
   });

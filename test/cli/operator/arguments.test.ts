@@ -99,23 +99,29 @@ describe("the command line", () => {
     [["--shard=4"], "Unknown option '--shard'; see heliograph-operator --help."],
     [["here"], "Unexpected argument 'here'"],
     [["--namespace"], "Option '--namespace <value>' argument missing; see heliograph-operator --help."],
-    [["--shards=0"], "--shards is a whole number from 1 to 100, not 0."],
-    [["--key-shards=101"], "--key-shards is a whole number from 1 to 100, not 101."],
-    [["--metrics-port=65536"], "--metrics-port is a whole number from 0 to 65535, not 65536."],
-    [["--workers=many"], "--workers is a whole number from 1 to 64, not many."],
+    [["--shards=0"], "--shards must be an integer from 1 to 100, not 0."],
+    [["--key-shards=101"], "--key-shards must be an integer from 1 to 100, not 101."],
+    [["--metrics-port=65536"], "--metrics-port must be an integer from 0 to 65535, not 65536."],
+    [["--workers=many"], "--workers must be an integer from 1 to 64, not many."],
     [["--shards=1", "--shards=2"], "--shards is given 2 times."],
     [["--policy="], "--policy is empty."],
-    [["--policy-config-map=hg"], "--policy-config-map needs --policy, the policy until the ConfigMap is read."],
+    [["--policy-config-map=hg"], "--policy-config-map requires --policy, which applies until the ConfigMap is read."],
     [["--watch-namespaces="], "--watch-namespaces is empty."],
-    [["--namespace=No"], "No is not the name of a namespace."],
-    [["--watch-namespaces=a,b c"], "b c is not the name of a namespace."],
-    [["--watch-namespaces=a", "--all-namespaces"], "--all-namespaces and --watch-namespaces exclude each other."],
-    [["--runtime-url=ftp://pod"], "--runtime-url is a URL such as http://127.0.0.1:9090, not ftp://pod."],
-    [["--runtime-url=pod:9090"], "--runtime-url is a URL such as http://127.0.0.1:9090, not pod:9090."],
-    [["--config-prefix=Big"], "--config-prefix is up to 40 small letters, digits and hyphens, not Big."],
-    [["--log-level=all"], "--log-level is one of debug, info, warn, error, not all."],
-    [["--lease-seconds=10"], "--lease-seconds must exceed --lease-renew-seconds, and that --lease-retry-seconds."],
-    [["--lease-renew-seconds=2"], "--lease-seconds must exceed --lease-renew-seconds, and that --lease-retry-seconds."],
+    [["--namespace=No"], "No is not a valid namespace name."],
+    [["--watch-namespaces=a,b c"], "b c is not a valid namespace name."],
+    [["--watch-namespaces=a", "--all-namespaces"], "--all-namespaces and --watch-namespaces are mutually exclusive."],
+    [["--runtime-url=ftp://pod"], "--runtime-url must be a URL such as http://127.0.0.1:9090, not ftp://pod."],
+    [["--runtime-url=pod:9090"], "--runtime-url must be a URL such as http://127.0.0.1:9090, not pod:9090."],
+    [["--config-prefix=Big"], "--config-prefix must be up to 40 lowercase letters, digits and hyphens, not Big."],
+    [["--log-level=all"], "--log-level must be one of debug, info, warn, error, not all."],
+    [
+      ["--lease-seconds=10"],
+      "--lease-seconds must exceed --lease-renew-seconds, which must exceed --lease-retry-seconds.",
+    ],
+    [
+      ["--lease-renew-seconds=2"],
+      "--lease-seconds must exceed --lease-renew-seconds, which must exceed --lease-retry-seconds.",
+    ],
   ])("%j is refused in a sentence", (args, sentence) => {
     expect(() => read(args)).toThrow(UsageError);
     expect(() => read(args)).toThrow(sentence);
@@ -123,7 +129,7 @@ describe("the command line", () => {
 
   test("refuses a switch in the environment that is neither true nor false", () => {
     expect(() => read([], { HELIOGRAPH_ALL_NAMESPACES: "yes" })).toThrow(
-      "--all-namespaces is true or false in the environment, not yes.",
+      "--all-namespaces must be true or false in the environment, not yes.",
     );
   });
 

@@ -94,7 +94,13 @@ describe("heliograph sign", () => {
 describe("heliograph verify", () => {
   const rows = [
     ["a clock 301 s off", "", { now: "2026-01-02T03:09:06.679Z" }, "timestamp_outside_window", "check the clock"],
-    ["a line feed in the key", "", { key: `${newSecret.toString()}\n` }, "signature_mismatch", "as printf does"],
+    [
+      "a line feed in the key",
+      "",
+      { key: `${newSecret.toString()}\n` },
+      "signature_mismatch",
+      "for example with printf",
+    ],
     ["another body", "", { body: bodyText.replace("1050", "1051") }, "signature_mismatch", "signed text:\n  2026"],
     [
       "a body that was written again",
@@ -131,18 +137,22 @@ describe("heliograph verify", () => {
 
   test.each([
     ["verify DIR/event.json --headers DIR/missing.txt --key-file DIR/acme.key", "folder", "missing.txt cannot be read"],
-    ["verify DIR/event.json --headers DIR/event.json --key-file DIR/acme.key --path /x", "usage", "write NAME: VALUE"],
+    ["verify DIR/event.json --headers DIR/event.json --key-file DIR/acme.key --path /x", "usage", "use NAME: VALUE"],
     [
       "trigger a.b --to http://127.0.0.1:1 --key-file DIR/acme.key -d []",
       "usage",
       "the data of an event is a JSON object",
     ],
     ["sign DIR/acme.key --path /x --key-file DIR/acme.key", "usage", "the body is not an event"],
-    ["sign DIR/event.json --path /x --key-file DIR/acme.key --key-id a", "usage", "--key-id names private keys"],
+    [
+      "sign DIR/event.json --path /x --key-file DIR/acme.key --key-id a",
+      "usage",
+      "--key-id applies to private keys only",
+    ],
     [
       "sign DIR/event.json --path http://x/ --key-file DIR/acme.key --scheme HttpMessageSignatures",
       "usage",
-      "needs another",
+      "needs a different key",
     ],
   ])("%s ends with the code of %s", async (line, exit, sentence) => {
     const words = line.replaceAll("DIR", folder.path).split(" ");
@@ -179,7 +189,7 @@ describe("heliograph trigger and listen", () => {
     const { code, stdout } = await program.ended();
     expect(code).toBe(0);
     expect(stdout).toMatch(/evt_7 payout\.processed attempt 1 valid \(acme\.key\) 200 in \d+ ms\n/u);
-    expect(stdout).toMatch(/signature_mismatch 401 in \d+ ms: no key made the signature/u);
+    expect(stdout).toMatch(/signature_mismatch 401 in \d+ ms: no key matches the signature/u);
   });
 
   test("end with 0 when the reader of the output is gone", async () => {
@@ -216,7 +226,7 @@ describe("heliograph trigger and listen", () => {
     expect(result.code).toBe(1);
     expect(JSON.parse(result.stdout)).toMatchObject({
       status: 429,
-      consequence: "the sender tries again",
+      consequence: "the sender would retry",
       headers: { "retry-after": "7" },
       body: '{"error":"busy"}',
     });
@@ -296,18 +306,21 @@ describe("heliograph trigger and listen", () => {
 
 describe("the commands for partners", () => {
   test.each([
-    ["listen --forward http://127.0.0.1:1/path", "--forward is an origin such as http://127.0.0.1:1"],
-    ["listen --port 65536", "--port is a whole number from 0 to 65535"],
-    ["listen --scheme Other", "--scheme is one of HmacV1"],
-    ["trigger a.b --to http://x -d {} -f x --key-file k", "Give --data or --file, not both"],
-    ["sign --path /x --key-file k --timestamp yesterday", "--timestamp is a UTC time"],
-    ["verify --headers - --key-file k", "cannot both be the standard input"],
+    ["listen --forward http://127.0.0.1:1/path", "--forward must be an origin such as http://127.0.0.1:1"],
+    ["listen --port 65536", "--port must be an integer from 0 to 65535"],
+    ["listen --scheme Other", "--scheme must be one of HmacV1"],
+    ["trigger a.b --to http://x -d {} -f x --key-file k", "--data and --file are mutually exclusive"],
+    ["sign --path /x --key-file k --timestamp yesterday", "--timestamp must be a UTC time"],
+    ["verify --headers - --key-file k", "cannot both be read from standard input"],
     ["trigger --to http://x --key-file k", "trigger needs a TYPE"],
-    ["trigger a.b --to ftp://x --key-file k", "--to is a URL"],
-    ["trigger a.b --to http://x/v1?x=1 --key-file k", "--to has no query under HmacV1, which signs the path alone"],
-    ["trigger a.b --to http://x/v1? --key-file k", "--to has no query under HmacV1, which signs the path alone"],
+    ["trigger a.b --to ftp://x --key-file k", "--to must be a URL"],
+    [
+      "trigger a.b --to http://x/v1?x=1 --key-file k",
+      "--to must not have a query with HmacV1, which signs only the path",
+    ],
+    ["trigger a.b --to http://x/v1? --key-file k", "--to must not have a query with HmacV1, which signs only the path"],
     ["verify --headers h", "--key-file or HELIOGRAPH_KEY is required"],
-    ["sign --path /x --key-file k --scheme HttpMessageSignatures", "--path is the whole URL"],
+    ["sign --path /x --key-file k --scheme HttpMessageSignatures", "--path must be the full URL"],
   ])("%s is refused", async (line, sentence) => {
     await expect(readArguments(line.split(" "), {})).rejects.toThrow(sentence);
   });
@@ -322,7 +335,7 @@ describe("the commands for partners", () => {
 
   test("take a key from a file or from the environment, not from both", async () => {
     const line = "listen --key-file k".split(" ");
-    await expect(readArguments(line, { HELIOGRAPH_KEY: "x" })).rejects.toThrow("not both");
+    await expect(readArguments(line, { HELIOGRAPH_KEY: "x" })).rejects.toThrow("mutually exclusive");
     await expect(readArguments(["listen", "--key", "x"], {})).rejects.toThrow("Unknown option");
   });
 });

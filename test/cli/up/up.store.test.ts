@@ -72,7 +72,7 @@ test("Ctrl-C while a store is filled ends with 0 and leaves nothing", { timeout:
   expect(await up.ended()).toEqual({
     code: 0,
     stdout: "",
-    stderr: "filling the store eu with a day of series\nstopping\n",
+    stderr: "filling the store eu with one day of data\nstopping\n",
   });
   expect(await arePortsFree(ports)).toBe(true);
 });

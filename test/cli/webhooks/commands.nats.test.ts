@@ -115,7 +115,7 @@ describe("heliograph send", () => {
     const other = await command(...sent);
     expect(other.code).toBe(11);
     expect(other.stderr).toContain("409 event_id_reused");
-    expect(other.stderr).toContain("Without --ts, each run sends another time");
+    expect(other.stderr).toContain("Without --ts, each run sends a different time");
     // With a time of its own, the bytes differ for another reason.
     const later = await command(...sent, "--ts", "2026-01-02T03:04:06Z");
     expect(later).toMatchObject({ code: 11, stderr: expect.not.stringContaining("--ts") });
@@ -149,12 +149,12 @@ describe("heliograph send", () => {
     );
     expect({ code, stderr }).toEqual({
       code: 11,
-      stderr: expect.stringMatching(/^heliograph: the server refused with 422 personal_data: .+\.\n$/u),
+      stderr: expect.stringMatching(/^heliograph: the server rejected the request with 422 personal_data: .+\.\n$/u),
     });
   });
 
   test.each([
-    ["for data that is no object", ["-d", "[1]"], /^heliograph: --body is not one JSON object: /u],
+    ["for data that is no object", ["-d", "[1]"], /^heliograph: --body is not a JSON object: /u],
     ["for a file that is missing", ["-f", "/nowhere"], /^heliograph: the file \/nowhere cannot be read: ENOENT/u],
   ])("ends with 2 %s", async (_name, args, sentence) => {
     const { code, stderr } = await command("send", "cli.sent", ...args);
@@ -163,7 +163,7 @@ describe("heliograph send", () => {
 });
 
 test("send without data is refused", async () => {
-  await expect(readArguments(["send", "cli.sent"], {})).rejects.toThrow("send needs --body or --file, and only one.");
+  await expect(readArguments(["send", "cli.sent"], {})).rejects.toThrow("send needs either --body or --file.");
 });
 
 test("a server that is away ends a command with 12, and a token that it does not know with 11", async () => {
@@ -172,7 +172,7 @@ test("a server that is away ends a command with 12, and a token that it does not
   const lost = await command("send", "cli.lost", "-d", data, "--id", "evt-lost", "--url", "http://127.0.0.1:1");
   expect(lost).toMatchObject({ code: 12, stderr: expect.stringContaining("repeat with --id evt-lost") });
   const strange = await runProgram(["events", "list"], { environment: { HELIOGRAPH_URL: program.line.url } });
-  expect(strange).toMatchObject({ code: 11, stderr: expect.stringContaining("give a token with --token-file") });
+  expect(strange).toMatchObject({ code: 11, stderr: expect.stringContaining("set --token-file") });
 });
 
 describe("heliograph events", () => {
@@ -192,9 +192,9 @@ describe("heliograph events", () => {
   });
 
   test.each([
-    ["events list", "default/nope", "the token sees no partner default/nope"],
+    ["events list", "default/nope", "no partner default/nope is visible to the token"],
     ["events list", "nope", "--partner is namespace/name, such as default/acme"],
-    ["events tail", "default/nope", "the token sees no partner default/nope"],
+    ["events tail", "default/nope", "no partner default/nope is visible to the token"],
     ["dlq redrive evt-nowhere --yes", "default/acme", "no dead letter of default/acme is of this event"],
   ])("%s of %s says what there is not, and ends with 11", async (words, label, sentence) => {
     const { code, stdout, stderr } = await command(...words.split(" "), "--partner", label);
@@ -225,7 +225,7 @@ describe("heliograph events", () => {
     await stored("evt-tried", "cli.tried");
     expect(await items("attempts", "evt-tried")).toMatchObject([{ partner: "default/acme", attempt: 1, status: 200 }]);
     const none = await command("attempts", "evt-tried", "--partner", "default/other");
-    expect(none).toMatchObject({ code: 11, stdout: "", stderr: expect.stringContaining("sees no partner") });
+    expect(none).toMatchObject({ code: 11, stdout: "", stderr: expect.stringContaining("is visible to the token") });
   });
 });
 
@@ -370,13 +370,9 @@ describe("heliograph replay", () => {
   });
 
   test.each([
-    ["neither --yes nor a terminal", ["--since", "1h"], "replay needs --yes or --dry-run where no terminal is."],
-    [
-      "a time and ids",
-      ["evt-1", "--since", "1h", "--yes"],
-      "replay needs --since, or the ids of events, and not both.",
-    ],
-    ["a time that is none", ["--since", "1y", "--yes"], "--since is a duration such as 15m or a time such as "],
+    ["neither --yes nor a terminal", ["--since", "1h"], "replay needs --yes or --dry-run without a terminal."],
+    ["a time and ids", ["evt-1", "--since", "1h", "--yes"], "replay needs either --since or event ids."],
+    ["a time that is none", ["--since", "1y", "--yes"], "--since must be a duration such as 15m or a time such as "],
   ])("is refused for %s", async (_name, args, sentence) => {
     await expect(readArguments(["replay", ...args], {})).rejects.toThrow(sentence);
   });

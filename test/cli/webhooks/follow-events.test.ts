@@ -63,7 +63,7 @@ describe("events are followed", () => {
     const { asked, notes, ids } = await followed({ from }, answers);
     expect(ids).toEqual(["a", "b"]);
     expect(asked).toEqual([`from=${from}`, "after_id=a", "after_id=a", "after_id=a"]);
-    expect(notes).toEqual([expect.stringMatching(/cannot be reached.*; trying again$/u), "connected again"]);
+    expect(notes).toEqual([expect.stringMatching(/cannot be reached.*; trying again$/u), "reconnected"]);
   });
 
   test("from the time of the last one when that is no longer stored", async () => {
@@ -88,7 +88,7 @@ describe("a place", () => {
   });
 
   test("that cannot be kept is named", async () => {
-    const failure = { exit: "data", message: expect.stringContaining("remove it to begin anew") };
+    const failure = { exit: "data", message: expect.stringContaining("remove it to start over") };
     await expect(keepPlace("/dev/null/place", { from, afterId: "a" })).rejects.toMatchObject(failure);
     await expect(readPlace("/dev/null/place")).rejects.toMatchObject(failure);
   });

@@ -50,7 +50,7 @@ function* combinationsOf(
   for (let index = 0; index < Math.min(count, combinationsMax); index += 1) {
     let rest = index;
     yield all.map((own) => {
-      // The newest first: most points are read when they are asked for.
+      // Newest first: most points are read when they are asked for.
       const place = own[own.length - 1 - (rest % own.length)] ?? -1;
       rest = Math.floor(rest / own.length);
       return place;
