@@ -30,7 +30,7 @@ export async function dialHost({ host, lookUp = systemLookUp, refuses, ...option
   const found = isIP(host) === 0 ? await withinTime(lookUp(host), options.timeoutMs) : [host];
   const addresses = refuses === undefined ? found : found.filter((address) => !refuses(address));
   if (addresses.length === 0 && found.length > 0)
-    throw new Error(`${host} has only addresses that are never connected: ${found.slice(0, shownMax).join(", ")}`);
+    throw new Error(`${host} resolves only to blocked addresses: ${found.slice(0, shownMax).join(", ")}`);
   const timeoutMs = Math.max(1, options.timeoutMs - (performance.now() - startedAtMs));
   return dial({ ...options, addresses, timeoutMs });
 }

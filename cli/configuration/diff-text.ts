@@ -75,10 +75,10 @@ export function diffNotes(found: Found): readonly string[] {
   const kept = unnamed.filter((object) => !removed.includes(object));
   const names = kept.slice(0, idsShown).join(", ");
   return [
-    ...(kept.length === 0 ? [] : [`${kept.length} objects of the server are not in the edit and stay: ${names}`]),
+    ...(kept.length === 0 ? [] : [`${kept.length} objects on the server are not in the edit and stay: ${names}`]),
     ...(events !== null && "oldest_event" in events ? coverage(events) : []),
     ...(queries === null ? [] : [queryCoverage(queries)]),
-    "Not compared: bytes of Secrets, and names that the policy of the installation may refuse.",
+    "Not compared: bytes of Secrets, and names that the policy of the installation may reject.",
   ];
 }
 
@@ -87,14 +87,14 @@ function coverage({ oldest_event: oldest, complete, attempts }: PreviewedEvents)
   const since = (time: string | null): string => (time === null ? "none is stored" : `stored since ${time}`);
   return [
     `Events: ${since(oldest)}. Attempts: ${since(oldestAttempt)}.`,
-    ...(skipped > 0 ? [`Attempts for ${skipped} further events were not read.`] : []),
-    ...(complete ? [] : ["The window has more events than a preview reads; the last ones are not counted."]),
+    ...(skipped > 0 ? [`Attempts for ${skipped} more events were not read.`] : []),
+    ...(complete ? [] : ["The window has more events than a preview reads; the most recent events are not counted."]),
   ];
 }
 
 function textLines({ added, removed, changed, refused }: PreviewedResources): readonly string[] {
   return [
-    ...refused.map(({ object, reason, message }) => `! ${object} would be refused: ${reason}: ${message}`),
+    ...refused.map(({ object, reason, message }) => `! ${object} would be rejected: ${reason}: ${message}`),
     ...added.map((object) => `+ ${object}`),
     ...removed.map((object) => `- ${object}`),
     ...changed.flatMap(({ object, fields }) => [
@@ -178,7 +178,7 @@ function queryLines(queries: PreviewedQueries, table: Table): readonly string[] 
   const { judged, refused, allowed, dearer, cheaper, shapes } = queries;
   if (judged === 0) return [];
   const sum =
-    `${judged} recorded queries: ${refused} would be refused, ${allowed} would be allowed, ` +
+    `${judged} recorded queries: ${refused} would be rejected, ${allowed} would be allowed, ` +
     `${dearer} would cost more, ${cheaper} would cost less.`;
   if (shapes.length === 0) return ["", sum];
   const rows = shapes.map(({ effect, client, count, before, after, ...shape }) => {
@@ -189,7 +189,7 @@ function queryLines(queries: PreviewedQueries, table: Table): readonly string[] 
 
 /** What of the queries was compared. */
 function queryCoverage({ since, pods, seen, judged }: PreviewedQueries): string {
-  const count = seen === null ? `${judged} within the rights of the token` : `${judged} of ${seen}`;
+  const count = seen === null ? `${judged} visible to the token` : `${judged} of ${seen}`;
   const asked = `${pods.answered} of ${pods.live} pods`;
   return `Queries: ${count} compared, recorded since ${since} by ${asked}; equal requests count once.`;
 }

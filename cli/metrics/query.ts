@@ -12,16 +12,21 @@ import { queryFlags, queryParameters, type QueryParameters } from "./query-flags
 
 /** `heliograph query` */
 export const queryCommand: Command<QueryArguments & { readonly isPlan: boolean }> = {
-  summary: "Reads metrics over a time, as a table, a chart, CSV, JSON, or a command for curl.",
+  summary: "Queries metrics over a time range and prints a table, a chart, CSV, JSON or a curl command.",
   operands: [{ name: "METRIC", isRepeated: true }],
   flags: [
     ...queryFlags,
-    { name: "plan", help: "Prints the plan and the cost of the query, as lines or json, and reads no data." },
+    {
+      name: "plan",
+      help: "Prints the plan and the estimated cost of the query, as text or json, without reading data.",
+    },
     {
       name: "output",
       short: "o",
       value: "FORM",
-      help: "Form of the result: table, chart, csv, json (as the server sends it) or curl (the request, not sent).",
+      help:
+        "Output format: table, chart, csv, json (as the server sends it) or curl (prints the request without " +
+        "sending it).",
       variable: "HELIOGRAPH_QUERY_OUTPUT",
       standard: "table",
     },
@@ -61,7 +66,7 @@ interface PlanArguments {
 function outputOf(given: Given): QueryArguments["output"] {
   const output = oneOf(given, "output", outputs);
   if (!given.isSet("plan") || output === "table" || output === "json") return output;
-  throw new UsageError(`--plan prints table or json, not ${output}.`);
+  throw new UsageError(`--plan supports table or json, not ${output}.`);
 }
 
 /** Reads metrics and prints them. @throws CommandError */
@@ -73,7 +78,7 @@ async function printQuery(args: QueryArguments, environment: Environment): Promi
     else if (output === "csv") {
       const { body, status } = await send(connection, { ...request, headers: { accept: "text/csv" } });
       process.stdout.write(process.stdout.isTTY ? body.toString().split(/\r?\n/u).map(plain).join("\n") : body);
-      if (status === 206) say("some region is missing; -o json names it");
+      if (status === 206) say("a region is missing; use -o json to see which");
     } else if (output === "json")
       process.stdout.write(`${(await send(connection, request)).body.toString().trimEnd()}\n`);
     else printBody(await sendForJson<QueryAnswer>(connection, request), output, environment);
@@ -85,7 +90,7 @@ function printCurl({ url, serverName }: ApiConnection, { query, tokenFile }: Que
   process.stdout.write(curlOf(url, query, tokenFile));
   // Only a connection through a cluster has a name of its own.
   if (serverName !== undefined)
-    say("the port of this address closes with the command; forward one with kubectl port-forward, and use it instead");
+    say("the port of this address closes with the command; use kubectl port-forward and pass that address instead");
 }
 
 function printBody(body: QueryAnswer, output: "table" | "chart", environment: Environment): void {
@@ -102,7 +107,7 @@ function printBody(body: QueryAnswer, output: "table" | "chart", environment: En
 /** What a table or a chart cannot show. */
 function sayNotes({ data, meta, errors = [] }: QueryAnswer): void {
   for (const { metric, detail } of errors) say(`${metric}: ${detail}`);
-  if (data.length === 0 && errors.length === 0) say("no series has points in this time");
+  if (data.length === 0 && errors.length === 0) say("no series has points in this time range");
   for (const hint of meta.hints ?? []) say(hint);
   sayMissing(meta);
   if (meta.has_more) say(`${data.length} of ${meta.total_series} series; narrow the query with --filter`);

@@ -6,7 +6,7 @@ import { shortNumber } from "./series.ts";
 
 /** `heliograph quota`. It charges nothing. */
 export const quotaCommand = apiCommand({
-  summary: "Lists the quotas of the caller for metrics and what is left of them.",
+  summary: "Lists the caller's metric quotas and what remains of them.",
   read: () => ({}),
   run: async (connection, _args, output) => {
     const { data } = await sendForJson<QuotaAnswer>(connection, { path: "/v1/metrics/quota" });

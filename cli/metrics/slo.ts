@@ -18,11 +18,11 @@ type Asked =
 /** `heliograph slo` */
 export const sloCommand: Command<Asked> = {
   summary:
-    "Lists objectives with their error budget and burn rates; with `--history` the budget of one over its window.",
+    "Lists objectives with error budgets and burn rates; with `--history`, one objective's budget over its window.",
   operands: [{ name: "NAME", isOptional: true }],
   flags: [
     ...sloFlags,
-    { name: "history", help: "Prints what was left of the error budget of the named objective over its window." },
+    { name: "history", help: "Prints the remaining error budget of the objective over its window." },
     { ...outputFlag, help: `${outputFlag.help.slice(0, -1)}; with --history also chart.` },
     ...connectionFlags,
   ],
@@ -48,7 +48,7 @@ interface SloArguments {
 
 /** @throws UsageError */
 function listFormatOf(given: Given): OutputFormat {
-  if (given.text("output") === "chart") throw new UsageError("slo draws a chart with --history only.");
+  if (given.text("output") === "chart") throw new UsageError("slo supports chart output only with --history.");
   return outputFormatOf(given);
 }
 
@@ -82,7 +82,7 @@ async function printSloHistory(args: SloArguments, environment: Environment): Pr
       await printed.one(body, () => printed.table(columnsOf(history), data));
     }
     if (meta.partial) say(`partial: ${missingRegions(meta.regions).join(", ")}`);
-    if (data.every(({ remaining }) => remaining === null)) say("the stores have no events of this window");
+    if (data.every(({ remaining }) => remaining === null)) say("the stores have no events in this window");
     return "done";
   });
 }

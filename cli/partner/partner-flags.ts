@@ -7,10 +7,10 @@ import { outputFlag } from "../api/output.ts";
 export const keyFileFlag: Flag = {
   name: "key-file",
   value: "FILE",
-  help: "File of a key, byte for byte: a shared key, a private key in PEM, or to verify a public key or a JWK set.",
+  help: "Key file: a shared key (the exact bytes), a private key in PEM, or, to verify, a public key or a JWK set.",
   multiple: true,
 };
-export const keyFlag: Flag = { name: "key", help: "A key instead of a file.", isSecret: true };
+export const keyFlag: Flag = { name: "key", help: "The key, if no file is given.", isSecret: true };
 export const schemeFlag: Flag = {
   name: "scheme",
   value: "SCHEME",
@@ -22,12 +22,12 @@ export const dataTextFlag: Flag = {
   name: "data",
   short: "d",
   value: "JSON",
-  help: "Data of the event, an object.",
+  help: "Event data, a JSON object.",
   variable: "HELIOGRAPH_EVENT_DATA",
 };
 export const partnerOutputFlag: Flag = {
   ...outputFlag,
-  help: "Form of the output: table or wide for people, json with one object per line, or yaml.",
+  help: "Output format: table, wide, json (one object per line) or yaml.",
 };
 
 /** Where the keys of a command are. */
@@ -40,7 +40,8 @@ export interface KeySource {
 export function keySourceOf(given: Given): KeySource {
   const files = given.list("key-file");
   const text = given.optional("key");
-  if (files.length > 0 && text !== undefined) throw new UsageError("Give --key-file or HELIOGRAPH_KEY, not both.");
+  if (files.length > 0 && text !== undefined)
+    throw new UsageError("--key-file and HELIOGRAPH_KEY are mutually exclusive.");
   return { files, text };
 }
 
@@ -64,7 +65,7 @@ export function timeOf(given: Given, name: string): number | undefined {
   if (text === undefined) return undefined;
   const atMs = timeForm.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(atMs))
-    throw new UsageError(`--${name} is a UTC time such as 2026-01-31T12:00:00.000Z, not ${text}.`);
+    throw new UsageError(`--${name} must be a UTC time such as 2026-01-31T12:00:00.000Z, not ${text}.`);
   return atMs;
 }
 
@@ -72,5 +73,5 @@ export function timeOf(given: Given, name: string): number | undefined {
 export function urlOf(name: string, text: string): URL {
   const url = URL.parse(text);
   if (url !== null && ["http:", "https:"].includes(url.protocol)) return url;
-  throw new UsageError(`--${name} is a URL such as http://127.0.0.1:8090/webhooks/v1/payout, not ${text}.`);
+  throw new UsageError(`--${name} must be a URL such as http://127.0.0.1:8090/webhooks/v1/payout, not ${text}.`);
 }

@@ -22,23 +22,23 @@ const signFlags = [
   {
     name: "key-id",
     value: "ID",
-    help: "Name of the key in the signature instead of its thumbprint, which HttpMessageSignatures has.",
+    help: "Key id in an HttpMessageSignatures signature; defaults to the thumbprint of the key.",
   },
   schemeFlag,
   {
     name: "path",
     value: "PATH",
-    help: "Path of the endpoint; HttpMessageSignatures also signs the host and needs the URL.",
+    help: "Path of the endpoint, or its URL for HttpMessageSignatures, which also signs the host.",
     required: true,
     variable: "HELIOGRAPH_ENDPOINT_PATH",
   },
-  { name: "method", value: "METHOD", help: "Method of the request.", standard: "POST" },
-  { name: "timestamp", value: "TIME", help: "Time of the attempt, in UTC; without it the clock of the machine." },
+  { name: "method", value: "METHOD", help: "HTTP method of the request.", standard: "POST" },
+  { name: "timestamp", value: "TIME", help: "Time of the attempt in UTC; defaults to now." },
 ] as const satisfies readonly Flag[];
 
 /** `heliograph sign` */
 export const signCommand: Command<SignArguments> = {
-  summary: "Prints the headers of a signed delivery of a file, or of the standard input.",
+  summary: "Prints the headers of a signed delivery whose body is a file or standard input.",
   operands: [{ name: "FILE", isOptional: true }],
   flags: signFlags,
   read: signArguments,
@@ -62,7 +62,7 @@ function signArguments(given: Given, [file = "-"]: readonly string[]): SignArgum
   const path = given.text("path");
   const scheme = schemeOf(given);
   if (path.startsWith("/") && scheme === "HttpMessageSignatures")
-    throw new UsageError("--path is the whole URL for HttpMessageSignatures, which signs the host.");
+    throw new UsageError("--path must be the full URL for HttpMessageSignatures, which also signs the host.");
   return {
     file,
     scheme,
@@ -100,7 +100,7 @@ export function signedHeaders({ scheme, keys, url, method, body, sentAtMs }: ToS
     return deliveryHeaders(scheme, { ...options, sentAtMs: sentAtMs ?? Date.now() });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new CommandError("usage", `the key cannot sign by ${scheme}: ${reason}`, cause);
+    throw new CommandError("usage", `the key cannot sign with ${scheme}: ${reason}`, cause);
   }
 }
 
@@ -117,11 +117,12 @@ function eventOf(body: Buffer): SignedFields {
   } catch {
     // Without JSON there is no event_id either.
   }
-  throw new CommandError("usage", "the body is not an event; give JSON with an event_id");
+  throw new CommandError("usage", "the body is not an event; it must be JSON with an event_id");
 }
 
 function named(key: SigningKey, keyId: string | undefined): SigningKey {
   if (keyId === undefined) return key;
-  if ("secret" in key) throw new CommandError("usage", "--key-id names private keys; leave it out for a shared key");
+  if ("secret" in key)
+    throw new CommandError("usage", "--key-id applies to private keys only; remove it for a shared key");
   return { ...key, keyId };
 }

@@ -21,7 +21,7 @@ import { signedHeaders } from "./sign.ts";
 import { readInput, readSigningKeys } from "./read-keys.ts";
 
 const triggerFlags = [
-  { name: "to", value: "URL", help: "The endpoint; an address of any network is allowed.", required: true },
+  { name: "to", value: "URL", help: "URL of the endpoint; addresses in any network are allowed.", required: true },
   keyFileFlag,
   keyFlag,
   schemeFlag,
@@ -30,17 +30,17 @@ const triggerFlags = [
     name: "file",
     short: "f",
     value: "FILE",
-    help: "File of the data of the event instead of --data; `-` reads it from the standard input.",
+    help: "File with the event data, instead of --data; `-` reads standard input.",
     variable: "HELIOGRAPH_EVENT_FILE",
   },
-  { name: "event-id", value: "ID", help: "Id of the event; without it a new one." },
-  { name: "tenant", value: "TENANT", help: "Tenant of the event; without it none." },
+  { name: "event-id", value: "ID", help: "Event id; defaults to a new id." },
+  { name: "tenant", value: "TENANT", help: "Tenant of the event; none by default." },
   partnerOutputFlag,
 ] as const satisfies readonly Flag[];
 
 /** `heliograph trigger` */
 export const triggerCommand: Command<TriggerArguments> = {
-  summary: "Sends one signed test event from this machine to an endpoint, and prints its response.",
+  summary: "Sends a signed test event from this machine to an endpoint and prints the response.",
   operands: [{ name: "TYPE" }],
   flags: triggerFlags,
   read: triggerArguments,
@@ -67,7 +67,7 @@ const method = "POST";
 function triggerArguments(given: Given, [type = ""]: readonly string[]): TriggerArguments {
   const data = given.optional("data");
   const file = given.optional("file");
-  if (data !== undefined && file !== undefined) throw new UsageError("Give --data or --file, not both.");
+  if (data !== undefined && file !== undefined) throw new UsageError("--data and --file are mutually exclusive.");
   return {
     type,
     ...targetOf(given),
@@ -86,8 +86,7 @@ function targetOf(given: Given): Pick<TriggerArguments, "to" | "scheme"> {
   const scheme = schemeOf(given);
   if (scheme === "HmacV1" && to.href.includes("?"))
     throw new UsageError(
-      "--to has no query under HmacV1, which signs the path alone, so no partner can have this URL. Remove the query " +
-        "or name another --scheme.",
+      "--to must not have a query with HmacV1, which signs only the path. Remove the query or choose another --scheme.",
     );
   return { to, scheme };
 }
@@ -142,7 +141,7 @@ async function dataOf({ data, file }: TriggerArguments): Promise<object> {
   } catch {
     // Text that is no JSON is no object either.
   }
-  throw new CommandError("usage", 'the data of an event is a JSON object such as \'{"payout_id":"p-1"}\'');
+  throw new CommandError("usage", 'the event data must be a JSON object such as \'{"payout_id":"p-1"}\'');
 }
 
 function isSuccess({ status }: PostResponse): boolean {
@@ -159,10 +158,10 @@ function consequence({ status, headers }: PostResponse): string {
 
 const consequences: Readonly<Record<ReturnType<typeof settle>["kind"], string>> = {
   delivered: "the event is delivered",
-  retry: "the sender tries again",
-  rejected: "the sender does not try again and keeps a dead letter",
-  dead: "the sender tries again",
-  disabled: "the sender disables the partner",
+  retry: "the sender would retry",
+  rejected: "the sender would not retry and would store a dead letter",
+  dead: "the sender would retry",
+  disabled: "the sender would disable the partner",
 };
 
 function jsonOf(eventId: string, response: PostResponse): object {

@@ -50,7 +50,7 @@ export async function runUp(args: UpArguments, environment: Environment): Promis
     if (server === undefined) return "done";
     await Promise.race([server.ended, new Promise<void>((done) => onAbort(stopping.signal, done))]);
     if (stopping.signal.aborted) return "done";
-    throw new CommandError("failed", `the product ended; ${logOf(args)} says why`);
+    throw new CommandError("failed", `Heliograph exited; see ${logOf(args)} for the reason`);
   } catch (error) {
     // Ctrl-C also reaches the program that fills a store.
     if (stopping.signal.aborted) return "done";
@@ -68,7 +68,8 @@ async function start(
   stops: Stops,
   signal: AbortSignal,
 ): Promise<Child | undefined> {
-  if (!existsSync(examples)) throw new CommandError("folder", "the examples are missing: run it in a checkout");
+  if (!existsSync(examples))
+    throw new CommandError("folder", "the examples are missing: run this command in a checkout");
   await mkdir(args.dataFolder, { recursive: true, mode: 0o700 });
   await buildConsole(signal);
   const { prometheus, dataFolder: folder } = args;
@@ -104,7 +105,7 @@ async function untilReady(server: Child, args: UpArguments, signal: AbortSignal)
   while (!server.output().includes("\n")) {
     if (signal.aborted) return false;
     if (server.hasEnded() || performance.now() > deadlineMs)
-      throw new CommandError("failed", `the product did not start; ${logOf(args)} says why`);
+      throw new CommandError("failed", `Heliograph did not start; see ${logOf(args)} for the reason`);
     await sleep(pollMs);
   }
   return true;
@@ -145,6 +146,6 @@ async function buildConsole(signal: AbortSignal): Promise<void> {
   if (existsSync(inRoot("dist/console/index.html")) || !existsSync(config) || !existsSync(builder)) return;
   const args = [builder, "build", "--config", config, "--configLoader", "native", "--logLevel", "error"];
   await promisify(execFile)(process.execPath, args, { timeout: buildMsMax, signal }).catch(() => {
-    if (!signal.aborted) say("The console was not built; `npm run console` says why.");
+    if (!signal.aborted) say("The console was not built; run `npm run console` to see the reason.");
   });
 }

@@ -29,64 +29,62 @@ export const runtimeFlags = [
   {
     name: "config",
     value: "WHERE",
-    help: "The configuration: `kubernetes` for the Secrets that the operator writes, or a folder as of `run`.",
+    help: "Configuration source: `kubernetes` for the Secrets written by the operator, or a folder as for `run`.",
     required: true,
   },
   {
     name: "namespace",
     value: "NAMESPACE",
-    help: "Namespace of the Secrets; without it the pod's own, or that of the kubeconfig's context.",
+    help: "Namespace of the Secrets; defaults to the pod's, then that of the kubeconfig's context.",
   },
-  { name: "config-prefix", value: "PREFIX", help: "First part of the Secrets' names.", standard: "heliograph" },
+  { name: "config-prefix", value: "PREFIX", help: "Name prefix of the Secrets.", standard: "heliograph" },
   {
     name: "stream-record",
     value: "NAME",
-    help: "ConfigMap with the record of the streams; without it PREFIX-streams.",
+    help: "ConfigMap with the record of the streams; defaults to PREFIX-streams.",
   },
-  { name: "shards", value: "COUNT", help: "Secrets that hold resources; the same as the operator's.", standard: "32" },
+  { name: "shards", value: "COUNT", help: "Number of resource shards; must match the operator.", standard: "32" },
   {
     name: "key-shards",
     value: "COUNT",
-    help: "Secrets that hold key material; the same as the operator's.",
+    help: "Number of key shards; must match the operator.",
     standard: "8",
   },
   {
     name: "kubeconfig",
     value: "FILE",
-    help: "Kubeconfig of the API server; without it the files of KUBECONFIG, else the pod's service account.",
+    help: "Kubeconfig file; defaults to KUBECONFIG, then the pod's service account.",
   },
   {
     name: "config-cache",
     value: "DIR",
     help:
-      "Folder of copies of the Secrets, signing keys included, for a start without the API server; without it there " +
-      "are no copies.",
+      "Folder for copies of the Secrets, including signing keys, to start without the API server; no copies by " +
+      "default.",
   },
   {
     name: "nats",
     value: "URL",
-    help: "NATS to use, or `embedded` for an own nats-server.",
+    help: "NATS URL, or `embedded` to start a nats-server.",
     required: true,
   },
   ...natsFlags,
   natsServer,
-  { ...dataFlag, help: "Folder of the embedded nats-server's files." },
+  { ...dataFlag, help: "Data folder of the embedded nats-server." },
   port,
   adminPort,
-  { ...host, standard: "::", help: "Address of both ports; `::` is every address, of IPv4 too." },
+  { ...host, standard: "::", help: "Listen address of both ports; `::` is all addresses, including IPv4." },
   processes,
   settings,
   {
     name: "pod-name",
     value: "NAME",
-    help: "Name of this pod, unique among those that share NATS; without it the name of the host.",
+    help: "Name of this pod, unique among pods that share NATS; defaults to the host name.",
   },
   {
     name: "unready-seconds",
     value: "SECONDS",
-    help:
-      "Time after a signal in which requests are still served while `/readyz` returns 503, so that load balancers " +
-      "notice; the drain follows.",
+    help: "Time after a signal in which `/readyz` returns 503 and requests are still served, before draining.",
     standard: "5",
   },
   memory,
@@ -97,7 +95,7 @@ export const runtimeFlags = [
 
 /** `heliograph runtime` */
 export const runtimeCommand: Command<RuntimeArguments> = {
-  summary: "Runs one pod of several, on the configuration that the operator compiles.",
+  summary: "Runs one of several pods, with the configuration that the operator compiles.",
   flags: runtimeFlags,
   read: runtimeArguments,
   run: async (args) => {
@@ -139,7 +137,7 @@ function configPlaceOf(given: Given): ConfigPlace {
 function named(given: Given, flag: string): string | undefined {
   const name = given.optional(flag);
   if (name === undefined || namePattern.test(name)) return name;
-  throw new UsageError(`--${flag} is a name of small letters, digits, dots and dashes, not ${name}.`);
+  throw new UsageError(`--${flag} must be a name of lowercase letters, digits, dots and dashes, not ${name}.`);
 }
 
 function natsPlaceOf(given: Given): NatsPlace {

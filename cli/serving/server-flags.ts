@@ -18,29 +18,29 @@ export const adminPort: Flag = {
 export const host: Flag = {
   name: "host",
   value: "ADDRESS",
-  help: "Address of both ports.",
+  help: "Listen address of both ports.",
   standard: "127.0.0.1",
 };
 export const natsServer: Flag = {
   name: "nats-server",
   value: "PATH",
-  help: "The nats-server program to start; without it, the first on PATH, else the one that a checkout built.",
+  help: "Path of nats-server; defaults to the first on PATH, then the one built in the checkout.",
 };
 export const settings: Flag = {
   name: "settings",
   value: "FILE",
-  help: "Installation settings; without it the defaults apply.",
+  help: "Installation settings; defaults apply without a file.",
 };
 export const drainSeconds: Flag = {
   name: "drain-seconds",
   value: "SECONDS",
-  help: "Time for running requests and attempts to finish.",
+  help: "Time for requests and attempts in progress to finish.",
   standard: "20",
 };
 export const logLevel: Flag = {
   name: "log-level",
   value: "LEVEL",
-  help: "Least level that is logged: debug, info, warn or error.",
+  help: "Minimum log level: debug, info, warn or error.",
   standard: "info",
 };
 
@@ -54,7 +54,7 @@ export const memory: Flag = {
   name: "memory",
   value: "SIZE",
   help:
-    "Memory that the heap and the caches are sized for, such as 512Mi or 1Gi; `auto` is the limit of the container, " +
+    "Memory to size the heap and caches for, such as 512Mi or 1Gi; `auto` is the limit of the container, " +
     "without one 512Mi.",
   standard: "auto",
 };
@@ -65,20 +65,20 @@ export const tracingFlags = [
     name: "otlp-endpoint",
     variable: "OTEL_EXPORTER_OTLP_ENDPOINT",
     value: "URL",
-    help: "Collector that takes traces by OTLP over HTTP, such as http://collector:4318; without it there are none.",
+    help: "OTLP/HTTP collector for traces, such as http://collector:4318; tracing is off by default.",
   },
   {
     name: "trace-ratio",
     variable: "OTEL_TRACES_SAMPLER_ARG",
     value: "RATIO",
-    help: "Share of the traces that are exported, from 0 to 1; a caller with a `traceparent` decides for its trace.",
+    help: "Ratio of traces to export, from 0 to 1; a `traceparent` sent by the caller takes precedence.",
     standard: "1",
   },
   {
     name: "trace-service",
     variable: "OTEL_SERVICE_NAME",
     value: "NAME",
-    help: "Name of this program in traces.",
+    help: "Service name in traces.",
     standard: "heliograph",
   },
 ] as const satisfies readonly Flag[];
@@ -107,7 +107,7 @@ const processesMax = 64;
 export const dataFlag: Flag = {
   name: "data",
   value: "DIR",
-  help: "Folder of stored data: JetStream's files and the key of the development issuer.",
+  help: "Data folder: JetStream files and the key of the development issuer.",
   standard: ".heliograph",
 };
 
@@ -116,12 +116,12 @@ export const natsFlags = [
     name: "nats-auth",
     value: "PATH",
     help:
-      "Credentials of NATS, read again when they change: a `.creds` file, or a folder with the files `username` and " +
-      "`password`, or `token`, or `nkey`, or `jwt` and `nkey`, or one `.creds` file.",
+      "NATS credentials, reloaded when they change: a `.creds` file, or a folder with a `.creds` file or the " +
+      "files `username` and `password`, `token`, `nkey`, or `jwt` and `nkey`.",
   },
-  { name: "nats-ca", value: "FILE", help: "Certificate authorities of NATS." },
+  { name: "nats-ca", value: "FILE", help: "CA certificates to verify NATS." },
   { name: "nats-cert", value: "FILE", help: "Client certificate for NATS." },
-  { name: "nats-key", value: "FILE", help: "Key of that certificate." },
+  { name: "nats-key", value: "FILE", help: "Private key of the client certificate." },
 ] as const satisfies readonly Flag[];
 
 /** @throws UsageError */
@@ -148,7 +148,7 @@ function processesOf(given: Given): string | undefined {
   const text = given.optional("processes");
   const count = /^\d{1,2}$/u.test(text ?? "") ? Number(text) : 0;
   if (text === undefined || text === "auto" || (count >= 1 && count <= processesMax)) return text;
-  throw new UsageError(`--processes is a whole number from 1 to ${processesMax} or auto, not ${text}.`);
+  throw new UsageError(`--processes must be an integer from 1 to ${processesMax} or auto, not ${text}.`);
 }
 
 const units: Readonly<Record<string, number>> = { Mi: mebibyteBytes, Gi: 1024 * mebibyteBytes };
@@ -162,7 +162,7 @@ function memoryBytesOf(text: string): number | undefined {
   const bytes = Number(count) * (units[unit] ?? Number.NaN);
   if (bytes >= memoryBytesMin && bytes <= gibibytesMax * 1024 * mebibyteBytes) return bytes;
   throw new UsageError(
-    `--memory is auto or a size such as 512Mi or 1Gi, from ${mebibytesMin}Mi to ${gibibytesMax}Gi, not ${text}.`,
+    `--memory must be auto or a size such as 512Mi or 1Gi, from ${mebibytesMin}Mi to ${gibibytesMax}Gi, not ${text}.`,
   );
 }
 
@@ -172,10 +172,10 @@ function tracingOf(given: Given): TracingOptions | undefined {
   if (endpoint === undefined) return undefined;
   const url = URL.parse(endpoint);
   if (url === null || !["http:", "https:"].includes(url.protocol) || url.search !== "" || url.hash !== "")
-    throw new UsageError("--otlp-endpoint is the base URL of a collector such as http://collector:4318.");
+    throw new UsageError("--otlp-endpoint must be the base URL of a collector such as http://collector:4318.");
   const ratio = given.text("trace-ratio");
   const isRatio = /^\d(?:\.\d{1,9})?$/u.test(ratio) && Number(ratio) <= 1;
-  if (!isRatio) throw new UsageError(`--trace-ratio is a number from 0 to 1, not ${ratio}.`);
+  if (!isRatio) throw new UsageError(`--trace-ratio must be a number from 0 to 1, not ${ratio}.`);
   return { endpoint, ratio: Number(ratio), service: given.text("trace-service") };
 }
 
@@ -184,7 +184,7 @@ export function natsAccessOfFlags(url: string, given: Given): NatsAccess {
   const access = accessOfUrl(url);
   const auth = given.optional("nats-auth");
   if (auth !== undefined && (access.user ?? access.token) !== undefined)
-    throw new UsageError("Credentials of NATS are given by --nats-auth or by the URL of --nats, not by both.");
+    throw new UsageError("NATS credentials must be in --nats-auth or in the URL of --nats, not both.");
   return { ...access, ...(auth === undefined ? {} : { auth }), ...natsTlsOf(given) };
 }
 
@@ -201,7 +201,7 @@ function accessOfUrl(url: string): NatsAccess {
 function natsTlsOf(given: Given): Pick<NatsAccess, "tls"> {
   const [caFile, certFile, keyFile] = ["nats-ca", "nats-cert", "nats-key"].map((flag) => given.optional(flag));
   if ((certFile === undefined) !== (keyFile === undefined))
-    throw new UsageError("--nats-cert and --nats-key are given together.");
+    throw new UsageError("--nats-cert and --nats-key must be given together.");
   const tls = {
     ...(caFile === undefined ? {} : { caFile }),
     ...(certFile === undefined ? {} : { certFile }),

@@ -30,8 +30,7 @@ const deadLetterColumns: readonly Column<DeadLetter>[] = [
 
 /** `heliograph dlq list` */
 export const listDeadLettersCommand = listCommand<DeadLetter>({
-  summary:
-    "Lists the deliveries that ended without success, oldest first, of one partner or of all that the token sees.",
+  summary: "Lists failed deliveries, oldest first, of one partner or of all partners visible to the token.",
   flags: [anyPartnerFlag, reasonFlag, descFlag],
   path: "/webhooks/dead-letters",
   columns: deadLetterColumns,
@@ -40,8 +39,8 @@ export const listDeadLettersCommand = listCommand<DeadLetter>({
     reason: given.optional("reason"),
     order: given.isSet("desc") ? "desc" : undefined,
   }),
-  none: "No dead letter was found.",
-  incomplete: "Older ones are left out; --partner without --desc lists them.",
+  none: "No dead letters found.",
+  incomplete: "Older dead letters are omitted; use --partner without --desc to list them.",
 });
 
 const deadLetterCountColumns: readonly Column<DeadLetterCount>[] = [
@@ -54,7 +53,7 @@ const deadLetterCountColumns: readonly Column<DeadLetterCount>[] = [
 
 /** `heliograph dlq counts` */
 export const countDeadLettersCommand = apiCommand({
-  summary: "Counts dead letters by partner and reason, the largest count first.",
+  summary: "Counts dead letters by partner and reason, largest count first.",
   flags: [anyPartnerFlag],
   read: (given) => ({ query: { partner: given.optional("partner") } }),
   run: async (connection, { query }, output) => {
@@ -62,7 +61,7 @@ export const countDeadLettersCommand = apiCommand({
     const { data, meta } = await sendForJson<DeadLetterCounts>(connection, request);
     await output.list(deadLetterCountColumns, [data]);
     if (!meta.complete) say("There are more dead letters than the server counted.");
-    else if (data.length === 0) say("No dead letter was found.");
+    else if (data.length === 0) say("No dead letters found.");
   },
 });
 
@@ -70,7 +69,9 @@ const ownPartnerFlag: Flag = { ...partnerFlag, help: "Partner of the dead letter
 
 /** `heliograph dlq redrive` */
 export const redriveCommand: Command<StartArguments> = {
-  summary: "Delivers dead letters of a partner again, all or those of some events; it counts them and asks first.",
+  summary:
+    "Redelivers a partner's dead letters, all or for selected events; shows the count and asks for confirmation " +
+    "first.",
   operands: [{ name: "EVENT", isOptional: true, isRepeated: true }],
   flags: [ownPartnerFlag, reasonFlag, { ...typeFlag, multiple: true }, ...startFlags, ...apiFlags],
   read: (given, eventIds) => {
@@ -88,12 +89,12 @@ export const redriveCommand: Command<StartArguments> = {
 
 /** `heliograph dlq ack` */
 export const acknowledgeCommand = apiCommand({
-  summary: "Closes the dead letter of an event that was handled by hand.",
+  summary: "Closes the dead letter of an event that was handled manually.",
   operands: [{ name: "EVENT" }],
   flags: [
     ownPartnerFlag,
-    { name: "note", value: "TEXT", help: "What was done, for the history." },
-    { name: "tenant", value: "TENANT", help: "Tenant of the event, when several have its id." },
+    { name: "note", value: "TEXT", help: "Note for the history about what was done." },
+    { name: "tenant", value: "TENANT", help: "Tenant of the event, if several tenants have an event with this id." },
   ],
   read: (given, [eventId = ""]) => ({
     request: {
@@ -110,6 +111,7 @@ export const acknowledgeCommand = apiCommand({
 });
 
 function ackText({ event_id: id, partner, recipient }: Ack): string {
-  const told = recipient === null ? "" : `; the partner answered ${recipient.status ?? recipient.error ?? "nothing"}`;
+  const told =
+    recipient === null ? "" : `; the partner responded with ${recipient.status ?? recipient.error ?? "nothing"}`;
   return plain(`${id} is handled for ${partner}${told}`);
 }

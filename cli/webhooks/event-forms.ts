@@ -22,19 +22,21 @@ const tones: Readonly<Record<string, Tone>> = {
 export const sinceFlag: Flag = {
   name: "since",
   value: "TIME",
-  help:
-    "Begins at this time: a duration before now such as 90s, 15m, 6h or 2d, or a time such as " +
-    "2026-01-31T12:00:00Z.",
+  help: "Start: a duration before now such as 90s, 15m, 6h or 2d, or a time such as 2026-01-31T12:00:00Z.",
 };
-export const untilFlag: Flag = { name: "until", value: "TIME", help: "Ends before this time; as `--since`." };
+export const untilFlag: Flag = {
+  name: "until",
+  value: "TIME",
+  help: "End (exclusive), in the same format as `--since`.",
+};
 export const typeFlag: Flag = {
   name: "type",
   value: "TYPE",
-  help: "Only events of this type, or of a pattern of them.",
+  help: "Only events of this type or type pattern.",
 };
 export const partnerFlag: Flag = { name: "partner", value: "NAMESPACE/NAME", help: "Only deliveries to this partner." };
-export const descFlag: Flag = { name: "desc", help: "The newest first." };
-const limitFlag: Flag = { name: "limit", value: "COUNT", help: "Most items of the list.", standard: "500" };
+export const descFlag: Flag = { name: "desc", help: "Newest first." };
+const limitFlag: Flag = { name: "limit", value: "COUNT", help: "Maximum number of items to list.", standard: "500" };
 
 const limitMax = 1_000_000;
 const notFoundStatus = 404;
@@ -160,7 +162,7 @@ export function timeOf(given: Given, flag: "since" | "until", nowMs: number): st
   if (seconds !== undefined) return new Date(nowMs - seconds * 1000).toISOString();
   const ms = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/u.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(ms)) return new Date(ms).toISOString();
-  throw new UsageError(`--${flag} is a duration such as 15m or a time such as 2026-01-31T12:00:00Z, not ${text}.`);
+  throw new UsageError(`--${flag} must be a duration such as 15m or a time such as 2026-01-31T12:00:00Z, not ${text}.`);
 }
 
 /**
@@ -172,8 +174,8 @@ export async function requirePartner(connection: ApiConnection, partner: string 
   const path = `/webhooks/partners/${partner.split("/").map(encodeURIComponent).join("/")}`;
   await send(connection, { path }).catch((error: unknown) => {
     if (!(error instanceof ApiRefusal) || error.status !== notFoundStatus) throw error;
-    const hint = partner.includes("/") ? "" : "; --partner is namespace/name, such as default/acme";
-    throw new CommandError("refused", `the token sees no partner ${plain(partner)}${hint}`, error);
+    const hint = partner.includes("/") ? "" : "; --partner must be NAMESPACE/NAME, such as default/acme";
+    throw new CommandError("refused", `no partner ${plain(partner)} is visible to the token${hint}`, error);
   });
 }
 

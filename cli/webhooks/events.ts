@@ -21,7 +21,7 @@ import { followEvents } from "./follow-events.ts";
 
 /** `heliograph events list` */
 export const listEventsCommand = listCommand<EventSummary>({
-  summary: "Lists events with the states of their deliveries, oldest first; without `--since` those of a day.",
+  summary: "Lists events with the states of their deliveries, oldest first; the last 24 hours by default.",
   flags: [
     sinceFlag,
     untilFlag,
@@ -29,7 +29,11 @@ export const listEventsCommand = listCommand<EventSummary>({
     partnerFlag,
     { name: "state", value: "STATE", help: "Only events with a delivery in this state, for example dead." },
     { name: "status", value: "STATUS", help: "Only events whose last response has this status: 503, 5xx, or none." },
-    { name: "reason", value: "REASON", help: "Only events with a delivery of this reason, for example status_503." },
+    {
+      name: "reason",
+      value: "REASON",
+      help: "Only events with a delivery that has this reason, for example status_503.",
+    },
     descFlag,
   ],
   path: "/webhooks/events",
@@ -43,13 +47,13 @@ export const listEventsCommand = listCommand<EventSummary>({
     reason: given.optional("reason"),
     order: given.isSet("desc") ? "desc" : undefined,
   }),
-  none: "No event was found.",
+  none: "No events found.",
   check: (connection, { partner }) => requirePartner(connection, partner?.toString()),
 });
 
 /** `heliograph events get` */
 export const getEventCommand = apiCommand({
-  summary: "Prints an event as it was accepted, and the state of each of its deliveries.",
+  summary: "Prints an event as it was accepted and the state of each delivery.",
   operands: [{ name: "EVENT" }],
   read: (_given, [eventId = ""]) => ({ eventId }),
   run: async (connection, { eventId }, output) => {
@@ -60,7 +64,7 @@ export const getEventCommand = apiCommand({
 
 /** `heliograph events tail` */
 export const tailEventsCommand = apiCommand({
-  summary: "Prints events as they are accepted, until it is interrupted; a lost connection is resumed.",
+  summary: "Prints events as they are accepted until interrupted; reconnects after a lost connection.",
   flags: [{ ...sinceFlag, standard: "10s" }, typeFlag, partnerFlag],
   read: (given) => ({ query: selectionOf(given), from: timeOf(given, "since", Date.now()) ?? "" }),
   run: async (connection, { query, from }, output) => {
@@ -91,7 +95,7 @@ const columns: readonly Column<PartnerAttempt>[] = [
 
 /** `heliograph attempts` */
 export const attemptsCommand = apiCommand({
-  summary: "Lists every attempt to deliver an event, by partner.",
+  summary: "Lists all attempts to deliver an event, by partner.",
   operands: [{ name: "EVENT" }],
   flags: [partnerFlag],
   read: (given, [eventId = ""]) => ({ eventId, partner: given.optional("partner") }),
@@ -101,7 +105,7 @@ export const attemptsCommand = apiCommand({
     const rows = asked.flatMap((one) => one.attempts.map((attempt) => ({ partner: one.partner, ...attempt })));
     await output.list(columns, [rows]);
     if (asked.length === 0) await requirePartner(connection, partner);
-    if (rows.length === 0) say("No attempt was made yet.");
+    if (rows.length === 0) say("No attempts yet.");
   },
 });
 
@@ -112,5 +116,5 @@ function eventText({ event, deliveries }: EventHistory, output: Output): string 
 }
 
 export function deliveriesText(deliveries: EventHistory["deliveries"], output: Output): string {
-  return deliveries.length === 0 ? "No partner gets the event.\n" : output.table(deliveryColumns, deliveries);
+  return deliveries.length === 0 ? "No partner receives the event.\n" : output.table(deliveryColumns, deliveries);
 }

@@ -27,26 +27,26 @@ const columns: readonly Column<PartnerSummary>[] = [
 
 /** `heliograph partners` */
 export const partnersCommand = apiCommand({
-  summary: "Lists the partners that the token may see, with their state, subscriptions and signing keys.",
+  summary: "Lists partners visible to the token, with their state, subscriptions and signing keys.",
   read: () => ({}),
   run: async (connection, _args, output) => {
     const request = { path: "/webhooks/partners", query: {} };
     const pages = pagesOf<PartnerSummary>(connection, request, { limit: Number.POSITIVE_INFINITY });
-    if ((await output.list(columns, pages)) === 0) say("The token sees no partner.");
+    if ((await output.list(columns, pages)) === 0) say("No partners are visible to the token.");
   },
 });
 
 /** `heliograph partners ping` */
 export const pingCommand = apiCommand({
-  summary: "Delivers a test event to one partner; with `--wait` until it has ended, and with 1 when it has failed.",
+  summary: "Delivers a test event to a partner; with `--wait`, waits until it ends and exits with 1 if it failed.",
   operands: [{ name: "PARTNER" }],
   flags: [
     {
       name: "tenant",
       value: "TENANT",
-      help: "Tenant of the event; without it the first that token and partner share.",
+      help: "Tenant of the event; defaults to the first tenant that the token and the partner share.",
     },
-    { name: "wait", help: "Waits until the delivery has ended." },
+    { name: "wait", help: "Waits until the delivery ends." },
     timeoutFlag,
   ],
   read: (given, [partner = ""]) => ({
@@ -67,7 +67,7 @@ export const pingCommand = apiCommand({
 function pingPath(partner: string): string {
   const [namespace = "", name = "", ...more] = partner.split("/");
   if (namespace === "" || name === "" || more.length > 0)
-    throw new UsageError("PARTNER is namespace/name, such as default/acme.");
+    throw new UsageError("PARTNER must be NAMESPACE/NAME, such as default/acme.");
   return `/webhooks/partners/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/ping`;
 }
 

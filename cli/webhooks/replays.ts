@@ -21,15 +21,15 @@ const operands = [{ name: "REPLAY" }] as const;
 
 /** `heliograph replay` */
 export const replayCommand: Command<StartArguments> = {
-  summary: "Delivers events of a time, or named ones, again; it counts them and asks first.",
+  summary: "Redelivers events of a time range or by id; shows the count and asks for confirmation first.",
   operands: [{ name: "EVENT", isOptional: true, isRepeated: true }],
   flags: [
     sinceFlag,
     untilFlag,
     { ...typeFlag, multiple: true },
     { ...partnerFlag, multiple: true },
-    { name: "only-failed", help: "Only deliveries that ended without success." },
-    { name: "force", help: "Also deliveries whose event id the partner may have forgotten." },
+    { name: "only-failed", help: "Only failed deliveries." },
+    { name: "force", help: "Also deliveries so old that the partner may no longer deduplicate them." },
     ...startFlags,
     ...apiFlags,
   ],
@@ -62,16 +62,16 @@ const columns: readonly Column<ReplaySummary>[] = [
 
 /** `heliograph replays list` */
 export const listReplaysCommand = listCommand<ReplaySummary>({
-  summary: "Lists replays and redrives with their progress and who requested them, newest first.",
+  summary: "Lists replays and redrives with their progress and requester, newest first.",
   flags: [],
   path: "/webhooks/replay",
   columns,
-  none: "No replay was found.",
+  none: "No replays found.",
 });
 
 /** `heliograph replays get` */
 export const getReplayCommand = apiCommand({
-  summary: "Prints the state and counts of a replay or redrive; with `--follow` until its deliveries have ended.",
+  summary: "Prints the state and counts of a replay or redrive; with `--follow`, until its deliveries end.",
   operands,
   flags: [followFlag],
   read: (given, [id = ""]) => ({ id, follows: given.isSet("follow") }),
@@ -83,7 +83,7 @@ export const getReplayCommand = apiCommand({
 
 /** `heliograph replays cancel` */
 export const cancelReplayCommand = apiCommand({
-  summary: "Cancels a replay or redrive: it publishes nothing more, and what it has published is delivered.",
+  summary: "Cancels a replay or redrive: nothing more is published, but published deliveries continue.",
   operands,
   read: (_given, [id = ""]) => ({ id }),
   run: async (connection, { id }, output) => {
@@ -97,7 +97,7 @@ function bodyOf(given: Given, eventIds: readonly string[]): StartArguments["body
   const [from, to] = [timeOf(given, "since", nowMs), timeOf(given, "until", nowMs)];
   const hasIds = eventIds.length > 0;
   if (hasIds === (from !== undefined) || (hasIds && to !== undefined))
-    throw new UsageError("replay needs --since, or the ids of events, and not both.");
+    throw new UsageError("replay needs either --since or event ids.");
   return {
     event_ids: hasIds ? eventIds : undefined,
     from,

@@ -42,7 +42,7 @@ const waitSecondsMax = 86_400;
 export const timeoutFlag: Flag = {
   name: "timeout",
   value: "DURATION",
-  help: "Longest wait of `--wait`; then the command ends with 13.",
+  help: "Maximum time for `--wait`, after which the command exits with 13.",
   standard: "1m",
 };
 const failed: readonly string[] = ["rejected", "dead"];
@@ -62,28 +62,30 @@ interface Waited {
 
 /** `heliograph send` */
 export const sendCommand: Command<SendArguments> = {
-  summary: "Sends an event; with `--wait` until each of its deliveries has ended, and with 1 when one has failed.",
+  summary: "Sends an event; with `--wait`, waits until all deliveries end and exits with 1 if one failed.",
   operands: [{ name: "TYPE" }],
   flags: [
-    { name: "body", short: "d", value: "JSON", help: "The event's data, one JSON object." },
-    { name: "file", short: "f", value: "FILE", help: "File with the event's data; `-` reads the standard input." },
+    { name: "body", short: "d", value: "JSON", help: "Event data, a JSON object." },
+    { name: "file", short: "f", value: "FILE", help: "File with the event data; `-` reads standard input." },
     {
       name: "id",
       value: "ID",
-      help: "Id of the event; without it a new one. A repetition with the same `--id` and `--ts` is one event.",
+      help:
+        "Event id; defaults to a new id. Repeating a request with the same `--id` and `--ts` does not create a " +
+        "second event.",
     },
     {
       name: "ts",
       value: "TIME",
-      help: "Time of the event, ISO 8601 UTC; without it now, and a repetition with the same id is refused with 409.",
+      help: "Event time in ISO 8601 UTC; defaults to now, so that repeating the request with the same id returns 409.",
     },
     {
       name: "tenant",
       value: "TENANT",
-      help: "Tenant of the event; without it the event has none, for which the token needs the tenant `-` or `*`.",
+      help: "Tenant of the event; none by default, which requires a token with the tenant `-` or `*`.",
     },
-    { name: "event-version", value: "DATE", help: "Version of the event's form; without it the date of the event." },
-    { name: "wait", help: "Waits until every delivery has ended." },
+    { name: "event-version", value: "DATE", help: "Schema version of the event; defaults to the date of the event." },
+    { name: "wait", help: "Waits until all deliveries end." },
     timeoutFlag,
     ...apiFlags,
   ],
@@ -94,11 +96,11 @@ export const sendCommand: Command<SendArguments> = {
       const accepted = await send(connection, { method: "POST", path: "/events", body }).catch((error: unknown) => {
         const repeat = `--id ${args.eventId} --ts ${args.ts}`;
         const isUnknown = error instanceof CommandError && error.exit === "unreachable";
-        if (isUnknown) say(`The event may be accepted; repeat with ${repeat}, so that it is one event.`);
+        if (isUnknown) say(`The event may have been accepted; repeat with ${repeat} to avoid a second event.`);
         if (isOtherTime(error, args))
-          say("Without --ts, each run sends another time; repeat with the --id and the --ts of the first run.");
+          say("Without --ts, each run sends a different time; repeat with the --id and --ts of the first run.");
         if (error instanceof ApiRefusal && error.code === "tenant_forbidden" && args.tenant === undefined)
-          say("Without --tenant the event has none, which needs a token for the tenant -. Name one by --tenant.");
+          say("Without --tenant, the event has no tenant, which requires a token for the tenant -. Set --tenant.");
         throw error;
       });
       const output = createOutput(args.format, environment);
@@ -114,7 +116,7 @@ const pollMsMax = 2_000;
 
 function sendArguments(given: Given, [type = ""]: readonly string[]): SendArguments {
   const [json, file, tenant] = ["body", "file", "tenant"].map((flag) => given.optional(flag));
-  if ((json === undefined) === (file === undefined)) throw new UsageError("send needs --body or --file, and only one.");
+  if ((json === undefined) === (file === undefined)) throw new UsageError("send needs either --body or --file.");
   const waitMs = waitMsOf(given);
   const ts = tsOf(given);
   return {
@@ -135,7 +137,7 @@ function sendArguments(given: Given, [type = ""]: readonly string[]): SendArgume
 function tsOf(given: Given): string {
   const ts = given.optional("ts") ?? new Date().toISOString();
   if (isCalendarTime(ts, tsForm)) return new Date(ts).toISOString();
-  throw new UsageError("--ts is a time in ISO 8601 UTC, such as 2026-01-02T03:04:05Z.");
+  throw new UsageError("--ts must be a time in ISO 8601 UTC, such as 2026-01-02T03:04:05Z.");
 }
 
 function isOtherTime(error: unknown, { isTsGiven }: SendArguments): boolean {
@@ -146,7 +148,7 @@ function isOtherTime(error: unknown, { isTsGiven }: SendArguments): boolean {
 export function waitMsOf(given: Given): number | undefined {
   const seconds = parseDuration(given.text("timeout")) ?? Number.NaN;
   if (seconds <= waitSecondsMax) return given.isSet("wait") ? seconds * 1000 : undefined;
-  throw new UsageError("--timeout is a duration such as 30s or 5m, at most 1d.");
+  throw new UsageError("--timeout must be a duration such as 30s or 5m, at most 1d.");
 }
 
 /** The bytes of the envelope. The text of the data stays as written, so that long numbers keep their digits. */
@@ -154,10 +156,10 @@ async function eventOf({ type, json, file, eventId, ts, version, tenant }: SendA
   const data = (json ?? (await readData(file ?? "-"))).trim();
   const name = file === undefined ? "--body" : "the file of --file";
   try {
-    if (!data.startsWith("{")) throw new SyntaxError("it begins with no {");
+    if (!data.startsWith("{")) throw new SyntaxError("it does not start with {");
     JSON.parse(data);
   } catch (error) {
-    throw new UsageError(`${name} is not one JSON object: ${(error as Error).message}`, { cause: error });
+    throw new UsageError(`${name} is not a JSON object: ${(error as Error).message}`, { cause: error });
   }
   const rest = { event_id: eventId, type, version, ts, tenant };
   return Buffer.from(`${JSON.stringify(rest).slice(0, -1)},"data":${data}}`);
@@ -189,7 +191,7 @@ export async function waitAndPrint(
   await output.one(body, () => `${eventId}\n\n${deliveriesText(history.deliveries, output)}`);
   if (hasFailed(history)) return "problems";
   if (isSettled) return "done";
-  say(`${eventId} has deliveries that are not at their end; heliograph attempts ${eventId} lists their attempts.`);
+  say(`${eventId} has deliveries that have not ended; heliograph attempts ${eventId} lists their attempts.`);
   return "undecided";
 }
 

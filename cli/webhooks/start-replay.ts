@@ -26,13 +26,13 @@ export interface StartArguments extends ApiArguments, ReplayStart {
 
 export const followFlag = {
   name: "follow",
-  help: "Waits until every delivery has ended, with their progress; 1 when one has failed.",
+  help: "Waits until all deliveries end and shows progress; exits with 1 if one failed.",
 } as const satisfies Flag;
 
 export const startFlags = [
-  { name: "rate", value: "COUNT", help: "Most deliveries begun in a second; without it the server's default." },
-  { name: "dry-run", help: "Prints what would be delivered, and starts nothing." },
-  { name: "yes", help: "Starts without a question. Without a terminal it is needed." },
+  { name: "rate", value: "COUNT", help: "Maximum deliveries per second; defaults to the server's default." },
+  { name: "dry-run", help: "Prints what would be delivered without starting." },
+  { name: "yes", help: "Starts without confirmation. Required without a terminal." },
   followFlag,
 ] as const satisfies readonly Flag[];
 
@@ -44,7 +44,7 @@ const pollMs = 500;
 export function startArguments(command: string, given: Given): Omit<StartArguments, keyof ReplayStart> {
   const [isDryRun, isConfirmed, follows] = [given.isSet("dry-run"), given.isSet("yes"), given.isSet("follow")];
   if (!isDryRun && !isConfirmed && !isInteractive())
-    throw new UsageError(`${command} needs --yes or --dry-run where no terminal is.`);
+    throw new UsageError(`${command} needs --yes or --dry-run without a terminal.`);
   const hasRate = given.optional("rate") !== undefined;
   const ratePerSecond = hasRate ? given.whole("rate", 1, ratePerSecondMax) : undefined;
   return { ...apiArguments(given), isDryRun, isConfirmed, follows, ratePerSecond };
@@ -78,7 +78,7 @@ async function requireNamed(connection: ApiConnection, job: ReplayJob, named: nu
   const partner = String(job.body["partner"]);
   if (matched === 0) {
     const sentence = `no dead letter of ${partner} is of ${named === 1 ? "this event" : "these events"}`;
-    throw new CommandError("refused", `${plain(sentence)}; heliograph dlq list prints those that there are`);
+    throw new CommandError("refused", `${plain(sentence)}; heliograph dlq list prints the existing ones`);
   }
   say(`${named - matched} of the ${named} events have no dead letter of ${partner}.`);
 }

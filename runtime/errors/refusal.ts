@@ -72,7 +72,7 @@ export function refuseField(
  */
 export async function orEventsUnavailable<T>(
   steps: () => Promise<T>,
-  detail = "The event store does not answer",
+  detail = "The event store does not respond",
 ): Promise<T> {
   try {
     return await steps();

@@ -21,10 +21,10 @@ export function parseJson(body: Uint8Array): unknown {
     },
   });
   if (!isShallow) {
-    const detail = `the body is nested deeper than ${depthMax} objects and lists; nest them less`;
+    const detail = `the body is nested deeper than ${depthMax} levels; send a flatter body`;
     throw new Refusal("invalid_json", detail);
   }
-  if (repeated !== undefined) throw refuseField("invalid_json", repeated, `${repeated} is given twice; give it once`);
+  if (repeated !== undefined) throw refuseField("invalid_json", repeated, `${repeated} is given twice; send it once`);
   return value;
 }
 
@@ -32,7 +32,7 @@ function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Refusal("invalid_json", "the body is not valid JSON; send one JSON value", { cause });
+    throw new Refusal("invalid_json", "the body is not valid JSON; send a single JSON value", { cause });
   }
 }
 

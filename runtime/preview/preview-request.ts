@@ -57,7 +57,7 @@ const members = {
 export async function parsePreviewRequest(bytes: Uint8Array): Promise<PreviewRequest> {
   const value = parseJson(bytes);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new Refusal("invalid_request", "The body is a JSON object with resources.");
+    throw new Refusal("invalid_request", "The body must be a JSON object with resources.");
   }
   refuseProblems(memberProblems(value));
   const { resources = [], manifests, prune = false, from, to } = value as Body;
@@ -73,7 +73,7 @@ function memberProblems(value: object): readonly FieldError[] {
   const given = Object.entries(value);
   const unknown = given
     .filter(([field]) => !Object.hasOwn(members, field))
-    .map(([field]) => ({ field, code: "unknown", detail: `${field} is no member of this request; remove it` }));
+    .map(([field]) => ({ field, code: "unknown", detail: `${field} is not a member of this request; remove it` }));
   const invalid = Object.entries(members).flatMap(([field, { accepts, mustBe }]): FieldError[] => {
     const member: unknown = Reflect.get(value, field);
     if (member === undefined) return [];
@@ -87,7 +87,7 @@ function memberProblems(value: object): readonly FieldError[] {
         {
           field: "resources",
           code: "invalid",
-          detail: `Give either resources, ${members.resources.mustBe}, or manifests`,
+          detail: `Send either resources, ${members.resources.mustBe}, or manifests`,
         },
       ];
   const isReversed = isTime(from) && isTime(to) && Date.parse(from) >= Date.parse(to);
@@ -177,7 +177,7 @@ async function validResources(objects: readonly PlacedObject[]): Promise<readonl
     problems.push(...found.map(({ field, message }) => at(field, message)));
     if (resource === undefined) continue;
     const name = objectName(resource.kind, resource.metadata);
-    if (names.has(name)) problems.push(at("metadata.name", `${name} is given twice; give it once`));
+    if (names.has(name)) problems.push(at("metadata.name", `${name} is given twice; send it once`));
     names.add(name);
     resources.push(resource);
   }
@@ -199,5 +199,5 @@ function problemAt(field: string, message: string): FieldError {
 
 function refuseProblems(errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
-  throw new Refusal("invalid_request", "The edit is not valid", { errors: errors.slice(0, problemsMax) });
+  throw new Refusal("invalid_request", "The edit is invalid", { errors: errors.slice(0, problemsMax) });
 }

@@ -56,7 +56,7 @@ export function createPreviewStore(bucket: Bucket): PreviewStore {
     open: async (job, edit) => {
       const bytes = await compress(JSON.stringify(edit));
       if (bytes.byteLength > editBytesMax) {
-        throw new Refusal("body_too_large", "The edit is too large; preview some of its resources at a time.");
+        throw new Refusal("body_too_large", "The edit is too large; preview fewer resources at a time.");
       }
       await bucket.put(prefix.edit + job.id, bytes.toString("base64"));
       await save(job);

@@ -74,7 +74,7 @@ export function createPreviews(deps: PreviewDeps): Previews & { stop(): void } {
     get: async (id, caller) => {
       const job = idForm.test(id) ? await store.get(id) : undefined;
       if (job === undefined || !mayReadPreview(job, caller)) {
-        throw new Refusal("preview_not_found", "No such preview is visible to this caller.");
+        throw new Refusal("preview_not_found", "The preview does not exist or is not visible to this caller.");
       }
       return previewResponse(job);
     },
@@ -109,7 +109,9 @@ function refuseOthers({ resources }: PreviewRequest, caller: PreviewCaller): voi
   for (const [index, { kind, metadata }] of resources.entries()) {
     const label = `${metadata.namespace}/${metadata.name}`;
     if (kind === "WebhookPartner" && mayNamePartner(caller, label)) continue;
-    const detail = `the token names partners, and ${kind} ${label} is none of them; preview those only`;
+    const detail =
+      `the token is limited to certain partners, and ${kind} ${label} is not one of them; preview only those ` +
+      "partners";
     throw refuseField("partner_not_found", `resources[${index}]`, detail);
   }
 }
@@ -118,8 +120,8 @@ function refuseMore(open: readonly OpenPreview[], { client }: PreviewCaller): vo
   const isOwn = open.some((one) => one.client === client);
   if (!isOwn && open.length < openMax) return;
   const detail = isOwn
-    ? "A preview of this caller is under way; wait for its end"
-    : `${openMax} previews are under way`;
+    ? "A preview of this caller is already in progress; wait until it completes"
+    : `${openMax} previews are already in progress`;
   throw new Refusal("too_many_requests", detail, { retryAfterSeconds: busySeconds });
 }
 
@@ -210,6 +212,6 @@ async function fail(store: PreviewStore, id: string): Promise<void> {
 }
 
 function failed(job: PreviewJob): PreviewJob {
-  const detail = "An internal error stops the preview; the log of the runtime has it under the preview id.";
+  const detail = "The preview stopped because of an internal error; see the runtime log for the preview id.";
   return { ...job, status: "failed", detail };
 }

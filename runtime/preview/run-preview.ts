@@ -65,7 +65,7 @@ async function onPresentBase(deps: RunDeps, job: PreviewJob, edit: Edit): Promis
   const identity = configIdentity(base);
   if (identity === job.base) return job;
   const restarts = job.restarts + Number(job.cursor > 0);
-  const detail = "The configuration changed again and again during the preview; start it again later.";
+  const detail = "The configuration kept changing during the preview; try again later.";
   if (restarts > restartsMax) return { ...job, status: "failed", detail };
   const effects = await effectsOf(deps, base, editedConfig(base, edit), job);
   return { ...job, base: identity, restarts, ...effects, cursor: 0, tally: noMatches(), attempts: noAttempts() };

@@ -53,7 +53,7 @@ export async function answerExemplars(sources: ExemplarSources, request: Prometh
 
 /** Clients that mean no bound send the least time there is. */
 function cutOff(startMs: number): string {
-  return `the range is longer than this caller's class allows; exemplars before ${formatTime(startMs)} are left out`;
+  return `the range is longer than this caller's class allows; exemplars before ${formatTime(startMs)} are omitted`;
 }
 
 function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): readonly MetricSelector[] {

@@ -34,7 +34,7 @@ export async function answerSeries(
   const found = await seriesLabels(lookUpOf(selected, request), caller, signal, context);
   const { isNarrowed } = found;
   const series = found.series.map(({ metric, labels }) => ({ [nameLabel]: metric, ...labels }));
-  const narrowed = "a metric has more labels than one query may group by; some are left out";
+  const narrowed = "a metric has more labels than one query may group by; some are omitted";
   return cut(series, request, {
     ...found,
     warnings: [...(isNarrowed ? [narrowed] : []), ...leftOutWarnings(found)],
@@ -51,8 +51,8 @@ function leftOutWarnings({ leftOut, unread }: Pick<LabelValues, "leftOut" | "unr
   return [
     ...(leftOut.length === 0
       ? []
-      : [`metrics that may not be read over several regions together are left out: ${named}; add a region matcher`]),
-    ...(unread === 0 ? [] : [`${unread} more metrics are left out; name some with match[]`]),
+      : [`metrics that cannot be combined across regions are omitted: ${named}; add a region matcher`]),
+    ...(unread === 0 ? [] : [`${unread} more metrics are omitted; select metrics with match[]`]),
   ];
 }
 

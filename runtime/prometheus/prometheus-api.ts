@@ -71,7 +71,7 @@ export function regionWarnings(regions: SelectorsResult["regions"]): readonly st
   return regions
     .filter(({ state }) => state !== "ok")
     .flatMap(({ region, state, reasons = [] }) => [
-      `the data of the region ${region} are incomplete: ${state}`,
+      `data from the region ${region} is incomplete: ${state}`,
       ...reasons.map(({ detail }) => detail),
     ]);
 }

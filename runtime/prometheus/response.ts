@@ -39,7 +39,7 @@ function limitSeries(
   const isCut = limit > 0 && limit < count;
   const series = isCut ? evaluated.series.slice(0, limit) : evaluated.series;
   if (series.length > seriesMax) {
-    const detail = `the result has ${count} series; group by fewer labels, or cut it off by limit=${seriesMax}`;
+    const detail = `the result has ${count} series; group by fewer labels, or truncate it with limit=${seriesMax}`;
     throw refuseField("result_too_large", "limit", detail);
   }
   return isCut

@@ -149,7 +149,7 @@ function literal(labels: Readonly<Record<string, string>>): Readonly<Record<stri
 
 function withoutTenant({ namespace, name }: CatalogConfig): string {
   return (
-    `the rules of ${namespace}/${name} name no tenant, since its series belong to none; ` +
+    `the rules of ${namespace}/${name} have no tenant, because its series belong to none; ` +
     "their client needs a token with exactly one tenant"
   );
 }

@@ -93,7 +93,7 @@ async function storedAnswer<Transaction>(
   if (record.outcome === undefined) throw new Error("the store keeps no outcomes, which an Idempotency-Key needs");
   const { digest: known, ...answer } = JSON.parse(record.outcome) as Outcome;
   if (known === digest) return answer;
-  const rule = "The key was used with another body. Use a new key for this body";
+  const rule = "The key was used with a different body. Use a new key for this body";
   throw new DeliveryRefusal(422, "idempotency_key_reused", rule);
 }
 
@@ -122,7 +122,7 @@ function repeated(answer: CallbackAnswer, headers: RecipientAnswer["headers"]): 
 }
 
 function inUse(): DeliveryRefusal {
-  const rule = "The first request with this key is still running";
+  const rule = "The first request with this key is still in progress";
   return new DeliveryRefusal(409, "idempotency_key_in_use", rule, retrySeconds);
 }
 

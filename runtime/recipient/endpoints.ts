@@ -124,7 +124,7 @@ async function readStatus<Transaction>(
 ): Promise<RecipientAnswer> {
   const eventId = namedEvent(request.target);
   if (eventId === undefined || mayReadStatus === undefined) {
-    throw new DeliveryRefusal(404, "not_found", "No endpoint has this path");
+    throw new DeliveryRefusal(404, "not_found", "This path does not exist");
   }
   if (request.method !== "GET") {
     throw new DeliveryRefusal(405, "method_not_allowed", "The status of an event is read with GET");

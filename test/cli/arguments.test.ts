@@ -205,10 +205,10 @@ describe("an environment variable", () => {
 
   test("is checked like the flag", async () => {
     await expect(read("run config", { HELIOGRAPH_PROCESSES: "0" })).rejects.toThrow(
-      "--processes is a whole number from 1 to 64 or auto, not 0.",
+      "--processes must be an integer from 1 to 64 or auto, not 0.",
     );
     await expect(read("run config", { HELIOGRAPH_PORT: "http" })).rejects.toThrow(
-      "--port is a whole number from 0 to 65535, not http.",
+      "--port must be an integer from 0 to 65535, not http.",
     );
   });
 });
@@ -217,9 +217,9 @@ describe("a command of this machine below kubectl", () => {
   const plugin = { HELIOGRAPH_KUBERNETES: "true" };
 
   test.each([
-    ["validate config --namespace shop", "validate runs on this machine only and takes no --namespace."],
-    ["validate config -n shop", "takes no --namespace."],
-    ["sign --context=a", "sign runs on this machine only and takes no --context."],
+    ["validate config --namespace shop", "validate runs on this machine only and does not accept --namespace."],
+    ["validate config -n shop", "does not accept --namespace."],
+    ["sign --context=a", "sign runs on this machine only and does not accept --context."],
     ["open -n shop", "for a release in a cluster, forward a port and paste a token (docs/how-to/console.md)."],
     ["debug bundle --kubeconfig a", "for a release in a cluster, run it in a pod (docs/reference/cli.md"],
   ])("says of %j that it does not reach the cluster", async (line, sentence) => {
@@ -236,19 +236,19 @@ describe("a command of this machine below kubectl", () => {
 
 describe("a command line is refused with a sentence", () => {
   test.each([
-    ["for no process", "run config --processes 0", "--processes is a whole number from 1 to 64 or auto, not 0."],
-    ["for too many processes", "run config --processes 65", "--processes is a whole number from 1 to 64 or auto"],
+    ["for no process", "run config --processes 0", "--processes must be an integer from 1 to 64 or auto, not 0."],
+    ["for too many processes", "run config --processes 65", "--processes must be an integer from 1 to 64 or auto"],
     [
       "for half a process",
       "run config --processes 1.5",
-      "--processes is a whole number from 1 to 64 or auto, not 1.5.",
+      "--processes must be an integer from 1 to 64 or auto, not 1.5.",
     ],
     ["for processes by another word", "run config --processes all", "from 1 to 64 or auto, not all."],
-    ["for an unknown command", "serve config", "There is no command serve; see heliograph --help."],
-    ["for a word close to a command", "vaildate a", "There is no command vaildate; did you mean validate;"],
-    ["for help of an unknown command", "help serve", "There is no command serve; see heliograph --help."],
+    ["for an unknown command", "serve config", "Unknown command serve; see heliograph --help."],
+    ["for a word close to a command", "vaildate a", "Unknown command vaildate; did you mean validate;"],
+    ["for help of an unknown command", "help serve", "Unknown command serve; see heliograph --help."],
     ["for two words close to a command", "debug bundel", "debug needs one of bundle; see heliograph debug --help."],
-    ["for a joined command", "debg bundle", "There is no command debg; did you mean debug bundle; see"],
+    ["for a joined command", "debg bundle", "Unknown command debg; did you mean debug bundle; see"],
     ["for the first word of a command", "nats", "nats needs one of migrate; see heliograph nats --help."],
     ["for an unknown flag", "run config --prot 1", "Unknown option '--prot'; see heliograph run --help."],
     [
@@ -259,9 +259,9 @@ describe("a command line is refused with a sentence", () => {
     ["without the folder", "run", "run needs a DIR."],
     ["with two folders", "run a b", "run takes one DIR."],
     ["with a folder where none is taken", "dev-token a --tenant t --scope s", "dev-token takes no operand."],
-    ["for a port that is none", "run a --port x", "--port is a whole number from 0 to 65535, not x."],
-    ["for a port that is too high", "run a --port 65536", "--port is a whole number from 0 to 65535, not 65536."],
-    ["for a negative port", "run a --port=-1", "--port is a whole number from 0 to 65535, not -1."],
+    ["for a port that is none", "run a --port x", "--port must be an integer from 0 to 65535, not x."],
+    ["for a port that is too high", "run a --port 65536", "--port must be an integer from 0 to 65535, not 65536."],
+    ["for a negative port", "run a --port=-1", "--port must be an integer from 0 to 65535, not -1."],
     ["for a flag given twice", "run a --port 1 --port 2", "--port is given 2 times."],
     ["for an empty value", "run a --host=", "--host is empty."],
     ["for a NATS URL that is none", "run a --nats localhost", "--nats is a URL such as nats://127.0.0.1:4222."],
@@ -269,12 +269,12 @@ describe("a command line is refused with a sentence", () => {
     [
       "for credentials of an own nats-server",
       "run a --nats-auth x",
-      "--nats-auth needs --nats: the own nats-server has credentials of its own.",
+      "--nats-auth requires --nats: the embedded nats-server has generated credentials.",
     ],
     [
       "for credentials of NATS in two places",
       "run a --nats nats://u:p@h:4222 --nats-auth x",
-      "Credentials of NATS are given by --nats-auth or by the URL of --nats, not by both.",
+      "NATS credentials must be in --nats-auth or in the URL of --nats, not both.",
     ],
     [
       "for a NATS URL with a password as it is",
@@ -284,50 +284,58 @@ describe("a command line is refused with a sentence", () => {
     [
       "for a memory without a unit",
       "run a --memory 512",
-      "--memory is auto or a size such as 512Mi or 1Gi, from 192Mi to 64Gi, not 512.",
+      "--memory must be auto or a size such as 512Mi or 1Gi, from 192Mi to 64Gi, not 512.",
     ],
     [
       "for a memory that does not hold the program",
       "run a --memory 191Mi",
-      "--memory is auto or a size such as 512Mi or 1Gi, from 192Mi to 64Gi, not 191Mi.",
+      "--memory must be auto or a size such as 512Mi or 1Gi, from 192Mi to 64Gi, not 191Mi.",
     ],
     [
       "for a memory that no process uses",
       "run a --memory 65Gi",
-      "--memory is auto or a size such as 512Mi or 1Gi, from 192Mi to 64Gi, not 65Gi.",
+      "--memory must be auto or a size such as 512Mi or 1Gi, from 192Mi to 64Gi, not 65Gi.",
     ],
-    ["for an unknown log level", "run a --log-level loud", "--log-level is one of debug, info, warn, error, not loud."],
+    [
+      "for an unknown log level",
+      "run a --log-level loud",
+      "--log-level must be one of debug, info, warn, error, not loud.",
+    ],
     ["for a runtime without a configuration", "runtime --nats embedded", "--config is required."],
     ["for a runtime without NATS", "runtime --config d", "--nats is required."],
     ["for a runtime with an operand", "runtime d --config d --nats embedded", "runtime takes no operand."],
     [
       "for no shards",
       "runtime --config kubernetes --shards 0 --nats embedded",
-      "--shards is a whole number from 1 to 100, not 0.",
+      "--shards must be an integer from 1 to 100, not 0.",
     ],
     [
       "for too many shards",
       "runtime --config kubernetes --key-shards 101 --nats embedded",
-      "--key-shards is a whole number from 1 to 100, not 101.",
+      "--key-shards must be an integer from 1 to 100, not 101.",
     ],
     [
       "for a namespace that is none",
       "runtime --config kubernetes --namespace a/b --nats embedded",
-      "--namespace is a name of small letters, digits, dots and dashes, not a/b.",
+      "--namespace must be a name of lowercase letters, digits, dots and dashes, not a/b.",
     ],
     [
       "for a certificate without its key",
       "runtime --config d --nats tls://n --nats-cert c",
-      "--nats-cert and --nats-key are given together.",
+      "--nats-cert and --nats-key must be given together.",
     ],
     ["for a token without a tenant", "dev-token --scope s", "--tenant is required."],
     ["for a list with an empty part", "dev-token --tenant t --scope a,,b", "--scope is empty."],
     ["for a token without a scope", "dev-token --tenant t", "--scope is required."],
-    ["for a time to live that is none", "dev-token --tenant t --scope s --ttl 1y", /^--ttl is a duration such as/u],
+    [
+      "for a time to live that is none",
+      "dev-token --tenant t --scope s --ttl 1y",
+      /^--ttl must be a duration such as/u,
+    ],
     [
       "for a time to live that is too long",
       "dev-token --tenant t --scope s --ttl 31d",
-      /^--ttl is a duration such as/u,
+      /^--ttl must be a duration such as/u,
     ],
   ])("%s", async (_name, line, sentence) => {
     await expect(read(line)).rejects.toThrow(sentence);

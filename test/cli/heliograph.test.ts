@@ -162,7 +162,7 @@ describe("heliograph dev-token", () => {
     const result = await runProgram(["dev-token", "--data", folder.path, "--tenant", "t", "--scope", "s"]);
     expect(result).toMatchObject({
       code: 5,
-      stderr: expect.stringMatching(/is damaged; remove it, and the next start creates a new key\.\n$/u),
+      stderr: expect.stringMatching(/is corrupt; delete it to create a new key at the next start\.\n$/u),
     });
   });
 });

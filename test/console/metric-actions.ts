@@ -85,7 +85,7 @@ export const metricActions: readonly PageAction[] = [
         path,
         reader: "frugal",
         heading: "Explorer",
-        sees: ["This query would be refused", "cost_exceeded", "more than 100 are never allowed at once"],
+        sees: ["This query would be refused", "cost_exceeded", "the burst limit is 100"],
       });
       const [answer] = await Promise.all([
         page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),

@@ -69,7 +69,7 @@ export const pageRows: readonly PageRow[] = [
     name: "event-not-visible",
     path: "/events/evt-nowhere",
     heading: "evt-nowhere",
-    sees: ["No such event is visible to this caller"],
+    sees: ["The event does not exist or is not visible to this caller"],
   },
   {
     name: "dead-letters",
@@ -103,6 +103,6 @@ export const pageRows: readonly PageRow[] = [
   },
   { name: "quotas", path: "/quotas", heading: "Quotas", sees: ["Class B", "Cost units", "Smallest step"] },
   { name: "preview", path: "/preview", heading: "Preview of an edit", sees: ["Edited resources, YAML"] },
-  { name: "unknown-preview", path: "/preview/none", heading: "Preview", sees: ["No such preview is visible"] },
+  { name: "unknown-preview", path: "/preview/none", heading: "Preview", sees: ["The preview does not exist"] },
   { name: "unknown-page", path: "/nowhere", heading: "There is no such page", sees: ["Go to Home"] },
 ];

@@ -66,7 +66,7 @@ describe("an address that is never connected", () => {
     ["169.254.169.254", []],
     ["[fe80::1]", []],
   ])("%s is refused by its look-up too", async (host, found) => {
-    await expect(sendTo(host, found)).rejects.toThrow(/has only addresses that are never connected/u);
+    await expect(sendTo(host, found)).rejects.toThrow(/resolves only to blocked addresses/u);
   });
 
   test("leaves the other addresses of its name", async () => {

@@ -89,7 +89,7 @@ func (recipient *Recipient) answer(writer http.ResponseWriter, request *http.Req
 		}
 		return nil, recipient.deliver(request, body)
 	case !isStatus || recipient.MayReadStatus == nil || !recipient.MayReadStatus(request):
-		return nil, &Refusal{Status: 404, Code: "not_found", Description: "No endpoint has this path"}
+		return nil, &Refusal{Status: 404, Code: "not_found", Description: "This path does not exist"}
 	case request.Method != http.MethodGet:
 		return nil, &Refusal{Status: 405, Code: "method_not_allowed", Description: "The status of an event is read with GET"}
 	default:

@@ -135,7 +135,7 @@ def _response(status, content, headers):
 
 
 def _not_found():
-    return Refused(404, "not_found", "No endpoint has this path")
+    return Refused(404, "not_found", "This path does not exist")
 
 
 def too_large():

@@ -191,7 +191,7 @@ function issuerOf(token: string, issuers: ReadonlyMap<string, TrustedIssuer>): T
 
 /** Names of issuers are public, and both are needed to find out which one is wrong. */
 function untrusted(claimed: string | undefined, trusted: readonly string[]): string {
-  if (claimed === undefined) return "The token names no issuer in the claim iss.";
+  if (claimed === undefined) return "The token has no iss claim.";
   const listed = trusted.slice(0, issuersShown).map((name) => JSON.stringify(name));
   const others = trusted.length - listed.length;
   const more = others > 0 ? ` and ${others} more` : "";
@@ -232,9 +232,9 @@ async function verifiedClaims(
 /** Detail for the caller: enough to correct the token, without information on keys. */
 function faultOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return "The token has expired.";
-  if (error instanceof errors.JWTClaimValidationFailed) return `The claim ${error.claim} of the token is not accepted.`;
-  if (error instanceof errors.JOSEAlgNotAllowed) return "The algorithm of the token is not accepted.";
-  if (error instanceof errors.JWKSNoMatchingKey) return "No key of the issuer fits the token.";
-  if (error instanceof errors.JWSSignatureVerificationFailed) return "The signature of the token is not valid.";
+  if (error instanceof errors.JWTClaimValidationFailed) return `The token's ${error.claim} claim is not accepted.`;
+  if (error instanceof errors.JOSEAlgNotAllowed) return "The token's signing algorithm is not allowed.";
+  if (error instanceof errors.JWKSNoMatchingKey) return "No key of the issuer matches the token.";
+  if (error instanceof errors.JWSSignatureVerificationFailed) return "The token's signature is invalid.";
   return "The token is not a valid signed JWT.";
 }

@@ -100,7 +100,7 @@ async function readKey(path: string): Promise<KeyFile | undefined> {
   try {
     return JSON.parse(text) as KeyFile;
   } catch (cause) {
-    throw new Error(`${path} is damaged; remove it, and the next start creates a new key`, { cause });
+    throw new Error(`${path} is corrupt; delete it to create a new key at the next start`, { cause });
   }
 }
 

@@ -36,10 +36,10 @@ export async function requireProof(occasion: ProofOccasion, seen: SeenProofs, no
   const { payload, protectedHeader } = await verifiedProof(occasion.proof, nowMs);
   const jwk = protectedHeader.jwk ?? {};
   if ((await calculateJwkThumbprint(jwk)) !== occasion.key)
-    throw invalid("is signed with another key than the token is bound to");
-  if (payload["htm"] !== occasion.method) throw invalid("is for another method (htm)");
-  if (!isAddressed(payload["htu"], occasion)) throw invalid("is for another address (htu)");
-  if (payload["ath"] !== hash("sha256", occasion.token, "base64url")) throw invalid("is for another token (ath)");
+    throw invalid("is not signed with the key that the token is bound to");
+  if (payload["htm"] !== occasion.method) throw invalid("is for a different method (htm)");
+  if (!isAddressed(payload["htu"], occasion)) throw invalid("is for a different URL (htu)");
+  if (payload["ath"] !== hash("sha256", occasion.token, "base64url")) throw invalid("is for a different token (ath)");
   requireFresh(payload.iat, nowMs);
   requireNew(`${occasion.key} ${String(payload.jti)}`, seen, nowMs);
 }
@@ -61,7 +61,7 @@ async function verifiedProof(proof: string | undefined, nowMs: number): Promise<
       cause: error,
     });
   }
-  throw invalid("has no usable jti");
+  throw invalid("has no valid jti");
 }
 
 function isAddressed(htu: unknown, { path, origins }: ProofOccasion): boolean {
@@ -77,14 +77,16 @@ function requireFresh(iat: unknown, nowMs: number): void {
   const ageSeconds = nowMs / 1000 - Number(iat);
   // Both comparisons are false for NaN.
   if (ageSeconds <= proofAgeSecondsMax && ageSeconds >= -clockLeewaySeconds) return;
-  throw invalid("is too old, or dated in the future (iat)");
+  throw invalid("is expired or issued in the future (iat)");
 }
 
 function requireNew(id: string, seen: SeenProofs, nowMs: number): void {
   const found = seen.add(id, nowMs);
-  if (found === "seen") throw invalid("was used before (jti)");
+  if (found === "seen") throw invalid("has already been used (jti)");
   if (found === "full")
-    throw new Refusal("too_many_requests", "The store of proofs is full. Try again later.", { retryAfterSeconds: 1 });
+    throw new Refusal("too_many_requests", "The replay cache for proofs is full. Try again later.", {
+      retryAfterSeconds: 1,
+    });
 }
 
 function invalid(what: string): Refusal {

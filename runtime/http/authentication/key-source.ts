@@ -80,7 +80,7 @@ export class KeySource {
     if (this.mustRead(ageMs)) await this.read();
     else if (ageMs >= refreshMs) void this.read();
     if (this.current !== undefined && this.ageMs() < staleMs) return this.current;
-    throw new Refusal("not_ready", "The keys of the token's issuer cannot be read now.", {
+    throw new Refusal("not_ready", "The keys of the token's issuer are temporarily unavailable.", {
       retryAfterSeconds: cooldownMs / 1000,
       cause: this.lastError,
     });

@@ -51,7 +51,7 @@ function clientOf(claims: Claims, own: string | undefined): string {
     if (value !== undefined && typeof value !== "string") throw malformed(name);
     if (value !== undefined && value !== "") return value;
   }
-  throw new Refusal("token_invalid", `The token names no client: it lacks ${names.join(", ")}.`);
+  throw new Refusal("token_invalid", `The token identifies no client: ${names.join(", ")} is missing.`);
 }
 
 /** The claim of this name, or the one that a name beginning with `/` points to. Source: RFC 6901. */
@@ -85,7 +85,7 @@ function isNameList(value: unknown): value is readonly string[] {
 }
 
 function malformed(name: string): Refusal {
-  return new Refusal("token_invalid", `The claim ${name} of the token has an unexpected shape.`);
+  return new Refusal("token_invalid", `The token's ${name} claim is malformed.`);
 }
 
 /** Source: RFC 9068 §2.1. */
@@ -104,12 +104,12 @@ export function requireType(typ: string | undefined, required: TokenType = "Any"
   const type = typ?.toLowerCase().replace(prefix, "");
   if (type === accessTokenType) return;
   if (required === "AccessToken") {
-    throw new Refusal("token_invalid", "The header typ of the token is not at+jwt, as its issuer's settings require.");
+    throw new Refusal("token_invalid", "The token's typ header is not at+jwt, which the issuer's settings require.");
   }
   if (type?.split(";", 1)[0]?.trimEnd().endsWith("+jwt") === true) {
     throw new Refusal(
       "token_invalid",
-      `The header typ of the token is ${type.slice(0, shownCharactersMax)}: it is no access token.`,
+      `The token's typ header is ${type.slice(0, shownCharactersMax)}: it is not an access token.`,
     );
   }
 }
@@ -134,7 +134,7 @@ export function bindingOf({ cnf }: Claims): Binding {
   if (!isKnown)
     throw new Refusal(
       "token_invalid",
-      "The cnf claim of the token has an unknown form; known members are x5t#S256 and jkt.",
+      "The token's cnf claim is not supported; supported members are x5t#S256 and jkt.",
     );
   return {
     ...(certificate === undefined ? {} : { certificate: Buffer.from(certificate, "base64url") }),
@@ -175,7 +175,7 @@ export function certificateFault({ certificate }: Binding, shown: () => Thumbpri
   if (certificate === undefined) return undefined;
   const own = shown();
   if (own !== undefined && own.length === certificate.length && timingSafeEqual(own, certificate)) return undefined;
-  return own === undefined ? "the request shows no client certificate" : "the request shows another one";
+  return own === undefined ? "the request has no client certificate" : "the request has a different one";
 }
 
 /** How a request sends its token. */

@@ -74,8 +74,7 @@ async function originProof(
 ): Promise<{ readonly proof?: string }> {
   const nonce = query.get("nonce")?.[0];
   if (proveOrigin === undefined || nonce === undefined || origin === undefined) return {};
-  if (!nonceForm.test(nonce))
-    throw new Refusal("invalid_request", "The parameter nonce is 22 to 128 characters of base64url.");
+  if (!nonceForm.test(nonce)) throw new Refusal("invalid_request", "nonce must be 22 to 128 base64url characters.");
   return { proof: await proveOrigin(nonce, origin) };
 }
 
@@ -110,12 +109,13 @@ interface FoundFile {
 function findFile(files: ConsoleFiles | undefined, name: string): FoundFile {
   const page = files?.get(pageName);
   if (files === undefined || page === undefined)
-    throw new Refusal("not_found", "The console is not built here: run `npm run console` and start again.");
+    throw new Refusal("not_found", "The console is not built: run `npm run console` and restart the server.");
   const isForever = name.startsWith(assetsFolder);
   const file = files.get(name);
   if (file !== undefined) return { file, isForever };
   // A page of another version asks for files that are not here: a page in their place would be run as a script.
-  if (isForever) throw new Refusal("not_found", "This version of the console has no such file: load the page again.");
+  if (isForever)
+    throw new Refusal("not_found", "This version of the console does not have this file: reload the page.");
   return { file: page, isForever: false };
 }
 
@@ -123,7 +123,7 @@ function fileResponse({ file, isForever }: FoundFile, { acceptEncoding }: ApiReq
   const offered = consoleCodings.filter((coding) => file.codings.has(coding));
   const coding = chooseAmong(acceptEncoding, offered);
   const found = file.codings.get(coding);
-  if (found === undefined) throw new Error("a file of the console has no bytes");
+  if (found === undefined) throw new Error("a console file is empty");
   return {
     status: 200,
     headers: {

@@ -59,7 +59,7 @@ function readWindow(
       "invalid_window",
       "from",
       from >= (to ?? from + 1)
-        ? "from is not before to; use an earlier from"
+        ? "from must be before to; use an earlier from"
         : "from is in the future; use an earlier time",
     );
   }
@@ -76,10 +76,14 @@ export function readWait(query: Parameters): number {
   if (text === undefined) return 0;
   const seconds = /^\d{1,2}$/u.test(text) ? Number(text) : Number.NaN;
   if (!(seconds <= waitSecondsMax)) {
-    throw refuseField("invalid_request", "wait", `wait must be a whole number of seconds from 0 to ${waitSecondsMax}`);
+    throw refuseField(
+      "invalid_request",
+      "wait",
+      `wait must be an integer number of seconds from 0 to ${waitSecondsMax}`,
+    );
   }
   if (seconds > 0 && (readOne(query, "order") === "desc" || readOne(query, "cursor") === undefined)) {
-    const detail = "wait needs a cursor and the order asc; take meta.newest of a list with order=desc, or meta.cursor";
+    const detail = "wait requires a cursor and order=asc; use meta.newest of a list with order=desc, or meta.cursor";
     throw refuseField("invalid_request", "wait", detail);
   }
   return seconds * secondMs;

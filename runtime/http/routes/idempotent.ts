@@ -36,11 +36,14 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
     case "known":
       return { ...claim.answer, headers: { "idempotency-replayed": "true" } };
     case "running":
-      throw new Refusal("idempotency_key_in_use", "The first request with this key is still running.", {
+      throw new Refusal("idempotency_key_in_use", "The first request with this key is still in progress.", {
         retryAfterSeconds,
       });
     case "other":
-      throw new Refusal("idempotency_key_reused", "The key was used with another body. Use a new key for this body.");
+      throw new Refusal(
+        "idempotency_key_reused",
+        "The key was used with a different body. Use a new key for this body.",
+      );
   }
 }
 
@@ -74,7 +77,7 @@ async function answered<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (cause) {
-    throw new Refusal("events_unavailable", "The outcome of the request cannot be stored now", {
+    throw new Refusal("events_unavailable", "The result of the request cannot be stored at the moment", {
       cause,
       retryAfterSeconds,
     });

@@ -44,7 +44,7 @@ function hintsOf({ values, leftOut, unlabelled, failures }: LabelValues, query: 
 
 function leftOutHints(leftOut: readonly string[]): readonly string[] {
   if (leftOut.length === 0) return [];
-  return [`${leftOut.join(", ")} may not be read over several regions together; name one with filter[region]`];
+  return [`${leftOut.join(", ")} cannot be combined across regions; select one region with filter[region]`];
 }
 
 /** Parses the parameters of a look-up. @throws Refusal 400 that names the invalid parameter */
@@ -52,7 +52,7 @@ export function readLookUp(params: Parameters, nowMs: number): LookUp {
   refuseOthers(params, ["metric", "tenant", "from", "to", "last"]);
   const metrics = [...new Set(readMany(params, "metric", lookUpMetricsMax))].sort();
   if (metrics.length === 0) {
-    throw refuseField("invalid_request", "metric", "the request names no metric; name one with metric=");
+    throw refuseField("invalid_request", "metric", "the request has no metric; add metric=");
   }
   const filters = readFilters(params);
   return {
@@ -73,6 +73,6 @@ function timesOf(params: Parameters, nowMs: number): Pick<LookUp, "startMs" | "e
   const endMs = Math.min(to === undefined ? nowMs : endAt(to, nowMs), nowMs);
   const startMs = from === undefined ? Math.max(0, endMs - spanMsDefault) : timeAt(from, nowMs);
   if (startMs < endMs) return { startMs, endMs };
-  const detail = `from=${formatTime(startMs)} is not before the end ${formatTime(endMs)}; name an earlier from`;
+  const detail = `from=${formatTime(startMs)} is not before the end ${formatTime(endMs)}; use an earlier from`;
   throw refuseField("invalid_window", "from", detail);
 }

@@ -224,7 +224,7 @@ function written(
 function refuseInTables({ query }: ApiRequest): void {
   const odd = notInTables.find((name) => query.get(name)?.includes("true") ?? false);
   if (odd !== undefined)
-    throw refuseField("invalid_request", odd, `${csvMediaType} cannot hold ${odd}; accept ${json}`);
+    throw refuseField("invalid_request", odd, `${csvMediaType} cannot represent ${odd}; accept ${json}`);
 }
 
 function bulk(metrics: MetricsReads): Route {

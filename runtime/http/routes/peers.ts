@@ -56,5 +56,5 @@ export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Rout
 function readRemaining(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^[1-9]\d{0,5}$/u.test(text)) return Number(text);
-  throw refuseField("invalid_request", "X-Remaining-Ms", "X-Remaining-Ms must be a whole number of milliseconds");
+  throw refuseField("invalid_request", "X-Remaining-Ms", "X-Remaining-Ms must be an integer number of milliseconds");
 }

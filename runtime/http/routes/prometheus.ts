@@ -69,7 +69,11 @@ function prometheusRequest({ query, caller, tenant, signal, ...request }: ApiReq
 
 function oneTenant(header: string | undefined): string | undefined {
   if (header === undefined || header === "" || tenantPattern.test(header)) return header === "" ? undefined : header;
-  throw refuseField("invalid_request", "X-Scope-OrgID", "X-Scope-OrgID must name one tenant of at most 200 characters");
+  throw refuseField(
+    "invalid_request",
+    "X-Scope-OrgID",
+    "X-Scope-OrgID must select one tenant of at most 200 characters",
+  );
 }
 
 async function represented(

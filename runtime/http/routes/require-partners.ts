@@ -7,7 +7,7 @@ export function requirePartners(route: Route): Route {
     ...route,
     answer: async (request) => {
       if (request.caller.partners !== undefined) return route.answer(request);
-      throw new Refusal("partners_required", "The token names no partners. Use * in its claim for every partner.");
+      throw new Refusal("partners_required", "The token has no partners claim. Use * in the claim for all partners.");
     },
   };
 }

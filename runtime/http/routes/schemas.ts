@@ -102,6 +102,7 @@ function catalogOf(): object {
 }
 
 function schemaNamed(name: string): JsonSchema {
-  if (!Object.hasOwn(schemas, name)) throw new Refusal("not_found", "No schema has this name; /v1/schemas lists them.");
+  if (!Object.hasOwn(schemas, name))
+    throw new Refusal("not_found", "No schema has this name; see /v1/schemas for all schemas.");
   return bundled(name);
 }

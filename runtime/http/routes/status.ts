@@ -25,12 +25,12 @@ const pageHeaders = {
 const absentHeaders = { "Cache-Control": "public, max-age=30, s-maxage=30", Vary: "Accept-Encoding" };
 const unavailableHeaders = { "Cache-Control": "no-store" };
 
-const absent = new Refusal("not_found", "There is no public status here.");
+const absent = new Refusal("not_found", "No public status page exists at this URL.");
 /** The same bytes for every name: nobody learns which tenants exist. */
 const absentPage = Buffer.from(sentencePage("Not found", absent.message));
 const absentProblem = Buffer.from(JSON.stringify(problemOf(absent, "no-public-status")));
 const unavailablePage = Buffer.from(
-  sentencePage("Status unknown", "The status cannot be read now. Load this page again in a minute."),
+  sentencePage("Status unknown", "The status is temporarily unavailable. Reload this page in a minute."),
 );
 
 /**

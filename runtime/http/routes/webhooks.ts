@@ -60,14 +60,16 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       answer: async ({ path, caller }) => {
         const history = await service.history.event(path["id"] ?? "", caller.tenants, viewFor(caller));
         // An event of another tenant or partner gets the same response as an unknown one.
-        if (history === undefined) throw new Refusal("event_not_found", "No such event is visible to this caller.");
+        if (history === undefined)
+          throw new Refusal("event_not_found", "The event does not exist or is not visible to this caller.");
         return { status: 200, headers: jsonBytes, body: historyBytes(history) };
       },
     },
     readRoute("/webhooks/event-ids/:id", ["admin:debug"], operations.eventIdOperation, async ({ path, caller }) => {
       // Only administrators may read the use of event ids; scopes of partners do not allow it.
       const use = isNarrowed(caller) ? undefined : await service.history.eventIdUse(path["id"] ?? "", caller.tenants);
-      if (use === undefined) throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");
+      if (use === undefined)
+        throw new Refusal("event_not_found", "The event id is not in use or not visible to this caller.");
       return use;
     }),
     readRoute("/webhooks/events", ["webhooks:read"], operations.listOperation, async (request) => {

@@ -35,7 +35,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     if (isOnThisMachine(socket) && !isNameOfThisMachine(headers.host))
       throw new Refusal(
         "invalid_request",
-        "On this machine, the Host header is an address, localhost or its own name.",
+        "On this machine, the Host header must be an IP address, localhost or the name of the machine.",
       );
   });
   app.get("/healthz", async () => {

@@ -73,14 +73,13 @@ function requireReader({ headers, socket }: FastifyRequest, view: ConfigView): v
   if (token === undefined) {
     if (isOnThisMachine(socket)) return;
     if (view.report().hash === null)
-      throw new Refusal("not_ready", "No configuration is applied yet.", { retryAfterSeconds: 1 });
-    throw new Refusal("token_missing", "The configuration holds no token: only this machine may read /configz.");
+      throw new Refusal("not_ready", "No configuration has been applied yet.", { retryAfterSeconds: 1 });
+    throw new Refusal("token_missing", "The configuration contains no token, so only this machine can read /configz.");
   }
   const [, given] = /^Bearer +([^ ]+) *$/iu.exec(headers.authorization ?? "") ?? [];
   if (given === undefined)
-    throw new Refusal("token_missing", "Send the token of the configuration as `Authorization: Bearer <token>`.");
-  if (!isEqual(given, token))
-    throw new Refusal("token_invalid", "The token differs from the one in the configuration.");
+    throw new Refusal("token_missing", "Send the token from the configuration as `Authorization: Bearer <token>`.");
+  if (!isEqual(given, token)) throw new Refusal("token_invalid", "The token does not match the configuration.");
 }
 
 /** Compares in constant time, whatever the lengths. */
@@ -98,7 +97,7 @@ function pollOf(target: string): { readonly waitMs: number; readonly after: stri
     throw refuseField(
       "invalid_request",
       "wait",
-      `wait must be a whole number of seconds from 0 to ${configzWaitSecondsMax}.`,
+      `wait must be an integer number of seconds from 0 to ${configzWaitSecondsMax}.`,
     );
   }
   if (after !== undefined && after.length > versionLengthMax)

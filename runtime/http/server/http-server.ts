@@ -124,7 +124,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest("startedAtMs", 0);
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
-    throw new Refusal("not_found", "No endpoint has this path.");
+    throw new Refusal("not_found", "This path does not exist.");
   });
   addHooks(app, limits, options);
   // Otherwise the server could close an idle connection while its caller sends the next request on it. The caller could
@@ -198,7 +198,7 @@ function longTarget(url: string, limits: HttpLimits): Refusal | undefined {
 
 function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {
   return hasSeveralHosts(rawHeaders)
-    ? new Refusal("invalid_request", "The request has several Host headers.")
+    ? new Refusal("invalid_request", "The request has more than one Host header.")
     : undefined;
 }
 

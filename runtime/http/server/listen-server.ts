@@ -42,8 +42,8 @@ export async function availableHost(host: string): Promise<string> {
 function sentenceOf(error: unknown, place: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "EADDRINUSE") return `${place} is in use by another program`;
-  if (code === "EACCES") return `this user may not listen on ${place}`;
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return `this machine has no address ${place}`;
+  if (code === "EACCES") return `this user does not have permission to listen on ${place}`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return `${place} is not an address of this machine`;
   return message;
 }
 

@@ -64,12 +64,15 @@ type Rendering = readonly [code: ErrorCode, detail: string];
 const renderings: Readonly<Record<string, Rendering>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ["body_too_large", "The body is larger than this endpoint accepts."],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["unsupported_media_type", "Send the body as application/json."],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid_request", "The length of the body differs from Content-Length."],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid_request", "The length of the body does not match Content-Length."],
   FST_ERR_BAD_URL: ["invalid_request", "The request target is not a valid URL."],
-  FST_ERR_MAX_PARAM_LENGTH: ["uri_too_long", "A segment of the path is too long."],
-  FST_ERR_HANDLER_TIMEOUT: ["answer_timeout", "The response took too long. The outcome is unknown."],
+  FST_ERR_MAX_PARAM_LENGTH: ["uri_too_long", "A path segment is too long."],
+  FST_ERR_HANDLER_TIMEOUT: [
+    "answer_timeout",
+    "The response took too long. The request may or may not have been processed.",
+  ],
   HPE_HEADER_OVERFLOW: ["headers_too_large", "The request line and headers are too large."],
-  ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "The request did not arrive in time."],
+  ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "The request was not received in time."],
 };
 
 /** The refusal of any error of a request. A refusal that is not the caller's fault has no details. */
@@ -81,7 +84,7 @@ export function refusalOfError(error: unknown): Refusal {
   if (isClientFault(code, statusCode)) {
     return new Refusal("invalid_request", "The request is not valid HTTP.", { cause: error });
   }
-  return new Refusal("internal", "Internal error. The server log has the cause under this correlation id.", {
+  return new Refusal("internal", "Internal error. See the server log for this correlation id.", {
     cause: error,
   });
 }

@@ -187,7 +187,7 @@ async function callerOf(
 
 function refuseEncodedBody(encoding: string | undefined): void {
   if (encoding === undefined || encoding.toLowerCase() === "identity") return;
-  throw new Refusal("unsupported_media_type", "Send the body without a content encoding.");
+  throw new Refusal("unsupported_media_type", "Send the body without Content-Encoding.");
 }
 
 function refuseForm({ method, takesForms = false }: Route, contentType: string | undefined): void {
@@ -240,7 +240,7 @@ function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): voi
       url: path,
       onRequest: async (_request, reply) => {
         reply.header("allow", allowed.join(", "));
-        throw new Refusal("method_not_allowed", `This path accepts ${allowed.join(", ")}.`);
+        throw new Refusal("method_not_allowed", `This path supports ${allowed.join(", ")}.`);
       },
       handler: () => undefined,
     });

@@ -20,7 +20,7 @@ function parametersOf(form: string): Parameters {
   const parameters = new Map<string, string[]>();
   const pairs = form.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax) {
-    throw new Refusal("invalid_request", `A request has at most ${parametersMax} parameters.`);
+    throw new Refusal("invalid_request", `A request can have at most ${parametersMax} parameters.`);
   }
   for (const pair of pairs) {
     const [name, value] = decodedPair(pair);

@@ -121,7 +121,10 @@ export async function abortOnClose<Answer>(
   };
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const refusal = new Refusal("answer_timeout", "The response took too long. The outcome is unknown.");
+    const refusal = new Refusal(
+      "answer_timeout",
+      "The response took too long. The request may or may not have been processed.",
+    );
     late.reject(refusal);
     ending.abort(refusal);
   }, timeoutMs);

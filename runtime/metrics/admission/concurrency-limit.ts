@@ -49,8 +49,8 @@ export function createAnonymousLimit(now: () => number): AnonymousLimit {
       const block = addressBlock(address);
       const own = refilled(blocks.get(block) ?? fullBucket(blockRate, nowMs), blockRate, nowMs);
       together = refilled(together, togetherRate, nowMs);
-      requireToken(own, blockRate, "this network sends too many requests without a token; send a token");
-      requireToken(together, togetherRate, "too many requests have no token; send a token");
+      requireToken(own, blockRate, "too many requests without a token come from this network; send a token");
+      requireToken(together, togetherRate, "too many requests without a token; send a token");
       blocks.set(block, spent(own, 1));
       together = spent(together, 1);
     },

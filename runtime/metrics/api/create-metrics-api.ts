@@ -294,7 +294,7 @@ function createParts(options: MetricsApiOptions) {
 function createPartials(): typeof handlePartials {
   const limited = createConcurrencyLimit(
     questionsMax,
-    `more than ${questionsMax} questions of peers are under way in this pod; ask again later`,
+    `more than ${questionsMax} requests from peers are in progress in this pod; retry later`,
   );
   return (request, sources) => limited(() => handlePartials(request, sources));
 }

@@ -122,12 +122,12 @@ function takePoints({ query }: Plan, run: Run): void {
   const series = query.groupBy.length === 0 ? query.metrics.length : query.limit;
   run.points -= series * pointCount(query.window);
   if (run.points >= 0) return;
-  const detail = `the responses of one bulk have more than ${bulkPointsMax} points; ask for fewer or coarser ones`;
+  const detail = `the responses of one bulk have more than ${bulkPointsMax} points; request fewer or coarser points`;
   throw new Refusal("result_too_large", detail);
 }
 
 function outOfTime(): Refusal {
-  return new Refusal("store_timeout", "the deadline of the bulk passed before this query; ask it again", {
+  return new Refusal("store_timeout", "the deadline of the bulk passed before this query; send it again", {
     retryAfterSeconds,
   });
 }
@@ -136,7 +136,7 @@ function refusalOf(error: unknown, id: string, { request, sources }: Run): Refus
   if (error instanceof Refusal) return error;
   const { correlationId } = request.context;
   sources.log.warn({ correlationId, query: id, err: error }, "bulk query failed");
-  return new Refusal("internal", "Internal error. The server log has the cause under this correlation id.", {
+  return new Refusal("internal", "Internal error. See the server log for this correlation id.", {
     cause: error,
   });
 }

@@ -50,10 +50,7 @@ export function mayRead(entry: MetricEntry, caller: Caller, access: Access): boo
 /** @throws Refusal `scope_missing` */
 export function requireReadScope(caller: Caller): void {
   if (caller.scopes.includes(readScope) || caller.scopes.includes(publicReadScope)) return;
-  throw new Refusal(
-    "scope_missing",
-    `the token has neither the scope ${readScope} nor ${publicReadScope}; use a token with one of them`,
-  );
+  throw new Refusal("scope_missing", `the token needs the scope ${readScope} or ${publicReadScope}`);
 }
 
 /**
@@ -66,7 +63,7 @@ export function requireReadScope(caller: Caller): void {
 export function tenantOf(filters: Filters, tenants: Names, parameter = "filter[tenant]"): string {
   const tenant = namedTenant(filters, tenants, parameter) ?? onlyTenant(tenants);
   if (tenant !== undefined) return tenant;
-  throw refuseField("tenant_required", parameter, `the request names no tenant; name one with ${parameter}`);
+  throw refuseField("tenant_required", parameter, `the request has no tenant; add ${parameter}`);
 }
 
 /**
@@ -78,15 +75,15 @@ export function tenantOf(filters: Filters, tenants: Names, parameter = "filter[t
 export function namedTenant(filters: Filters, tenants: Names, parameter = "filter[tenant]"): string | undefined {
   const [named, ...others] = filters.get("tenant") ?? [];
   if (others.length > 0) {
-    const detail = `the request names ${others.length + 1} tenants; a response has one tenant, so name one`;
+    const detail = `the request has ${others.length + 1} tenants; a response covers one tenant, so select one`;
     throw refuseField("invalid_filter", parameter, detail);
   }
   if (named !== undefined && !allows(tenants, named)) {
-    const detail = `the tenant ${shown(named)} is not allowed to this caller; name a tenant of the token`;
+    const detail = `this caller is not allowed to read the tenant ${shown(named)}; use a tenant of the token`;
     throw refuseField("tenant_forbidden", parameter, detail);
   }
   if (named === undefined && tenants !== "every" && tenants.size === 0) {
-    throw refuseField("tenant_required", parameter, "no tenant is allowed to this caller; use a token with a tenant");
+    throw refuseField("tenant_required", parameter, "this caller has no tenant; use a token with a tenant");
   }
   return named;
 }
@@ -102,14 +99,14 @@ export function requireMetric(entry: MetricEntry, caller: Caller, access: Access
     throw refuseField(
       "metric_forbidden",
       "metric",
-      `the metric ${id} is not allowed to this caller; use a token that allows it`,
+      `this caller is not allowed to read the metric ${id}; use a token that allows it`,
     );
   }
   if (!hasRole(entry, caller)) {
     throw refuseField(
       "role_missing",
       "metric",
-      `the metric ${id} (${sensitivity}) needs the role ${requiredRole}; use a token with this role`,
+      `the metric ${id} (${sensitivity}) requires the role ${requiredRole}; use a token with this role`,
     );
   }
 }
@@ -128,8 +125,8 @@ function environmentsOf(filters: Filters, environments: Names): Names {
   if (named === undefined && (environments === "every" || environments.size > 0)) return environments;
   const detail =
     forbidden === undefined
-      ? "no environment is allowed to this caller; use a token with an environment"
-      : `the environment ${written(forbidden)} is not allowed to this caller; name another one` +
+      ? "this caller has no environment; use a token with an environment"
+      : `this caller is not allowed to read the environment ${written(forbidden)}; use a different one` +
         severalHint("environment", [forbidden]);
   throw refuseField("environment_forbidden", "filter[environment]", detail);
 }
@@ -138,7 +135,7 @@ function storesOf(entry: MetricEntry, filters: Filters, environments: Names, reg
   const named = filters.get("region");
   const forbidden = named?.find((one) => !allows(regions, one));
   if (forbidden !== undefined) {
-    const detail = `the region ${shown(forbidden)} is not allowed to this caller; name another one`;
+    const detail = `this caller is not allowed to read the region ${shown(forbidden)}; use a different one`;
     throw refuseField("region_forbidden", "filter[region]", detail + severalHint("region", [forbidden]));
   }
   const inEnvironment = entry.stores.filter(
@@ -164,12 +161,16 @@ function noStore({ metric }: MetricEntry, filters: Filters, label: "environment"
     return refuseField(
       "invalid_filter",
       field,
-      `no store of ${metric.id} has the ${label} ${values.map(written).join(" or ")}; name another` +
+      `no store of ${metric.id} has the ${label} ${values.map(written).join(" or ")}; use a different one` +
         severalHint(label, values),
     );
   }
   const code = `${label}_forbidden` as const;
-  return refuseField(code, field, `no ${label} of ${metric.id} is allowed to this caller; use a token that allows one`);
+  return refuseField(
+    code,
+    field,
+    `this caller is not allowed to read any ${label} of ${metric.id}; use a token that allows one`,
+  );
 }
 
 /** A region or environment that a request names, and that no store of its metrics has. */
@@ -194,7 +195,7 @@ export function requireMatches(metrics: readonly GrantedMetric[], filters: Filte
   if (unmatched === undefined) return;
   const { label, value } = unmatched;
   const ids = metrics.map(({ entry }) => entry.metric.id).join(" or ");
-  const detail = `no store of ${ids} has the ${label} ${shown(value)}; name another`;
+  const detail = `no store of ${ids} has the ${label} ${shown(value)}; use a different one`;
   throw refuseField("invalid_filter", `filter[${label}]`, detail + severalHint(label, [value]));
 }
 
@@ -207,7 +208,7 @@ function requireHeaderTenant(tenant: string, metrics: readonly GrantedMetric[]):
   throw refuseField(
     "invalid_filter",
     "filter[tenant]",
-    `the tenant ${shown(tenant)} does not fit into the header of a store; name one of letters and digits`,
+    `the tenant ${shown(tenant)} cannot be sent in a header to a store; use a tenant of letters and digits`,
   );
 }
 
@@ -224,6 +225,6 @@ export function requireScopeOver(regions: readonly string[], metrics: readonly P
   });
   if (outside === undefined) return;
   const { id } = outside.entry.metric;
-  const detail = `${id} may not be read over ${regions.join(", ")} together; name one with filter[region]`;
+  const detail = `${id} cannot be combined across ${regions.join(", ")}; select one region with filter[region]`;
   throw refuseField("region_forbidden", "filter[region]", detail);
 }

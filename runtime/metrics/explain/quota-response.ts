@@ -47,8 +47,7 @@ async function chargeRead(caller: Caller, { admission, queryContext }: QuotaSour
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     // Its headers would read like those of the class.
-    const detail =
-      "the rate of reads of quotas is used up; it is not that of the class, whose requests it does not count";
+    const detail = "the rate limit for reading quotas is exceeded; it is separate from the rate limit of the class";
     const { retryAfterSeconds } = error;
     throw new Refusal(error.code, detail, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
   }

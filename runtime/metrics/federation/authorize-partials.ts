@@ -90,7 +90,7 @@ function ownEntry(entry: MetricEntry, region: string): MetricEntry {
   throw refuseField(
     "region_forbidden",
     "ask.region",
-    `this runtime reads no store of ${entry.metric.id} in ${shown(region)}; ask the runtime of that region`,
+    `this runtime reads no store of ${entry.metric.id} in ${shown(region)}; query the runtime of that region`,
   );
 }
 
@@ -99,8 +99,8 @@ function requireEnvironments(requested: readonly string[] | undefined, allowed: 
   const forbidden = requested?.find((name) => !allows(allowed, name));
   const detail =
     forbidden === undefined
-      ? "not every environment is allowed to this caller; name those of the token"
-      : `the environment ${shown(forbidden)} is not allowed to this caller; leave it out`;
+      ? "this caller is not allowed to read all environments; list those of the token"
+      : `this caller is not allowed to read the environment ${shown(forbidden)}; remove it`;
   throw refuseField("environment_forbidden", "ask.environments", detail);
 }
 
@@ -119,7 +119,7 @@ function metricOf(granted: Granted, ask: PartialAsk, slos: readonly SloEntry[]):
     throw refuseField(
       "invalid_request",
       "ask.slo",
-      `${shown(ask.slo)} is not an objective of ${ask.metric}; name one of its objectives`,
+      `${shown(ask.slo)} is not an objective of ${ask.metric}; use one of its objectives`,
     );
   const recipe = countingRecipe(granted.entry.metric, found.slo);
   requireOneRule(granted, recipe);
@@ -136,7 +136,7 @@ function narrowed(metric: QueriedMetric, { part, agg, points }: PartialAsk): Que
     throw refuseField(
       "invalid_aggregation",
       "ask.part",
-      `${agg} of ${entry.metric.id} has no part ${shown(part)}; ask for ${bucketsPart}`,
+      `${agg} of ${entry.metric.id} has no part ${shown(part)}; request ${bucketsPart}`,
     );
   }
   const statistics = recipe.statistics.filter(({ name }) => name === part);
@@ -146,7 +146,7 @@ function narrowed(metric: QueriedMetric, { part, agg, points }: PartialAsk): Que
   throw refuseField(
     "invalid_aggregation",
     "ask.part",
-    `${agg} of ${entry.metric.id} has no part ${shown(part)}; ask for one of ${names}`,
+    `${agg} of ${entry.metric.id} has no part ${shown(part)}; request one of ${names}`,
   );
 }
 
@@ -154,7 +154,7 @@ function requireIncreases(stores: readonly CatalogStore[], requested: string | u
   if (stores.every(({ config: store }) => traitsOf(store).increases === requested)) return;
   const rules = [...new Set(stores.map(({ config: store }) => traitsOf(store).increases))].join(", ");
   const detail = `the stores of this region compute increases as ${rules}, not ${requested ?? "unnamed"}`;
-  throw refuseField("incompatible_increases", "ask.points.increases", `${detail}; name that rule`);
+  throw refuseField("incompatible_increases", "ask.points.increases", `${detail}; request that rule`);
 }
 
 type Window = Plan["query"]["window"];
@@ -165,7 +165,7 @@ function windowOf({ points, part }: PartialAsk, over: PartialTimes, { entry }: Q
   if (part === exemplarsPart) return exemplarsWindow(over, minStepSeconds);
   if (part === newestPart && "time_ms" in over) return onePoint(over.time_ms, minStepSeconds);
   if (points === undefined)
-    throw refuseField("invalid_request", "ask.points", `ask.points is missing; the part ${shown(part)} needs it`);
+    throw refuseField("invalid_request", "ask.points", `ask.points is missing; the part ${shown(part)} requires it`);
   if ("from_ms" in over)
     throw refuseField(
       "invalid_window",
@@ -185,7 +185,9 @@ function secondsOf(points: PartialPoints, name: "width_ms" | "step_ms", { metric
   const ms = points[name] ?? 0;
   const seconds = ms / 1_000;
   if (Number.isInteger(seconds) && seconds >= metric.minStepSeconds) return seconds;
-  const detail = `${name}=${ms} is not valid for ${metric.id}; use whole seconds, at least ${metric.minStepSeconds}`;
+  const detail =
+    `${name}=${ms} is not valid for ${metric.id}; use an integer number of seconds, at least ` +
+    `${metric.minStepSeconds}`;
   throw refuseField("invalid_step", `ask.points.${name}`, detail);
 }
 

@@ -138,7 +138,7 @@ async function handleNewest({ plan, own }: PlannedQuestion): Promise<PartialsRes
 async function handleQuantile(planned: PlannedQuestion, quantile: number): Promise<PartialsResponse> {
   const { plan, metric, own } = planned;
   if (metric.recipe.kind !== "quantile" || metric.recipe.histogram !== "Native") {
-    const detail = `ask.quantile=${quantile} is for native histograms only; leave it out`;
+    const detail = `ask.quantile=${quantile} is for native histograms only; remove it`;
     throw refuseField("invalid_aggregation", "ask.quantile", detail);
   }
   const { results, warning } = await own(async (store) => {
@@ -183,7 +183,7 @@ async function packedResponse<Series>(
 ): Promise<PartialsResponse> {
   const size = series.reduce((sum, one) => sum + kind.bytes(one), 0);
   if (size > seriesBytesMax) {
-    const detail = `the partial has ${size} bytes, more than ${seriesBytesMax}; ask for fewer points or groups`;
+    const detail = `the partial has ${size} bytes, more than ${seriesBytesMax}; request fewer points or groups`;
     throw refuseField("result_too_large", "ask.points", detail);
   }
   // The asking runtime sets both times itself.
@@ -200,7 +200,7 @@ function increasesIn(region: string, caller: Caller, { queryContext }: PartialsS
   const stores = [...queryContext.catalog.values()].flatMap((entry) => entry.stores.map(({ config: store }) => store));
   const own = stores.filter((store) => store.prometheus !== undefined && store.region === region);
   if (own.length === 0 || !allows(accessOf(caller, queryContext.quotas).regions, region)) {
-    const detail = `this runtime does not serve the region ${shown(region)} to this caller; ask its own runtime`;
+    const detail = `this caller is not allowed to read ${shown(region)} here; query the runtime of that region`;
     throw refuseField("region_forbidden", "probe.region", detail);
   }
   return [...new Set(own.map((store) => traitsOf(store).increases))].sort();

@@ -34,13 +34,13 @@ export function parsePartialRequest(body: Uint8Array): ReadQuestion {
   const question = members(parseJson(body), "the body", ["version", "probe", "ask", "over"]);
   if (question["version"] !== questionVersion) {
     const version = shown(JSON.stringify(question["version"]) ?? "none");
-    const detail = `the question has version ${version}; this runtime takes version ${questionVersion}`;
+    const detail = `the request has version ${version}; this runtime supports version ${questionVersion}`;
     throw refuseField("schema_version_gone", "version", detail);
   }
   if (question["probe"] !== undefined) {
     const besides = ["ask", "over"].find((name) => question[name] !== undefined);
     if (besides !== undefined)
-      throw refuseField("invalid_request", besides, `${besides} is not allowed beside probe; send only one of them`);
+      throw refuseField("invalid_request", besides, `${besides} cannot be combined with probe; send only one of them`);
     const probe = members(question["probe"], "probe", ["region"]);
     return { kind: "probe", region: text(probe["region"], "probe.region") };
   }
@@ -120,7 +120,7 @@ function readTimes(value: unknown): PartialTimes {
       throw refuseField(
         "invalid_time",
         "over",
-        "over has wrong members; use start_ms and count, or time_ms, or from_ms and to_ms",
+        "over has invalid members; use start_ms and count, or time_ms, or from_ms and to_ms",
       );
   }
 }
@@ -142,7 +142,11 @@ function members(
 
 function text(value: unknown, field: string, code: ErrorCode = "invalid_request"): string {
   if (typeof value === "string" && value !== "" && value.length <= textLengthMax && value.isWellFormed()) return value;
-  throw refuseField(code, shown(field), `${shown(field)} is not valid; use a text of 1 to ${textLengthMax} characters`);
+  throw refuseField(
+    code,
+    shown(field),
+    `${shown(field)} is not valid; use a string of 1 to ${textLengthMax} characters`,
+  );
 }
 
 /**
@@ -169,5 +173,5 @@ function number(value: unknown, field: string, { min, max }: Bounds): number {
 function whole(value: unknown, field: string, bounds: Bounds): number {
   const own = number(value, field, bounds);
   if (Number.isSafeInteger(own)) return own;
-  throw refuseField("invalid_request", field, `${field}=${own} is not valid; use a whole number`);
+  throw refuseField("invalid_request", field, `${field}=${own} is not valid; use an integer`);
 }

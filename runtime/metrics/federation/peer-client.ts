@@ -113,5 +113,5 @@ function areLabels(labels: unknown): labels is Readonly<Record<string, string>> 
 }
 
 function malformed(): StoreError {
-  return new StoreError("malformed", "the peer response has an unknown format or belongs to another question");
+  return new StoreError("malformed", "the peer's response has an unknown format or belongs to another request");
 }

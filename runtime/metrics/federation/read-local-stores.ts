@@ -73,7 +73,7 @@ function requireSome(answered: number, errors: readonly StoreError[]): void {
   if (errors.some(({ kind }) => kind === "too_large"))
     throw new Refusal(
       "result_too_large",
-      "the stores of this region hold more than one question may read; filter more or ask for fewer points",
+      "the stores of this region have more data than one request may read; filter more or request fewer points",
       { cause },
     );
   if (answered > 0) return;
@@ -81,10 +81,10 @@ function requireSome(answered: number, errors: readonly StoreError[]): void {
     throw refuseField(
       "invalid_aggregation",
       "ask.part",
-      "the stores of this region cannot compute this part exactly; ask for another aggregation",
+      "the stores of this region cannot compute this part exactly; use a different aggregation",
     );
   const isLate = errors.every(({ kind }) => kind === "late");
-  throw new Refusal(isLate ? "store_timeout" : "store_failed", "every store of this region failed; ask again later", {
+  throw new Refusal(isLate ? "store_timeout" : "store_failed", "all stores of this region failed; retry later", {
     retryAfterSeconds: retryAfterOf(errors),
     cause,
   });

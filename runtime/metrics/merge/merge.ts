@@ -182,7 +182,7 @@ function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], { plan, mis
   } catch (error) {
     if (!(error instanceof IncompatibleBuckets)) throw error;
     const id = rows[0]?.result.part.metric.entry.metric.id ?? "the metric";
-    const detail = `the histograms of ${id} share too few bounds over these stores; name a region with filter[region]`;
+    const detail = `the histograms of ${id} share too few bounds across stores; select a region with filter[region]`;
     throw refuseField("incompatible_buckets", "filter[region]", detail);
   }
 }

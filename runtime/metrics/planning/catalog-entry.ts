@@ -36,7 +36,7 @@ export function requireLabels(
   for (const metric of metrics) {
     const most = Math.min(metric.maxGroupBy, groupByClassMax);
     if (selection.groupBy.length > most) {
-      const detail = `group_by names ${selection.groupBy.length} labels; ${metric.id} allows at most ${most}`;
+      const detail = `group_by has ${selection.groupBy.length} labels; ${metric.id} allows at most ${most}`;
       throw refuseField("invalid_group_by", "group_by", detail);
     }
     for (const label of selection.groupBy) requireLabel(metric, label, "group_by", "invalid_group_by");
@@ -81,7 +81,7 @@ export function schemaVersionOf(entries: readonly MetricEntry[], pinned: string 
   throw refuseField(
     "schema_version_gone",
     "schema_version",
-    `these metrics are served in schema version ${served}, not ${shown(pinned)}; pin ${served} or none`,
+    `these metrics are served in schema version ${served}, not ${shown(pinned)}; request ${served} or no version`,
   );
 }
 

@@ -185,7 +185,7 @@ export function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Reci
   const rules = new Set(stores.map(({ config: store }) => traitsOf(store).increases));
   if (!needs.increases || rules.size === 1) return;
   const { id } = entry.metric;
-  const detail = `the stores of ${id} compute increases by different rules; name one region with filter[region]`;
+  const detail = `the stores of ${id} compute increases by different rules; select one region with filter[region]`;
   throw refuseField("incompatible_increases", "filter[region]", detail);
 }
 

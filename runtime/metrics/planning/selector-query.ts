@@ -44,7 +44,7 @@ export function makeSelectorQueries(
 ): readonly SelectorQuery[] {
   const { leaves } = request;
   if (leaves.length === 0 || leaves.length > selectorsMax) {
-    const detail = `the expression reads ${leaves.length} times from metrics; use 1 to ${selectorsMax} of them`;
+    const detail = `the expression has ${leaves.length} selectors; use 1 to ${selectorsMax}`;
     throw refuseField("invalid_request", "query", detail);
   }
   const entries = leaves.map(({ metric }) => catalogEntry(metric, queryContext.catalog));
@@ -127,8 +127,8 @@ function tenantOfAll({ leaves, tenant }: SelectorsRequest): string | undefined {
   const other = named.find((one) => one.tenant !== first?.tenant);
   if (first === undefined || other === undefined) return first?.tenant;
   const detail =
-    `${first.place} names the tenant ${shown(first.tenant)} and ${other.place} the tenant ${shown(other.tenant)}; ` +
-    "name one tenant";
+    `${first.place} has the tenant ${shown(first.tenant)} and ${other.place} the tenant ${shown(other.tenant)}; ` +
+    "select one tenant";
   const errors = [first, other].map(({ place }) => ({ field: place, code: "invalid_filter", detail }));
   throw new Refusal("invalid_filter", detail, { errors });
 }
@@ -178,6 +178,6 @@ function sloWith({ entry: { metric, slos } }: GrantedMetric, threshold: number):
   const found = slos.find((slo) => slo.threshold === threshold);
   if (found !== undefined) return found.name;
   const valid = [...new Set(slos.flatMap((slo) => slo.threshold ?? []))].sort((one, other) => one - other);
-  const advice = valid.length === 0 ? "it has none, so ask for a percentile" : `use ${valid.join(" or ")}`;
+  const advice = valid.length === 0 ? "it has none, so use a percentile" : `use ${valid.join(" or ")}`;
   throw refuseMeasure(metric.id, `no objective has the threshold ${threshold}; ${advice}`);
 }

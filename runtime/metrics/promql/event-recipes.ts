@@ -48,13 +48,13 @@ export function eventCountRecipe(metric: MetricConfig): EventsRecipe {
 export function eventFractionRecipe(metric: MetricConfig, threshold: number): EventsRecipe {
   const { id, source } = metric;
   const average = averageOf(metric);
-  if (source.kind !== "histogram") throw refuseMeasure(id, "a ratio is a share itself; use avg");
+  if (source.kind !== "histogram") throw refuseMeasure(id, "a ratio is already a fraction; use avg");
   if (source.type === "Native")
     throw refuseMeasure(id, "a native histogram has no bucket with this bound; use a percentile");
   return {
     ...average,
     statistics: [upTo(source, threshold), ...average.statistics.slice(-1)],
-    value: "observations up to the threshold / all observations; where nothing happened there is no point",
+    value: "observations up to the threshold / all observations; there is no point without observations",
     finish: eventShare,
   };
 }

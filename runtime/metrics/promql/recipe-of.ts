@@ -64,7 +64,7 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
           overStatistic(source, "sum_over_time", { merge: "sum", weighted: true, isAdditiveOverTime: true }),
           overStatistic(source, "count_over_time", { merge: "sum", weighted: true, isAdditiveOverTime: true }),
         ],
-        value: "sum_over_time / count_over_time: every sample counts alike, over series, stores and time",
+        value: "sum_over_time / count_over_time: all samples have equal weight across series, stores and time",
         finish: quotient,
         ...shared,
       };
@@ -93,9 +93,9 @@ type CounterSource = Extract<SourceConfig, { readonly kind: "counter" }>;
 
 const meanings: Readonly<Partial<Record<Aggregation, string>>> = {
   sum: "increase over the point",
-  avg: "increase / seconds of the point: a rate per second of all series together, not an average over series",
-  min: "the least increase of one series over the point",
-  max: "the greatest increase of one series over the point",
+  avg: "increase / seconds of the point: the per-second rate of all series combined, not an average over series",
+  min: "the smallest increase of one series over the point",
+  max: "the largest increase of one series over the point",
 };
 
 /**
@@ -146,7 +146,7 @@ function ratioRecipe(source: RatioSource, aggregation: Aggregation): RecipeOrAdv
       increaseStatistic(source.numerator, source.increase, { name: "numerator", merge: "sum", absent: "none" }),
       increaseStatistic(source.denominator, source.increase, { name: "denominator", merge: "sum" }),
     ],
-    value: "numerator / denominator; where nothing happened there is no point",
+    value: "numerator / denominator; there is no point without observations",
     finish: eventShare,
     dated: (scope) => scope.select(source.denominator),
     exemplified: (scope) => scope.select(source.denominator),

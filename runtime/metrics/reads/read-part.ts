@@ -227,7 +227,7 @@ export function requireNeeds(needs: StoreNeeds, { anchored, native }: StoreCapab
 }
 
 function lacking(what: string): StoreError {
-  const publicDetail = `the store has no ${what}, which the metric needs; remove the metric from it or upgrade it`;
+  const publicDetail = `the store does not support ${what}, which the metric requires; upgrade it or remove the metric`;
   return new StoreError("unsupported", publicDetail, { publicDetail });
 }
 

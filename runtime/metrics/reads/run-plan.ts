@@ -78,7 +78,7 @@ interface RunOptions {
 /**
  * Reads all parts of a plan and merges them.
  *
- * @throws Refusal when no store answered, a required part is missing, or the parts cannot be merged; the signal's
+ * @throws Refusal when no store responded, a required part is missing, or the parts cannot be merged; the signal's
  *   reason
  */
 export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): Promise<Result> {

@@ -38,7 +38,7 @@ export function readBulk(body: Uint8Array): readonly BulkItem[] {
   const ids = items.map(({ id }) => id);
   const repeated = ids.find((id, index) => ids.indexOf(id) < index);
   if (repeated === undefined) return items;
-  const detail = `queries has the id ${shown(repeated)} twice; give each query its own id`;
+  const detail = `queries has the id ${shown(repeated)} twice; use unique ids`;
   throw refuseField("invalid_request", "queries", detail);
 }
 
@@ -47,7 +47,7 @@ function readItem(query: unknown, index: number): BulkItem {
   if (!isObject(query)) throw refuseField("invalid_request", field, `${field} is not a JSON object; send one`);
   const { id, ...members } = query as { readonly id?: unknown };
   if (typeof id !== "string" || id === "" || Array.from(id).length > bulkIdLengthMax) {
-    const detail = `${field}.id is not valid; use a text of 1 to ${bulkIdLengthMax} characters`;
+    const detail = `${field}.id is not valid; use a string of 1 to ${bulkIdLengthMax} characters`;
     throw refuseField("invalid_request", `${field}.id`, detail);
   }
   return { id, params: resultOrError(() => paramsOf(members), Refusal) };
@@ -66,7 +66,7 @@ function memberParams(name: string, value: unknown): readonly Pair[] {
   if (name === "filter") return filterParams(value);
   if (name === "filter_in") return filterInParams(value);
   if (isLabelName(name)) {
-    throw refuseField("unknown_parameter", name, `${name} is not a member of a query; write it inside filter`);
+    throw refuseField("unknown_parameter", name, `${name} is not a member of a query; move it into filter`);
   }
   if (isTextList(value)) return listParams(name, value);
   if (isScalar(value)) return [[name, [String(value)]]];
@@ -80,16 +80,12 @@ function listParams(name: string, values: readonly string[]): readonly Pair[] {
 }
 
 function wrongType(name: string): Refusal {
-  return refuseField(
-    "invalid_request",
-    name,
-    `${name} has a value of the wrong type; use that of the OpenAPI document`,
-  );
+  return refuseField("invalid_request", name, `${name} has a value of the wrong type; see the OpenAPI document`);
 }
 
 function filterParams(value: unknown): readonly Pair[] {
   if (!isObject(value) || Array.isArray(value)) {
-    throw refuseField("invalid_filter", "filter", "filter is not valid; use an object from label to value");
+    throw refuseField("invalid_filter", "filter", "filter is not valid; use an object that maps labels to values");
   }
   return Object.entries(value).map(([label, wanted]): Pair => {
     const name = `filter[${label}]`;
@@ -101,12 +97,16 @@ function filterParams(value: unknown): readonly Pair[] {
 
 function filterInParams(value: unknown): readonly Pair[] {
   if (!isObject(value) || Array.isArray(value)) {
-    throw refuseField("invalid_filter", "filter_in", "filter_in is not valid; use an object from label to values");
+    throw refuseField(
+      "invalid_filter",
+      "filter_in",
+      "filter_in is not valid; use an object that maps labels to lists of values",
+    );
   }
   return Object.entries(value).map(([label, wanted]): Pair => {
     const name = `filter_in[${label}]`;
     if (isTextList(wanted) && wanted.length > 0) return [name, wanted];
-    throw refuseField("invalid_filter", shown(name), `${shown(name)} is not valid; use a list of texts`);
+    throw refuseField("invalid_filter", shown(name), `${shown(name)} is not valid; use a list of strings`);
   });
 }
 

@@ -113,7 +113,7 @@ function requireWidth(widthSeconds: number | undefined, smallest: number): void 
   if (widthSeconds === undefined) return;
   if (Number.isSafeInteger(widthSeconds) && widthSeconds >= smallest) return;
   const [own, wider] = alike(widthSeconds, Math.max(smallest, Math.ceil(widthSeconds)));
-  const reason = widthSeconds < smallest ? `below the smallest range of ${wider}` : "not in whole seconds";
+  const reason = widthSeconds < smallest ? `below the minimum range of ${wider}` : "not a whole number of seconds";
   throw refuseField("invalid_step", "query", `the range [${own}] is ${reason}; use [${wider}]`);
 }
 
@@ -132,7 +132,7 @@ function requireRange({ startMs, endMs, stepMs }: RangeTimes): void {
   if (stepMs % 1_000 === 0) return;
   const wholeSeconds = Math.ceil(stepMs / 1_000);
   const [own, whole] = alike(stepMs / 1_000, wholeSeconds);
-  const detail = `step=${own} is not in whole seconds; use step=${whole}`;
+  const detail = `step=${own} is not a whole number of seconds; use step=${whole}`;
   throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(wholeSeconds) } });
 }
 
@@ -143,7 +143,7 @@ function requirePoints(window: ResolvedWindow, stepSeconds: number): void {
   const coarser = Math.ceil(stepSeconds / grid) * grid;
   const [own, multiple, other] = formatAlike(stepSeconds, grid, coarser);
   const detail =
-    `step=${own} is no multiple of ${multiple}, ` +
+    `step=${own} is not a multiple of ${multiple}, ` +
     `and more than ${pointsMax} points of ${multiple} lie between its ends; use step=${other}`;
   throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(coarser) } });
 }

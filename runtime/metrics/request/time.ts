@@ -144,9 +144,9 @@ export function wrongTime(name: string, text: string, shown: string): Error {
 function adviceOn(text: string): string {
   const { time } = local.exec(text)?.groups ?? {};
   if (time !== undefined) return `it has no time zone: write ${time}Z for UTC, or an offset such as ${time}+02:00`;
-  if (/^\d{13}$/u.test(text)) return `it has the length of milliseconds: write seconds, ${text.slice(0, -3)}`;
+  if (/^\d{13}$/u.test(text)) return `it looks like milliseconds: use seconds, ${text.slice(0, -3)}`;
   if (/^\d{4}-\d{2}-\d{2}$/u.test(text)) return `it has no time of day: write ${text}T00:00:00Z`;
-  if (/\/[wMyQ]$/u.test(text)) return "times are rounded to /s, /m, /h or /d only: write the date instead";
+  if (/\/[wMyQ]$/u.test(text)) return "times can only be rounded to /s, /m, /h or /d: write the date instead";
   if (parseDuration(text.replace(/^-/u, "")) !== undefined) return `write now-${text.replace("-", "")}`;
   return forms;
 }

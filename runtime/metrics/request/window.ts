@@ -196,15 +196,15 @@ function boundsOf(requested: RequestedWindow, { nowMs, limits }: WindowRules): {
   const beforeEnd = requested.toMs === undefined || fromMs < requested.toMs;
   const from = `from=${formatTime(fromMs)}`;
   const detail = beforeEnd
-    ? `${from} is in the future; name an earlier time`
-    : `${from} is not before to=${formatTime(toMs)}; name an earlier from or a later to`;
+    ? `${from} is in the future; use an earlier time`
+    : `${from} is not before to=${formatTime(toMs)}; use an earlier from or a later to`;
   throw refuseField("invalid_window", "from", detail);
 }
 
 function requireMinimum(stepSeconds: number | undefined, minimum: number): void {
   if (stepSeconds === undefined || stepSeconds >= minimum) return;
   const [own, smallest] = formatAlike(stepSeconds, minimum);
-  const detail = `step=${own} is below the smallest step of ${smallest}; use ${smallest} or more`;
+  const detail = `step=${own} is below the minimum step of ${smallest}; use ${smallest} or more`;
   throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(minimum) } });
 }
 
@@ -217,13 +217,13 @@ function requireFit(windowSeconds: number, stepSeconds: number, requested: Reque
   if (windowSeconds < stepSeconds) {
     const [code, field] = causeOfWidth(stepSeconds, requested);
     const point = formatDuration(stepSeconds);
-    const detail = `the window is shorter than one point of ${point}; widen it or use a finer step`;
+    const detail = `the window is shorter than one point of ${point}; use a longer window or a finer step`;
     throw refuseField(code, field, detail);
   }
   if (windowSeconds / stepSeconds <= pointsMax) return;
   const widerSeconds = niceStep(windowSeconds / pointsMax);
   const [own, other] = formatAlike(stepSeconds, widerSeconds);
-  const detail = `the window holds more than ${pointsMax} points of ${own}; use step=${other}`;
+  const detail = `the window has more than ${pointsMax} points of ${own}; use step=${other}`;
   throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(widerSeconds) } });
 }
 

@@ -140,7 +140,7 @@ export function snapshotOf({ series }: Result, { window }: Query): string {
 /** @throws Refusal `snapshot_gone` */
 function requireSnapshot(pinned: string | undefined, snapshot: string): void {
   if (pinned === undefined || pinned === snapshot) return;
-  const detail = "the data has changed since that page; start again from page 1 with the from and to of its response";
+  const detail = "the data has changed since that page; restart from page 1 with the from and to of its response";
   throw refuseField("snapshot_gone", "snapshot", detail);
 }
 

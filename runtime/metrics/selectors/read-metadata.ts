@@ -182,7 +182,7 @@ function headersOf(all: readonly Readonly<Record<string, string>>[]): Readonly<R
 
 function requireBound(count: number): void {
   if (count <= foundMax) return;
-  const detail = `the look-up finds ${count} of them; narrow it to at most ${foundMax} with matchers`;
+  const detail = `the lookup finds ${count} of them; narrow it to at most ${foundMax} with matchers`;
   throw new Refusal("result_too_large", detail);
 }
 

@@ -119,8 +119,8 @@ function takePoints({ grid }: Plan, { data }: SelectorResponse, stamps: number, 
   points.left -= data.series.length * Math.max(grid.count, stamps);
   if (points.left >= 0) return;
   const detail =
-    `the parts of the expression have more than ${selectorsPointsMax} points together; ` +
-    "use a greater step, a shorter range or fewer groups";
+    `the selectors of the expression have more than ${selectorsPointsMax} points in total; ` +
+    "use a larger step, a shorter range or fewer groups";
   throw new Refusal("result_too_large", detail);
 }
 

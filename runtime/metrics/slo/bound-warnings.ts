@@ -110,7 +110,7 @@ async function shareOf({ slo, entry, store }: Check, { stores, now }: BoundOptio
 function sentenceOf({ slo }: Check, share: number): string {
   const percent = Math.floor(share * 1_000) / 10;
   return (
-    `the objective ${slo.name} needs the bucket of ${slo.threshold}, which ${percent} % of the recent samples of ` +
+    `the objective ${slo.name} requires the bucket of ${slo.threshold}, which ${percent} % of the recent samples of ` +
     `${slo.metric} have; this store adds nothing to it until all of them have`
   );
 }

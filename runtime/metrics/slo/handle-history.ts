@@ -32,7 +32,7 @@ type HistoryHandler = (request: SloRequest, context: SloContext) => Promise<Metr
  * the objectives that `GET /v1/metrics/slo` shows it, and needs a token for public ones too.
  *
  * @throws Refusal for an error of the caller, `not_found` for an objective that it does not see, `store_failed` and
- *   `store_timeout` when no store answered; the signal's reason
+ *   `store_timeout` when no store responded; the signal's reason
  */
 export function createSloHistoryHandler(options: SloOptions): HistoryHandler {
   const cache = createSloCache<SloHistory>();
@@ -75,11 +75,10 @@ export function createSloHistoryHandler(options: SloOptions): HistoryHandler {
 /** The one view that a request names. */
 function selectView({ params, caller, context: { nowMs } }: SloRequest, { slos, quotas }: SloContext) {
   const name = readOne(params, "slo");
-  if (name === undefined)
-    throw refuseField("invalid_request", "slo", "the request names no objective; name one with slo=");
+  if (name === undefined) throw refuseField("invalid_request", "slo", "the request has no objective; add slo=");
   const { views, schemaVersion } = selectSlos(params, caller, { slos, quotas }, nowMs);
   const [view, ...others] = views;
-  if (view === undefined) throw new Refusal("not_found", `There is no objective ${shown(name)} here.`);
+  if (view === undefined) throw new Refusal("not_found", `The objective ${shown(name)} does not exist.`);
   if (others.length > 0) throw severalViews(views);
   return { view, schemaVersion };
 }
@@ -91,7 +90,7 @@ function severalViews(views: readonly SloView[]): Refusal {
   return refuseField(
     "invalid_request",
     field,
-    `the objective has ${views.length} histories; name one ${field} of ${named}`,
+    `the objective has ${views.length} histories; select one ${field} of ${named}`,
   );
 }
 

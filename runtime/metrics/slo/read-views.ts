@@ -133,9 +133,9 @@ export function requireSomeStore(outcomes: readonly PartOutcome[]): void {
   if (errors.length === 0 || errors.length < outcomes.length) return;
   const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
   const regions = regionReports(outcomes).map(({ region, state }) => `${region} (${state})`);
-  throw new Refusal(code, `no store answered for any of these objectives: ${regions.join(", ")}; ask again later`, {
+  throw new Refusal(code, `no store responded for any of these objectives: ${regions.join(", ")}; retry later`, {
     retryAfterSeconds: retryAfterOf(errors),
-    cause: new AggregateError(errors, "no store answered"),
+    cause: new AggregateError(errors, "no store responded"),
   });
 }
 

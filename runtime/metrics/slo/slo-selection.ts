@@ -85,13 +85,13 @@ function namedOf(
   const ofDomain = visible.filter(({ slo }) => slo.domain === (domain ?? slo.domain));
   if (domain !== undefined && ofDomain.length === 0 && visible.length > 0) {
     const near = didYouMean(domain, new Set(visible.map(({ slo }) => slo.domain)));
-    const detail = `no objective that this caller may read has the domain ${shown(domain)}`;
-    throw refuseField("invalid_filter", "domain", `${detail}; ${near}name another`);
+    const detail = `no objective visible to this caller has the domain ${shown(domain)}`;
+    throw refuseField("invalid_filter", "domain", `${detail}; ${near}use a different one`);
   }
   const wanted = ofDomain.filter(({ slo }) => slo.name === (name ?? slo.name));
   if (name === undefined || wanted.length > 0) return wanted;
   const near = didYouMean(name, new Set(ofDomain.map(({ slo }) => slo.name))).trimEnd();
-  throw new Refusal("not_found", `There is no objective ${shown(name)} here${near === "" ? "." : `; ${near}`}`);
+  throw new Refusal("not_found", `The objective ${shown(name)} does not exist${near === "" ? "." : `; ${near}`}`);
 }
 
 /** Rejects a region or environment that no store of any objective has. @throws Refusal `invalid_filter` */
@@ -100,7 +100,7 @@ function requireNoPlace(filters: Filters): void {
   const [field] = named;
   if (field === undefined) return;
   const place = named.map((label) => `the ${label} ${shown(filters.get(label)?.join() ?? "")}`).join(" and ");
-  const detail = `no store of these objectives has ${place}; name another`;
+  const detail = `no store of these objectives has ${place}; use a different one`;
   throw refuseField("invalid_filter", field, detail);
 }
 
@@ -131,7 +131,7 @@ function requireRegion(filters: Filters, { regions }: Access): void {
   throw refuseField(
     "region_forbidden",
     "region",
-    `the region ${shown(requested)} is not allowed to this caller; name another one`,
+    `this caller is not allowed to read the region ${shown(requested)}; use a different one`,
   );
 }
 

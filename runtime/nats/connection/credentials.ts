@@ -39,7 +39,7 @@ const fileNames: readonly FileName[] = ["username", "password", "token", "nkey",
 /** The user of a folder without `username`: that of the chart's own NATS. */
 const userDefault = "runtime";
 const fileBytesMax = 64 * 1024;
-const choices = "username and password, or token, or nkey, or jwt and nkey, or one file that ends with .creds";
+const choices = "username and password, token, nkey, jwt and nkey, or one file that ends in .creds";
 const bcryptHash = /^\$2[abxy]\$\d\d\$[./A-Za-z\d]{53}$/u;
 /** Two blocks between lines of dashes: the JWT and the seed. Source: NATS documentation, "Creds files". */
 const credsBlock = /-{3,}[^\n]*-{3,}\s*\n\s*(?<text>[\w.=-]+)\s*\n\s*-{3,}[^\n]*-{3,}/gu;

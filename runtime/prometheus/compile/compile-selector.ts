@@ -38,7 +38,7 @@ export function compileSelector(part: Expression, lookUp: LookUp, names: () => I
   const shape = shapeOf(part);
   if (shape === undefined) {
     throw new ExpressionError(
-      "functions and aggregations take one metric; write operators outside of them",
+      "functions and aggregations take a single metric; move operators outside of them",
       part.span.start + 1,
     );
   }
@@ -68,7 +68,7 @@ function requireGrouping(named: NamedMetric, shape: SelectorShape, form: Form): 
   const unknown = by.find((label) => label !== "le" && !isGroupLabel(named.metric, label));
   if (unknown !== undefined) throw refuse(named, shape, unknownLabel(named.metric, unknown));
   if (by.includes("le") && !readsBuckets(form)) {
-    throw refuse(named, shape, "le groups buckets, inside histogram_quantile and histogram_fraction only");
+    throw refuse(named, shape, "le is allowed only inside histogram_quantile and histogram_fraction");
   }
   if (named.part === "bucket" && !by.includes("le")) {
     throw refuse(named, shape, `the buckets of ${named.metric.id} must be grouped by le`);
@@ -95,30 +95,32 @@ function widthOf(named: NamedMetric, shape: SelectorShape): number | undefined {
   const { rangeMs } = shape.selector;
   if (rangeMs === undefined) return undefined;
   if (Number.isInteger(rangeMs / 1_000)) return rangeMs / 1_000;
-  throw refuse(named, shape, "a window has whole seconds");
+  throw refuse(named, shape, "a window must be a whole number of seconds");
 }
 
 function unknownMeasure({ metric, thresholds }: NamedMetric, measure: Measure): string {
   if (measure.kind === "aggregation") {
     return `${metric.id} has no aggregation ${measure.aggregation}; it has ${metric.aggregations.join(", ")}`;
   }
-  if (thresholds.length === 0) return `${metric.id} has no SLO with a threshold, which histogram_fraction needs`;
+  if (thresholds.length === 0) return `${metric.id} has no SLO with a threshold, which histogram_fraction requires`;
   return `the thresholds of ${metric.id} are ${thresholds.toSorted((a, b) => a - b).join(", ")}`;
 }
 
 /** The sentence on a shape that a metric does not have. */
 function unknownForm(named: NamedMetric, shape: SelectorShape): string {
   const { name, part, metric } = named;
-  if (part !== undefined && part !== "total") return `${name} is read as a part of the histogram ${metric.id}`;
+  if (part !== undefined && part !== "total") return `${name} is read as part of the histogram ${metric.id}`;
   const { outer, op, fn } = shape;
   const kind = part === "total" ? "the number of events of a ratio" : `a ${metric.source.kind}`;
   if (metric.source.kind === "histogram") {
-    if (outer === undefined) return `${name} is a histogram; read it by a function such as histogram_quantile`;
-  } else if (outer !== undefined) return `${name} is ${kind}, and ${outer.fn} takes a histogram`;
+    if (outer === undefined) return `${name} is a histogram; read it with a function such as histogram_quantile`;
+  } else if (outer !== undefined) return `${name} is ${kind}, but ${outer.fn} requires a histogram`;
   if (fn !== undefined && !formsOf(named).some((form) => form.fn === fn)) {
     return `${name} is ${kind}, to which ${fn} does not apply`;
   }
-  return op === undefined ? `${name} must be aggregated` : `${name} is ${kind}, and no query of it has this form`;
+  return op === undefined
+    ? `${name} must be aggregated`
+    : `${name} is ${kind}, which does not support this form of query`;
 }
 
 interface NamePart {

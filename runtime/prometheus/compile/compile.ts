@@ -37,7 +37,7 @@ function compileWith(expression: Expression, leafOf: CompileLeaf): CompiledExpre
     const key = selectorKey(leaf);
     const { index } = leaves.get(key) ?? { index: leaves.size };
     if (index === selectorsMax) {
-      const message = `an expression has at most ${selectorsMax} different queries; this is one more`;
+      const message = `an expression can have at most ${selectorsMax} different selectors`;
       throw new ExpressionError(message, part.span.start + 1);
     }
     leaves.set(key, { leaf, index });

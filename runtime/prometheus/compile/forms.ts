@@ -181,7 +181,8 @@ export function filtersOf(metric: Metric, matchers: readonly LabelMatcher[]): Me
     const { label } = matcher;
     if (!isFilterLabel(metric, label)) throw refuse(matcher, unknownLabel(metric, label, isolationLabels));
     const values = valuesOf(matcher);
-    if (label === "tenant" && values !== undefined && values.length > 1) throw refuse(matcher, "name one tenant only");
+    if (label === "tenant" && values !== undefined && values.length > 1)
+      throw refuse(matcher, "select one tenant only");
     if (values !== undefined) filters.set(label, values);
   }
   return new Map([...filters].sort(([a], [b]) => (a < b ? -1 : 1)));

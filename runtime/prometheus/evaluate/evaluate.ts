@@ -152,7 +152,7 @@ function* evaluateBinary({ op, isBool }: BinaryProgram, { left, right, work }: O
 }
 
 function* combineSets(op: SetOp, { left, right, work }: Operands): Steps<Vector> {
-  if (typeof left === "number" || typeof right === "number") throw new TypeError(`${op} takes vectors only`);
+  if (typeof left === "number" || typeof right === "number") throw new TypeError(`${op} requires vectors`);
   const whenAlone = (own: ResultSeries): Points | undefined => (op === "and" ? undefined : own);
   const mapped = yield* mapSeries(left, work, (own, key) => {
     const other = right.get(key);

@@ -60,7 +60,7 @@ function durationOf(written: string, start: number): number | undefined {
   const counts = duration.exec(written);
   if (counts === null || written === "") return undefined;
   const ms = units.reduce((sum, [, unitMs], index) => sum + Number(counts[index + 1] ?? 0) * unitMs, 0);
-  if (ms > durationMsMax) throw new Fault(`the duration ${shorten(written)} is too long; 292y is the longest`, start);
+  if (ms > durationMsMax) throw new Fault(`the duration ${shorten(written)} is too long; the maximum is 292y`, start);
   return Math.floor(ms / 1_000) + ((ms % 1_000) * 1_000_000) / 1_000_000_000;
 }
 
@@ -116,13 +116,13 @@ export function readStringLiteral(text: string, start: number): ReadString {
   const quote = text.charAt(start);
   const read = quote === "`" ? readRaw(text, start) : readQuoted(text, start, quote);
   const strange = noText.exec(text.slice(start, read.end));
-  if (strange !== null) throw new Fault("the string holds a character that is no text", start + strange.index);
+  if (strange !== null) throw new Fault("the string contains an invalid character", start + strange.index);
   return read;
 }
 
 function readRaw(text: string, start: number): ReadString {
   const end = text.indexOf("`", start + 1);
-  if (end < 0) throw new Fault("the string has no closing quote", start);
+  if (end < 0) throw new Fault("unterminated string", start);
   return { value: text.slice(start + 1, end), end: end + 1 };
 }
 
@@ -132,7 +132,7 @@ function readQuoted(text: string, start: number, quote: string): ReadString {
   for (;;) {
     const character = text.charAt(at);
     if (character === quote) return { value, end: at + 1 };
-    if (character === "" || character === "\n") throw new Fault("the string has no closing quote", start);
+    if (character === "" || character === "\n") throw new Fault("unterminated string", start);
     if (character === "\\") {
       const escape = readEscape(text, at, quote);
       value += escape.value;
@@ -152,7 +152,7 @@ function readEscape(text: string, start: number, quote: string): ReadString {
   codeEscape.lastIndex = start + 1;
   const digits = codeEscape.exec(text)?.[0];
   if (digits === undefined) {
-    throw new Fault(`\\${letter} is no escape; write \\\\ for a backslash`, start);
+    throw new Fault(`\\${letter} is not a valid escape sequence; write \\\\ for a backslash`, start);
   }
   return { value: characterOf(digits, start), end: start + 1 + digits.length };
 }
@@ -163,7 +163,7 @@ function characterOf(digits: string, start: number): string {
   const code = /^[0-7]/u.test(digits) ? Number.parseInt(digits, 8) : Number.parseInt(digits.slice(1), 16);
   const codeMax = isCode ? 0x10_ff_ff : 0x7f;
   if (code > codeMax || (code >= 0xd8_00 && code <= 0xdf_ff)) {
-    throw new Fault(`\\${digits} is no character; write the character itself`, start);
+    throw new Fault(`\\${digits} is not a valid character; write the character itself`, start);
   }
   return String.fromCodePoint(code);
 }

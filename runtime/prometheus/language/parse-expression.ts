@@ -60,7 +60,7 @@ const replacementsMax = 8;
 const descriptions: Readonly<Record<ExpressionType, string>> = {
   scalar: "a number",
   vector: "series",
-  range: "a metric with a window such as [5m]",
+  range: "a metric with a range such as [5m]",
 };
 
 /** A part whose types do not fit, with the part to write instead where one is known. */
@@ -144,8 +144,8 @@ function typeIn(part: Expression): ExpressionType {
 function typeWithoutWindow(part: Expression, where: string): ExpressionType {
   const type = typeIn(part);
   if (type !== "range") return type;
-  const advice = "put a function such as avg_over_time or rate around it";
-  throw new TypeFault(`${where} takes no metric with a window; ${advice}`, part);
+  const advice = "wrap it in a function such as avg_over_time or rate";
+  throw new TypeFault(`${where} does not accept a range vector; ${advice}`, part);
 }
 
 function typeOfAggregate({ op, of }: Expression & { kind: "aggregate" }): ExpressionType {
@@ -165,7 +165,7 @@ function typeOfCall(call: Expression & { kind: "call" }): ExpressionType {
     if (typeIn(argument) === type) continue;
     const canHaveWindow = argument.kind === "selector" && type === "range";
     const instead = canHaveWindow ? { ...argument, rangeMs: usualWindowMs } : undefined;
-    throw new TypeFault(`argument ${index + 1} of ${fn} is ${descriptions[type]}`, argument, instead);
+    throw new TypeFault(`argument ${index + 1} of ${fn} must be ${descriptions[type]}`, argument, instead);
   }
   return "vector";
 }
@@ -175,9 +175,9 @@ function typeOfBinary(part: Expression & { kind: "binary" }): ExpressionType {
   const isNumber = (side: Expression): boolean => typeWithoutWindow(side, op) === "scalar";
   const [isLeftNumber, isRightNumber] = [isNumber(left), isNumber(right)];
   if (isSetOperator(op) && (isLeftNumber || isRightNumber)) {
-    throw new TypeFault(`${op} has series on both sides, not a number`, isLeftNumber ? left : right);
+    throw new TypeFault(`${op} requires series on both sides, not a number`, isLeftNumber ? left : right);
   }
   if (!isLeftNumber || !isRightNumber) return "vector";
   if (!isComparison(op) || part.isBool) return "scalar";
-  throw new TypeFault(`two numbers compare only with ${op} bool`, part, { ...part, isBool: true });
+  throw new TypeFault(`comparing two numbers requires ${op} bool`, part, { ...part, isBool: true });
 }

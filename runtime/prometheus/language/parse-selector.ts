@@ -29,19 +29,19 @@ export function parseSelector(reader: TokenReader, metric: Token | undefined): S
 
 function reservedMetric({ text, start, end }: Token): Fault {
   const edit = { start, end, text: `{${nameLabel}=${writeString(text)}}` };
-  return new Fault(`${text} is a word of the language; a metric of this name stands in braces`, start, edit);
+  return new Fault(`${text} is a keyword; write a metric with this name in braces`, start, edit);
 }
 
 function nameOf(metric: Token | undefined, matchers: readonly LabelMatcher[], start: number): string {
   const names = matchers.filter(({ label }) => label === nameLabel);
   const [first, second] = names;
   const extra = metric === undefined ? second : first;
-  if (extra !== undefined) throw new Fault("the selector names its metric twice", extra.span.start);
+  if (extra !== undefined) throw new Fault("the selector has the metric name twice", extra.span.start);
   const name = metric?.text ?? first?.values[0] ?? "";
-  if (name === "") throw new Fault("the selector has no name of a metric", start);
+  if (name === "") throw new Fault("the selector has no metric name", start);
   if (first?.op === "=~") {
     const edit = { ...first.span, text: `${nameLabel}=${writeString(name)}` };
-    throw new Fault("a selector names one metric with =", first.span.start, edit);
+    throw new Fault("a selector must select a metric by name with =", first.span.start, edit);
   }
   return name;
 }
@@ -49,7 +49,7 @@ function nameOf(metric: Token | undefined, matchers: readonly LabelMatcher[], st
 function refuseTwice(matchers: readonly LabelMatcher[]): void {
   const labels = new Set<string>();
   for (const { label, span } of matchers) {
-    if (labels.has(label)) throw new Fault(`the label ${shorten(label)} has two matchers; write one`, span.start);
+    if (labels.has(label)) throw new Fault(`the label ${shorten(label)} has two matchers; use one`, span.start);
     labels.add(label);
   }
 }
@@ -99,7 +99,7 @@ function comparedTo(reader: TokenReader, { label, op, value }: WrittenMatcher): 
     return { label: name, op: "=", values: [name === nameLabel ? nonEmpty(value) : value.text], span };
   if (op.text === "=~") return { label: name, op: "=~", values: alternativesOf(reader, label, value, span), span };
   if (op.text === "!=" && value.text === "" && name !== nameLabel) return { label: name, op: "!=", values: [], span };
-  throw new Fault(`the matcher ${op.text} is not supported; name the values to keep, as in =~"a|b"`, op.start);
+  throw new Fault(`the matcher ${op.text} is not supported; list the values to keep, as in =~"a|b"`, op.start);
 }
 
 function nonEmpty({ kind, text, start }: Token): string {
@@ -116,13 +116,13 @@ function alternativesOf(reader: TokenReader, label: Token, value: Token, span: S
   if (pattern === ".*") {
     const after = /^\s*,?\s*/u.exec(reader.text.slice(span.end))?.[0] ?? "";
     const edit = { start: span.start, end: span.end + after.length, text: "" };
-    throw new Fault(`=~".*" matches every value; leave the matcher of ${shorten(label.text)} out`, value.start, edit);
+    throw new Fault(`=~".*" matches every value; remove the matcher of ${shorten(label.text)}`, value.start, edit);
   }
   const guess = guessAlternatives(pattern);
   const { start, end } = value;
   const edit = guess === undefined ? undefined : { start, end, text: writeString(writeAlternatives(guess)) };
-  const problem = `${shorten(writeString(pattern))} is no list of values`;
-  throw new Fault(`${problem}; write them as "a|b" with a backslash before special characters`, start, edit);
+  const problem = `${shorten(writeString(pattern))} is not a list of values`;
+  throw new Fault(`${problem}; write it as "a|b" with a backslash before special characters`, start, edit);
 }
 
 function parseWindow(reader: TokenReader): { readonly rangeMs: number; readonly end: number } {
@@ -140,7 +140,7 @@ function windowMs(reader: TokenReader, { value, start, end }: Token): number {
   const isWhole = Math.abs(ms - value * 1_000) < windowPrecisionMs;
   if (isWhole && ms >= 1 && ms <= durationMsMax) return ms;
   const written = shorten(reader.text.slice(start, end));
-  throw new Fault(`the window ${written} is no whole number of milliseconds from 1ms to 292y`, start);
+  throw new Fault(`the range ${written} is not a whole number of milliseconds from 1ms to 292y`, start);
 }
 
 /** The refusal of a window with steps of its own. Over a plain selector the window alone has the same meaning. */
@@ -148,7 +148,7 @@ function subquery(reader: TokenReader, length: Token): Fault {
   const { text } = reader;
   const close = text.indexOf("]", length.end);
   const edit = close < 0 ? undefined : { start: length.end, end: close, text: "" };
-  return new Fault("subqueries are not supported; a window of a metric has no steps", reader.next.start, edit);
+  return new Fault("subqueries are not supported; a range cannot have a step", reader.next.start, edit);
 }
 
 /** Labels, and the offset after their closing parenthesis. */
@@ -165,7 +165,7 @@ interface LabelList {
 export function parseBy(reader: TokenReader): LabelList | undefined {
   const { start } = reader.next;
   if (reader.isAtKeyword("without")) {
-    throw new Fault("without is not supported; name the labels to keep, as in by (component)", start);
+    throw new Fault("without is not supported; list the labels to keep, as in by (component)", start);
   }
   if (!reader.isAtKeyword("by")) return undefined;
   reader.take();
@@ -188,7 +188,7 @@ function parseLabel(reader: TokenReader): string {
   if (kind !== "name" && (kind !== "string" || text === "")) throw reader.unexpected("a label");
   if (kind === "name" && !isPlainGroupingLabel(text)) {
     const edit = isPlainLabel(text) ? { start, end, text: JSON.stringify(text) } : undefined;
-    throw new Fault(`${shorten(text)} is no label without quotes`, start, edit);
+    throw new Fault(`${shorten(text)} is not a valid label; quote it`, start, edit);
   }
   reader.take();
   return text;

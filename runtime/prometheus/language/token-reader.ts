@@ -71,8 +71,9 @@ export class TokenReader {
   /** The refusal of the next token. */
   unexpected(wanted: string): Fault {
     const { kind, start, end } = this.#next;
-    const found = kind === "end" ? "the expression ends" : `${shorten(this.text.slice(start, end))} stands`;
-    return new Fault(`${found} where ${wanted} is expected`, start);
+    const found =
+      kind === "end" ? "unexpected end of expression" : `unexpected ${shorten(this.text.slice(start, end))}`;
+    return new Fault(`${found}, expected ${wanted}`, start);
   }
 }
 
@@ -101,7 +102,7 @@ function readWord(text: string, start: number): Token {
   const end = nameEnd > start ? nameEnd : match(symbol, text, start);
   if (end === start) {
     const found = String.fromCodePoint(text.codePointAt(start) ?? 0);
-    throw new Fault(`the character ${JSON.stringify(found)} has no meaning here`, start);
+    throw new Fault(`unexpected character ${JSON.stringify(found)}`, start);
   }
   const kind = nameEnd > start ? "name" : "symbol";
   return { kind, text: text.slice(start, end), value: Number.NaN, start, end };

@@ -90,11 +90,14 @@ interface Advice {
   readonly instead?: string;
 }
 
-const allSeries: Advice = { why: "an answer holds all series of the expression", instead: "argument" };
-const order: Advice = { why: "an answer has its series in the order of their labels", instead: "argument" };
-const gauges: Advice = { why: "a window of a gauge has an average, a minimum and a maximum", instead: "avg_over_time" };
-const quantiles: Advice = { why: "quantiles are those of a histogram, by histogram_quantile" };
-const absence: Advice = { why: "a metric that is unknown is an error, and one without points has no series" };
+const allSeries: Advice = { why: "a response always contains all series of the expression", instead: "argument" };
+const order: Advice = { why: "series in a response are always sorted by labels", instead: "argument" };
+const gauges: Advice = {
+  why: "only the average, minimum and maximum of a gauge over a range are supported",
+  instead: "avg_over_time",
+};
+const quantiles: Advice = { why: "quantiles are computed from histograms with histogram_quantile" };
+const absence: Advice = { why: "an unknown metric is an error, and a metric without points has no series" };
 
 const advices: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["topk", allSeries],
@@ -105,15 +108,15 @@ const advices: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["sort_desc", order],
   ["sort_by_label", order],
   ["sort_by_label_desc", order],
-  ["vector", { why: "a number stands for itself", instead: "argument" }],
-  ["irate", { why: "rate covers its whole window", instead: "rate" }],
-  ["delta", { why: "increase is that of a counter", instead: "increase" }],
-  ["idelta", { why: "increase is that of a counter", instead: "increase" }],
+  ["vector", { why: "use the number directly", instead: "argument" }],
+  ["irate", { why: "use rate", instead: "rate" }],
+  ["delta", { why: "use increase of a counter", instead: "increase" }],
+  ["idelta", { why: "use increase of a counter", instead: "increase" }],
   ["last_over_time", gauges],
   ["sum_over_time", gauges],
   ["quantile_over_time", quantiles],
   ["quantile", quantiles],
-  ["count", { why: "the number of series is no measure; histogram_count has the number of events" }],
+  ["count", { why: "the number of series is not meaningful; histogram_count returns the number of events" }],
   ["absent", absence],
   ["absent_over_time", absence],
 ]);

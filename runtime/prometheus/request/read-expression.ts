@@ -65,7 +65,7 @@ function selectedBy(
 function selectorOf(text: string): Selector {
   const expression = teaching("match[]", () => parseExpression(text));
   if (expression.kind === "selector" && expression.rangeMs === undefined) return expression;
-  const detail = 'invalid parameter "match[]": 1:1: write a metric with matchers, such as cpu_util{region="eu"}';
+  const detail = 'invalid parameter "match[]": 1:1: use a metric with matchers, such as cpu_util{region="eu"}';
   throw refuseField("invalid_expression", "match[]", detail);
 }
 
@@ -74,7 +74,7 @@ function filtersOf(matchers: readonly LabelMatcher[]): SelectedMetric["filters"]
   for (const matcher of matchers) {
     const name = readLabel(matcher.label, "match[]", "invalid_filter");
     const values = valuesOf(matcher);
-    if (filters.has(name)) throw refuseField("invalid_filter", "match[]", `match[] names ${name} twice; name it once`);
+    if (filters.has(name)) throw refuseField("invalid_filter", "match[]", `match[] contains ${name} twice; remove one`);
     if (values !== undefined) filters.set(name, matchedValues(values, "match[]"));
   }
   return filters;
@@ -103,7 +103,7 @@ export function compileFor({ lookUp, names }: CallerCatalog, params: Parameters)
 function requireText(params: Parameters): string {
   const text = firstOf(params, "query");
   if (text !== undefined) return text;
-  throw refuseField("invalid_expression", "query", 'invalid parameter "query": the request names no expression');
+  throw refuseField("invalid_expression", "query", 'invalid parameter "query": the request has no expression');
 }
 
 /** Runs a step over a text of a parameter. @throws Refusal `invalid_expression` that names the column and a rewrite */

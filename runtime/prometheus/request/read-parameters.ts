@@ -92,7 +92,7 @@ function ofRfc3339(text: string): number | undefined {
 function requiredTime(params: Parameters, name: string): number {
   const ms = readTime(params, name);
   if (ms !== undefined) return ms;
-  throw refuseField("invalid_time", name, `invalid parameter "${name}": the request names no ${name}; name one`);
+  throw refuseField("invalid_time", name, `invalid parameter "${name}": the request has no ${name}`);
 }
 
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
@@ -105,7 +105,7 @@ function readStep(params: Parameters): number {
   if (ms !== undefined && ms >= 1 && ms <= latestMs) return ms;
   const fault =
     text === undefined
-      ? "the request names no step; name one such as 60s"
+      ? "the request has no step; set one such as 60s"
       : ms !== undefined && ms < 1
         ? "zero or negative query resolution step widths are not accepted. Try a positive integer"
         : `cannot parse "${shown(text)}" to a valid duration`;
@@ -138,7 +138,7 @@ export function readLimit(params: Parameters): number | undefined {
   const text = firstOf(params, "limit");
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/u.test(text)) return Number(text) === 0 ? undefined : Number(text);
-  const detail = `invalid parameter "limit": "${shown(text)}" is no whole number from 0`;
+  const detail = `invalid parameter "limit": "${shown(text)}" is not a non-negative integer`;
   throw refuseField("invalid_limit", "limit", detail);
 }
 

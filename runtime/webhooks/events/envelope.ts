@@ -95,7 +95,7 @@ const fieldRules: readonly FieldRule[] = [
   {
     name: "type",
     isRequired: true,
-    mustBe: "2 or more segments of A-Z, a-z, 0-9, _ and - with dots between, at most 128 characters",
+    mustBe: "2 or more dot-separated segments of A-Z, a-z, 0-9, _ and -, at most 128 characters",
     accepts: text(eventTexts.type),
   },
   {
@@ -113,7 +113,7 @@ const fieldRules: readonly FieldRule[] = [
   {
     name: "producer",
     isRequired: false,
-    mustBe: "1 to 128 printable ASCII characters without a space at either end",
+    mustBe: "1 to 128 printable ASCII characters without leading or trailing spaces",
     accepts: text(eventTexts.producer),
   },
   {
@@ -133,7 +133,7 @@ const fieldRules: readonly FieldRule[] = [
  */
 export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): ValidEnvelope {
   if (bytes.byteLength > eventBytesMax) {
-    throw new Refusal("body_too_large", `An event has at most ${eventBytesMax} bytes`);
+    throw new Refusal("body_too_large", `An event can have at most ${eventBytesMax} bytes`);
   }
   const source = decode(bytes);
   const fields = parseObject(source);
@@ -156,17 +156,17 @@ function decode(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {
-    throw new Refusal("invalid_utf8", "An event is JSON in UTF-8", { cause });
+    throw new Refusal("invalid_utf8", "An event must be JSON in UTF-8", { cause });
   }
 }
 
 function parseObject(source: string): object {
   if (source.codePointAt(0) === byteOrderMark) {
-    throw new Refusal("invalid_json", "An event does not begin with a byte order mark");
+    throw new Refusal("invalid_json", "An event must not start with a byte order mark");
   }
   const value = parseJson(source);
   if (!isObject(value)) {
-    throw new Refusal("invalid_envelope", "An event is a JSON object");
+    throw new Refusal("invalid_envelope", "An event must be a JSON object");
   }
   return value;
 }
@@ -181,7 +181,7 @@ function parseJson(source: string): unknown {
   try {
     return JSON.parse(source);
   } catch (cause) {
-    throw new Refusal("invalid_json", "An event is one JSON object", { cause });
+    throw new Refusal("invalid_json", "An event must be a single JSON object", { cause });
   }
 }
 
@@ -210,7 +210,7 @@ function shapeProblems(source: string, search: PersonalDataSearch): readonly Fie
   const unportable = searchUnportable((problem) => problems.push(problem));
   const isShallow = walkJson(source, eventDepthMax, {
     member: (name, pathOf, isRepeated) => {
-      const detail = "the name is repeated in its object; send it once";
+      const detail = "the object contains this name more than once; send it once";
       if (isRepeated) problems.push({ field: fieldPath(pathOf()), code: "repeated", detail });
       unportable.member(name, pathOf, isRepeated);
       search.member(name, pathOf, isRepeated);
@@ -224,7 +224,7 @@ function shapeProblems(source: string, search: PersonalDataSearch): readonly Fie
       search.number(digits, pathOf);
     },
   });
-  const detail = `The nesting is deeper than ${eventDepthMax} levels; send a flatter object`;
+  const detail = `The object is nested deeper than ${eventDepthMax} levels; send a flatter object`;
   if (!isShallow) problems.push({ field: "data", code: "too_deep", detail });
   return problems;
 }

@@ -109,7 +109,7 @@ export function fieldPath(path: JsonPath): string {
 
 function nameFinding(name: string, rules: PersonalDataRules): readonly [code: string, detail: string] | undefined {
   if (rules.forbiddenNames.has(normalName(name))) {
-    return ["forbidden_field", "The name is on the list of personal data"];
+    return ["forbidden_field", "The name is on the list of personal data fields"];
   }
   return hasCardNumber(name) ? ["card_number", "The name looks like a payment card number"] : undefined;
 }
@@ -143,7 +143,7 @@ function howToAllow(path: JsonPath, type: string): string {
     return "";
   }
   return (
-    `; if it never is one, allow the field ${field} for the type ${type} in the settings ` +
+    `; if it never contains one, allow the field ${field} for the type ${type} in the settings ` +
     "(personalData.allowedForTypes)"
   );
 }
@@ -170,7 +170,7 @@ function integerDigits(text: string): string {
 export function searchUnportable(report: (problem: FieldError) => void): Required<JsonVisitor> {
   const checkText = (text: string, pathOf: PathOf): void => {
     if (text.isWellFormed()) return;
-    const detail = "The text holds half of a surrogate pair, which UTF-8 cannot carry; send whole characters";
+    const detail = "The string contains an unpaired surrogate, which UTF-8 cannot encode; send complete characters";
     report({ field: fieldPath(pathOf()), code: "lone_surrogate", detail });
   };
   return {
@@ -178,7 +178,7 @@ export function searchUnportable(report: (problem: FieldError) => void): Require
     string: checkText,
     number: (digits, pathOf) => {
       if (isFiniteDouble(digits)) return;
-      const detail = "The number is beyond every IEEE 754 double; send it as a string";
+      const detail = "The number exceeds the range of an IEEE 754 double; send it as a string";
       report({ field: fieldPath(pathOf()), code: "number_too_large", detail });
     },
   };

@@ -38,7 +38,10 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) 
       const list = query.order === "desc" ? listNewest : listOldest;
       const page = await orEventsUnavailable(() => list(deps, query));
       if (page === undefined) {
-        throw new Refusal("event_not_found", "No event of the id that bounds the list is visible to this caller.");
+        throw new Refusal(
+          "event_not_found",
+          "The event that bounds the list does not exist or is not visible to this caller.",
+        );
       }
       return page;
     },

@@ -67,7 +67,7 @@ export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }) 
      */
     next: async (query: EventQuery, wait: EventWait) => {
       if (!places.tryTake(wait.client)) {
-        const detail = "Too many requests wait for events; repeat without wait, or wait in fewer of them.";
+        const detail = "Too many requests are waiting for events; retry without wait, or with fewer waiting requests.";
         throw new Refusal("too_many_requests", detail, { retryAfterSeconds });
       }
       try {

@@ -65,7 +65,7 @@ function blockOf({ cause, sinceMs, untilMs, failures }: OpenBreaker, nowMs: numb
   const times = { since: iso(sinceMs), until: untilMs > nowMs ? iso(untilMs) : null };
   return cause === "rate_limited"
     ? { kind: "rate_limited", reason: "Retry-After", ...times }
-    : { kind: "circuit_open", reason: `${failures} failures in a row`, ...times };
+    : { kind: "circuit_open", reason: `${failures} consecutive failures`, ...times };
 }
 
 function iso(ms: number): string {

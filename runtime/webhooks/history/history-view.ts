@@ -27,23 +27,23 @@ const withdrawn = "not_permitted";
 
 /** Sentences for callers. They contain no addresses and no DNS responses. */
 const sentences: Readonly<Record<FailureReason, string>> = {
-  guard: "the networks of the partner do not allow the URL or an address of its host",
-  dns: "the host of the endpoint was not found",
+  guard: "the partner's networks do not allow the URL or an address of its host",
+  dns: "the endpoint's host was not found",
   connect: "could not connect to the endpoint",
-  connect_timeout: "connecting to the endpoint timed out",
+  connect_timeout: "the connection to the endpoint timed out",
   tls: "the TLS handshake failed",
-  client_certificate: "the endpoint did not accept the client certificate",
-  reset: "the connection ended before the response",
-  first_byte_timeout: "the response did not begin in time",
-  timeout: "the time of the attempt ended before the request was sent",
+  client_certificate: "the endpoint rejected the client certificate",
+  reset: "the connection closed before the response",
+  first_byte_timeout: "the response did not start in time",
+  timeout: "the attempt timed out before the request was sent",
   response_invalid: "the response is not valid HTTP/1.1",
   token: "the token endpoint issued no access token",
   consent: "the endpoint does not consent to deliveries",
-  internal: "the request was not sent, for a reason of the sender",
-  backlog_full: "the limit of waiting deliveries is reached, nothing was sent",
-  held_expired: "the partner was held for too long, nothing was sent",
-  partner_removed: "the partner was removed, nothing more is sent",
-  aborted: "the sender gave the attempt up",
+  internal: "the request was not sent because of a problem at the sender",
+  backlog_full: "the limit of pending deliveries was reached; nothing was sent",
+  held_expired: "the partner was held for too long; nothing was sent",
+  partner_removed: "the partner was deleted; nothing more is sent",
+  aborted: "the sender abandoned the attempt",
 };
 
 /** Reasons whose error code describes the endpoint or its certificate, so that callers may see it. */

@@ -99,7 +99,7 @@ function rejectionOf(partner: NotAppliedPartner | undefined, caller: PartnerCall
 
 function absence(label: string, all: NotApplied, caller: PartnerCaller): string {
   const rejected = leftOut(all, new Set(), caller).find(({ partner }) => partner === label)?.rejected ?? undefined;
-  if (rejected === undefined) return `There is no partner ${label}.`;
+  if (rejected === undefined) return `The partner ${label} does not exist.`;
   const message = rejected.message === null ? "" : `, ${rejected.message}`;
   return `The partner ${label} is not applied: ${rejected.reason}${message}`;
 }

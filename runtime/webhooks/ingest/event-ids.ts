@@ -25,7 +25,7 @@ const formRules: Readonly<Record<EventIdForm, FormRule>> = {
   Uuid: { mustBe: "a UUID", accepts: ({ eventId }) => uuidForm.test(eventId) },
   Ulid: { mustBe: "a ULID", accepts: ({ eventId }) => ulidForm.test(eventId) },
   TenantPrefix: {
-    mustBe: `the event's tenant (- without one), one of ${prefixEnds.join(" ")} and more`,
+    mustBe: `the event's tenant (- if it has none), one of ${prefixEnds.join(" ")} and at least one more character`,
     accepts: ({ eventId, tenant }) =>
       prefixEnds.some((end) => eventId.startsWith(tenant + end) && eventId.length > tenant.length + 1),
   },
@@ -51,7 +51,7 @@ export function eventIdProblem(
     return {
       field: "event_id",
       code: "not_allowed",
-      detail: `ids that begin with ${ownIdPrefix} are reserved for events of this service; use another id`,
+      detail: `ids that begin with ${ownIdPrefix} are reserved for this service; use a different id`,
     };
   }
   const rules = forms.map((form) => formRules[form]);
@@ -73,7 +73,7 @@ export class EventIdTaken extends Refusal {
 
   constructor({ eventId, tenant }: Pick<Envelope, "eventId" | "tenant">, holder: string) {
     const detail =
-      `The event id ${eventId} is taken: ids are unique in the whole installation; send the event under another ` +
+      `The event id ${eventId} is already in use: ids are unique in the installation; use a different ` +
       "id, such as a UUID";
     super("event_id_reused", detail, { errors: [{ field: "event_id", code: "event_id_reused", detail }] });
     this.eventId = eventId;

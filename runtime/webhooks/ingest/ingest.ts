@@ -105,7 +105,7 @@ function checkCaller(envelope: Envelope, { tenants }: EventCaller, idForms: read
 }
 
 function typeProblem(type: string): FieldError | undefined {
-  const detail = `types that begin with ${ownDomain}. are reserved for events of this service; use another type`;
+  const detail = `types that begin with ${ownDomain}. are reserved for this service; use a different type`;
   return isOwnType(type) ? { field: "type", code: "not_allowed", detail } : undefined;
 }
 
@@ -125,7 +125,7 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
     // The event with this id is still being replicated, or was just deleted because of its age.
     const pauseMs = pauseAfter(tries);
     if (performance.now() + pauseMs >= deadlineMs) {
-      throw unavailable("Another event with this id is being stored, try again", retryAfterSeconds);
+      throw unavailable("Another event with this id is being stored; retry", retryAfterSeconds);
     }
     await sleep(pauseMs, undefined, { ref: false });
   }
@@ -140,7 +140,7 @@ function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, non
     return { eventId, tenant, duplicate: false };
   }
   if (Buffer.compare(known.body, bytes) !== 0) {
-    throw new Refusal("event_id_reused", `The event id ${eventId} was used for other bytes`);
+    throw new Refusal("event_id_reused", `The event id ${eventId} is in use by a different event`);
   }
   return { eventId, tenant, duplicate: true };
 }
@@ -159,7 +159,7 @@ function unavailable(detail: string, afterSeconds: number, cause?: unknown): Ref
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   return unavailable(
-    "The event store does not answer; send the event again, it is never stored twice",
+    "The event store does not respond; send the event again, it is never stored twice",
     retryAfterSeconds,
     error,
   );
@@ -183,11 +183,11 @@ function createAdmission(isConnected: () => boolean, isFull: () => boolean): Adm
   let isSilent = false;
   const check = (bytes: number): void => {
     if (!isConnected() || (isSilent && waiting.events > 0)) {
-      throw unavailable("The event store does not answer", retryAfterSeconds);
+      throw unavailable("The event store does not respond", retryAfterSeconds);
     }
     if (isFull()) throw unavailable("The event store is nearly full", retryAfterFullSeconds);
     if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax) {
-      throw unavailable("Too many events at once", retryAfterSeconds);
+      throw unavailable("Too many concurrent events", retryAfterSeconds);
     }
   };
   return async (bytes, step) => {

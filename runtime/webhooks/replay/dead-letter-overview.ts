@@ -113,7 +113,7 @@ async function readOne(
 
 /** @throws Refusal `events_unavailable` */
 function answered<T>(read: () => Promise<T>): Promise<T> {
-  return orEventsUnavailable(read, "The store of dead letters does not answer");
+  return orEventsUnavailable(read, "The dead-letter store does not respond");
 }
 
 /** The part of a dead letter that lists show. */

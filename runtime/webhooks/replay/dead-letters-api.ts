@@ -124,7 +124,7 @@ async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: Re
   const deadLetters = found.flat();
   const [last] = deadLetters.toSorted((a, b) => b.deadLetter.generation - a.deadLetter.generation);
   if (last === undefined) {
-    throw new Refusal("dead_letter_not_found", "No dead letter of this event and partner is visible to this caller.");
+    throw new Refusal("dead_letter_not_found", "The dead letter does not exist or is not visible to this caller.");
   }
   // The note is stored first. A dead letter removed without a note would be lost.
   await storeNote(deps, last.deadLetter, request, caller);
@@ -152,7 +152,7 @@ async function tenantsOf(
   // A caller without access to the deliveries must not learn whether the event is stored.
   if (event === undefined && isNarrowed(caller)) return [];
   if (event === undefined) {
-    throw new Refusal("tenant_required", "The event itself is not stored any more: name its tenant.");
+    throw new Refusal("tenant_required", "The event is no longer stored: add its tenant to the request.");
   }
   return [event.tenant];
 }
@@ -187,7 +187,7 @@ async function storeNote(
   };
   const result = await attempts.append(tenant, eventHash(eventId), JSON.stringify(handled));
   if (result.kind === "refused") {
-    throw new Refusal("events_unavailable", "The acknowledgement cannot be stored now", {
+    throw new Refusal("events_unavailable", "The acknowledgement cannot be stored at the moment", {
       cause: result.detail,
       retryAfterSeconds: 1,
     });

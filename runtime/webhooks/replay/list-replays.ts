@@ -33,7 +33,7 @@ interface MarkCounts {
 /** Counts the deliveries of a replay by their marks. */
 export type CountMarks = (job: Pick<ReplayJob, "id" | "status">) => Promise<MarkCounts>;
 
-const hiddenDetail = "An internal error stops the replay.";
+const hiddenDetail = "The replay stopped because of an internal error.";
 const noMarks: MarkCounts = { published: 0, delivered: 0, failed: 0 };
 /** Replays whose final counts are remembered: more than are stored. */
 const finalCountsMax = 512;

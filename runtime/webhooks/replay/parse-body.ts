@@ -41,9 +41,9 @@ const mustBe: Readonly<Record<string, string>> = {
   only_failed: yesOrNo,
   force: yesOrNo,
   dry_run: yesOrNo,
-  rate_per_second: `a whole number from 1 to ${ratePerSecondMax}`,
+  rate_per_second: `an integer from 1 to ${ratePerSecondMax}`,
   reason: "a reason like status_404",
-  note: `a text of at most ${noteCharactersMax} characters`,
+  note: `a string of at most ${noteCharactersMax} characters`,
   tenant: "1 to 64 of A-Z, a-z, 0-9, _ and -",
 };
 
@@ -96,7 +96,7 @@ function problemOf({ keyword, params, instancePath }: ErrorObject): FieldError {
   const field = missingProperty ?? additionalProperty ?? instancePath.split("/")[1] ?? "";
   if (keyword === "required") return { field, code: "required", detail: `${field} is required: ${mustBe[field]}` };
   if (keyword === "additionalProperties")
-    return { field, code: "unknown", detail: `${field} is no member of this request; remove it` };
+    return { field, code: "unknown", detail: `${field} is not a member of this request; remove it` };
   return { field, code: "invalid", detail: `${field} must be ${mustBe[field]}` };
 }
 
@@ -105,10 +105,10 @@ function parseObject(body: Uint8Array): object {
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch (cause) {
-    throw new Refusal("invalid_json", "The body is one JSON object in UTF-8", { cause });
+    throw new Refusal("invalid_json", "The body must be a single JSON object in UTF-8", { cause });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new Refusal("invalid_request", "The body is a JSON object");
+    throw new Refusal("invalid_request", "The body must be a JSON object");
   }
   return value;
 }
@@ -171,11 +171,11 @@ function sourceProblems(body: Bodies["replay"]): readonly FieldError[] {
   const problems: FieldError[] = [];
   const bounds = windowBounds.filter((name) => body[name] !== undefined);
   if (body.event_ids === undefined && body.from === undefined && body.after_id === undefined) {
-    const detail = "event_ids, or a window that begins with from or after_id, is required";
+    const detail = "either event_ids, or a window with from or after_id, is required";
     problems.push({ field: "from", code: "required", detail });
   }
   if (body.event_ids !== undefined && bounds.length > 0) {
-    const detail = `event_ids stand alone; remove them or ${bounds.join(" and ")}`;
+    const detail = `event_ids cannot be combined with a window; remove them or ${bounds.join(" and ")}`;
     problems.push({ field: "event_ids", code: "conflict", detail });
   }
   if (isTime(body.from) && isTime(body.to) && Date.parse(body.from) >= Date.parse(body.to)) {

@@ -57,7 +57,7 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
   const visible = async (id: string, caller: ReplayCaller): Promise<ReplayJob> => {
     const job = idForm.test(id) ? await store.get(id) : undefined;
     if (job === undefined || !mayReadReplay(job, caller)) {
-      throw new Refusal("replay_not_found", "No such replay is visible to this caller.");
+      throw new Refusal("replay_not_found", "The replay does not exist or is not visible to this caller.");
     }
     return !isOver(job) && (await store.isCancelled(id)) ? { ...job, status: "cancelled" } : job;
   };
@@ -116,13 +116,13 @@ async function listReplays(
       items.push(...(await Promise.all(some)));
     }
     return next === undefined ? { items } : { items, next };
-  }, "The store of replays does not answer");
+  }, "The replay store does not respond");
 }
 
 /** Finds a partner by name. One that the caller may not see counts as absent. @throws Refusal `partner_not_found` */
 export function partnerNamed(partners: readonly Partner[], label: string, access: PartnerAccess): Partner {
   const partner = mayNamePartner(access, label) ? partners.find((one) => one.label === label) : undefined;
-  if (partner === undefined) throw new Refusal("partner_not_found", `There is no partner ${label}.`);
+  if (partner === undefined) throw new Refusal("partner_not_found", `The partner ${label} does not exist.`);
   return partner;
 }
 
@@ -172,7 +172,7 @@ async function seqOf(
   if (eventId === undefined) return undefined;
   const seq = await visibleSeq(deps, eventId, caller);
   if (seq === undefined) {
-    throw refuseField("event_not_found", field, `${field} names no event that is visible to this caller`);
+    throw refuseField("event_not_found", field, `${field} does not refer to an event that is visible to this caller`);
   }
   return seq;
 }
@@ -181,7 +181,7 @@ async function makeSpace(store: ReplayStore): Promise<void> {
   const { jobs, cancelled } = await store.list();
   const open = jobs.filter((job) => !isOver(job) && !cancelled.has(job.id));
   if (open.length >= openReplaysMax) {
-    throw new Refusal("too_many_requests", `${openReplaysMax} replays are under way`, {
+    throw new Refusal("too_many_requests", `${openReplaysMax} replays are already in progress`, {
       retryAfterSeconds: busySeconds,
     });
   }

@@ -143,7 +143,7 @@ async function replayOne(deps: RunDeps, job: ReplayJob, unit: ReplayUnit): Promi
       );
       if (result.kind === "refused") {
         const { eventId, partner } = unit;
-        const message = `JetStream refuses the delivery of event ${eventId} to ${partner.label}: ${result.detail}`;
+        const message = `JetStream rejects the delivery of event ${eventId} to ${partner.label}: ${result.detail}`;
         throw new ReplayFault(message, result.code === tooLargeCode);
       }
       if (result.kind !== "stored") {
@@ -230,5 +230,5 @@ export function pauseAfterFailures(failures: number): number {
 
 function detailOf(error: unknown): string {
   if (error instanceof ReplayFault) return error.message.slice(0, detailCharactersMax);
-  return "An internal error stops the replay; the log of the runtime has it under the replay id.";
+  return "The replay stopped because of an internal error; see the runtime log for the replay id.";
 }

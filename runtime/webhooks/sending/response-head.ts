@@ -90,7 +90,7 @@ function parseLine(text: string, last: string): Line {
 }
 
 function nameFault(name: string, colon: number): Pick<Line, "fault"> {
-  if (!nameForm.test(name)) return { fault: "not the name of a header (RFC 9110 §5.1)" };
+  if (!nameForm.test(name)) return { fault: "not a valid header name (RFC 9110 §5.1)" };
   return name.length === colon ? {} : { fault: spaced };
 }
 

@@ -48,7 +48,7 @@ const found: Preview = {
 test("a difference shows the recorded queries as text", () => {
   const lines = diffText(found, "text").split("\n");
   expect(lines).toContain(
-    "7 recorded queries: 4 would be refused, 0 would be allowed, 1 would cost more, 0 would cost less.",
+    "7 recorded queries: 4 would be rejected, 0 would be allowed, 1 would cost more, 0 would cost less.",
   );
   expect(lines.at(-2)?.split(/ {2,}/u)).toEqual([
     "refused",

@@ -60,7 +60,7 @@ test.each([
     /--since compares with a server/u,
   ],
   ["events beside a server", ["after", "--events", "x"], 2, /--events compares two folders/u],
-  ["no duration", ["after", "--since", "yesterday"], 2, /--since is a duration such as/u],
+  ["no duration", ["after", "--since", "yesterday"], 2, /--since must be a duration such as/u],
   ["no server", ["after", "--url", "http://127.0.0.1:1"], 12, /cannot be reached/u],
 ])("diff with %s says what to do", async (_, args, code, sentence) => {
   await write("before/broken.yaml", "kind: WebhookPartner\napiVersion: heliograph.dev/v1alpha1\nmetadata: {name: x}\n");
@@ -96,7 +96,7 @@ const preview: OfflinePreview = {
 
 test("the text of a difference has one line per resource and field", () => {
   expect(diffText(preview, "text").split("\n")).toEqual([
-    "! MetricCatalog/default/two would be refused: Conflicted: the metric x | y belongs to <b>",
+    "! MetricCatalog/default/two would be rejected: Conflicted: the metric x | y belongs to <b>",
     "+ WebhookPartner/default/new",
     "- QueryClassQuota/default/old",
     "~ WebhookPartner/default/acme",
@@ -132,9 +132,9 @@ test("notes name what was not compared", () => {
     },
   });
   expect(notes.map((note) => note.split(" ").slice(0, 4).join(" "))).toEqual([
-    "1 objects of the",
+    "1 objects on the",
     "Events: stored since 2026-01-02T00:00:00.000Z.",
-    "Attempts for 5 further",
+    "Attempts for 5 more",
     "The window has more",
     "Not compared: bytes of",
   ]);

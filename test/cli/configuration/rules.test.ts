@@ -72,7 +72,7 @@ describe("heliograph rules", () => {
       text.replaceAll("settleSeconds: 120", "settleSeconds: 120\n      tenancy: Platform");
     const { code, stdout, stderr } = await rulesOfEdited(platform);
     expect(code).toBe(0);
-    expect(stderr).toContain("the rules of default/operations name no tenant, since its series belong to none");
+    expect(stderr).toContain("the rules of default/operations have no tenant, because its series belong to none");
     expect(stdout).toContain("auth_success_rate[1h]");
     expect(stdout).not.toContain("tenant");
   });
@@ -81,7 +81,9 @@ describe("heliograph rules", () => {
     const without = await runProgram(["rules", "docs/examples"]);
     const card = await runProgram(["rules", "docs/examples", "--tenant", "4111111111111111"]);
     expect([without.code, card.code]).toEqual([2, 2]);
-    expect(without.stderr).toContain("The catalog default/operations has series of several tenants; name each tenant");
+    expect(without.stderr).toContain(
+      "The catalog default/operations has series of several tenants; pass --tenant for each",
+    );
     expect(card.stderr).toContain("looks like a card number");
   });
 

@@ -130,20 +130,20 @@ describe("heliograph open", () => {
       "of another data folder",
       () => ["--url", local, "--data", join(folder.path, "other")],
       11,
-      /does not hold the key of the data folder/u,
+      /does not have the key of the data folder/u,
     ],
     [
       "that passes everything on to one of this machine",
       () => ["--url", relayed, "--data", data],
       11,
-      /passes requests on to http:\/\/127\.0\.0\.1:\d+, so it gets no token/u,
+      /forwards requests to http:\/\/127\.0\.0\.1:\d+, so no token is sent/u,
     ],
-    ["whose data folder is not known", () => ["--url", local, "--data", join(folder.path, "x")], 2, /by --data/u],
+    ["whose data folder is not known", () => ["--url", local, "--data", join(folder.path, "x")], 2, /set --data/u],
     [
       "whose console is not built",
       () => ["--url", unbuilt, "--data", data],
       11,
-      /not built there; run `npm run console`/u,
+      /is not built; run `npm run console`/u,
     ],
     ["without a console", () => ["--url", off, "--data", data], 11, /serves no console/u],
     ["that does not answer", () => ["--url", "http://127.0.0.1:1", "--data", data], 12, /cannot be reached/u],
@@ -175,7 +175,7 @@ describe("heliograph open", () => {
     const { code, stdout, stderr } = await open(["--url", `http://127.0.0.1:${port}`, "--data", data]);
     earlier.close();
     expect({ code, stdout }).toEqual({ code: 11, stdout: "" });
-    expect(stderr).toMatch(/is of an earlier version.*; stop it and start it with this version, or use the/u);
+    expect(stderr).toMatch(/runs an earlier version.*; restart it with this version, or use `heliograph open`/u);
   });
 
   test("makes a token that another server of the folder refuses", async () => {

@@ -29,5 +29,5 @@ test("kubectl gets all first words with the meaning of commands", () => {
 test("the program prints the lines", async () => {
   const program = join(import.meta.dirname, "..", "..", "..", "bin", "kubectl-complete.js");
   const { code, stdout } = await run(process.execPath, [program, "logo"], { timeoutMs: 60_000 });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: "logout\tRemoves what login saved.\n:4\n" });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: "logout\tRemoves the saved login.\n:4\n" });
 });

@@ -250,8 +250,8 @@ describe("heliograph gate", () => {
   test.each([
     ["domain", ["gate", "--domain", "nowhere"], "the domain nowhere"],
     ["region", ["gate", "--region", "mars"], "the region mars"],
-    ["name", ["gate", "nope", "-o", "json"], "There is no objective nope here"],
-    ["name, of a list", ["slo", "nope"], "There is no objective nope here"],
+    ["name", ["gate", "nope", "-o", "json"], "The objective nope does not exist"],
+    ["name, of a list", ["slo", "nope"], "The objective nope does not exist"],
   ])("names a %s that no objective has", async (_what, args, sentence) => {
     const { code, stdout, stderr } = await heliograph(...args);
     expect({ code, stdout, stderr }).toEqual({

@@ -79,7 +79,7 @@ describe("the gate of objectives whose stores do not respond", () => {
     const { port } = server.address() as AddressInfo;
     return runProgram(["gate", "orders", ...flags, "--url", `http://127.0.0.1:${port}`]);
   };
-  const late = { code: "store_timeout", detail: "no store answered for any of these objectives: eu (late)" };
+  const late = { code: "store_timeout", detail: "no store responded for any of these objectives: eu (late)" };
 
   test.each([
     [504, late],
@@ -87,7 +87,7 @@ describe("the gate of objectives whose stores do not respond", () => {
   ])("is undecided, with the regions: %i", async (status, body) => {
     const { code, stdout, stderr } = await gate(status, body);
     expect({ code, stderr }).toEqual({ code: 13, stderr: "" });
-    expect(stdout).toMatch(/^undecided: .*no store answered for any of these objectives: eu \(late\)\n$/u);
+    expect(stdout).toMatch(/^undecided: .*no store responded for any of these objectives: eu \(late\)\n$/u);
   });
 
   test("is undecided for programs too", async () => {

@@ -141,7 +141,7 @@ describe("heliograph verify", () => {
     [
       "trigger a.b --to http://127.0.0.1:1 --key-file DIR/acme.key -d []",
       "usage",
-      "the data of an event is a JSON object",
+      "the event data must be a JSON object",
     ],
     ["sign DIR/acme.key --path /x --key-file DIR/acme.key", "usage", "the body is not an event"],
     [

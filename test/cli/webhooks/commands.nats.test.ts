@@ -195,7 +195,7 @@ describe("heliograph events", () => {
     ["events list", "default/nope", "no partner default/nope is visible to the token"],
     ["events list", "nope", "--partner is namespace/name, such as default/acme"],
     ["events tail", "default/nope", "no partner default/nope is visible to the token"],
-    ["dlq redrive evt-nowhere --yes", "default/acme", "no dead letter of default/acme is of this event"],
+    ["dlq redrive evt-nowhere --yes", "default/acme", "default/acme has no dead letter for this event"],
   ])("%s of %s says what there is not, and ends with 11", async (words, label, sentence) => {
     const { code, stdout, stderr } = await command(...words.split(" "), "--partner", label);
     expect({ code, stdout: stdout.split("\n").length <= 2 }).toEqual({ code: 11, stdout: true });

@@ -152,7 +152,7 @@ describe("a token that nobody signed as the issuer does", () => {
         .sign(new TextEncoder().encode(await exportSPKI(key)));
       expect(await who(forged)).toMatchObject({
         ...refused,
-        body: { detail: "The algorithm of the token is not accepted." },
+        body: { detail: "The token's signing algorithm is not allowed." },
       });
     }
   });
@@ -213,7 +213,10 @@ describe("keys that a real authorization server rotates while tokens are in use"
     expect(await who(before)).toMatchObject({ status: 200 });
     const after = await trusted.token("plain", { resource });
     expect(await who(after)).toMatchObject({ status: 200 });
-    expect(await who(before)).toMatchObject({ ...refused, body: { detail: "No key of the issuer fits the token." } });
+    expect(await who(before)).toMatchObject({
+      ...refused,
+      body: { detail: "No key of the issuer matches the token." },
+    });
   });
 
   test("that no token tells of are noticed by their age, while a verified token is used again and again", async () => {

@@ -180,10 +180,10 @@ describe("values that are not a number", () => {
       latam: holding({ a: { last: latam, others: latam } }),
     });
     const { data, meta } = await natively("metric=lag&agg=sum");
-    const hint = `points that are no number are left out; of the values of its stores ${eu === "NaN" ? 10 : 20} are`;
+    const hint = `points that are not a number are omitted; ${eu === "NaN" ? 10 : 20} of the values from its stores are`;
     expect([data, meta]).toMatchObject([[], { partial: false, hints: [expect.stringContaining(hint)] }]);
     const warned = await fromPrometheus(range("sum(avg_over_time(lag[1m]))"));
-    expect(warned.warnings).toEqual([expect.stringContaining("lag: points that are no number are left out")]);
+    expect(warned.warnings).toEqual([expect.stringContaining("lag: points that are not a number are omitted")]);
     // The response from the caches has it too.
     expect((await fromPrometheus(range("sum(avg_over_time(lag[1m]))"))).warnings).toEqual(warned.warnings);
   });
@@ -198,7 +198,7 @@ describe("values that are not a number", () => {
 test("a metric of which no store has a series has a hint", async () => {
   await start({ eu: holding({}) });
   const { data, meta } = await natively("metric=lag&agg=sum");
-  const hint: unknown = expect.stringMatching(/^lag: no store has a series of it .* compare the name and the kind/u);
+  const hint: unknown = expect.stringMatching(/^lag: no store has a series for this .* compare the name and the kind/u);
   expect([data, meta]).toMatchObject([[], { partial: false, hints: [hint] }]);
   const warned = await fromPrometheus(range("sum(avg_over_time(lag[1m])) / sum(avg_over_time(lag[5m]))"));
   expect([warned.data.result, warned.warnings]).toEqual([[], [hint]]);

@@ -367,8 +367,8 @@ describe("every route over a store that lacks a part", () => {
     expect(await facade('avg(avg_over_time(login{tenant="brand-a"}[5m])) < 0.9')).toEqual({
       values: ["0.5"],
       warnings: [
-        "the data of the region apac are incomplete: partial",
-        "a store of apac has a part of login but no denominator; the points without it leave this store out",
+        "data from the region apac is incomplete: partial",
+        "a store of apac has a part of login but no denominator; points without it exclude this store",
       ],
       isPartial: true,
     });

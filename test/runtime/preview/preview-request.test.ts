@@ -97,9 +97,9 @@ describe("manifests of a preview", () => {
   });
 
   test("are given without resources, and one of both is", async () => {
-    expect(await errorsOf({})).toEqual([expect.stringMatching(/^resources: Give either resources/u)]);
+    expect(await errorsOf({})).toEqual([expect.stringMatching(/^resources: Send either resources/u)]);
     expect(await errorsOf({ resources: [], manifests: "" })).toEqual([
-      expect.stringMatching(/^resources: Give either/u),
+      expect.stringMatching(/^resources: Send either/u),
     ]);
     expect(await errorsOf({ manifests: 1 })).toEqual([expect.stringMatching(/^manifests: manifests must be YAML/u)]);
     expect(await errorsOf({ manifests: "x".repeat(1_048_577) })).toEqual([expect.stringMatching(/^manifests: /u)]);

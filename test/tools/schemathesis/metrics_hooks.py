@@ -19,7 +19,7 @@ NOT_OF_THE_DOCUMENT = [
     ("invalid_window", r".*"),
     ("invalid_downsample", r".*the window.*"),
     ("invalid_filter", r"the request names \d+ tenants; a response has one tenant, so name one"),
-    ("invalid_filter", r"the value of .* holds a NUL character; remove it"),
+    ("invalid_filter", r"the value of .* contains a NUL character; remove it"),
     ("invalid_filter", r"the value of .* looks like a (card|document) number.*"),
     ("invalid_step", r"step=\d+[smhd] is not a duration; use one such as .*"),
     ("invalid_step", r"the window is shorter than one point of .*"),

@@ -108,11 +108,11 @@ describe("a request without a usable token is refused", () => {
     ["for another audience", { aud: "elsewhere" }, /aud/u],
     ["without an audience", { aud: undefined }, /aud/u],
     ["of an unknown issuer", { iss: "https://evil.example" }, /issuer/u],
-    ["without an issuer", { iss: undefined }, /issuer/u],
+    ["without an issuer", { iss: undefined }, /no iss claim/u],
     [
       "bound to a certificate that nothing proves (RFC 8705 §3)",
       { cnf: { "x5t#S256": "x".repeat(43) } },
-      /shows no client certificate/u,
+      /has no client certificate/u,
     ],
   ])("%s", async (_name, changes, message) => {
     const refused = authenticate(await bearer(changes));
@@ -121,7 +121,7 @@ describe("a request without a usable token is refused", () => {
 
   test("signed by another key with the same key id", async () => {
     await expect(authenticate(await bearer({}, stranger))).rejects.toMatchObject({
-      message: "The signature of the token is not valid.",
+      message: "The token's signature is invalid.",
     });
   });
 
@@ -146,14 +146,14 @@ describe("algorithms are the issuer's, never the token's choice (RFC 8725 §3.1)
     const spki = new TextEncoder().encode((await exportSPKI(key)).padEnd(64));
     const token = await new SignJWT(claims()).setProtectedHeader({ alg, kid: trusted.kid }).sign(spki);
     await expect(authenticate(`Bearer ${token}`)).rejects.toMatchObject({
-      message: "The algorithm of the token is not accepted.",
+      message: "The token's signing algorithm is not allowed.",
     });
   });
 
   test("an asymmetric algorithm that this issuer does not use is refused", async () => {
     const rsa = await makeIssuer(trusted.issuer, trusted.kid, "RS256");
     await expect(authenticate(await bearer({}, rsa))).rejects.toMatchObject({
-      message: "The algorithm of the token is not accepted.",
+      message: "The token's signing algorithm is not allowed.",
     });
   });
 

@@ -83,7 +83,7 @@ describe("the caller of a token", () => {
     };
     const caller = callerOf(claims, { ...names, client: "app", scopes: "permissions" });
     expect(caller).toMatchObject({ client: "reports", scopes: ["metrics:read", "x", "y"] });
-    expect(() => callerOf({ sub: "s", client_id: "c" }, { ...names, client: "app" })).toThrow(/lacks app/u);
+    expect(() => callerOf({ sub: "s", client_id: "c" }, { ...names, client: "app" })).toThrow(/app is missing/u);
   });
 
   test.each([

@@ -51,7 +51,7 @@ describe("a token's header typ (RFC 8725 §3.11)", () => {
     "application/logout+jwt ; v=1",
     "at+jwt;v=1",
   ])("%s is refused: it has another purpose", async (typ) => {
-    expect(await outcome(typ)).toMatch(/^token_invalid: The header typ of the token is .*no access token/u);
+    expect(await outcome(typ)).toMatch(/^token_invalid: The token's typ header is .*not an access token/u);
   });
 
   test.each([undefined, "JWT", "dpop+jwt", "at+jwt;v=1", "at+jwt "])(

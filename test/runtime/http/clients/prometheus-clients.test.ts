@@ -77,18 +77,16 @@ describe("values of a label without match[]", () => {
       expect({ code, data, warnings }).toEqual({
         code: 200,
         data: ["a", "b"],
-        warnings: [
-          "metrics that may not be read over several regions together are left out: kept_apart; add a region matcher",
-        ],
+        warnings: ["metrics that cannot be combined across regions are omitted: kept_apart; add a region matcher"],
       });
       const named = await get(`label/service/values?match[]=${encodeURIComponent('kept_apart{region="us"}')}`);
       expect(named).toMatchObject({ code: 200, data: ["b", "c"] });
       const refused = await get("label/service/values?match[]=kept_apart");
       expect([refused.code, refused.error]).toEqual([
         422,
-        'kept_apart may not be read over eu, us together; name one with region="…"',
+        'kept_apart cannot be combined across eu, us; select one region with region="…"',
       ]);
-      expect((await get("series?match[]=lag&match[]=kept_apart")).warnings?.[0]).toContain("left out: kept_apart");
+      expect((await get("series?match[]=lag&match[]=kept_apart")).warnings?.[0]).toContain("omitted: kept_apart");
     } finally {
       server.apply(server.config);
     }
@@ -120,11 +118,11 @@ test("a region of a list that no store has is a warning", async () => {
 
 describe("errors name matchers", () => {
   const rows = [
-    ["a region of no store", 'avg(lag{region="mars"})', "no store of lag has the region mars; name another"],
+    ["a region of no store", 'avg(lag{region="mars"})', "no store of lag has the region mars; use a different one"],
     [
       "a list with a comma",
       'avg(lag{region="eu,us"})',
-      'region="eu,us" is one value; for several write region=~"eu|us"',
+      'region="eu,us" is a single value; for several values write region=~"eu|us"',
     ],
   ] as const;
   test.each(rows)("for %s", async (_name, query, sentence) => {
@@ -135,7 +133,7 @@ describe("errors name matchers", () => {
 
   test("for a missing tenant", async () => {
     const answer = await server.get(`${api}/query?query=avg(lag)`);
-    expect(bodyOf(answer).error).toBe('the request names no tenant; name one with tenant="…"');
+    expect(bodyOf(answer).error).toBe('the request has no tenant; add tenant="…"');
   });
 });
 
@@ -150,7 +148,7 @@ describe("long selectors", () => {
     const sent = await server.post(`${api}/series`, `match[]=${encodeURIComponent(selector)}`, { ...tenant, ...form });
     expect(sent.status).toBe(200);
     const tooLong = await get(`series?match[]=${encodeURIComponent(`${selector} `)}`);
-    expect([tooLong.code, tooLong.error]).toEqual([400, expect.stringContaining("at most 8192") as string]);
+    expect([tooLong.code, tooLong.error]).toEqual([400, expect.stringContaining("the limit is 8192") as string]);
   });
 
   test("fit where every character is escaped", async () => {
@@ -235,7 +233,7 @@ describe("exemplars", () => {
     expect([code, (data as readonly object[]).length, warnings]).toEqual([
       200,
       1,
-      [expect.stringMatching(/longer than this caller's class allows; exemplars before 20\d\d-.* are left out/u)],
+      [expect.stringMatching(/longer than this caller's class allows; exemplars before 20\d\d-.* are omitted/u)],
     ]);
     expect(await asked("avg(lag)", now - 86_400, now)).not.toHaveProperty("warnings");
   });

@@ -102,7 +102,7 @@ describe("times", () => {
       detail: "from=yesterday is not a time; use 2026-01-31T12:00:00Z, Unix seconds such as 1769860800, or now-3h",
     });
     expect((await ask("query", "from=1h30m")).detail).toBe("from=1h30m is not a time; write now-1h30m");
-    expect((await ask("query", "from=now/w")).detail).toContain("times are rounded to /s, /m, /h or /d only");
+    expect((await ask("query", "from=now/w")).detail).toContain("times can only be rounded to /s, /m, /h or /d");
   });
 });
 
@@ -127,8 +127,8 @@ describe("several values of a filter", () => {
     expect(found.meta).not.toHaveProperty("hints");
     services = [];
     const hint =
-      'no series has this service: service="a,b" is one value; ' +
-      "for several write filter_in[service]=a&filter_in[service]=b";
+      'no series has this service: service="a,b" is a single value; ' +
+      "for several values write filter_in[service]=a&filter_in[service]=b";
     try {
       const { data, meta } = await ask("query", "filter[service]=a,b&group_by=service&step=4m");
       expect({ data, hints: meta["hints"] }).toEqual({ data: [], hints: [hint] });
@@ -142,7 +142,8 @@ describe("several values of a filter", () => {
   });
 
   test("with commas of a region are refused with what to write", async () => {
-    const advice = 'region="eu,us" is one value; for several write filter_in[region]=eu&filter_in[region]=us';
+    const advice =
+      'region="eu,us" is a single value; for several values write filter_in[region]=eu&filter_in[region]=us';
     expect((await ask("query", "filter[region]=eu,us")).detail).toContain(advice);
     const listed = await ask("query", "filter_in[region]=eu,us");
     expect(listed.detail).toContain(advice);
@@ -192,7 +193,7 @@ describe("names that are none", () => {
     ],
     ["a label", "query", "group_by=servise", "servise is not a label of lag; did you mean service? use one of"],
     ["a label of other metrics", "query", "group_by=psp", "lag has no label psp; use one of region, tenant"],
-    ["a step below the smallest", "query", "step=30s", "step=30s is below the smallest step of 60s; use 60s or more"],
+    ["a step below the smallest", "query", "step=30s", "step=30s is below the minimum step of 60s; use 60s or more"],
   ] as const;
   test.each(rows)("%s", async (_name, path, params, detail) => {
     const answer = await ask(path, params);
@@ -219,7 +220,7 @@ describe("names that are none", () => {
   test("of a member of a bulk, and of a filter of objectives", async () => {
     const queries = [{ id: "q", metric: "lag", region: "eu" }];
     expect((await server.post("/v1/metrics/bulk-query", { queries })).json()).toMatchObject({
-      results: [{ status: 400, error: { detail: "region is not a member of a query; write it inside filter" } }],
+      results: [{ status: 400, error: { detail: "region is not a member of a query; move it into filter" } }],
     });
     expect((await server.get("/v1/metrics/slo?filter[region]=eu&tenant=brand-a")).json()).toMatchObject({
       detail: "filter[region] is not a parameter of this route; write region=eu",

@@ -77,7 +77,7 @@ describe("a client that sends more requests than its burst", () => {
     for (let sent = 0; sent < burst; sent += 1) await server.get("/v1/metrics/quota");
     const refused = await server.get("/v1/metrics/quota");
     expect(refused.json()).toMatchObject({
-      detail: "the rate of reads of quotas is used up; it is not that of the class, whose requests it does not count",
+      detail: "the rate limit for reading quotas is exceeded; it is separate from the rate limit of the class",
     });
     expect(refused.headers).not.toHaveProperty("x-ratelimit-remaining");
     expect((await server.get("/v1/metrics/health")).headers["x-ratelimit-remaining"]).toBe("4");

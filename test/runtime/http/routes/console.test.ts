@@ -166,7 +166,7 @@ describe("a file", () => {
     ]);
     expect(JSON.parse(body)).toMatchObject({
       code: "not_found",
-      detail: expect.stringContaining("load the page again"),
+      detail: expect.stringContaining("reload the page"),
     });
   });
 

@@ -474,8 +474,8 @@ describe("objectives (Operational Metrics API §4.5)", () => {
     ["region", "region=mars", 400, "invalid_filter", "no store of these objectives has the region mars"],
     ["region, a list", "region=eu,latam", 400, "invalid_filter", "the region eu,latam"],
     ["domain", "domain=Auth", 400, "invalid_filter", "the domain Auth; did you mean auth?"],
-    ["name", "slo=Login", 404, "not_found", "no objective Login here; did you mean login?"],
-    ["name in its domain", "domain=auth&slo=nope", 404, "not_found", "no objective nope here."],
+    ["name", "slo=Login", 404, "not_found", "objective Login does not exist; did you mean login?"],
+    ["name in its domain", "domain=auth&slo=nope", 404, "not_found", "objective nope does not exist."],
   ])("that have none of a %s are an error, with and without a token", async (_what, pair, status, code, detail) => {
     for (const headers of [authorized("everyone"), {}]) {
       const answer = await server.get(`/v1/metrics/slo?tenant=brand-a&${pair}`, headers);

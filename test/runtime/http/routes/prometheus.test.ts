@@ -52,7 +52,7 @@ test("look-ups name the regions whose data is missing", async () => {
     const lag = encodeURIComponent('lag{tenant="brand-a"}');
     for (const path of [`label/service/values?match[]=${lag}`, `series?match[]=${lag}`]) {
       const answer = (await half.get(`${api}/${path}`)).json();
-      expect(answer).toMatchObject({ warnings: ["the data of the region latam are incomplete: failed"] });
+      expect(answer).toMatchObject({ warnings: ["data from the region latam is incomplete: failed"] });
     }
     const native = await half.get("/v1/metrics/labels/service/values?metric=lag&tenant=brand-a");
     expect([native.status, native.json()]).toMatchObject([
@@ -63,7 +63,7 @@ test("look-ups name the regions whose data is missing", async () => {
       `${api}/series?match[]=${lag}&match[]=${encodeURIComponent('payments{region="latam",tenant="brand-a"}')}`,
     );
     expect(lost.json()).toMatchObject({
-      warnings: ["the data of the region latam are incomplete: failed", "no store answered: latam (failed)"],
+      warnings: ["data from the region latam is incomplete: failed", "no store responded: latam (failed)"],
     });
   } finally {
     await half.close();

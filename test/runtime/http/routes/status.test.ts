@@ -114,7 +114,7 @@ describe("the status page", () => {
     const page = await server.get("/status/brand-a", {});
     expect(page.status).toBe(503);
     expect(page.headers["cache-control"]).toBe("no-store");
-    expect(page.text).toContain("The status cannot be read now.");
+    expect(page.text).toContain("The status is temporarily unavailable.");
     expect((await server.get("/v1/status/brand-a", {})).status).toBe(502);
   });
 });

@@ -4,7 +4,7 @@ import { createAudit, isAudited, type RefusedAccess } from "../../../../runtime/
 
 const refused: RefusedAccess = {
   code: "tenant_forbidden",
-  detail: "the tenant b is not allowed to this caller",
+  detail: "this caller is not allowed to read the tenant b",
   correlationId: "c-1",
   method: "GET",
   route: "/v1/metrics/query",

@@ -4,14 +4,14 @@ import { problemHeaders, problemOf } from "../../../../runtime/http/server/probl
 
 describe("a problem document", () => {
   test("holds everything for programs and people (RFC 9457)", () => {
-    const refusal = refuseField("invalid_step", "step", "step=5s is below the smallest step of 10s");
+    const refusal = refuseField("invalid_step", "step", "step=5s is below the minimum step of 10s");
     expect(problemOf(refusal, "c-1")).toEqual({
       type: "https://heliograph.dev/errors#invalid_step",
-      title: "The step is not valid",
+      title: "Invalid step",
       status: 400,
-      detail: "step=5s is below the smallest step of 10s",
+      detail: "step=5s is below the minimum step of 10s",
       code: "invalid_step",
-      errors: [{ field: "step", code: "invalid_step", detail: "step=5s is below the smallest step of 10s" }],
+      errors: [{ field: "step", code: "invalid_step", detail: "step=5s is below the minimum step of 10s" }],
       correlation_id: "c-1",
     });
   });

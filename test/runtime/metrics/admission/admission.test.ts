@@ -140,7 +140,7 @@ describe("a client that has used up its quota", () => {
     const running = await run({ burstCostUnits: 1, costUnitsPerMinute: 1 });
     const refusal = await refusalOf(ask(running));
     expect(refusal).toMatchObject({ code: "cost_exceeded", suggestion: undefined });
-    expect(refusal.message).toMatch(/no coarser step fits, use a shorter window or fewer groups$/u);
+    expect(refusal.message).toMatch(/no coarser step fits; use a shorter window or fewer groups$/u);
   });
 
   test("gets the headers of its quotas also while too many of its requests run", async () => {

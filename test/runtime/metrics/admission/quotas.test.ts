@@ -108,9 +108,7 @@ describe("cost units", () => {
       101,
     );
     expect(refusal).toMatchObject({ code: "cost_exceeded", retryAfterSeconds: undefined });
-    expect(refusal?.message).toMatch(
-      /more than 100 are never allowed at once; waiting does not help; use the suggestion$/u,
-    );
+    expect(refusal?.message).toMatch(/the burst limit is 100; waiting does not help; use the suggestion$/u);
   });
 
   test("above a whole burst have the time of the suggestion in the detail only, if it must wait", async () => {
@@ -120,9 +118,7 @@ describe("cost units", () => {
     await expect(quotas.admit(small, { requests: 1, costs: costs(120) }, cheaper)).rejects.toMatchObject({
       retryAfterSeconds: undefined,
       suggestion: { step: "5m" },
-      message: expect.stringMatching(
-        /waiting does not help; use the suggestion, for which enough are left in 9 s$/u,
-      ) as string,
+      message: expect.stringMatching(/waiting does not help; use the suggestion, which fits in 9 s$/u) as string,
     });
     expect((await refusalOf(quotas, small, 30))?.message).toMatch(/are left; use the suggestion or retry later$/u);
   });
@@ -139,7 +135,7 @@ describe("cost units", () => {
     const refused = { code: "cost_exceeded", retryAfterSeconds: undefined };
     const decided = await quotas.decide(busy, { requests: 1, costs: costs(101) }, () => undefined);
     expect([await refusalOf(quotas, busy, 101), decided.refusal]).toMatchObject([refused, refused]);
-    expect(decided.refusal?.message).toMatch(/waiting does not help; no coarser step fits, .+ fewer groups$/u);
+    expect(decided.refusal?.message).toMatch(/waiting does not help; no coarser step fits; .+ fewer groups$/u);
     expect(await refusalOf(quotas, busy, 1)).toMatchObject({ retryAfterSeconds: 1 });
     running.end();
   });

@@ -381,7 +381,8 @@ describe("a store without anchored ranges", () => {
     await expect(ask([["metric", "deposits_anchored"]])).rejects.toMatchObject({
       code: "store_failed",
       message:
-        "no store answered: eu (unsupported); the store has no anchored ranges, which the metric needs; remove the metric from it or upgrade it",
+        "no store responded: eu (unsupported); the store does not support anchored ranges, which the metric " +
+        "requires; upgrade it or remove the metric",
     });
     expect(api.health().body).toMatchObject({
       status: "degraded",

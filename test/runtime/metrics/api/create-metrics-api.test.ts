@@ -172,7 +172,7 @@ describe("when no store answers (Operational Metrics API §7)", () => {
       { step: "2m", downsample: "5m" },
       5,
     ]);
-    expect(refusal.message).toBe("no store answered: eu (failed), latam (late)");
+    expect(refusal.message).toBe("no store responded: eu (failed), latam (late)");
   });
 
   test("and all were late, with 504, not much after the deadline", async () => {
@@ -200,7 +200,8 @@ describe("when no store answers (Operational Metrics API §7)", () => {
     const refusal = await refusalOf(ask({ api, config: runtimeConfig, stores: [unflagged], warnings: [] }));
     expect([refusal.code, refusal.message]).toEqual([
       "store_failed",
-      "no store answered: eu (unsupported); the store has no anchored ranges, which the metric needs; remove the metric from it or upgrade it",
+      "no store responded: eu (unsupported); the store does not support anchored ranges, which the metric " +
+        "requires; upgrade it or remove the metric",
     ]);
     expect(api.health().body).toMatchObject({ status: "degraded", stores: [{ name: "eu", state: "unsupported" }] });
   });
@@ -307,7 +308,7 @@ describe("a result", () => {
       "filter[region]",
     ]);
     expect(refusal.message).toBe(
-      "the histograms of lag share too few bounds over these stores; name a region with filter[region]",
+      "the histograms of lag share too few bounds across stores; select a region with filter[region]",
     );
     expect((await ask(running, [["filter[region]", "eu"]])).status).toBe(200);
   });
@@ -365,7 +366,7 @@ describe("a result", () => {
       {
         field: "metric",
         code: "store_failed",
-        detail: "the store eu refused the query of lag: HTTP 422: execution: too many samples",
+        detail: "the store eu rejected the query for lag: HTTP 422: execution: too many samples",
       },
     ]);
     expect((await refusalOf(ask(running))).errors).toEqual([]);
@@ -395,7 +396,7 @@ describe("a result", () => {
     expect(answer.body).toMatchObject({
       meta: {
         infinite_points: 1,
-        hints: ["lag: points that are no number are left out; of the values of its stores 1 is NaN or infinite"],
+        hints: ["lag: points that are not a number are omitted; 1 of the values from its stores is NaN or infinite"],
       },
     });
   });

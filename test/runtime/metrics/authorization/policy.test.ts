@@ -179,7 +179,7 @@ describe("a request is refused (Operational Metrics API §5)", () => {
 
   test("with the first name that is not allowed", () => {
     const asked = { filters: { environment: ["dev", "prod", "staging"] }, caller: { environments: ["dev"] } };
-    expect(refusalOf(() => ask(asked)).message).toContain("the environment prod is not allowed");
+    expect(refusalOf(() => ask(asked)).message).toContain("not allowed to read the environment prod");
   });
 });
 

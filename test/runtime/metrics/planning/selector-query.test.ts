@@ -75,7 +75,7 @@ const average: Measure = { kind: "aggregation", aggregation: "avg" };
 describe("a metric with a measure", () => {
   const rows: readonly (readonly [id: string, measure: Measure, why: string])[] = [
     ["ms", fraction(299), "ms: no objective has the threshold 299; use 300 or 1000"],
-    ["without_slo", fraction(300), "it has none, so ask for a percentile"],
+    ["without_slo", fraction(300), "it has none, so use a percentile"],
     ["without_slo", count, "it has neither avg nor an objective, so its events are not counted; use p95"],
     ["only_p95", average, "only_p95 has no aggregation avg; use one of p95"],
   ];

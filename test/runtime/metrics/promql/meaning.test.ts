@@ -27,7 +27,7 @@ describe("the meaning of an aggregation", () => {
     });
     expect(meaningsOf(metric)).toMatchObject({
       avg: {
-        value: "sum_over_time / count_over_time: every sample counts alike, over series, stores and time",
+        value: "sum_over_time / count_over_time: all samples have equal weight across series, stores and time",
         partials: [{ of_store: "sum by(g)(sum_over_time(m[w]))" }, { of_store: "sum by(g)(count_over_time(m[w]))" }],
       },
       sum: {

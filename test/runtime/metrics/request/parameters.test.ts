@@ -163,14 +163,14 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
         ["last", "1h"],
         ["from", "now-2h"],
       ],
-      "last excludes from and to",
+      "last cannot be combined with from or to",
     ],
     ["a last that is no duration", [["last", "1 hour"]], "use one such as 30m, 6h or 7d"],
-    ["milliseconds", [["from", "1767225600000"]], "write seconds, 1767225600"],
+    ["milliseconds", [["from", "1767225600000"]], "use seconds, 1767225600"],
     ["a time without a zone", [["to", "2026-01-01T00:00:00"]], "2026-01-01T00:00:00Z for UTC"],
     ["a day", [["from", "2026-01-01"]], "write 2026-01-01T00:00:00Z"],
     ["a distance alone", [["from", "-3h"]], "write now-3h"],
-    ["a time rounded to weeks", [["from", "now/w"]], "rounded to /s, /m, /h or /d only"],
+    ["a time rounded to weeks", [["from", "now/w"]], "only be rounded to /s, /m, /h or /d"],
   ];
   test.each(advised)("say what to write in the place of %s", (_sentence, pairs, detail) => {
     expect(refusalOf(() => read(pairs)).message).toContain(detail);

@@ -150,19 +150,19 @@ describe("leaves are refused", () => {
       "with a range below the smallest step",
       { times: last(hour, minute), width: 30, smallest: 60 },
       "invalid_step query",
-      "the range [30s] is below the smallest range of 60s; use [60s]",
+      "the range [30s] is below the minimum range of 60s; use [60s]",
     ],
     [
-      "with a range that is not in whole seconds",
+      "with a range that is not a whole number of seconds",
       { times: { timeMs: nowMs }, width: 90.5 },
       "invalid_step query",
-      "the range [90.5s] is not in whole seconds; use [91s]",
+      "the range [90.5s] is not a whole number of seconds; use [91s]",
     ],
     [
-      "with a step that is not in whole seconds",
+      "with a step that is not a whole number of seconds",
       { times: last(hour, 1_500) },
       "invalid_step step",
-      "step=1.5s is not in whole seconds; use step=2s",
+      "step=1.5s is not a whole number of seconds; use step=2s",
     ],
     [
       "without a step",
@@ -186,7 +186,7 @@ describe("leaves are refused", () => {
       "when the grid of a step that is no multiple has too many points",
       { times: last(20 * hour, 65_000), smallest: 2 },
       "invalid_step step",
-      "step=65s is no multiple of 2s, and more than 11000 points of 2s lie between its ends; use step=66s",
+      "step=65s is not a multiple of 2s, and more than 11000 points of 2s lie between its ends; use step=66s",
     ],
     [
       "when the time is longer than the class allows, also with a step that is no multiple",

@@ -171,7 +171,7 @@ describe("an objective over series without its bound", () => {
       { timeoutMs: 10_000, what: "the warning" },
     );
     expect(stores).toMatchObject([
-      { warnings: [expect.stringMatching(/^the objective fast needs the bucket of 300/u)] },
+      { warnings: [expect.stringMatching(/^the objective fast requires the bucket of 300/u)] },
     ]);
   });
 });

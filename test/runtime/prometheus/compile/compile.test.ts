@@ -83,10 +83,10 @@ describe("a part that is no governed query is refused with what to write:", () =
     [
       "sum by (service) (queue_consumer_lag)",
       1,
-      "no query",
+      "form of query",
       "sum by (service) (avg_over_time(queue_consumer_lag[5m]))",
     ],
-    ["max(avg_over_time(queue_consumer_lag[5m]))", 1, "no query", "max(max_over_time(queue_consumer_lag[5m]))"],
+    ["max(avg_over_time(queue_consumer_lag[5m]))", 1, "form of query", "max(max_over_time(queue_consumer_lag[5m]))"],
     ["sum(rate(queue_consumer_lag[5m]))", 1, "rate does not apply", "sum(avg_over_time(queue_consumer_lag[5m]))"],
     ["avg(rate(queue_consumer_lag[5m]))", 1, "rate does not apply", "avg(avg_over_time(queue_consumer_lag[5m]))"],
     [
@@ -98,26 +98,26 @@ describe("a part that is no governed query is refused with what to write:", () =
     [
       "histogram_quantile(0.95, sum by (le) (rate(queue_consumer_lag[5m])))",
       1,
-      "histogram_quantile takes a histogram",
+      "histogram_quantile requires a histogram",
       "sum(avg_over_time(queue_consumer_lag[5m]))",
     ],
     ["pool_size_peak", 1, "must be aggregated", "max(max_over_time(pool_size_peak[5m]))"],
     ["avg(pool_size_peak)", 1, "it has max", "max(max_over_time(pool_size_peak[5m]))"],
     ["requests", 1, "must be aggregated", "sum by (component) (rate(requests[5m]))"],
-    ["sum(requests)", 1, "no query", "sum(rate(requests[5m]))"],
-    ["sum(rate(requests))", 1, "no query", "sum(rate(requests[5m]))"],
+    ["sum(requests)", 1, "form of query", "sum(rate(requests[5m]))"],
+    ["sum(rate(requests))", 1, "form of query", "sum(rate(requests[5m]))"],
     ["rate(requests[1m])", 1, "must be aggregated", "sum by (component) (rate(requests[1m]))"],
-    ["avg(rate(requests[1m]))", 1, "no query", "sum(rate(requests[1m]))"],
-    ["max(rate(requests[1m]))", 1, "no query", "max(increase(requests[1m]))"],
+    ["avg(rate(requests[1m]))", 1, "form of query", "sum(rate(requests[1m]))"],
+    ["max(rate(requests[1m]))", 1, "form of query", "max(increase(requests[1m]))"],
     ["avg(avg_over_time(requests[1m]))", 1, "does not apply", "sum(rate(requests[1m]))"],
-    ["sum(slow_counter)", 1, "no query", "sum(increase(slow_counter[1h]))"],
+    ["sum(slow_counter)", 1, "form of query", "sum(increase(slow_counter[1h]))"],
     ["sum(rate(slow_counter[2h]))", 1, "it has sum", "sum(increase(slow_counter[2h]))"],
     ["slow_counter", 1, "must be aggregated", "sum(increase(slow_counter[1h]))"],
     ["success_rate", 1, "must be aggregated", "avg by (component) (avg_over_time(success_rate[5m]))"],
-    ["avg by (service) (success_rate)", 1, "no query", "avg by (service) (avg_over_time(success_rate[5m]))"],
+    ["avg by (service) (success_rate)", 1, "form of query", "avg by (service) (avg_over_time(success_rate[5m]))"],
     ["sum(rate(success_rate:total[5m]))", 1, "rate does not apply", "sum(increase(success_rate:total[5m]))"],
-    ["sum(rate(latency[5m]))", 1, "read it by a function", "histogram_quantile(0.95, sum(rate(latency[5m])))"],
-    ["avg(rate(latency[5m]))", 1, "read it by a function", "histogram_avg(sum(rate(latency[5m])))"],
+    ["sum(rate(latency[5m]))", 1, "read it with a function", "histogram_quantile(0.95, sum(rate(latency[5m])))"],
+    ["avg(rate(latency[5m]))", 1, "read it with a function", "histogram_avg(sum(rate(latency[5m])))"],
     [
       "histogram_quantile(0.9, sum(rate(latency[5m])))",
       1,
@@ -190,14 +190,14 @@ describe("a part that is no governed query is refused with what to write:", () =
       "no SLO",
       "histogram_quantile(0.99, sum(rate(native_latency[5m])))",
     ],
-    ["sum by (le) (rate(requests[5m]))", 1, "le groups buckets", "sum(rate(requests[5m]))"],
+    ["sum by (le) (rate(requests[5m]))", 1, "le is allowed only inside", "sum(rate(requests[5m]))"],
     [
       "sum by (pod, service) (rate(requests[5m]))",
       1,
       "requests has no label pod; it has region, service, component",
       "sum by (service) (rate(requests[5m]))",
     ],
-    ["sum(rate(requests[1500ms]))", 1, "whole seconds", "sum(rate(requests[2s]))"],
+    ["sum(rate(requests[1500ms]))", 1, "whole number of seconds", "sum(rate(requests[2s]))"],
     [
       'queue_consumer_lag{service="x y"}',
       1,
@@ -249,7 +249,7 @@ describe("what has no remedy is refused without one:", () => {
       "queue_consumer_lag has no label pod; it has region, tenant, environment, service, component",
     ],
     ['avg(queue_consumer_lag{userId="a"})', 24, "queue_consumer_lag has no label userId"],
-    ['avg(queue_consumer_lag{tenant=~"a|b"})', 24, "name one tenant only"],
+    ['avg(queue_consumer_lag{tenant=~"a|b"})', 24, "select one tenant only"],
     [
       "avg(queue_consumer_lga)",
       5,
@@ -257,7 +257,7 @@ describe("what has no remedy is refused without one:", () => {
     ],
     ["avg(nothing_like_it)", 5, "the metric nothing_like_it is not in the catalog; see /v1/metrics/catalog"],
     ["sum(increase(requests:total[5m]))", 14, "the metric requests:total is not in the catalog"],
-    ["1 + avg(max(queue_consumer_lag))", 5, "functions and aggregations take one metric"],
+    ["1 + avg(max(queue_consumer_lag))", 5, "functions and aggregations take a single metric"],
   ])("%s", (text, column, message) => {
     const refused = refusal(text);
     expect(refused).toMatchObject({ column, rewrite: undefined });
@@ -385,7 +385,7 @@ describe("several queries", () => {
     const eleven = [...texts, query(11)].join(" + ");
     expect(refusal(eleven)).toMatchObject({
       column: eleven.length - query(11).length + 1,
-      message: "an expression has at most 10 different queries; this is one more",
+      message: "an expression can have at most 10 different selectors",
     });
   });
 

@@ -112,7 +112,7 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     const details = (event: object, type: string) =>
       findPersonalData(JSON.stringify(event), rules, type).map(({ detail }) => detail);
     expect(details({ data: { items: [{ no: card }] } }, "payout.done")).toEqual([
-      "The value looks like a payment card number; if it never is one, allow the field data.items.no for the " +
+      "The value looks like a payment card number; if it never contains one, allow the field data.items.no for the " +
         "type payout.done in the settings (personalData.allowedForTypes)",
     ]);
     expect(details({ data: { no: card } }, "payout.4111111111111111")).toEqual([

@@ -8,21 +8,17 @@ describe("the detail of a failure for callers", () => {
     [
       "guard",
       "partner.test: 10.0.0.1 is private use (10.0.0.0/8), which is not allowed",
-      "the networks of the partner do not allow the URL or an address of its host",
+      "the partner's networks do not allow the URL or an address of its host",
     ],
-    [
-      "guard",
-      "plain http is not allowed",
-      "the networks of the partner do not allow the URL or an address of its host",
-    ],
-    ["dns", "db.internal: ENOTFOUND", "the host of the endpoint was not found"],
-    ["dns", "db.internal: no answer in 50 ms", "the host of the endpoint was not found"],
+    ["guard", "plain http is not allowed", "the partner's networks do not allow the URL or an address of its host"],
+    ["dns", "db.internal: ENOTFOUND", "the endpoint's host was not found"],
+    ["dns", "db.internal: no answer in 50 ms", "the endpoint's host was not found"],
     ["connect", "partner.test: ECONNREFUSED", "could not connect to the endpoint: ECONNREFUSED"],
     ["connect", "connect ECONNREFUSED 10.0.0.1:443", "could not connect to the endpoint"],
     ["tls", "partner.test: CERT_HAS_EXPIRED", "the TLS handshake failed: CERT_HAS_EXPIRED"],
     ["tls", "partner.test: ERR_TLS_CERT_ALTNAME_INVALID", "the TLS handshake failed: ERR_TLS_CERT_ALTNAME_INVALID"],
-    ["reset", "read ECONNRESET", "the connection ended before the response: ECONNRESET"],
-    ["reset", "other side closed", "the connection ended before the response"],
+    ["reset", "read ECONNRESET", "the connection closed before the response: ECONNRESET"],
+    ["reset", "other side closed", "the connection closed before the response"],
     ["token", "no access token: status 401", "the token endpoint issued no access token: status 401"],
     [
       "token",
@@ -30,8 +26,8 @@ describe("the detail of a failure for callers", () => {
       "the token endpoint issued no access token",
     ],
     ["consent", "the endpoint does not consent: status 404", "the endpoint does not consent to deliveries: status 404"],
-    ["aborted", "delivered to workers 17 times without an outcome", "the sender gave the attempt up"],
-    ["internal", "invalid x-internal header", "the request was not sent, for a reason of the sender"],
+    ["aborted", "delivered to workers 17 times without an outcome", "the sender abandoned the attempt"],
+    ["internal", "invalid x-internal header", "the request was not sent because of a problem at the sender"],
   ] as const)("of %s (%s) is a sentence", (reason, detail, told) => {
     expect(failureDetail(reason, detail)).toBe(told);
   });

@@ -71,7 +71,7 @@ test.each<[string, PartnerOverrides, DisabledMark | undefined, OpenBreaker | und
     {},
     undefined,
     { ...open, untilMs: Date.parse(at) },
-    { kind: "circuit_open", reason: "20 failures in a row", since: at, until: null },
+    { kind: "circuit_open", reason: "20 consecutive failures", since: at, until: null },
   ],
   [
     "that responded 410",
@@ -87,7 +87,7 @@ test.each<[string, PartnerOverrides, DisabledMark | undefined, OpenBreaker | und
     undefined,
     { kind: "keyless", reason: "no signing key is valid", since: null, until: null },
   ],
-  ["that failed", {}, undefined, open, { kind: "circuit_open", reason: "20 failures in a row", since: at, until }],
+  ["that failed", {}, undefined, open, { kind: "circuit_open", reason: "20 consecutive failures", since: at, until }],
   [
     "that sent a Retry-After",
     {},

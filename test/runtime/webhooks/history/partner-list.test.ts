@@ -93,7 +93,7 @@ describe("one partner", () => {
     ["that the token does not name", "acme", { tenants: ["*"], partners: ["default/gone"] }],
   ])("%s is not found", async (_, name, caller) => {
     const label = labelOf(name) === "" ? `default/${name}` : labelOf(name);
-    const expected = { code: "partner_not_found", message: `There is no partner ${label}.` };
+    const expected = { code: "partner_not_found", message: `The partner ${label} does not exist.` };
     await expect(list.find(label, caller)).rejects.toMatchObject(expected);
   });
 });

@@ -41,7 +41,9 @@ describe("the form of an event id", () => {
     expect(eventIdProblem({ eventId: "1", tenant: "acme" }, ["Uuid", "TenantPrefix"])).toEqual({
       field: "event_id",
       code: "id_form",
-      detail: "event_id must be a UUID, or the event's tenant (- without one), one of . : / and more",
+      detail:
+        "event_id must be a UUID, or the event's tenant (- if it has none), one of . : / and at least one more " +
+        "character",
     });
   });
 });

@@ -41,7 +41,7 @@ describe("a batch", () => {
   test.each(["[", "[1", '["', "[1]]", "[1],", '[{"a":1}', "[1] x", '["\\'])(
     "that does not end well is refused: %j",
     (body) => {
-      expect(() => texts(body)).toThrow(new Refusal("invalid_json", "A batch is one JSON list of events"));
+      expect(() => texts(body)).toThrow(new Refusal("invalid_json", "A batch must be a JSON array of events"));
     },
   );
 
@@ -49,7 +49,7 @@ describe("a batch", () => {
     ["an empty one", "[ ]"],
     ["one too many", `[${Array.from({ length: batchEventsMax + 1 }, () => "1").join()}]`],
   ])("has bounds: %s is refused", (_, body) => {
-    expect(() => texts(body)).toThrow(`A batch has 1 to ${batchEventsMax} events`);
+    expect(() => texts(body)).toThrow(`A batch must have 1 to ${batchEventsMax} events`);
   });
 
   test("has a result for each event in order, and a limited number under way", async () => {

@@ -128,7 +128,7 @@ describe("events that wait for the store", () => {
     const gate = Promise.withResolvers<PublishResult>();
     const { ingest } = scripted({ store: () => gate.promise });
     const under = Array.from({ length: 2_048 }, () => ingest(eventBytes("e-1"), everyone));
-    expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable", message: "Too many events at once" });
+    expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable", message: "Too many concurrent events" });
     gate.resolve(stored);
     expect(await Promise.all(under)).toHaveLength(2_048);
     expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: false });
@@ -139,7 +139,7 @@ describe("events that wait for the store", () => {
     const { ingest } = scripted({ store: () => gate.promise });
     const large = eventBytes("e-1", { data: { pad: "x".repeat(250_000) } });
     const under = Array.from({ length: 268 }, () => ingest(large, everyone));
-    expect(await refusal(ingest, large)).toMatchObject({ message: "Too many events at once" });
+    expect(await refusal(ingest, large)).toMatchObject({ message: "Too many concurrent events" });
     gate.resolve(stored);
     expect(await Promise.all(under)).toHaveLength(268);
   });

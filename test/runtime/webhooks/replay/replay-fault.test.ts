@@ -55,7 +55,7 @@ describe("a replay with a failed chunk", () => {
       since(failingMsMax),
       {
         status: "failed",
-        detail: "An internal error stops the replay; the log of the runtime has it under the replay id.",
+        detail: "The replay stopped because of an internal error; see the runtime log for the replay id.",
       },
     ],
   ] as const)("%s", (_, error, failingSince, expected) => {
