@@ -316,7 +316,7 @@ export interface StoreTlsConfig {
 export type StoreFlavour = "Prometheus" | "Thanos" | "Mimir" | "VictoriaMetrics";
 
 export interface MetricConfig {
-  /** The only name that clients use. */
+  /** Id of the metric, the only name that clients use. */
   readonly id: string;
   readonly category: "slo" | "kri" | "business" | "infrastructure" | "api";
   readonly unit: string;
@@ -346,7 +346,7 @@ export interface MetricConfig {
   readonly slos: readonly { readonly name: string; readonly objective: number }[];
 }
 
-/** One objective over the events that a metric counts. Source: seed "Operational Metrics API" §2.5 and §4.5. */
+/** An objective for the events that a metric counts. Source: seed "Operational Metrics API" §2.5 and §4.5. */
 export type SloConfig = MetricCatalogSlo;
 
 /** Series of a metric in the stores. Exactly one kind. */

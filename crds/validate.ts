@@ -78,7 +78,11 @@ function kindOf(value: unknown): Kind | undefined {
 function unknownKind(value: unknown): FieldProblem {
   const name = isObject(value) ? Reflect.get(value, "kind") : undefined;
   const shown = typeof name === "string" ? `kind ${name}` : "an object without a kind";
-  return { field: "kind", reason: "NotSupported", message: `${shown} is none of ${kinds.join(", ")} of ${apiVersion}` };
+  return {
+    field: "kind",
+    reason: "NotSupported",
+    message: `${shown} is not one of ${kinds.join(", ")} of ${apiVersion}`,
+  };
 }
 
 function withoutStatus({ apiVersion: version, kind, metadata, spec }: Resource): Resource {

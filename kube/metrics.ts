@@ -31,26 +31,28 @@ function queueMetrics(registry: Registry, ages: ReadonlySet<() => void>) {
   const { counter, gauge, histogram } = instrumentsOf(registry);
   const labels = ["name", "controller"] as const;
   return {
-    queueDepth: gauge("workqueue_depth", "Keys that wait for a worker", ["name", "controller", "priority"]),
+    queueDepth: gauge("workqueue_depth", "Keys waiting for a worker", ["name", "controller", "priority"]),
     queueAdds: counter("workqueue_adds_total", "Keys added to the queue", labels),
-    queueRetries: counter("workqueue_retries_total", "Keys added again after a failure", labels),
-    queueDropped: counter("heliograph_workqueue_dropped_total", "Keys refused by a full queue", labels),
+    queueRetries: counter("workqueue_retries_total", "Keys retried after a failure", labels),
+    queueDropped: counter("heliograph_workqueue_dropped_total", "Keys rejected by a full queue", labels),
     queueDuration: histogram(
       "workqueue_queue_duration_seconds",
       "Time that a key waited for a worker",
       workBuckets,
       labels,
     ),
-    workDuration: histogram("workqueue_work_duration_seconds", "Time that a worker held a key", workBuckets, labels),
-    unfinishedWork: gauge(
-      "workqueue_unfinished_work_seconds",
-      "Time spent so far on the keys that workers hold, summed",
+    workDuration: histogram(
+      "workqueue_work_duration_seconds",
+      "Time that a worker processed a key",
+      workBuckets,
       labels,
-      { collect: () => refresh(ages) },
     ),
+    unfinishedWork: gauge("workqueue_unfinished_work_seconds", "Total time spent so far on keys in progress", labels, {
+      collect: () => refresh(ages),
+    }),
     longestRunning: gauge(
       "workqueue_longest_running_processor_seconds",
-      "Time spent so far on the key that a worker holds longest",
+      "Time spent so far on the key in progress for the longest time",
       labels,
       { collect: () => refresh(ages) },
     ),
@@ -62,14 +64,10 @@ function controllerMetrics(registry: Registry) {
   const labels = ["controller"] as const;
   return {
     reconciles: counter("controller_runtime_reconcile_total", "Reconciles by outcome", ["controller", "result"]),
-    reconcileErrors: counter(
-      "controller_runtime_reconcile_errors_total",
-      "Reconciles that failed, retried or not",
-      labels,
-    ),
+    reconcileErrors: counter("controller_runtime_reconcile_errors_total", "Failed reconciles, retried or not", labels),
     terminalErrors: counter(
       "controller_runtime_terminal_reconcile_errors_total",
-      "Reconciles that failed and are not retried",
+      "Failed reconciles that are not retried",
       labels,
     ),
     reconcileTime: histogram(
@@ -78,9 +76,9 @@ function controllerMetrics(registry: Registry) {
       workBuckets,
       labels,
     ),
-    activeWorkers: gauge("controller_runtime_active_workers", "Workers that hold a key", labels),
+    activeWorkers: gauge("controller_runtime_active_workers", "Workers that are processing a key", labels),
     workersMax: gauge("controller_runtime_max_concurrent_reconciles", "Workers of the controller", labels),
-    leader: gauge("leader_election_master_status", "1 while this process leads", ["name"]),
+    leader: gauge("leader_election_master_status", "1 if this process is the leader", ["name"]),
   };
 }
 
@@ -91,11 +89,11 @@ function informerMetrics(registry: Registry, ages: ReadonlySet<() => void>) {
     cachedObjects: gauge("heliograph_informer_objects", "Objects in the cache", labels),
     lastEventAge: gauge(
       "heliograph_informer_last_event_age_seconds",
-      "Time since the last data from the API server; grows while a watch is dead",
+      "Time since the last data from the API server; grows if a watch is stuck",
       labels,
       { collect: () => refresh(ages) },
     ),
-    lists: counter("heliograph_informer_lists_total", "Whole lists read", labels),
+    lists: counter("heliograph_informer_lists_total", "Full lists read", labels),
     watchEnds: counter("heliograph_informer_watch_ends_total", "Watches that ended, by reason", ["informer", "reason"]),
     staleEvents: counter(
       "heliograph_informer_stale_events_total",

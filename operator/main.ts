@@ -99,7 +99,7 @@ async function openPolicy(
 ): Promise<PolicyFile | undefined> {
   const { policyFile: path, clock = systemClock, log, watched } = options;
   if (path === undefined) {
-    log.warn({ watched }, "policy absent, every watched namespace may name everything");
+    log.warn({ watched }, "no policy, all watched namespaces may use everything");
     return undefined;
   }
   const open = () => PolicyFile.open({ path, clock, log, metrics, onChange });

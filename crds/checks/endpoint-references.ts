@@ -83,5 +83,5 @@ function warningOf(field: string, url: string, allowCidrs: readonly string[]): r
   const isAllowed = needed.every((one) => allowed.some((outer) => contains(outer, one)));
   return isAllowed
     ? []
-    : [`${field} names ${host}, which is ${use}: no delivery goes there unless networks.allowCidrs holds it`];
+    : [`${field} uses ${host}, which is ${use}: deliveries are blocked unless networks.allowCidrs contains it`];
 }

@@ -109,14 +109,15 @@ function keyReference({ metadata, spec }: WebhookPartner, index: number): EntryR
 
 /** A file that an editor saved ends with a line feed, which recipients that read the key from elsewhere do not have. */
 function lineFeedWarnings(id: string, bytes: Uint8Array): readonly string[] {
-  return bytes.at(-1) === 0x0a ? [`the signing key ${id} ends with a line feed, which is part of the key`] : [];
+  return bytes.at(-1) === 0x0a ? [`the signing key ${id} ends with a newline, which is part of the key`] : [];
 }
 
 /** The bytes sign as written, as in every version. Nothing tells how the recipient reads them. */
 function ambiguities(id: string, bytes: Uint8Array, decoded: Uint8Array | undefined): readonly string[] {
   if (decoded === undefined) return [];
   return [
-    `the signing key ${id} is base64 without whsec_: its ${bytes.length} bytes as written sign, but libraries of ` +
-      `Standard Webhooks decode it to ${decoded.length}. If the recipient decodes it, write whsec_ in front`,
+    `the signing key ${id} is base64 without whsec_: deliveries are signed with its ${bytes.length} bytes as ` +
+      `written, but Standard Webhooks libraries decode it to ${decoded.length}. If the recipient decodes it, add ` +
+      "the prefix whsec_",
   ];
 }

@@ -58,7 +58,7 @@ function resolveUse(
   const { use, fields, entry, secret } = reference;
   const sent = uses[use].isText ? withoutLineEnd(bytes) : bytes;
   if (uses[use].isUsable(sent)) return { material: materialOf(reference, sent) };
-  const message = `the entry ${entry} of the Secret ${secret} cannot be used as ${use}`;
+  const message = `the key ${entry} of the Secret ${secret} cannot be used as ${use}`;
   return {
     problem: { field: fields.entry, reason: uses[use].isText ? "CredentialInvalid" : "CertificateInvalid", message },
   };
@@ -186,7 +186,7 @@ export function mismatch(
   const certificate = entries.find(({ use }) => use === "certificate");
   const key = entries.find(({ use }) => use === "private key");
   if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
-  const message = "tls.key is not the key of the certificate in tls.crt";
+  const message = "tls.key does not match the certificate in tls.crt";
   return [{ field, reason: "CertificateInvalid", message }];
 }
 

@@ -54,7 +54,7 @@ export function catalogWarnings({ spec }: MetricCatalog): readonly string[] {
     ...spec.metrics.flatMap((metric) => mixedIncreases(metric, spec.stores)),
     ...spec.slos
       .filter((slo) => slo.public && slo.publicTenants === undefined)
-      .map(({ name }) => `the SLO ${name} is public but has no publicTenants, so it is not shown without a token`),
+      .map(({ name }) => `the SLO ${name} is public but has no publicTenants, so it is not available without a token`),
   ];
 }
 
@@ -70,8 +70,8 @@ function mixedIncreases(
   if (source.gauge !== undefined || plain.length === 0 || plain.length === own.length) return [];
   const names = plain.map(({ name }) => name).join(", ");
   return [
-    `the metric ${id} cannot be read over ${names} and its other stores at once, since VictoriaMetrics computes ` +
-      "increases in its own way",
+    `the metric ${id} cannot be combined across ${names} and its other stores, because VictoriaMetrics computes ` +
+      "increases differently",
   ];
 }
 

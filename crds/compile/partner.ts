@@ -67,7 +67,7 @@ export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
   const path = urlParts.exec(url)?.groups?.["path"] ?? "";
   const unversioned = versionSegment.test(path)
     ? []
-    : [`the endpoint's path ${path} has no segment with a version, such as v1`];
+    : [`the endpoint's path ${path} has no version segment such as v1`];
   return [...unversioned, ...addressWarnings(spec)];
 }
 

@@ -64,15 +64,15 @@ export function storeWarnings(
     ...(timeoutSeconds * secondMs <= queryDeadlineMsDefault
       ? []
       : [
-          `the store ${name} has ${timeoutSeconds} s to respond, but a query ends earlier, after ` +
-            `metrics.deadlineMs of the settings (by default ${queryDeadlineMsDefault} ms)`,
+          `the store ${name} has ${timeoutSeconds} s to respond, but a query times out earlier, after ` +
+            `metrics.deadlineMs of the settings (default ${queryDeadlineMsDefault} ms)`,
         ]),
     ...(settleSeconds >= settledSeconds
       ? []
       : [`the store ${name} settles after ${settleSeconds} s, before 2 intervals (${settledSeconds} s) passed`]),
     ...(prometheus?.auth === undefined || prometheus.url.startsWith("https:")
       ? []
-      : [`the credentials for the store ${name} go over plain http`]),
+      : [`the credentials for the store ${name} are sent over plain http`]),
   ];
 }
 

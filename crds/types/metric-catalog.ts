@@ -2,96 +2,97 @@
 
 /** Stores, metrics and SLOs. */
 export interface MetricCatalogSpec {
-  /** Version that answers carry as schema_version. It changes when the meaning of a metric does. */
+  /** Version that responses contain as schema_version. Change it when the meaning of a metric changes. */
   readonly schemaVersion: string;
-  /** The stores that the metrics are read from, each in one region. */
+  /** Stores that the metrics are read from, each in one region. */
   readonly stores: readonly MetricCatalogStore[];
-  /** The metrics, each under the id that clients use. */
+  /** Metrics, each with the id that clients use. */
   readonly metrics: readonly MetricCatalogMetric[];
-  /** Objectives, shown in the catalog entry of their metric and as SLO views. @default [] */
+  /** Objectives, listed in the catalog entry of their metric and as SLO views. @default [] */
   readonly slos: readonly MetricCatalogSlo[];
 }
 
 /**
- * One store, exactly one of prometheus, which speaks the HTTP API of Prometheus, and peer, which is the runtime of
- * another region.
+ * A store: exactly one of prometheus, which serves the Prometheus HTTP API, and peer, which is the runtime of another
+ * region.
  */
 export interface MetricCatalogStore {
-  /** Name of the store among the catalog's stores. */
+  /** Name of the store, unique within the catalog. */
   readonly name: string;
-  /** Region of everything in the store; beats a region label of the series. */
+  /** Region of all series in the store; overrides a region label of the series. */
   readonly region: string;
-  /** Where the store's data must stay. When absent, the region. */
+  /** Where the store's data must stay. Defaults to the region. */
   readonly residency?: string;
-  /** Environment of everything in the store; beats an environment label of the series. */
+  /** Environment of all series in the store; overrides an environment label of the series. */
   readonly environment?: string;
   /**
-   * With Labelled the series carry the tenant label. With Platform they belong to no tenant. With StoreHeader the store
-   * keeps tenants apart itself and is told the tenant in a header. @default "Labelled"
+   * Labelled: the series have the tenant label. Platform: the series belong to no tenant. StoreHeader: the store
+   * separates tenants by a request header. @default "Labelled"
    */
   readonly tenancy: "Labelled" | "Platform" | "StoreHeader";
   /**
-   * From the governed label (region, tenant, environment, service, psp, bank_group, geo, device, version, component) to
-   * the name of that label in this store. A label that is absent keeps its name. @default {}
+   * Maps governed labels (region, tenant, environment, service, psp, bank_group, geo, device, version, component) to
+   * their names in this store. Labels that are absent keep their names. @default {}
    */
   readonly labelMap: Readonly<Record<string, string>>;
   /**
-   * Age at which the store's samples no longer change, at least its out-of-order window and two intervals. @default 300
+   * Age after which the store's samples no longer change: at least its out-of-order window and two scrape intervals.
+   * @default 300
    */
   readonly settleSeconds: number;
-  /** How the store is reached and what it is. */
+  /** Connection to a store with the Prometheus HTTP API. */
   readonly prometheus?: MetricCatalogStorePrometheus;
   /**
-   * A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over
-   * mutual TLS. No series leaves its region.
+   * A runtime in another region, which returns partials from its own stores, according to its own catalog, over mutual
+   * TLS. No series leaves its region.
    */
   readonly peer?: MetricCatalogStorePeer;
 }
 
-/** How the store is reached and what it is. */
+/** Connection to a store with the Prometheus HTTP API. */
 export interface MetricCatalogStorePrometheus {
-  /** Base URL; /api/v1 and what follows is appended. */
+  /** Base URL, to which /api/v1 is appended. */
   readonly url: string;
   /**
-   * Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they
-   * wait longer than this. Beyond metrics.deadlineMs of the settings it means nothing. @default 1
+   * Timeout of a request to the store. A store that takes longer makes the response partial, which clients see only if
+   * they wait longer than this. Values above metrics.deadlineMs in the settings have no effect. @default 1
    */
   readonly timeoutSeconds: number;
   /**
-   * What the store is. Flavours differ in the header of a tenant, in how they say that an answer is partial, and in
+   * Implementation of the store. Flavours differ in the tenant header, in how they report partial responses, and in
    * increases, which VictoriaMetrics does not extrapolate. @default "Prometheus"
    */
   readonly flavour: "Prometheus" | "Thanos" | "Mimir" | "VictoriaMetrics";
   /**
-   * Header that tells the store the tenant, for tenancy StoreHeader. When absent, X-Scope-OrgID for Mimir and
-   * THANOS-TENANT for Thanos.
+   * Header that contains the tenant, for tenancy StoreHeader. Defaults to X-Scope-OrgID for Mimir and THANOS-TENANT for
+   * Thanos.
    */
   readonly tenantHeader?: string;
   /**
-   * Fixed headers of every request. Not for credentials, which everyone who may read this object would read. @default
-   * []
+   * Headers added to every request. Do not use them for credentials, which would be visible to everyone who can read
+   * this object. @default []
    */
   readonly headers: readonly MetricCatalogStorePrometheusHeader[];
-  /** Credentials of requests, exactly one of basic and bearer. When absent, requests are anonymous. */
+  /** Credentials of requests: exactly one of basic and bearer. If absent, requests are anonymous. */
   readonly auth?: MetricCatalogStorePrometheusAuth;
-  /** Whom to trust and what to show, for an https URL. */
+  /** CA and client certificates, for an https URL. */
   readonly tls?: MetricCatalogStorePrometheusTls;
   /**
-   * Coarsest downsampled data that Thanos may answer from, where a point is at least that wide. When absent, raw
-   * samples only, which is exact.
+   * Coarsest downsampled data that Thanos may use, if a point is at least as wide. If absent, only raw samples are
+   * used, which is exact.
    */
   readonly maxSourceResolution?: "5m" | "1h";
 }
 
 /** One header. */
 export interface MetricCatalogStorePrometheusHeader {
-  /** Name of the header; upper and lower case are the same. */
+  /** Name of the header, case-insensitive. */
   readonly name: string;
-  /** Value of the header, visible ASCII. */
+  /** Value of the header, in visible ASCII characters. */
   readonly value: string;
 }
 
-/** Credentials of requests, exactly one of basic and bearer. When absent, requests are anonymous. */
+/** Credentials of requests: exactly one of basic and bearer. If absent, requests are anonymous. */
 export interface MetricCatalogStorePrometheusAuth {
   /** A user name and a password. */
   readonly basic?: MetricCatalogStorePrometheusAuthBasic;
@@ -101,62 +102,64 @@ export interface MetricCatalogStorePrometheusAuth {
 
 /** A user name and a password. */
 export interface MetricCatalogStorePrometheusAuthBasic {
-  /** A Secret in the same namespace, as of the type kubernetes.io/basic-auth. */
+  /** Secret in the same namespace, such as one of type kubernetes.io/basic-auth. */
   readonly secretRef: MetricCatalogStorePrometheusAuthBasicSecretRef;
 }
 
-/** A Secret in the same namespace, as of the type kubernetes.io/basic-auth. */
+/** Secret in the same namespace, such as one of type kubernetes.io/basic-auth. */
 export interface MetricCatalogStorePrometheusAuthBasicSecretRef {
   /** Name of the Secret. */
   readonly name: string;
-  /** Name of the entry that holds the user name. @default "username" */
+  /** Key that contains the user name. @default "username" */
   readonly usernameKey: string;
-  /** Name of the entry that holds the password. @default "password" */
+  /** Key that contains the password. @default "password" */
   readonly passwordKey: string;
 }
 
 /** A bearer token. */
 export interface MetricCatalogStorePrometheusAuthBearer {
-  /** The entry of a Secret in the same namespace that holds the token. */
+  /** Key of a Secret in the same namespace that contains the token. */
   readonly secretRef: MetricCatalogStorePrometheusAuthBearerSecretRef;
 }
 
-/** The entry of a Secret in the same namespace that holds the token. */
+/** Key of a Secret in the same namespace that contains the token. */
 export interface MetricCatalogStorePrometheusAuthBearerSecretRef {
   /** Name of the Secret. */
   readonly name: string;
-  /** Name of the entry that holds the token. @default "token" */
+  /** Key that contains the token. @default "token" */
   readonly key: string;
 }
 
-/** Whom to trust and what to show, for an https URL. */
+/** CA and client certificates, for an https URL. */
 export interface MetricCatalogStorePrometheusTls {
   /**
-   * The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that
-   * the runtime trusts anyway.
+   * Key of a Secret in the same namespace with the CA certificates to trust, in PEM. Defaults to the CAs that the
+   * runtime trusts.
    */
   readonly caSecretRef?: MetricCatalogStorePrometheusTlsCaSecretRef;
   /**
-   * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store.
+   * Secret in the same namespace, such as one of type kubernetes.io/tls, whose tls.crt and tls.key are presented to the
+   * store.
    */
   readonly clientSecretRef?: MetricCatalogStorePrometheusTlsClientSecretRef;
-  /** Name that the store's certificate must have. When absent, the host of the URL. */
+  /** Name that the store's certificate must be valid for. Defaults to the host of the URL. */
   readonly serverName?: string;
 }
 
 /**
- * The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the
- * runtime trusts anyway.
+ * Key of a Secret in the same namespace with the CA certificates to trust, in PEM. Defaults to the CAs that the runtime
+ * trusts.
  */
 export interface MetricCatalogStorePrometheusTlsCaSecretRef {
   /** Name of the Secret. */
   readonly name: string;
-  /** Name of the entry. @default "ca.crt" */
+  /** Key in the Secret. @default "ca.crt" */
   readonly key: string;
 }
 
 /**
- * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store.
+ * Secret in the same namespace, such as one of type kubernetes.io/tls, whose tls.crt and tls.key are presented to the
+ * store.
  */
 export interface MetricCatalogStorePrometheusTlsClientSecretRef {
   /** Name of the Secret. */
@@ -164,100 +167,98 @@ export interface MetricCatalogStorePrometheusTlsClientSecretRef {
 }
 
 /**
- * A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over
- * mutual TLS. No series leaves its region.
+ * A runtime in another region, which returns partials from its own stores, according to its own catalog, over mutual
+ * TLS. No series leaves its region.
  */
 export interface MetricCatalogStorePeer {
-  /** Base URL of the runtime; /v1/metrics/partials is appended. */
+  /** Base URL of the runtime, to which /v1/metrics/partials is appended. */
   readonly url: string;
   /**
-   * Bound on one request to the peer. A peer that is later makes the answer partial, which clients see only when they
-   * wait longer than this. @default 1
+   * Timeout of a request to the peer. A peer that takes longer makes the response partial, which clients see only if
+   * they wait longer than this. @default 1
    */
   readonly timeoutSeconds: number;
   /**
-   * How the peer's stores compute increases. Plain when they are VictoriaMetrics, which does not extrapolate. @default
+   * How the peer's stores compute increases. Use Plain for VictoriaMetrics, which does not extrapolate. @default
    * "Extrapolated"
    */
   readonly increases: "Extrapolated" | "Plain";
-  /** Access token of requests, given or fetched, exactly one of bearer and oauth2. */
+  /** Access token of requests: exactly one of bearer and oauth2. */
   readonly auth: MetricCatalogStorePeerAuth;
-  /** Whom to trust and what to show. */
+  /** CA and client certificates. */
   readonly tls: MetricCatalogStorePeerTls;
 }
 
-/** Access token of requests, given or fetched, exactly one of bearer and oauth2. */
+/** Access token of requests: exactly one of bearer and oauth2. */
 export interface MetricCatalogStorePeerAuth {
   /**
-   * OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of
-   * tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end.
+   * OAuth 2.0 client credentials: a token with the scope metrics:peer is requested with the certificate of
+   * tls.clientSecretRef, to which it must be bound, and cached until shortly before it expires.
    */
   readonly oauth2?: MetricCatalogStorePeerAuthOauth2;
-  /** An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef. */
+  /** An access token with the scope metrics:peer, bound to the certificate of tls.clientSecretRef. */
   readonly bearer?: MetricCatalogStorePeerAuthBearer;
 }
 
 /**
- * OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of
- * tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end.
+ * OAuth 2.0 client credentials: a token with the scope metrics:peer is requested with the certificate of
+ * tls.clientSecretRef, to which it must be bound, and cached until shortly before it expires.
  */
 export interface MetricCatalogStorePeerAuthOauth2 {
-  /** Absolute URL of the token endpoint, https. The values of a query are treated as secrets. */
+  /** Absolute https URL of the token endpoint. Query values are treated as secrets. */
   readonly tokenUrl: string;
-  /** Client id, visible ASCII. */
+  /** Client id, in visible ASCII characters. */
   readonly clientId: string;
-  /** The entry of a Secret in the same namespace that holds the client secret. */
+  /** Key of a Secret in the same namespace that contains the client secret. */
   readonly secretRef: MetricCatalogStorePeerAuthOauth2SecretRef;
-  /**
-   * What the token is for, where the authorization server wants to know (RFC 8707). When absent, that is left to it.
-   */
+  /** Resource that the token is for, if the authorization server requires one (RFC 8707). */
   readonly resource?: string;
 }
 
-/** The entry of a Secret in the same namespace that holds the client secret. */
+/** Key of a Secret in the same namespace that contains the client secret. */
 export interface MetricCatalogStorePeerAuthOauth2SecretRef {
   /** Name of the Secret. */
   readonly name: string;
-  /** Name of the entry that holds the client secret. @default "client-secret" */
+  /** Key that contains the client secret. @default "client-secret" */
   readonly key: string;
 }
 
-/** An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef. */
+/** An access token with the scope metrics:peer, bound to the certificate of tls.clientSecretRef. */
 export interface MetricCatalogStorePeerAuthBearer {
-  /** The entry of a Secret in the same namespace that holds the token. */
+  /** Key of a Secret in the same namespace that contains the token. */
   readonly secretRef: MetricCatalogStorePrometheusAuthBearerSecretRef;
 }
 
-/** Whom to trust and what to show. */
+/** CA and client certificates. */
 export interface MetricCatalogStorePeerTls {
   /**
-   * The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token
-   * endpoint included. When absent, those that the runtime trusts anyway.
+   * Key of a Secret in the same namespace with the CA certificates to trust, in PEM, also for the token endpoint.
+   * Defaults to the CAs that the runtime trusts.
    */
   readonly caSecretRef?: MetricCatalogStorePeerTlsCaSecretRef;
   /**
-   * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer,
-   * and to the token endpoint.
+   * Secret in the same namespace, such as one of type kubernetes.io/tls, whose tls.crt and tls.key are presented to the
+   * peer and to the token endpoint.
    */
   readonly clientSecretRef: MetricCatalogStorePeerTlsClientSecretRef;
-  /** Name that the peer's certificate must have. When absent, the host of the URL. */
+  /** Name that the peer's certificate must be valid for. Defaults to the host of the URL. */
   readonly serverName?: string;
 }
 
 /**
- * The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token endpoint
- * included. When absent, those that the runtime trusts anyway.
+ * Key of a Secret in the same namespace with the CA certificates to trust, in PEM, also for the token endpoint.
+ * Defaults to the CAs that the runtime trusts.
  */
 export interface MetricCatalogStorePeerTlsCaSecretRef {
   /** Name of the Secret. */
   readonly name: string;
-  /** Name of the entry. @default "ca.crt" */
+  /** Key in the Secret. @default "ca.crt" */
   readonly key: string;
 }
 
 /**
- * A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer,
- * and to the token endpoint.
+ * Secret in the same namespace, such as one of type kubernetes.io/tls, whose tls.crt and tls.key are presented to the
+ * peer and to the token endpoint.
  */
 export interface MetricCatalogStorePeerTlsClientSecretRef {
   /** Name of the Secret. */
@@ -266,19 +267,21 @@ export interface MetricCatalogStorePeerTlsClientSecretRef {
 
 /** One metric. */
 export interface MetricCatalogMetric {
-  /** The only name that clients use. */
+  /** Id of the metric, the only name that clients use. */
   readonly id: string;
-  /** Group of the metric in the catalog that clients read. */
+  /** Category of the metric in the catalog. */
   readonly category: "slo" | "kri" | "business" | "infrastructure" | "api";
   /** Unit of the values, for example ms, ratio or 1/s. */
   readonly unit: string;
-  /** Meaning of the metric, in a sentence. */
+  /** Description of the metric. */
   readonly description: string;
-  /** Series of the metric in the stores, exactly one of gauge, counter, ratio and histogram. */
+  /** Series of the metric in the stores: exactly one of gauge, counter, ratio and histogram. */
   readonly source: MetricCatalogMetricSource;
-  /** Names of the stores that hold the metric. When absent, every store of the catalog. */
+  /** Names of the stores that contain the metric. Defaults to all stores of the catalog. */
   readonly stores?: readonly string[];
-  /** Smallest step, and smallest window of one point. When absent, four times the largest interval, and at least 10. */
+  /**
+   * Minimum step, and minimum window of a point, in seconds. Defaults to four times the largest interval, at least 10.
+   */
   readonly minStepSeconds?: number;
   /** Governed labels that clients may filter and group by. @default [] */
   readonly labels: readonly (
@@ -294,49 +297,49 @@ export interface MetricCatalogMetric {
     | "component"
   )[];
   /**
-   * Aggregations that clients may ask for. A gauge and a counter have avg, sum, min and max, a ratio has avg, a
-   * histogram has avg, sum and the percentiles.
+   * Aggregations that clients may request. Gauges and counters support avg, sum, min and max, ratios support avg, and
+   * histograms support avg, sum and percentiles.
    */
   readonly aggregations: readonly ("avg" | "sum" | "min" | "max" | "p50" | "p95" | "p99")[];
-  /** Aggregation of a query that names none. */
+  /** Aggregation of queries that do not specify one. */
   readonly defaultAggregation: "avg" | "sum" | "min" | "max" | "p50" | "p95" | "p99";
-  /** Labels that one query may group by. @default 4 */
+  /** Maximum number of labels that a query may group by. @default 4 */
   readonly maxGroupBy: number;
-  /** Kind of regulatory risk; each needs its own role. @default "none" */
+  /** Kind of regulatory risk. @default "none" */
   readonly sensitivity: "none" | "finance" | "responsible-gaming";
-  /** Role that a caller needs for a sensitive metric. */
+  /** Role that callers need for a sensitive metric. */
   readonly requiredRole?: string;
-  /** States that aggregates of this metric carry no personal data. When absent, a query stays in one region. */
+  /** Declares that aggregates of this metric contain no personal data. If absent, a query stays in one region. */
   readonly complianceScope?: MetricCatalogMetricComplianceScope;
-  /** Class of requests for this metric whose client no quota names. @default "B" */
+  /** Query class of requests for this metric by clients without a quota. @default "B" */
   readonly queryClass: "A" | "B" | "C";
-  /** Deprecated metrics answer until their sunset. @default "Active" */
+  /** Deprecated metrics can be queried until their sunset. @default "Active" */
   readonly state: "Active" | "Deprecated";
   /** Metric to use instead. */
   readonly replacedBy?: string;
-  /** Time in UTC since when the metric is deprecated. */
+  /** Time in UTC at which the metric was deprecated. */
   readonly deprecatedAt?: string;
-  /** Time in UTC when the metric goes, at least 180 days after deprecatedAt. When absent, exactly that. */
+  /** Time in UTC at which the metric is removed, at least 180 days after deprecatedAt. Defaults to 180 days. */
   readonly sunsetAt?: string;
 }
 
-/** Series of the metric in the stores, exactly one of gauge, counter, ratio and histogram. */
+/** Series of the metric in the stores: exactly one of gauge, counter, ratio and histogram. */
 export interface MetricCatalogMetricSource {
-  /** A value that goes up and down. */
+  /** A value that can go up and down. */
   readonly gauge?: MetricCatalogMetricSourceGauge;
-  /** A value that only grows, and starts again at zero. */
+  /** A value that only increases, or resets to zero. */
   readonly counter?: MetricCatalogMetricSourceCounter;
-  /** The increase of one counter over the increase of another. */
+  /** The increase of one counter divided by the increase of another. */
   readonly ratio?: MetricCatalogMetricSourceRatio;
   /** A distribution. */
   readonly histogram?: MetricCatalogMetricSourceHistogram;
-  /** Seconds between two samples. */
+  /** Scrape interval in seconds. */
   readonly intervalSeconds: number;
-  /** Stores with another interval. @default [] */
+  /** Stores with a different scrape interval. @default [] */
   readonly storeIntervals: readonly MetricCatalogMetricSourceStoreInterval[];
 }
 
-/** A value that goes up and down. */
+/** A value that can go up and down. */
 export interface MetricCatalogMetricSourceGauge {
   /** Name of the series in the store. */
   readonly name: string;
@@ -346,41 +349,41 @@ export interface MetricCatalogMetricSourceGauge {
 
 /** One matcher. */
 export interface MetricCatalogMetricSourceGaugeMatcher {
-  /** Name of the label in the store; neither le nor a reserved name. */
+  /** Name of the label in the store; le and reserved names are not allowed. */
   readonly label: string;
-  /** Matches and NotMatches take an anchored RE2 expression. @default "Equal" */
+  /** Operator. Matches and NotMatches use an anchored RE2 expression. @default "Equal" */
   readonly op: "Equal" | "NotEqual" | "Matches" | "NotMatches";
-  /** Value or expression. */
+  /** Value or regular expression. */
   readonly value: string;
 }
 
-/** A value that only grows, and starts again at zero. */
+/** A value that only increases, or resets to zero. */
 export interface MetricCatalogMetricSourceCounter {
   /** Name of the series in the store. */
   readonly name: string;
   /** Fixed matchers of the series. @default [] */
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];
   /**
-   * Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is
+   * Extrapolated is increase(), which all stores support. Anchored requires stores with extended range selectors and is
    * additive over time. @default "Extrapolated"
    */
   readonly increase: "Extrapolated" | "Anchored";
 }
 
-/** The increase of one counter over the increase of another. */
+/** The increase of one counter divided by the increase of another. */
 export interface MetricCatalogMetricSourceRatio {
-  /** The counter above the line. */
+  /** Counter of the numerator. */
   readonly numerator: MetricCatalogMetricSourceRatioNumerator;
-  /** The counter below the line. */
+  /** Counter of the denominator. */
   readonly denominator: MetricCatalogMetricSourceRatioDenominator;
   /**
-   * Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is
+   * Extrapolated is increase(), which all stores support. Anchored requires stores with extended range selectors and is
    * additive over time. @default "Extrapolated"
    */
   readonly increase: "Extrapolated" | "Anchored";
 }
 
-/** The counter above the line. */
+/** Counter of the numerator. */
 export interface MetricCatalogMetricSourceRatioNumerator {
   /** Name of the series in the store. */
   readonly name: string;
@@ -388,7 +391,7 @@ export interface MetricCatalogMetricSourceRatioNumerator {
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];
 }
 
-/** The counter below the line. */
+/** Counter of the denominator. */
 export interface MetricCatalogMetricSourceRatioDenominator {
   /** Name of the series in the store. */
   readonly name: string;
@@ -399,8 +402,8 @@ export interface MetricCatalogMetricSourceRatioDenominator {
 /** A distribution. */
 export interface MetricCatalogMetricSourceHistogram {
   /**
-   * Classic is one series for each bound, with the label le. Native is one series whose samples are histograms, with
-   * exponential or custom bounds. @default "Classic"
+   * Classic: one series per bound, with the label le. Native: one series whose samples are histograms, with exponential
+   * or custom bounds. @default "Classic"
    */
   readonly type: "Classic" | "Native";
   /** Name of the histogram in the store, without _bucket, _sum and _count. */
@@ -408,62 +411,62 @@ export interface MetricCatalogMetricSourceHistogram {
   /** Fixed matchers of the series. @default [] */
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];
   /**
-   * Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is
+   * Extrapolated is increase(), which all stores support. Anchored requires stores with extended range selectors and is
    * additive over time. @default "Extrapolated"
    */
   readonly increase: "Extrapolated" | "Anchored";
 }
 
-/** One store and its interval. */
+/** A store and its scrape interval. */
 export interface MetricCatalogMetricSourceStoreInterval {
   /** Name of the store. */
   readonly store: string;
-  /** Seconds between two samples in this store. */
+  /** Scrape interval in this store, in seconds. */
   readonly intervalSeconds: number;
 }
 
-/** States that aggregates of this metric carry no personal data. When absent, a query stays in one region. */
+/** Declares that aggregates of this metric contain no personal data. If absent, a query stays in one region. */
 export interface MetricCatalogMetricComplianceScope {
-  /** Regions that one query may span. */
+  /** Regions that a query may span. */
   readonly regions: readonly string[];
 }
 
-/** One objective over the events that a metric counts. */
+/** An objective for the events that a metric counts. */
 export interface MetricCatalogSlo {
-  /** Name of the objective among the catalog's objectives. */
+  /** Name of the objective, unique within the catalog. */
   readonly name: string;
-  /** Words for people, on the status page. When absent, the name is shown. */
+  /** Title on the status page. Defaults to the name. */
   readonly title?: string;
-  /** Business domain that clients select objectives by. */
+  /** Business domain that clients can filter objectives by. */
   readonly domain: string;
-  /** Metric that counts the events, a ratio or a classic histogram. */
+  /** Metric that counts the events: a ratio or a classic histogram. */
   readonly metric: string;
-  /** Share of good events, for example 0.999. */
+  /** Required ratio of good events, for example 0.999. */
   readonly objective: number;
   /**
-   * Whether the events that the metric singles out are good or bad; those are the numerator of a ratio and the values
-   * of a histogram up to the threshold. @default "Good"
+   * Whether the events in the numerator of a ratio, or the observations of a histogram up to the threshold, are good or
+   * bad. @default "Good"
    */
   readonly counts: "Good" | "Bad";
-  /** Bound of one of the histogram's buckets, in the unit of the metric. */
+  /** Upper bound of one of the histogram's buckets, in the unit of the metric. */
   readonly threshold?: number;
-  /** Days that the objective is kept over, always the last ones. @default 30 */
+  /** Length of the rolling window of the objective, in days. @default 30 */
   readonly windowDays: number;
   /**
-   * Events without which nothing is concluded, neither from the whole window nor from the long window of a burn rate.
-   * @default 100
+   * Minimum number of events for a conclusion, both in the window of the objective and in the long window of a burn
+   * rate. @default 100
    */
   readonly minimumEvents: number;
   /**
-   * How many times faster than evenly the error budget burns when the four tiers fire, in both of their windows. Over
-   * 30 days these are 1 h and 5 min, 6 h and 30 min, 1 d and 2 h, 3 d and 6 h; over other windows in proportion. The
-   * first two make the objective critical. Each is below 1 / (1 - objective), the burn rate when nothing succeeds:
-   * below 2 for 0.5, 10 for 0.9, 20 for 0.95 and 100 for 0.99. The defaults need an objective of at least 0.9306.
-   * @default [14.4,6,3,1]
+   * Burn rates at which the four tiers fire, if both of their windows exceed them. For 30 days, the windows are 1 h and
+   * 5 min, 6 h and 30 min, 1 d and 2 h, 3 d and 6 h; other windows scale proportionally. The first two tiers make the
+   * objective critical. Each burn rate must be below 1 / (1 - objective), the burn rate if nothing succeeds: below 2
+   * for 0.5, 10 for 0.9, 20 for 0.95 and 100 for 0.99. The defaults require an objective of at least 0.9306. @default
+   * [14.4,6,3,1]
    */
   readonly burnRates: readonly number[];
-  /** True for a view without a token. The request then names the tenant. @default false */
+  /** Makes the view available without a token. Requests then specify the tenant. @default false */
   readonly public: boolean;
-  /** Tenants whose view is public. When absent, no view is shown without a token. */
+  /** Tenants whose view is public. If absent, no view is available without a token. */
   readonly publicTenants?: readonly string[];
 }

@@ -1,90 +1,90 @@
 // Generated from the definitions in crds/*.yaml by `npm run generate`. Edit those instead.
 
-/** A class, its limits and the clients that belong to it. */
+/** A query class, its limits and its clients. */
 export interface QueryClassQuotaSpec {
-  /** A is real-time dashboards, B is operations, C is analytics. */
+  /** A is for real-time dashboards, B for operations, C for analytics. */
   readonly class: "A" | "B" | "C";
   /**
-   * Bounds of one request, and of all requests of one client. An absent bound has the built-in value of the class.
-   * @default {}
+   * Limits of a request, and of all requests of a client. Limits that are absent default to the built-in values of the
+   * class. @default {}
    */
   readonly limits: QueryClassQuotaLimits;
-  /** Lifetimes of cached results. An absent one has the built-in value of the class. @default {} */
+  /** Lifetimes of cached results. Lifetimes that are absent default to the built-in values of the class. @default {} */
   readonly cache: QueryClassQuotaCache;
-  /** Bounds of each client for single metrics, beside those of the class. @default [] */
+  /** Limits of each client for single metrics, in addition to those of the class. @default [] */
   readonly perMetric: readonly QueryClassQuotaPerMetric[];
   /**
-   * Clients and scopes that belong to the class under these limits. Without any, the limits are those of everyone in
-   * the class whom no other quota names. @default []
+   * Clients and scopes that these limits apply to. If empty, they apply to all clients of the class that have no other
+   * quota. @default []
    */
   readonly clients: readonly QueryClassQuotaClient[];
 }
 
 /**
- * Bounds of one request, and of all requests of one client. An absent bound has the built-in value of the class.
- * @default {}
+ * Limits of a request, and of all requests of a client. Limits that are absent default to the built-in values of the
+ * class. @default {}
  */
 export interface QueryClassQuotaLimits {
-  /** Series in the whole answer. */
+  /** Maximum number of series in a response. */
   readonly maxSeries?: number;
-  /** Longest window of a query. */
+  /** Maximum window of a query. */
   readonly maxWindowSeconds?: number;
-  /** Smallest step of a query, beside the metric's own. */
+  /** Minimum step of a query, in addition to the minimum step of the metric. */
   readonly minStepSeconds?: number;
-  /** Labels that one query may group by, beside the metric's own bound. */
+  /** Maximum number of labels to group by, in addition to the limit of the metric. */
   readonly maxGroupBy?: number;
-  /** Requests that each client may make in a second, over all pods. */
+  /** Requests per second for each client, across all pods. */
   readonly requestsPerSecond?: number;
   /**
-   * Requests that each client may make at once after a pause. Each doubling of a window beyond three hours spends one
-   * more of them.
+   * Maximum burst of requests for each client after an idle period. Each doubling of a window beyond three hours counts
+   * as one more request.
    */
   readonly burst?: number;
-  /** Points that the stores may compute for each client in a minute. */
+  /** Points per minute that the stores may compute for each client. */
   readonly costUnitsPerMinute?: number;
-  /** Points that the stores may compute for each client at once after a pause. */
+  /** Maximum burst of points that the stores may compute for each client after an idle period. */
   readonly burstCostUnits?: number;
-  /** Requests of each client that may be under way at once in one pod. */
+  /** Maximum number of concurrent requests of each client in a pod. */
   readonly maxConcurrent?: number;
 }
 
-/** Lifetimes of cached results. An absent one has the built-in value of the class. @default {} */
+/** Lifetimes of cached results. Lifetimes that are absent default to the built-in values of the class. @default {} */
 export interface QueryClassQuotaCache {
-  /** Points that no longer change; 0 keeps nothing. */
+  /** Lifetime of points that no longer change, in the memory of a pod; 0 disables caching. */
   readonly memorySeconds?: number;
-  /** Points that no longer change, shared by all pods; 0 shares nothing. */
+  /** Lifetime of points that no longer change, shared by all pods; 0 disables sharing. */
   readonly distributedSeconds?: number;
-  /** Points that are younger than the settleSeconds of their store; 0 reads them each time. */
+  /** Lifetime of points younger than the settleSeconds of their store; 0 reads them for every request. */
   readonly hotTailSeconds?: number;
   /**
-   * For how long after the pod's own lifetimes points are served once more, at once, while they are read again in the
-   * background. None becomes older than 60 s by it; 0 waits for the store.
+   * Time after the lifetimes of a pod during which stale points are still served while they are refreshed in the
+   * background. No point becomes older than 60 s because of it; 0 waits for the store.
    */
   readonly staleWhileRevalidateSeconds?: number;
 }
 
-/** One metric. A bound that is absent is only that of the class. */
+/** A metric. If a limit is absent, only the limit of the class applies. */
 export interface QueryClassQuotaPerMetric {
   /** Metric id. */
   readonly metric: string;
-  /** Requests for the metric in a second; as many again may come at once after a pause. */
+  /** Requests per second for the metric, also the maximum burst after an idle period. */
   readonly requestsPerSecond?: number;
-  /** Points of the metric that the stores may compute in a minute, and at once after a pause. */
+  /** Points per minute that the stores may compute for the metric, also the maximum burst after an idle period. */
   readonly costUnitsPerMinute?: number;
 }
 
-/** One client or scope. Lists that are empty narrow nothing. */
+/** A client or scope. Empty lists do not restrict it. */
 export interface QueryClassQuotaClient {
   /** Client key of the token. */
   readonly clientId?: string;
-  /** Scope of the token, for clients that no quota names by clientId. */
+  /** Scope of the token, for clients without a quota for their clientId. */
   readonly scope?: string;
-  /** Tenants that the token's grant is narrowed to. @default [] */
+  /** Tenants that the client is restricted to. @default [] */
   readonly tenants: readonly string[];
-  /** Regions that the token's grant is narrowed to. @default [] */
+  /** Regions that the client is restricted to. @default [] */
   readonly regions: readonly string[];
-  /** Environments that the token's grant is narrowed to. @default [] */
+  /** Environments that the client is restricted to. @default [] */
   readonly environments: readonly string[];
-  /** Metric ids that the token's grant is narrowed to. @default [] */
+  /** Metric ids that the client is restricted to. @default [] */
   readonly metrics: readonly string[];
 }

@@ -57,7 +57,7 @@ export class QueueState {
     this.#keysMax = keysMax;
   }
 
-  /** Keys that wait for a worker. */
+  /** Keys waiting for a worker. */
   depth(priority: Priority): number {
     return this.#ready[priority].size;
   }

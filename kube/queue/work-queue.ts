@@ -64,7 +64,7 @@ export class WorkQueue {
     this.#leaveOutage = options.outage?.onEnd(() => this.#hasten());
   }
 
-  /** Keys that wait for a worker. */
+  /** Keys waiting for a worker. */
   get depth(): number {
     return this.#state.depth("edit") + this.#state.depth("resync");
   }

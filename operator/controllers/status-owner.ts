@@ -35,7 +35,7 @@ export function decideOwner(self: string, status: ResourceStatus | undefined, wa
   const request = conditionOf(
     "Unknown",
     "Asked",
-    `The installation ${self} applies the object too and checks whether ${owner} still runs.`,
+    `The installation ${self} also applies the object and checks whether ${owner} is still running.`,
     wallMs,
   );
   return conflict === undefined

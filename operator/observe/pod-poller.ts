@@ -204,5 +204,5 @@ function text(value: unknown, what: string): string {
 
 function whole(value: unknown, what: string): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new TypeError(`${what} is not a whole number`);
+  throw new TypeError(`${what} is not an integer`);
 }

@@ -25,22 +25,25 @@ export const policySchema = {
   properties: {
     grants: {
       type: "array",
-      description: "What namespaces may name. A namespace has what all grants that name it give together.",
+      description: "What namespaces may use. A namespace has the union of all grants that apply to it.",
       maxItems: grantsMax,
       items: {
         type: "object",
         additionalProperties: false,
         required: ["namespaces"],
         properties: {
-          namespaces: { ...names("Namespaces that the grant is for; * is every one."), minItems: 1 },
-          tenants: names("Tenants that subscriptions may name; * is every one, - the events without a tenant."),
-          producers: names("Producers that subscriptions may name; * is every one and a subscription that names none."),
-          storeHosts: names("Hosts of store URLs, without the port; *.example.com is every name below example.com."),
-          metrics: names(
-            "Metric ids of catalogs; shop_* is every id that begins with shop_. Without the list, every one.",
+          namespaces: { ...names("Namespaces that the grant applies to; * is all namespaces."), minItems: 1 },
+          tenants: names("Tenants allowed in subscriptions; * is all tenants, - is events without a tenant."),
+          producers: names(
+            "Producers allowed in subscriptions; * is all producers, also for subscriptions without producers.",
           ),
-          clients: names("Client ids and scopes that quotas may name; * is every one and a quota that names none."),
-          cidrs: names("Blocks that networks.allowCidrs may lie in."),
+          storeHosts: names("Hosts allowed in store URLs, without port; *.example.com is all names below example.com."),
+          metrics: names(
+            "Metric ids allowed in catalogs; shop_* is all ids that start with shop_. Without the list, all ids " +
+              "are allowed.",
+          ),
+          clients: names("Client ids and scopes allowed in quotas; * is all clients, also for quotas without clients."),
+          cidrs: names("CIDR blocks that networks.allowCidrs must be within."),
           plaintext: { type: "boolean", description: "Whether networks.allowPlaintext may be true." },
         },
       },

@@ -178,7 +178,7 @@ function validationMarks({ engine }: ProgramStatus): readonly ConfigzMark[] {
 
 function validationResult(failure: FailureOutcome | undefined): Pick<ConfigzMark, "reason" | "message"> {
   if (failure === undefined)
-    return { reason: "Verified", message: "The endpoint answered the validation and accepts deliveries." };
+    return { reason: "Verified", message: "The endpoint responded to the validation request and accepts deliveries." };
   const { reason, detail } = failure;
   return reason === "consent"
     ? { reason: "ConsentRefused", message: `Nothing is sent: ${detail}.` }

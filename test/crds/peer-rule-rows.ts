@@ -6,10 +6,10 @@ const peer = {
   tls: { clientSecretRef: { name: "client" } },
 };
 const oauth2 = { tokenUrl: "https://id.example/token", clientId: "eu", secretRef: { name: "peer" } };
-const oneToken = "auth is exactly one of bearer and oauth2";
+const oneToken = "auth must have exactly one of bearer and oauth2";
 const place = { name: "latam", region: "latam" };
-const oneKind = "a store is exactly one of prometheus and peer";
-const ownLabels = "a peer has its own tenancy and label map, so this store sets neither";
+const oneKind = "a store must have exactly one of prometheus and peer";
+const ownLabels = "tenancy and labelMap are not allowed for a peer, which has its own";
 
 const row = (says: string, store: object, field: string, message: string) => ({
   says,
@@ -46,25 +46,33 @@ export const peerRuleRows = rowsOf<RuleRow>("MetricCatalog", [
   atUrl(
     "asks a peer in the clear",
     "http://latam.example",
-    "the URL of a peer is https, since both sides show a certificate",
+    "the URL of a peer must be https, because both sides present a certificate",
   ),
-  atUrl("has a path for a peer's URL", "https:/partials", "the URL is absolute, http or https"),
+  atUrl("has a path for a peer's URL", "https:/partials", "the URL must be an absolute http or https URL"),
   atUrl(
     "has a peer with a number for a host",
     "https://2130706433/",
-    "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535",
+    "the host must be a DNS name, an IPv4 address or an IPv6 address in brackets, and the port at most 65535",
   ),
-  atUrl("has a peer with an IPv4 address in brackets", "https://[10.0.0.1]/", "the brackets hold an IPv6 address"),
-  atUrl("has a password in a peer's URL", "https://user:word@latam.example/", "the URL holds no user and no password"),
+  atUrl(
+    "has a peer with an IPv4 address in brackets",
+    "https://[10.0.0.1]/",
+    "the brackets must contain an IPv6 address",
+  ),
+  atUrl(
+    "has a password in a peer's URL",
+    "https://user:word@latam.example/",
+    "the URL must not contain a user or password",
+  ),
   atUrl(
     "has a query in a peer's URL",
     "https://latam.example/?a=b",
-    "the URL has no query, since the path of the store's API is appended",
+    "the URL must not have a query, because the path of the store's API is appended",
   ),
-  atUrl("has a fragment in a peer's URL", "https://latam.example/#a", "the URL has no fragment"),
+  atUrl("has a fragment in a peer's URL", "https://latam.example/#a", "the URL must not have a fragment"),
   atUrl(
     "has a space in a peer's URL",
     "https://latam.example/a b",
-    "the URL holds only characters of URLs, everything else percent-encoded",
+    "the URL must contain only valid URL characters; percent-encode all others",
   ),
 ]);

@@ -6,15 +6,16 @@ import { storeRuleRows } from "./store-rule-rows.ts";
 
 const url = "spec.endpoint.url";
 const storeUrl = "spec.stores[0].prometheus.url";
-const absolute = "the URL is absolute, http or https";
-const authority = "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535";
-const brackets = "the brackets hold an IPv6 address";
-const characters = "the URL holds only characters of URLs, everything else percent-encoded";
-const cidr = "the block is an address, a slash and the length of the prefix";
+const absolute = "the URL must be an absolute http or https URL";
+const authority =
+  "the host must be a DNS name, an IPv4 address or an IPv6 address in brackets, and the port at most 65535";
+const brackets = "the brackets must contain an IPv6 address";
+const characters = "the URL must contain only valid URL characters; percent-encode all others";
+const cidr = "the block must be a CIDR block: an address, a slash and a prefix length";
 
-const storeSets = "requests to the store set this header";
-const senderSets = "the sender of the request sets this header";
-const onlyPrometheus = "VictoriaMetrics has neither anchored increases nor native histograms";
+const storeSets = "this header is reserved: requests to the store set it";
+const senderSets = "this header is reserved: the HTTP client sets it";
+const onlyPrometheus = "VictoriaMetrics supports neither anchored increases nor native histograms";
 const p95 = { "metrics[0].aggregations": ["p95"], "metrics[0].defaultAggregation": "p95" };
 
 const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
@@ -22,7 +23,7 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
     says: "sends over plain http without saying so",
     set: { "endpoint.url": "http://partner.example/v1" },
     field: url,
-    message: "the endpoint's URL is https, unless networks.allowPlaintext is true",
+    message: "the endpoint's URL must be https, unless networks.allowPlaintext is true",
   },
   { says: "has a path for a URL", set: { "endpoint.url": "/webhooks/v1" }, field: url, message: absolute },
   {
@@ -81,31 +82,31 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
     says: "has a password in the URL",
     set: { "endpoint.url": "https://user:word@partner.example/v1" },
     field: url,
-    message: "the URL holds no user and no password",
+    message: "the URL must not contain a user or password",
   },
   {
     says: "has a query in the URL",
     set: { "endpoint.url": "https://partner.example/v1?tenant=lumen" },
     field: url,
-    message: "the URL has no query under HmacV1, which signs the path alone",
+    message: "the URL must not have a query with HmacV1, which signs only the path",
   },
   {
     says: "has a query in the URL of acknowledgements",
     set: { "endpoint.ackUrl": "https://partner.example/webhooks/ack?code=abc" },
     field: "spec.endpoint.ackUrl",
-    message: "ackUrl has no query under HmacV1, which signs the path alone",
+    message: "ackUrl must not have a query with HmacV1, which signs only the path",
   },
   {
     says: "has a fragment in the URL",
     set: { "endpoint.url": "https://partner.example/v1#payments" },
     field: url,
-    message: "the URL has no fragment",
+    message: "the URL must not have a fragment",
   },
   {
     says: "has an unknown placeholder in the URL",
     set: { "endpoint.url": "https://partner.example/v1/{tenant}" },
     field: url,
-    message: "the only placeholder in the URL is {domain}",
+    message: "the only placeholder allowed in the URL is {domain}",
   },
   {
     says: "has a space in the URL",
@@ -122,61 +123,61 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
       ],
     },
     field: "spec.endpoint.headers",
-    message: "header names differ in more than upper and lower case",
+    message: "header names must be unique, ignoring case",
   },
   {
     says: "sets a header of the signature",
     set: { "endpoint.headers": [{ name: "X-Signature", value: "v1=" }] },
     field: "spec.endpoint.headers[0].name",
-    message: "every delivery sets this header",
+    message: "this header is reserved: every delivery sets it",
   },
   {
     says: "sets a header of another scheme's signature",
     set: { "endpoint.headers": [{ name: "Webhook-Id", value: "1" }] },
     field: "spec.endpoint.headers[0].name",
-    message: "every delivery sets this header",
+    message: "this header is reserved: every delivery sets it",
   },
   {
     says: "sets a header of the connection",
     set: { "endpoint.headers": [{ name: "Transfer-Encoding", value: "chunked" }] },
     field: "spec.endpoint.headers[0].name",
-    message: "the sender of the request sets this header",
+    message: "this header is reserved: the HTTP client sets it",
   },
   {
     says: "signs with a key that ends",
     set: { "signing.keys[0].notAfter": "2026-01-01T00:00:00Z" },
     field: "spec.signing.keys",
-    message: "the first key signs every delivery, so it has no notAfter",
+    message: "the first key must not have notAfter, because it signs every delivery",
   },
   {
     says: "has one key under two ids",
     set: { "signing.keys[1]": { id: "next", secretRef: { name: "partner", key: "hmac" } } },
     field: "spec.signing.keys",
-    message: "no two keys refer to the same entry of a Secret",
+    message: "keys must refer to different Secret keys",
   },
   {
     says: "subscribes to every tenant and one more",
     set: { "subscriptions[0].tenants": ["lumen", "*"] },
     field: "spec.subscriptions[0].tenants",
-    message: "* is every tenant, so it stands alone",
+    message: "* matches all tenants and cannot be combined with others",
   },
   {
     says: "has a burst of no rate",
     set: { "delivery.burst": 5 },
     field: "spec.delivery.burst",
-    message: "burst is for a ratePerSecond",
+    message: "burst requires ratePerSecond",
   },
   {
     says: "rests at first for longer than at most",
     set: { "circuitBreaker.openSeconds": 601 },
     field: "spec.circuitBreaker.maxOpenSeconds",
-    message: "maxOpenSeconds is at least openSeconds",
+    message: "maxOpenSeconds must be at least openSeconds",
   },
   {
     says: "waits less after a later attempt",
     set: { "retry.scheduleSeconds": [5, 60, 30] },
     field: "spec.retry.scheduleSeconds",
-    message: "no wait is shorter than the one before it",
+    message: "delays must not decrease",
   },
   ...[
     "10.0.0.0",
@@ -196,23 +197,23 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
   })),
 ]);
 
-const oneKind = "a source is exactly one of gauge, counter, ratio and histogram";
-const matcherOfLe = "le holds the bounds of histograms, so no matcher names it";
+const oneKind = "a source must have exactly one of gauge, counter, ratio and histogram";
+const matcherOfLe = "no matcher can use le, which contains the bounds of histograms";
 const leMatchers = [{ label: "le", value: "10" }];
-const meaning = "a metric keeps its unit and its kind of source while schemaVersion stays";
+const meaning = "a metric's unit and kind of source can only change together with schemaVersion";
 
 const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
   {
     says: "has a metric in a store of no name here",
     set: { "metrics[0].stores": ["apac"] },
     field: "spec.metrics[0].stores",
-    message: "a metric's stores are stores of this catalog",
+    message: "a metric's stores must be stores of this catalog",
   },
   {
     says: "has an interval for an unknown store",
     set: { "metrics[0].source.storeIntervals": [{ store: "apac", intervalSeconds: 30 }] },
     field: "spec.metrics[0].source.storeIntervals",
-    message: "storeIntervals name stores that hold the metric",
+    message: "storeIntervals must refer to stores of the metric",
   },
   {
     says: "has an interval for a store that does not hold the metric",
@@ -221,25 +222,25 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
       "metrics[0].source.storeIntervals": [{ store: "latam", intervalSeconds: 30 }],
     },
     field: "spec.metrics[0].source.storeIntervals",
-    message: "storeIntervals name stores that hold the metric",
+    message: "storeIntervals must refer to stores of the metric",
   },
   {
     says: "has a compliance scope over a region without a store",
     set: { "metrics[0].complianceScope": { regions: ["eu", "apac"] } },
     field: "spec.metrics[0].complianceScope.regions",
-    message: "the regions of a complianceScope are regions of this catalog's stores",
+    message: "the regions of a complianceScope must be regions of this catalog's stores",
   },
   {
     says: "has a metric replaced by itself",
     set: { ...deprecated, "metrics[0].replacedBy": "cpu_util" },
     field: "spec.metrics[0].replacedBy",
-    message: "replacedBy names another metric of this catalog",
+    message: "replacedBy must be another metric of this catalog",
   },
   {
     says: "has a metric replaced by one of no id here",
     set: { ...deprecated, "metrics[0].replacedBy": "cpu_share" },
     field: "spec.metrics[0].replacedBy",
-    message: "replacedBy names another metric of this catalog",
+    message: "replacedBy must be another metric of this catalog",
   },
   {
     says: "changes a unit and keeps its schemaVersion (Operational Metrics API §9)",
@@ -259,25 +260,25 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     says: "maps a label outside the closed list (Operational Metrics API §2.3)",
     set: { "stores[0].labelMap": { userId: "user" } },
     field: "spec.stores[0].labelMap",
-    message: "labelMap names governed labels only",
+    message: "labelMap can only contain governed labels",
   },
   {
     says: "maps a label to le",
     set: { "stores[0].labelMap": { device: "le" } },
     field: "spec.stores[0].labelMap",
-    message: "le holds the bounds of histograms, so no label maps to it",
+    message: "no label can map to le, which contains the bounds of histograms",
   },
   {
     says: "tells a store the tenant without saying how",
     set: { "stores[0].tenancy": "StoreHeader" },
     field: "spec.stores[0].prometheus.tenantHeader",
-    message: "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own",
+    message: "tenancy StoreHeader requires tenantHeader, because the flavour has no default",
   },
   {
     says: "names a header for a tenant that the series name",
     set: { "stores[0].prometheus.tenantHeader": "X-Tenant" },
     field: "spec.stores[0].prometheus.tenantHeader",
-    message: "tenantHeader is for tenancy StoreHeader",
+    message: "tenantHeader requires tenancy StoreHeader",
   },
   {
     says: "fixes the header that tells the tenant",
@@ -287,7 +288,7 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
       "stores[0].prometheus.headers": [{ name: "x-scope-orgid", value: "all" }],
     },
     field: "spec.stores[0].prometheus.headers",
-    message: "the header of the tenant is not among the fixed headers",
+    message: "the tenant header must not be one of the fixed headers",
   },
   {
     says: "has two store headers of one name",
@@ -298,7 +299,7 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
       ],
     },
     field: "spec.stores[0].prometheus.headers",
-    message: "header names differ in more than upper and lower case",
+    message: "header names must be unique, ignoring case",
   },
   {
     says: "has credentials among the headers of a store",
@@ -328,19 +329,19 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     says: "trusts certificates over plain http",
     set: { "stores[0].prometheus.tls": { caSecretRef: { name: "ca" } } },
     field: "spec.stores[0].prometheus.tls",
-    message: "tls is for an https URL",
+    message: "tls requires an https URL",
   },
   {
     says: "lets a Prometheus answer from downsampled data",
     set: { "stores[0].prometheus.maxSourceResolution": "5m" },
     field: "spec.stores[0].prometheus.maxSourceResolution",
-    message: "maxSourceResolution is for Thanos",
+    message: "maxSourceResolution requires the flavour Thanos",
   },
   {
     says: "has two kinds of credentials for one store",
     set: { "stores[0].prometheus.auth": { basic: { secretRef: { name: "a" } }, bearer: { secretRef: { name: "b" } } } },
     field: "spec.stores[0].prometheus.auth",
-    message: "auth is exactly one of basic and bearer",
+    message: "auth must have exactly one of basic and bearer",
   },
   {
     says: "has an anchored counter in VictoriaMetrics",
@@ -383,7 +384,7 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
       "metrics[0].source.histogram.increase": "Anchored",
     },
     field: "spec.metrics[0].source.histogram.increase",
-    message: "the increase of a native histogram is Extrapolated",
+    message: "the increase of a native histogram must be Extrapolated",
   },
   {
     says: "has a store without a scheme",
@@ -407,19 +408,19 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     says: "has a store with a password in its URL",
     set: { "stores[0].prometheus.url": "http://a:b@eu:9090" },
     field: storeUrl,
-    message: "the URL holds no user and no password",
+    message: "the URL must not contain a user or password",
   },
   {
     says: "has a store with a query in its URL",
     set: { "stores[0].prometheus.url": "http://eu:9090/?a=b" },
     field: storeUrl,
-    message: "the URL has no query, since the path of the store's API is appended",
+    message: "the URL must not have a query, because the path of the store's API is appended",
   },
   {
     says: "has a store with a fragment in its URL",
     set: { "stores[0].prometheus.url": "http://eu:9090/#a" },
     field: storeUrl,
-    message: "the URL has no fragment",
+    message: "the URL must not have a fragment",
   },
   {
     says: "has a store with a placeholder in its URL",
@@ -431,31 +432,31 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     says: "has percentiles of a gauge (Operational Metrics API §4.7)",
     set: { "metrics[0].aggregations": ["avg", "p99"] },
     field: "spec.metrics[0].aggregations",
-    message: "percentiles need a histogram",
+    message: "percentiles require a histogram",
   },
   {
     says: "has the maximum of a histogram",
     set: { ...histogram, "metrics[0].aggregations": ["avg", "max"] },
     field: "spec.metrics[0].aggregations",
-    message: "a histogram has neither min nor max",
+    message: "a histogram supports neither min nor max",
   },
   {
     says: "has the sum of a ratio",
     set: { ...ratio, "metrics[0].aggregations": ["avg", "sum"] },
     field: "spec.metrics[0].aggregations",
-    message: "a ratio has avg only, since nothing else of a ratio composes",
+    message: "a ratio supports only avg, because no other aggregation of a ratio composes",
   },
   {
     says: "has a default that is no aggregation of the metric",
     set: { "metrics[0].defaultAggregation": "max" },
     field: "spec.metrics[0].defaultAggregation",
-    message: "defaultAggregation is one of the aggregations",
+    message: "defaultAggregation must be one of the aggregations",
   },
   {
     says: "has a step of a counter below two intervals",
     set: { ...counter, "metrics[0].minStepSeconds": 29 },
     field: "spec.metrics[0].minStepSeconds",
-    message: "minStepSeconds is at least two intervals, since an increase needs two samples",
+    message: "minStepSeconds must be at least two intervals, because an increase needs two samples",
   },
   {
     says: "has a step of a counter below two intervals of one store",
@@ -465,37 +466,37 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
       "metrics[0].minStepSeconds": 59,
     },
     field: "spec.metrics[0].minStepSeconds",
-    message: "minStepSeconds is at least two intervals, since an increase needs two samples",
+    message: "minStepSeconds must be at least two intervals, because an increase needs two samples",
   },
   {
     says: "has a sensitive metric without a role (Operational Metrics API §5)",
     set: { "metrics[0].sensitivity": "finance" },
     field: "spec.metrics[0].requiredRole",
-    message: "requiredRole is set when, and only when, sensitivity is not none",
+    message: "requiredRole must be set if, and only if, sensitivity is not none",
   },
   {
     says: "has a role for a metric that is not sensitive",
     set: { "metrics[0].requiredRole": "finance" },
     field: "spec.metrics[0].requiredRole",
-    message: "requiredRole is set when, and only when, sensitivity is not none",
+    message: "requiredRole must be set if, and only if, sensitivity is not none",
   },
   {
     says: "has an active metric with a sunset",
     set: { "metrics[0].sunsetAt": "2027-01-01T00:00:00Z" },
     field: "spec.metrics[0].state",
-    message: "replacedBy, deprecatedAt and sunsetAt are for deprecated metrics",
+    message: "replacedBy, deprecatedAt and sunsetAt are allowed for deprecated metrics only",
   },
   {
     says: "has a deprecated metric that does not say since when",
     set: { "metrics[0].state": "Deprecated" },
     field: "spec.metrics[0].deprecatedAt",
-    message: "a deprecated metric needs deprecatedAt",
+    message: "a deprecated metric requires deprecatedAt",
   },
   {
     says: "has a sunset a millisecond before the grace period ends (Operational Metrics API §9)",
     set: { ...deprecated, "metrics[0].sunsetAt": "2026-06-29T23:59:59.999Z" },
     field: "spec.metrics[0].sunsetAt",
-    message: "sunsetAt is at least 180 days after deprecatedAt",
+    message: "sunsetAt must be at least 180 days after deprecatedAt",
   },
   {
     says: "has a source of no kind",
@@ -543,7 +544,7 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     says: "names the buckets of a histogram",
     set: { ...histogram, "metrics[0].source.histogram.name": "settle_milliseconds_bucket" },
     field: "spec.metrics[0].source.histogram.name",
-    message: "a histogram's name goes without _bucket, _sum and _count",
+    message: "a histogram's name must not end in _bucket, _sum or _count",
   },
 ]);
 
@@ -552,37 +553,37 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
     says: "names a client twice",
     set: { "clients[1]": { clientId: "dashboards" } },
     field: "spec.clients",
-    message: "each clientId appears once",
+    message: "each clientId must be unique",
   },
   {
     says: "names a scope twice",
     set: { clients: [{ scope: "metrics:read" }, { scope: "metrics:read" }] },
     field: "spec.clients",
-    message: "each scope appears once",
+    message: "each scope must be unique",
   },
   {
     says: "has a client with both an id and a scope",
     set: { "clients[0].scope": "metrics:read" },
     field: "spec.clients[0]",
-    message: "a client has either a clientId or a scope",
+    message: "a client must have either a clientId or a scope",
   },
   {
     says: "has a client with neither an id nor a scope",
     set: { "clients[0]": { tenants: ["lumen"] } },
     field: "spec.clients[0]",
-    message: "a client has either a clientId or a scope",
+    message: "a client must have either a clientId or a scope",
   },
   {
     says: "serves what may change for longer than what may not",
     set: { cache: { memorySeconds: 5, hotTailSeconds: 6 } },
     field: "spec.cache",
-    message: "hotTailSeconds is at most memorySeconds",
+    message: "hotTailSeconds must be at most memorySeconds",
   },
   {
     says: "bounds a metric by nothing",
     set: { perMetric: [{ metric: "cpu_util" }] },
     field: "spec.perMetric[0]",
-    message: "a metric has requestsPerSecond or costUnitsPerMinute",
+    message: "a metric requires requestsPerSecond or costUnitsPerMinute",
   },
 ]);
 

@@ -1,10 +1,10 @@
 import { counter, histogram, ratio, slo } from "./catalog-changes.ts";
 import { rowsOf, type RuleRow } from "./rows.ts";
 
-const uncounted = "an SLO's metric is a ratio or a classic histogram, since only those count events exactly";
+const uncounted = "an SLO's metric must be a ratio or a classic histogram, because only those count events exactly";
 const unreachable =
-  "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds; " +
-  "the default of 14.4 needs an objective of at least 0.9306";
+  "every burn rate must be below 1 / (1 - objective), the burn rate if nothing succeeds; the default of 14.4 " +
+  "requires an objective of at least 0.9306";
 
 /** Catalogs whose objectives break one rule each. */
 export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", [
@@ -12,13 +12,13 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
     says: "has an SLO of an unknown metric",
     set: { slos: [{ ...slo, metric: "auth_success_rate" }] },
     field: "spec.slos[0].metric",
-    message: "an SLO's metric is a metric of this catalog",
+    message: "an SLO's metric must be a metric of this catalog",
   },
   {
     says: "promises everything",
     set: { ...ratio, slos: [{ ...slo, objective: 1 }] },
     field: "spec.slos[0].objective",
-    message: "an objective is more than 0 and less than 1",
+    message: "an objective must be greater than 0 and less than 1",
   },
   {
     says: "has an SLO of a gauge, which counts nothing",
@@ -42,13 +42,13 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
     says: "has an SLO of a histogram without a threshold",
     set: { ...histogram, slos: [slo] },
     field: "spec.slos[0].threshold",
-    message: "an SLO has a threshold when, and only when, its metric is a histogram",
+    message: "an SLO must have a threshold if, and only if, its metric is a histogram",
   },
   {
     says: "has an SLO of a ratio with a threshold",
     set: { ...ratio, slos: [{ ...slo, threshold: 100 }] },
     field: "spec.slos[0].threshold",
-    message: "an SLO has a threshold when, and only when, its metric is a histogram",
+    message: "an SLO must have a threshold if, and only if, its metric is a histogram",
   },
   {
     says: "shows a sensitive metric to everybody (Operational Metrics API §5)",
@@ -59,7 +59,7 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
       slos: [{ ...slo, public: true }],
     },
     field: "spec.slos[0].public",
-    message: "a public SLO's metric is not sensitive",
+    message: "a public SLO's metric must not be sensitive",
   },
   {
     says: "promises just too little for the default burn rates",
@@ -77,12 +77,12 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
     says: "has a slow tier that burns faster than the fast one",
     set: { ...ratio, slos: [{ ...slo, burnRates: [14.4, 6, 7, 1] }] },
     field: "spec.slos[0].burnRates",
-    message: "no burn rate is above the one before it",
+    message: "burn rates must not increase",
   },
   {
     says: "names public tenants of an SLO that is not public",
     set: { ...ratio, slos: [{ ...slo, publicTenants: ["lumen"] }] },
     field: "spec.slos[0].publicTenants",
-    message: "publicTenants are for a public SLO",
+    message: "publicTenants requires a public SLO",
   },
 ]);

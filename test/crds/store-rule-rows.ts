@@ -22,14 +22,14 @@ export const storeRuleRows = rowsOf<RuleRow>("MetricCatalog", [
     says: "maps two labels to one name",
     set: { "stores[0].labelMap": { device: "kind", component: "kind" } },
     field: "spec.stores[0].labelMap",
-    message: "labelMap maps no two labels to one name",
+    message: "labelMap must not map two labels to the same name",
   },
   ...places.flatMap(([kind, change]) =>
     faults.map(([what, op, value]) => ({
       says: `matches a ${kind} by an expression that ${what}`,
       set: { ...change, [`metrics[0].source.${kind}.matchers`]: [{ label: "code", op, value }] },
       field: `spec.metrics[0].source.${kind}.matchers[0].value`,
-      message: "the value of Matches and NotMatches is an RE2 expression",
+      message: "the value of Matches and NotMatches must be an RE2 expression",
     })),
   ),
 ]);

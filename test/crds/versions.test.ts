@@ -26,8 +26,8 @@ const schemaOf = ({ spec }: VersionedDefinition, version: string): Schema => {
 
 /** Differences that reject nothing more: what is left of a rule for all schemes, and a pattern of more texts. */
 const widened: ReadonlySet<string> = new Set([
-  "WebhookPartner.spec has a new rule: the URL has no query under HmacV1, which signs the path alone",
-  "WebhookPartner.spec has a new rule: ackUrl has no query under HmacV1, which signs the path alone",
+  "WebhookPartner.spec has a new rule: the URL must not have a query with HmacV1, which signs only the path",
+  "WebhookPartner.spec has a new rule: ackUrl must not have a query with HmacV1, which signs only the path",
   "WebhookPartner.spec.endpoint.ackUrl has another pattern",
   "WebhookPartner.spec.endpoint.oauth2.tokenUrl has another pattern",
   "MetricCatalog.spec.stores[].peer.auth.oauth2.tokenUrl has another pattern",

@@ -14,7 +14,7 @@ const operator: DashboardPlan = {
     },
     {
       title: "Edit to every pod",
-      description: "From the publication of a resource until every ready pod applied it.",
+      description: "Time from the publication of a resource until all ready pods applied it.",
       unit: "s",
       queries: quantiles("heliograph_programmed_seconds"),
     },

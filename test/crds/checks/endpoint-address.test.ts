@@ -12,15 +12,15 @@ function warnings(url: string, networks = allowed()): readonly string[] {
 
 describe("a partner's URL with an address of special use", () => {
   test.each([
-    ["http://127.0.0.1/v1", "endpoint.url names 127.0.0.1, which is loopback (127.0.0.0/8)"],
-    ["http://localhost:8080/v1", "endpoint.url names localhost, which is loopback (127.0.0.0/8)"],
-    ["https://10.1.2.3/v1", "endpoint.url names 10.1.2.3, which is private use (10.0.0.0/8)"],
-    ["https://172.31.0.1/v1", "endpoint.url names 172.31.0.1, which is private use (172.16.0.0/12)"],
-    ["https://192.168.7.7/v1", "endpoint.url names 192.168.7.7, which is private use (192.168.0.0/16)"],
-    ["https://100.64.0.1/v1", "endpoint.url names 100.64.0.1, which is shared address space (100.64.0.0/10)"],
-    ["https://[::1]/v1", "endpoint.url names [::1], which is loopback (::1/128)"],
-    ["https://[fd12::1]/v1", "endpoint.url names [fd12::1], which is unique local (fc00::/7)"],
-    ["https://[64:ff9b::a00:1]/v1", "endpoint.url names [64:ff9b::a00:1], which is private use (10.0.0.0/8)"],
+    ["http://127.0.0.1/v1", "endpoint.url uses 127.0.0.1, which is loopback (127.0.0.0/8)"],
+    ["http://localhost:8080/v1", "endpoint.url uses localhost, which is loopback (127.0.0.0/8)"],
+    ["https://10.1.2.3/v1", "endpoint.url uses 10.1.2.3, which is private use (10.0.0.0/8)"],
+    ["https://172.31.0.1/v1", "endpoint.url uses 172.31.0.1, which is private use (172.16.0.0/12)"],
+    ["https://192.168.7.7/v1", "endpoint.url uses 192.168.7.7, which is private use (192.168.0.0/16)"],
+    ["https://100.64.0.1/v1", "endpoint.url uses 100.64.0.1, which is shared address space (100.64.0.0/10)"],
+    ["https://[::1]/v1", "endpoint.url uses [::1], which is loopback (::1/128)"],
+    ["https://[fd12::1]/v1", "endpoint.url uses [fd12::1], which is unique local (fc00::/7)"],
+    ["https://[64:ff9b::a00:1]/v1", "endpoint.url uses [64:ff9b::a00:1], which is private use (10.0.0.0/8)"],
     ["https://[64:ff9b:1::808:808]/v1", "[64:ff9b:1::808:808], which is local-use NAT64 (64:ff9b:1::/48)"],
   ])("is accepted with a warning: %s", (url, text) => {
     expect(warnings(url)).toEqual([expect.stringContaining(text)]);
@@ -69,8 +69,8 @@ describe("a partner's URL with an address of special use", () => {
       },
     };
     expect(addressWarnings({ endpoint, networks: allowed() })).toEqual([
-      expect.stringContaining("endpoint.ackUrl names 10.0.0.1"),
-      expect.stringContaining("endpoint.oauth2.tokenUrl names 10.0.0.2"),
+      expect.stringContaining("endpoint.ackUrl uses 10.0.0.1"),
+      expect.stringContaining("endpoint.oauth2.tokenUrl uses 10.0.0.2"),
     ]);
   });
 });

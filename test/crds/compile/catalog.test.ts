@@ -171,7 +171,8 @@ describe("a compiled catalog", () => {
     const { result } = catalogWith({ "stores[0].prometheus.timeoutSeconds": 2 });
     expect(result.accepted.status).toBe(true);
     expect(result.warnings).toEqual([
-      "the store eu has 2 s to respond, but a query ends earlier, after metrics.deadlineMs of the settings (by default 1800 ms)",
+      "the store eu has 2 s to respond, but a query times out earlier, after metrics.deadlineMs of the settings " +
+        "(default 1800 ms)",
     ]);
   });
 

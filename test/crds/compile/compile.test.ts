@@ -151,7 +151,7 @@ describe("references", () => {
       "an entry that is missing",
       new Map([["default/partner", { HMAC: keyOf(1) }]]),
       "SecretKeyMissing",
-      `${field}.key: the Secret default/partner has no entry hmac`,
+      `${field}.key: the Secret default/partner has no key hmac`,
     ],
     [
       "a key of 31 bytes",
@@ -189,7 +189,8 @@ describe("an invalid object", () => {
       accepted: {
         status: false,
         reason: "Invalid",
-        message: "spec.endpoint.url: the endpoint's URL is https, unless networks.allowPlaintext is true (and 1 more)",
+        message:
+          "spec.endpoint.url: the endpoint's URL must be https, unless networks.allowPlaintext is true (and 1 more)",
       },
       resolvedRefs: { status: false, reason: "NotChecked" },
     });

@@ -121,7 +121,7 @@ describe("what a store needs from Secrets", () => {
     const plain = { ...bearer, "stores[0].prometheus.url": "http://eu.example" };
     const { catalog, result } = compileWith(plain, { login: { token: "abc" } });
     expect(catalog).toBeDefined();
-    expect(result.warnings).toEqual(["the credentials for the store eu go over plain http"]);
+    expect(result.warnings).toEqual(["the credentials for the store eu are sent over plain http"]);
   });
 });
 
@@ -233,8 +233,8 @@ describe("a store's flavour", () => {
     const counter = { "metrics[0].source": { counter: { name: "deposits_total" }, intervalSeconds: 15 } };
     const mixed = { "stores[1].prometheus.flavour": "VictoriaMetrics" };
     expect(compileWith({ ...counter, ...mixed }).result.warnings).toEqual([
-      "the metric cpu_util cannot be read over latam and its other stores at once, since VictoriaMetrics " +
-        "computes increases in its own way",
+      "the metric cpu_util cannot be combined across latam and its other stores, because VictoriaMetrics " +
+        "computes increases differently",
     ]);
     expect(compileWith(mixed).result.warnings).toEqual([]);
     expect(compileWith({ ...counter, ...mixed, "metrics[0].stores": ["latam"] }).result.warnings).toEqual([]);

@@ -138,7 +138,11 @@ describe("the report", () => {
       since: "1970-01-01T00:00:00.000Z",
     };
     expect(marksWith()).toEqual([
-      { ...common, reason: "Verified", message: "The endpoint answered the validation and accepts deliveries." },
+      {
+        ...common,
+        reason: "Verified",
+        message: "The endpoint responded to the validation request and accepts deliveries.",
+      },
     ]);
     expect(marksWith(failing("consent"))).toEqual([
       { ...common, reason: "ConsentRefused", message: "Nothing is sent: why." },

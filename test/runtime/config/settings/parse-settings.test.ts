@@ -181,13 +181,13 @@ describe("settings are refused with the field and line of", () => {
       "an issuer of the console whose tokens work for anyone",
       "issuers: [{issuer: 'https://a.example', audiences: [a], jwksFile: k}]\n" +
         "console: {issuer: 'https://a.example', clientId: c}",
-      "s.yaml:2: console.issuer: takes tokens by the rule None: set its tokenBinding to Key",
+      "s.yaml:2: console.issuer: has tokenBinding None: set it to Key",
     ],
     [
       "an issuer of the console that also takes certificates",
       "tokenBinding: Any\nissuers: [{issuer: 'https://a.example', audiences: [a], jwksFile: k}]\n" +
         "console: {issuer: 'https://a.example', clientId: c}",
-      "s.yaml:3: console.issuer: takes tokens by the rule Any: set its tokenBinding to Key",
+      "s.yaml:3: console.issuer: has tokenBinding Any: set it to Key",
     ],
     [
       "an issuer of the console that no browser finds",
