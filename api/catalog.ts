@@ -15,8 +15,8 @@ export const CatalogEntry = object(
     aggregations: list(ref(Aggregation), "Aggregations that queries may use"),
     default_aggregation: ref(Aggregation, "Aggregation of a query without `agg`"),
     labels: list(ref(LabelName), "Labels to filter and group by"),
-    min_step: ref(Duration, "Smallest width of a point"),
-    max_group_by: count("Most labels to group by"),
+    min_step: ref(Duration, "Minimum width of a point"),
+    max_group_by: count("Maximum number of labels to group by"),
     semantics: record(
       object({
         value: text("How a value is computed from its parts"),
@@ -28,7 +28,7 @@ export const CatalogEntry = object(
           }),
           "Parts that stores return",
         ),
-        notes: list(text(), "What else to know about the value"),
+        notes: list(text(), "Additional notes about the value"),
       }),
       {
         propertyNames: ref(Aggregation),
@@ -36,7 +36,7 @@ export const CatalogEntry = object(
       },
     ),
     slo: list(
-      object({ name: text("Name of the objective"), objective: share("Share of good events that is required") }),
+      object({ name: text("Name of the objective"), objective: share("Required ratio of good events") }),
       "Objectives of the metric",
     ),
     state: words(metricStates, "`Deprecated`: the metric will be removed"),
@@ -48,7 +48,7 @@ export const CatalogEntry = object(
     sunset_at: ref(Time, "Time at which the metric is removed"),
     compliance_scope: described(
       object({ regions: list(text(), "Regions that may be merged") }),
-      "Permits queries over several regions; absent: one region for each query",
+      "Allows queries over several regions; if absent, each query is limited to one region",
     ),
   },
 );
@@ -73,7 +73,7 @@ export const HealthAnswer = object({
   requests: count("Requests to this pod in the window"),
   latency_p95_ms: number("95th percentile of their durations in milliseconds"),
   error_rate: share("Share of requests that failed on the server's side"),
-  cache_hit_ratio: share("Share of points from a cache"),
+  cache_hit_ratio: share("Ratio of points from a cache"),
   partial_response_rate: share("Share of partial responses"),
   caches: list(
     object({
@@ -82,7 +82,7 @@ export const HealthAnswer = object({
         ["ok", "failing", "off"],
         "`failing`: this pod reaches no other pod. `off`: no class caches anything there",
       ),
-      hit_ratio: share("Share of the points looked up in the cache that it had"),
+      hit_ratio: share("Hit ratio of the cache"),
       fallback: words(["distributed", "stores"], "Where missing points are read from"),
     }),
     "Caches of points, the fastest first",
@@ -94,16 +94,17 @@ export const HealthAnswer = object({
         region: text("Region of the store"),
         state: words(
           ["unknown", "ok", "failing", "unsupported"],
-          "`unknown`: not read yet. `failing`: the last read failed. `unsupported`: a metric needs a function it lacks",
+          "`unknown`: not read yet. `failing`: the last read failed. `unsupported`: a metric requires a " +
+            "function that the store does not support",
         ),
       },
       {
-        catalog: text("Catalog of the store, as NAMESPACE/NAME; two catalogs may have a store of one name"),
+        catalog: text("Catalog of the store, as NAMESPACE/NAME; store names are unique within a catalog only"),
         age_seconds: count(
           "Age of the state in seconds; absent while it is unknown. A request for a state older than 10 s probes " +
             "the store",
         ),
-        warnings: list(text(), "Objectives that the series of the store lack a bucket for"),
+        warnings: list(text(), "Objectives for which the store's series have no bucket"),
       },
     ),
     "Stores of this runtime",

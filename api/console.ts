@@ -5,7 +5,7 @@ export const ConsoleConfig = object({
   issuer: nullable(text()),
   client_id: nullable(text()),
   scopes: nullable(text()),
-  is_local: flag("True for the program on one machine, whose token comes in the fragment"),
+  is_local: flag("True for a standalone server, whose token is in the URL fragment"),
   version: text(),
 });
 export type ConsoleConfig = Static<typeof ConsoleConfig>;

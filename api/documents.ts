@@ -40,18 +40,18 @@ export const Duration = text("Whole weeks, days, hours, minutes and seconds, suc
 });
 
 export const CorrelationId = text(
-  "In an error: names this request, as the header X-Correlation-Id does. In the body of a metrics read: a digest " +
-    "of the content, the same for as long as the content is",
+  "In errors: the id of this request, as in the header X-Correlation-Id. In metrics responses: a digest of the " +
+    "content, which is stable while the content does not change",
   { minLength: 1, maxLength: 128 },
 );
 
 export const faults = list(
   object({
     field: text("Parameter or path of the member"),
-    code: text("Error code of the fault"),
+    code: text("Error code"),
     detail: text("What is wrong with the value"),
   }),
-  "Faults of single parameters or members",
+  "Errors of single parameters or members",
 );
 
 export const Problem = described(
@@ -60,7 +60,7 @@ export const Problem = described(
       type: text("Address of the error's description", { format: "uri" }),
       title: text("Short title of the error"),
       status: integer("HTTP status", { minimum: 400, maximum: 599 }),
-      detail: text("What failed, and what to do"),
+      detail: text("What failed and how to fix it"),
       code: text("Error code, a row of the error table", { pattern: "^[a-z][a-z0-9_]*$" }),
       errors: faults,
       correlation_id: ref(CorrelationId, "Id of the request"),
@@ -68,7 +68,7 @@ export const Problem = described(
     {
       suggestion: described(
         object({}, { step: ref(Duration, "Step that costs less"), downsample: text("Downsample that costs less") }),
-        "What to ask instead",
+        "Cheaper request",
       ),
     },
   ),
@@ -123,17 +123,17 @@ export const AnyObject = anyObject();
 export const Me = described(
   object({
     client: text("Client key: requests and quotas are counted for it"),
-    tenants: list(text(), "Names of tenants; `*` is every one"),
-    partners: nullable(list(text()), "Webhook partners as `namespace/name`; null is every one"),
-    regions: list(text(), "Names of regions; `*` is every one"),
-    environments: list(text(), "Names of environments; `*` is every one"),
-    metrics: list(text(), "Ids of metrics; `*` is every one"),
+    tenants: list(text(), "Tenants; `*` is all tenants"),
+    partners: nullable(list(text()), "Webhook partners as `namespace/name`; null is all partners"),
+    regions: list(text(), "Regions; `*` is all regions"),
+    environments: list(text(), "Environments; `*` is all environments"),
+    metrics: list(text(), "Metric ids; `*` is all metrics"),
     roles: list(text(), "Roles, each by its name"),
-    scopes: list(text(), "Scopes of the token and those that the settings grant its subject"),
-    expires_at: nullable(ref(Time), "End of the token; null when it lies beyond the year 9999"),
-    is_console_admin: flag("True with the scope `console:admin`, which grants nothing by itself"),
+    scopes: list(text(), "Scopes of the token, including those granted to its subject in the settings"),
+    expires_at: nullable(ref(Time), "Expiry of the token; null if it is after the year 9999"),
+    is_console_admin: flag("True with the scope `console:admin`, which grants no other permissions"),
     version: text("Version of the program"),
   }),
-  "What the token of this request may do",
+  "Permissions of the token",
 );
 export type Me = Static<typeof Me>;

@@ -26,7 +26,7 @@ const envelope = object(
     ts: ref(Time, "Time of the event"),
   },
   {
-    producer: text("System that sends the event", eventTexts.producer),
+    producer: text("System that sent the event", eventTexts.producer),
     tenant: text("Tenant of the event", eventTexts.tenant),
     data: anyObject("Payload, which partners receive unchanged"),
   },
@@ -68,7 +68,7 @@ export const BatchAnswer = object({
 export const EventAnswer = either([ref(EventAccepted), ref(BatchAnswer)]);
 
 export const EventIdUse = object({
-  event_id: text("Id that was looked up"),
+  event_id: text("Requested id"),
   events: list(
     object({
       tenant: text("Tenant of the event"),
@@ -96,4 +96,4 @@ export const pageItemsDefault = 50;
 /** Longest wait for the first new item of a list, in seconds. */
 export const waitSecondsMax = 25;
 
-export const CursorMeta = object({ cursor: nullable(text(), "For the next page; null at the end") });
+export const CursorMeta = object({ cursor: nullable(text(), "Cursor of the next page; null at the end") });

@@ -50,10 +50,9 @@ const milliseconds = number(undefined, { minimum: 0 });
 
 export const RoutedBy = object(
   {
-    configuration: text(
-      "First digits of the configuration's hash, as /configz and the log line configuration report it",
-      { pattern: "^[0-9a-f]+$" },
-    ),
+    configuration: text("First digits of the configuration hash, as in /configz and the log line configuration", {
+      pattern: "^[0-9a-f]+$",
+    }),
   },
   { generation: count("`metadata.generation` of the partner in that configuration") },
 );
@@ -61,12 +60,12 @@ export type RoutedBy = Static<typeof RoutedBy>;
 
 export const DeliveryWait = object(
   {
-    kind: words(waitKinds, "Why the delivery waits; turn: for a place, or it is in work"),
+    kind: words(waitKinds, "Why the delivery waits; turn: for its turn, or it is in progress"),
     reason: nullable(text(), "What is missing, or the code of the last failure"),
-    since: nullable(ref(Time), "For paused and held, when the configuration first had it"),
-    until: nullable(ref(Time), "Time until which it lasts at least"),
+    since: nullable(ref(Time), "For paused and held, the time since which the configuration contains it"),
+    until: nullable(ref(Time), "Earliest time at which it ends"),
   },
-  { since_at_latest: flag("Present if it began before since, when an earlier version noted no time") },
+  { since_at_latest: flag("Present if it started before since, because an earlier version did not record the time") },
 );
 export type DeliveryWait = Static<typeof DeliveryWait>;
 
@@ -75,12 +74,15 @@ export const AttemptSignature = object({
   key_ids: list(text(), "Ids of the keys that signed"),
   canonical: nullable(
     text(),
-    "The text under the signature of the newest key, with ?*** for the query of the endpoint's URL. Tokens that " +
-      "are not narrowed to the partner, without the scope admin:debug, see /*** for its path and hidden.invalid for " +
-      "its host. Null when it is longer than 16 KiB",
+    "The signed text for the newest key, with ?*** for the query of the endpoint's URL. Tokens that are not " +
+      "limited to the partner and lack the scope admin:debug see /*** for the path and hidden.invalid for the " +
+      "host. Null if it is longer than 16 KiB",
   ),
-  canonical_reason: nullable(words(canonicalReasons), "Why canonical is not the text that was signed; null when it is"),
-  headers: record(text(), { description: "Headers with the signature and what it covers" }),
+  canonical_reason: nullable(
+    words(canonicalReasons),
+    "Why canonical differs from the signed text; null if it does not",
+  ),
+  headers: record(text(), { description: "Signature headers" }),
 });
 export type AttemptSignature = Static<typeof AttemptSignature>;
 
@@ -97,24 +99,24 @@ export const AttemptHistory = object(
         tls: nullable(milliseconds, "TLS handshake"),
         first_byte: nullable(milliseconds, "From the request to the first byte of the response"),
       }),
-      "Durations of the phases in milliseconds; null for a phase that did not take place",
+      "Durations of the phases in milliseconds; null for phases that did not take place",
     ),
     error: nullable(
       object({
         reason: text("Code of the failure"),
-        detail: text("A sentence; with the scope admin:debug the failure in full"),
+        detail: text("Description; with the scope admin:debug, the full failure"),
       }),
-      "Why the attempt failed without a final response; null otherwise",
+      "Why the attempt failed without a complete response; null otherwise",
     ),
     response: nullable(
       object({
-        headers: record(text(), { description: "Headers that are recorded" }),
+        headers: record(text(), { description: "Recorded headers" }),
         body: text("Start of the body"),
         body_truncated: flag("True if the body was longer"),
       }),
-      "Response of the endpoint; null without one",
+      "Response of the endpoint; null if there was none",
     ),
-    replay_id: nullable(text(), "Replay that the attempt belongs to; null without one"),
+    replay_id: nullable(text(), "Replay that the attempt belongs to; null if none"),
     settlement: described(
       object(
         {
@@ -125,16 +127,13 @@ export const AttemptHistory = object(
         },
         { at: ref(Time, "Time of the next attempt of a retry") },
       ),
-      "What followed from the attempt",
+      "Result of the attempt",
     ),
     signed: nullable(ref(AttemptSignature), "Signature of the request; null if it is not recorded"),
   },
   {
-    pod: text("Who made the attempt; with the scope admin:debug"),
-    warnings: list(
-      text(),
-      "A fault that did not decide the outcome, such as a folded header or a request that was sent again",
-    ),
+    pod: text("Pod that made the attempt; requires the scope admin:debug"),
+    warnings: list(text(), "A problem that did not affect the outcome, such as a folded header or a repeated request"),
   },
 );
 export type AttemptHistory = Static<typeof AttemptHistory>;
@@ -145,20 +144,20 @@ export type AttemptSettlement = AttemptHistory["settlement"];
 export const DeliveryHistory = object({
   partner: text("Partner, as `namespace/name`"),
   state: words(deliveryStates, "State of the delivery"),
-  generation: count("0 for the event itself; each replay is one more"),
+  generation: count("0 for the original delivery; incremented by each replay"),
   reason: nullable(text(), "Why the delivery ended or is held; null otherwise"),
   next_attempt_at: nullable(ref(Time), "Time of the next attempt; null without one"),
-  handled: nullable(words(["manual"]), "`manual` if somebody marked the delivery as handled; null otherwise"),
+  handled: nullable(words(["manual"]), "`manual` if the delivery was marked as handled; null otherwise"),
   waiting: nullable(ref(DeliveryWait), "Why the delivery waits; null if it does not"),
   routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to the partner; null if that is unknown"),
-  attempts: list(ref(AttemptHistory), "Attempts, the first one first"),
+  attempts: list(ref(AttemptHistory), "Attempts in order"),
 });
 export type DeliveryHistory = Static<typeof DeliveryHistory>;
 
 export const EventHistory = object({
   event: anyObject("The event as it was accepted"),
   accepted_at: ref(Time, "Time at which the event was stored"),
-  routed_at: nullable(ref(Time), "Time at which deliveries were made; null before"),
+  routed_at: nullable(ref(Time), "Time at which deliveries were created; null before"),
   routed_by: nullable(
     ref(RoutedBy),
     "Configuration that routed the event to no partner; null if one matched, or if that is unknown",
@@ -168,10 +167,10 @@ export const EventHistory = object({
 export type EventHistory = Static<typeof EventHistory>;
 
 export const EventPageMeta = object(
-  { cursor: nullable(text(), "For the next page; null at the end, unless the request waited") },
+  { cursor: nullable(text(), "Cursor of the next page; null at the end, unless the request waited") },
   {
-    newest: text("With the order desc: the cursor to follow new events with, in the order asc"),
-    complete: flag("With the order desc: false when the index does not reach back to from"),
+    newest: text("With order=desc: cursor for following new events with order=asc"),
+    complete: flag("With order=desc: false if the index does not reach back to from"),
   },
 );
 export type EventPage = Static<typeof EventPage>;
@@ -181,7 +180,7 @@ export const EventSummary = object({
   type: text("Type of the event"),
   tenant: text("Tenant of the event"),
   accepted_at: ref(Time, "Time at which the event was stored"),
-  routed_at: nullable(ref(Time), "Time at which deliveries were made; null before"),
+  routed_at: nullable(ref(Time), "Time at which deliveries were created; null before"),
   deliveries: list(
     object({
       partner: text("Partner, as `namespace/name`"),
@@ -189,7 +188,7 @@ export const EventSummary = object({
       reason: nullable(text(), "Why the delivery ended or is held; null otherwise"),
       status: integerOrNull("HTTP status of the last attempt; null without a response"),
       attempts: count("Number of attempts"),
-      waiting: nullable(ref(DeliveryWait), "Why it waits; it may be a second old"),
+      waiting: nullable(ref(DeliveryWait), "Why it waits; up to one second old"),
     }),
     "Newest delivery to each partner",
   ),

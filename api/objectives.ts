@@ -34,7 +34,7 @@ const historyPointsMax = 60;
 
 export const BurnRate = object(
   { window: ref(Duration, "Length of the window") },
-  { rate: number("Share of bad events over the error budget; absent without events") },
+  { rate: number("Ratio of bad events to the error budget; absent without events") },
 );
 export type BurnRate = Static<typeof BurnRate>;
 
@@ -43,9 +43,9 @@ export const Slo = object(
     name: text("Name of the objective"),
     domain: text("Domain of the objective"),
     metric: text("Metric id"),
-    objective: share("Share of good events that is required"),
+    objective: share("Required ratio of good events"),
     window_days: count("Length of the objective's window in days"),
-    minimum_events: count("Events that the window needs for a status"),
+    minimum_events: count("Minimum number of events in the window for a status"),
     at: ref(Time, "End of all windows"),
     tenant: text("Tenant of the events"),
     regions: list(ref(RegionState), "State of each region that was read"),
@@ -53,11 +53,11 @@ export const Slo = object(
       object(
         { total: share("1 minus the objective") },
         {
-          spent: number("Share of bad events; absent without events"),
+          spent: number("Ratio of bad events; absent without events"),
           remaining: number("`total` minus `spent`, negative if overspent; absent without events"),
         },
       ),
-      "Shares of all events of the window",
+      "Ratios of all events in the window",
     ),
     burn: described(
       object(
@@ -76,16 +76,16 @@ export const Slo = object(
         long: ref(BurnRate, "Long window"),
         short: ref(BurnRate, "Short window"),
       }),
-      "Pairs of windows that fire together, the fastest first",
+      "Pairs of windows that fire together, fastest first",
     ),
     status: words(sloStates, "Status of the objective"),
   },
   {
-    title: text("Name for people"),
-    sli: share("Share of good events in the window; absent without events"),
+    title: text("Display name"),
+    sli: share("Ratio of good events in the window; absent without events"),
     events: described(
       object({ good: number("Good events"), total: number("All events") }),
-      "Events of the window; absent without any",
+      "Events in the window; absent if there are none",
     ),
   },
 );
@@ -111,9 +111,9 @@ export const StatusAnswer = object({
     object(
       {
         name: text("Name of the objective"),
-        title: text("Name for people"),
+        title: text("Display name"),
         domain: text("Domain of the objective"),
-        objective: share("Share of good events that is required"),
+        objective: share("Required ratio of good events"),
         window_days: count("Length of the objective's window in days"),
         at: ref(Time, "End of the window"),
         status: words(sloStates, "Status of the objective"),
@@ -121,8 +121,8 @@ export const StatusAnswer = object({
         missing_regions: list(text(), "Regions without complete data"),
       },
       {
-        sli: share("Share of good events in the window; absent without events"),
-        budget_remaining: number("Remaining share of the error budget; absent without events"),
+        sli: share("Ratio of good events in the window; absent without events"),
+        budget_remaining: number("Remaining ratio of the error budget; absent without events"),
       },
     ),
     "Public objectives",
@@ -132,13 +132,13 @@ export type StatusAnswer = Static<typeof StatusAnswer>;
 
 export const SloHistoryPoint = object({
   at: ref(Time, "End of the window"),
-  sli: nullable(share(), "Share of good events of the window; null without events"),
+  sli: nullable(share(), "Ratio of good events in the window; null without events"),
   remaining: numberOrNull("As `error_budget.remaining` at that time; null without events"),
 });
 export type SloHistoryPoint = Static<typeof SloHistoryPoint>;
 
 export const SloHistoryAnswer = object({
-  data: list(ref(SloHistoryPoint), "The oldest first", { maxItems: historyPointsMax }),
+  data: list(ref(SloHistoryPoint), "Oldest first", { maxItems: historyPointsMax }),
   meta: described(
     object({
       correlation_id: ref(CorrelationId, "Digest of the body, equal for equal contents"),
@@ -148,7 +148,7 @@ export const SloHistoryAnswer = object({
       metric: text("Metric id"),
       tenant: text("Tenant of the events"),
       window_days: count("Length of the objective's window in days"),
-      objective: share("Share of good events that is required"),
+      objective: share("Required ratio of good events"),
       step_seconds: count("Seconds between two points"),
       regions: list(ref(RegionState), "State of each region that was read"),
       partial: flag("True if some data is missing"),

@@ -52,7 +52,10 @@ const summary = {
     "Subscriptions of the partner",
   ),
   keys: list(
-    object({ id: text("Id of the key"), not_after: nullable(ref(Time), "End of the key; null without an end") }),
+    object({
+      id: text("Id of the key"),
+      not_after: nullable(ref(Time), "Expiry of the key; null if it does not expire"),
+    }),
     "Signing keys; the first one signs",
   ),
 };
@@ -66,15 +69,15 @@ export const PartnerPage = object({
 });
 
 export const PartnerLive = object({
-  known: flag("False if the owning pod did not respond; the figures are the last known ones"),
-  hidden: flag("True when the partner also gets events of tenants outside the token: no figure is shown"),
-  as_of: nullable(ref(Time), "Time of the figures; null without any"),
-  age_seconds: nullable(number(undefined, { minimum: 0 }), "Age of the figures in seconds; null without any"),
+  known: flag("False if the owning pod did not respond; the figures are then the last known ones"),
+  hidden: flag("True if the partner also receives events of tenants outside the token, so no figures are shown"),
+  as_of: nullable(ref(Time), "Time of the figures; null if there are none"),
+  age_seconds: nullable(number(undefined, { minimum: 0 }), "Age of the figures in seconds; null if there are none"),
   breaker: nullable(words(breakerNames), "State of the circuit breaker; null if unknown"),
   breaker_until: nullable(ref(Time), "End of the pause; null without one"),
-  backlog: nullable(count(), "Waiting deliveries; null if unknown"),
+  backlog: nullable(count(), "Pending deliveries; null if unknown"),
   in_flight: nullable(count(), "Deliveries that the owning pod has pulled and not settled; null if unknown"),
-  oldest_due_at: nullable(ref(Time), "Time at which the oldest waiting delivery was due; null without one"),
+  oldest_due_at: nullable(ref(Time), "Time at which the oldest pending delivery was due; null if there is none"),
 });
 export type PartnerLive = Static<typeof PartnerLive>;
 
@@ -83,17 +86,17 @@ export const PartnerDetail = object({
   signing: described(object({ scheme: text("Signing scheme") }), "How requests are signed"),
   retry: described(
     object({
-      schedule_seconds: list(count(), "Seconds before each retry; the last one repeats"),
+      schedule_seconds: list(count(), "Delays before retries in seconds; the last one repeats"),
       max_age_seconds: count("Age of an event in seconds after which its delivery ends"),
-      jitter_percent: count("Random part of each delay in percent"),
+      jitter_percent: count("Maximum random extension of each delay in percent"),
     }),
-    "When failed attempts are repeated",
+    "When failed attempts are retried",
   ),
   delivery: described(
     object({
-      max_in_flight: count("Most concurrent attempts"),
-      rate_per_second: nullable(number(undefined, { minimum: 0 }), "Most attempts a second; null without a limit"),
-      max_backlog: nullable(count(), "Most waiting deliveries; null without a limit"),
+      max_in_flight: count("Maximum concurrent attempts"),
+      rate_per_second: nullable(number(undefined, { minimum: 0 }), "Maximum attempts per second; null if unlimited"),
+      max_backlog: nullable(count(), "Maximum pending deliveries; null if unlimited"),
     }),
     "Limits of deliveries",
   ),
@@ -103,10 +106,10 @@ export type PartnerDetail = Static<typeof PartnerDetail>;
 
 export const PartnerStatsPoint = object({
   at: ref(Time, "Start of the interval"),
-  delivered: count("Attempts that delivered"),
-  rejected: count("Attempts that the partner rejected for good"),
-  dead: count("Attempts after which a delivery became a dead letter"),
-  retried: count("Attempts that were followed by a retry"),
+  delivered: count("Successful attempts"),
+  rejected: count("Attempts that the partner rejected permanently"),
+  dead: count("Attempts that exhausted the retries of a delivery"),
+  retried: count("Attempts followed by a retry"),
   answers: described(
     object({
       "2xx": count("Status 200 to 299"),
@@ -117,21 +120,21 @@ export const PartnerStatsPoint = object({
     }),
     "Attempts by class of HTTP status",
   ),
-  p50_ms: nullable(milliseconds, "Median duration of attempts in milliseconds; null without any"),
-  p95_ms: nullable(milliseconds, "95th percentile of the durations in milliseconds; null without any"),
+  p50_ms: nullable(milliseconds, "Median duration of attempts in milliseconds; null if there are none"),
+  p95_ms: nullable(milliseconds, "95th percentile of the durations in milliseconds; null if there are none"),
 });
 export type PartnerStats = Static<typeof PartnerStats>;
 export type PartnerStatsPoint = Static<typeof PartnerStatsPoint>;
 
 export const PartnerStats = object({
-  data: list(ref(PartnerStatsPoint), "Intervals of the window, the oldest first"),
+  data: list(ref(PartnerStatsPoint), "Intervals of the window, oldest first"),
   meta: described(
     object({
       partner: text("Partner, as `namespace/name`"),
       from: ref(Time, "Start of the window"),
       to: ref(Time, "End of the window"),
       step_seconds: count("Length of an interval in seconds"),
-      complete: flag("False when attempts of the window may be missing"),
+      complete: flag("False if attempts in the window may be missing"),
     }),
     "About the window",
   ),

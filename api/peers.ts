@@ -75,7 +75,9 @@ export const PartialAsk = closedObject(
     filters: record(
       either([
         text(undefined, filterValue),
-        list(text(undefined, filterValue), "Any of these; an empty list is any value", { maxItems: filterValuesMax }),
+        list(text(undefined, filterValue), "Allowed values; an empty list allows all values", {
+          maxItems: filterValuesMax,
+        }),
       ]),
       { propertyNames: ref(LabelName), description: "Values of labels" },
     ),
@@ -83,11 +85,11 @@ export const PartialAsk = closedObject(
   },
   {
     slo: text("Objective whose events are counted. Default: none", name),
-    environments: list(text(undefined, filterValue), "Absent: every environment", {
+    environments: list(text(undefined, filterValue), "Defaults to all environments", {
       maxItems: namesMax,
     }),
     points: described(partialPoints, "Points of a range; absent for one time"),
-    quantile: share("Quantile of a native histogram, to recognize its layout"),
+    quantile: share("Quantile of a native histogram, to detect its layout"),
   },
 );
 export type PartialAsk = Static<typeof PartialAsk>;
@@ -108,16 +110,16 @@ export type PartialTimes = Static<typeof PartialTimes>;
 
 export const PartialQuestion = either([
   closedObject({
-    version: constant(questionVersion, "Version of the form"),
+    version: constant(questionVersion, "Version of the format"),
     ask: ref(PartialAsk, "What is requested"),
     over: ref(PartialTimes, "Times of the values"),
   }),
   described(
     closedObject({
-      version: constant(questionVersion, "Version of the form"),
+      version: constant(questionVersion, "Version of the format"),
       probe: described(
         closedObject({ region: text("Name of the region", name) }),
-        "Requests only whether a region is served",
+        "Asks only whether a region is served",
       ),
     }),
     "Whether a region is served",

@@ -26,10 +26,10 @@ const change = object({ before: count("Without the edit"), after: count("With th
 export const PreviewRequest = closedObject(
   {},
   {
-    resources: list(anyObject(), "Either these or manifests", { maxItems: resourcesMax }),
-    manifests: text("The same as YAML documents", { maxLength: manifestsLengthMax }),
-    prune: flag("True when objects that are not in resources would be removed. Default: they stay"),
-    from: text("Start of the events. Without it only resources are compared", writtenTime),
+    resources: list(anyObject(), "Either resources or manifests is required", { maxItems: resourcesMax }),
+    manifests: text("Resources as YAML documents", { maxLength: manifestsLengthMax }),
+    prune: flag("True to treat objects that are not in resources as deleted. Default: they stay"),
+    from: text("Start of the events. If absent, only resources are compared", writtenTime),
     to: text("End of the events. Default: now", writtenTime),
   },
 );
@@ -46,43 +46,43 @@ export const PreviewedResources = object({
         object(
           { field: text("Path of the field") },
           {
-            before: text("JSON. Absent if the field was not set, or if hidden lists it"),
-            after: text("JSON. Absent if the field is not set any more, or if hidden lists it"),
-            hidden: list(words(["before", "after"]), "Values that you may not see"),
+            before: text("Previous value in JSON. Absent if the field was not set or is listed in hidden"),
+            after: text("New value in JSON. Absent if the field is no longer set or is listed in hidden"),
+            hidden: list(words(["before", "after"]), "Values that are hidden from this caller"),
           },
         ),
-        "Fields with another value",
+        "Changed fields",
       ),
     }),
-    "Objects that the edit changes",
+    "Objects changed by the edit",
   ),
-  unchanged: count("Number of objects that stay as they are"),
+  unchanged: count("Number of unchanged objects"),
   refused: list(
     object({
       object: text("Kind/namespace/name"),
       reason: text("Reason of the condition `Accepted`"),
       message: text("What is wrong with the object"),
     }),
-    "Objects that would not be applied",
+    "Objects that would be rejected",
   ),
-  unnamed: list(text(), "An object that resources do not name"),
+  unnamed: list(text(), "An object that is not in resources"),
 });
 export type PreviewedResources = Static<typeof PreviewedResources>;
 
 export const PreviewedAttempts = object({
   oldest_attempt: nullable(ref(Time), "Time of the oldest recorded attempt; null without any"),
   events: count("Events whose attempts were read"),
-  skipped: count("Further events with an affected partner, beyond the limit of a preview"),
+  skipped: count("Additional events with an affected partner, beyond the limit of a preview"),
   partners: list(
     object({
       partner: text("Partner, as `namespace/name`"),
       exact: count("Attempts that would be made at the same time"),
-      moved: count("Attempts after a time that the edit moves; their result is not known"),
-      gone: count("Attempts for events that the partner would no longer get"),
-      would_retry: count("Deliveries that ended and would be tried again"),
-      would_end: count("Deliveries that were tried again and would end"),
+      moved: count("Attempts at a time that the edit changes; their result is unknown"),
+      gone: count("Attempts for events that the partner would no longer receive"),
+      would_retry: count("Deliveries that ended and would be retried"),
+      would_end: count("Deliveries that were retried and would end"),
     }),
-    "Partners whose attempts the edit may change",
+    "Partners whose attempts may change",
   ),
 });
 export type PreviewedAttempts = Static<typeof PreviewedAttempts>;
@@ -110,18 +110,18 @@ export const PreviewedShape = object({
 export type PreviewedShape = Static<typeof PreviewedShape>;
 
 export const PreviewedQueries = object({
-  since: ref(Time, "Time since which every counted pod has kept its record"),
+  since: ref(Time, "Time since which all counted pods have a query log"),
   pods: described(
-    object({ live: count("Running pods"), answered: count("Pods whose record was read") }),
-    "Pods that keep the record",
+    object({ live: count("Running pods"), answered: count("Pods whose query log was read") }),
+    "Pods that keep the query log",
   ),
-  seen: nullable(count(), "Queries since then, equal repeats once; null for a token of some tenants or metrics"),
-  judged: count("Queries that were judged, within the rights of the token"),
-  refused: count("Queries that would be rejected and were not"),
-  allowed: count("Queries that would be allowed and were not"),
+  seen: nullable(count(), "Distinct queries since then; null for tokens limited to certain tenants or metrics"),
+  judged: count("Queries that were evaluated, within the permissions of the token"),
+  refused: count("Queries that would newly be rejected"),
+  allowed: count("Queries that would newly be allowed"),
   dearer: count("Queries that would cost more"),
   cheaper: count("Queries that would cost less"),
-  shapes: list(ref(PreviewedShape), "Affected queries by their form, the most frequent first"),
+  shapes: list(ref(PreviewedShape), "Affected queries by shape, most frequent first"),
 });
 export type PreviewedQueries = Static<typeof PreviewedQueries>;
 
@@ -130,9 +130,9 @@ export const PreviewedFigures = object({
   delivered: count("Deliveries that succeeded"),
   dead_letters: count("Deliveries that became dead letters"),
   pending: count("Deliveries that had not ended"),
-  backlog: count("The most deliveries that were pending at once"),
-  in_flight: count("The most attempts that were under way at once"),
-  p95_ms: nullable(number(), "95th percentile from the event to its delivery"),
+  backlog: count("Maximum number of pending deliveries"),
+  in_flight: count("Maximum number of concurrent attempts"),
+  p95_ms: nullable(number(), "95th percentile of the time from the event to its delivery"),
 });
 
 /** @deprecated like {@link PreviewedFigures} */
@@ -163,16 +163,16 @@ export const PreviewedEvents = object({
   to: ref(Time, "End of the time range"),
   oldest_event: nullable(
     ref(Time),
-    "Time of the oldest stored event, before which nothing was compared; null without any",
+    "Time of the oldest stored event, before which nothing was compared; null if there is none",
   ),
-  complete: flag("False if the limit of events ended the count before `to`"),
+  complete: flag("False if the limit of events was reached before `to`"),
   attempts: ref(PreviewedAttempts, "Effect on recorded attempts"),
   simulated: deprecated(
     nullable(ref(PreviewedSimulation), "Deprecated: always null, because previews no longer simulate"),
   ),
   read: count("Number of events that were read"),
   deliveries: described(change, "Number of deliveries"),
-  unrouted: described(change, "Number of events that no partner gets"),
+  unrouted: described(change, "Number of events without a partner"),
   partners: list(
     object({
       partner: text("Partner, as `namespace/name`"),
@@ -180,10 +180,10 @@ export const PreviewedEvents = object({
       after: count("Events with the edit"),
       gained: count("Events that only the edit delivers"),
       lost: count("Events that the edit no longer delivers"),
-      gained_ids: list(text(), "Ids of some gained events"),
-      lost_ids: list(text(), "Ids of some lost events"),
+      gained_ids: list(text(), "Ids of some of the gained events"),
+      lost_ids: list(text(), "Ids of some of the lost events"),
     }),
-    "Partners that get other events",
+    "Partners whose events change",
   ),
 });
 export type PreviewedEvents = Static<typeof PreviewedEvents>;
@@ -195,6 +195,6 @@ export const Preview = object({
   base: text("Digest of the configuration that the edit is compared with"),
   resources: ref(PreviewedResources, "Changes of the configuration"),
   events: nullable(ref(PreviewedEvents), "Effect on recorded events; null without a time range"),
-  queries: nullable(ref(PreviewedQueries), "Effect on recorded queries; null for a token of some partners"),
+  queries: nullable(ref(PreviewedQueries), "Effect on recorded queries; null for tokens limited to certain partners"),
   detail: nullable(text(), "Why it failed"),
 });

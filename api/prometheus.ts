@@ -4,10 +4,10 @@ export const PrometheusError = described(
   object({
     status: words(["error"], "`error`"),
     errorType: text("Type of the error, as in Prometheus"),
-    error: text("What failed, and what to do"),
+    error: text("What failed and how to fix it"),
     code: text("Error code, a row of the error table", { pattern: "^[a-z][a-z0-9_]*$" }),
   }),
-  "An error in the form of Prometheus; `code` is a row of the error table",
+  "An error in Prometheus' format; `code` is a row of the error table",
 );
 export type PrometheusError = Static<typeof PrometheusError>;
 
@@ -16,21 +16,21 @@ function success<Data>(data: Schema<Data>) {
   return object(
     { status: words(["success"], "`success`"), data: described(data, "Result of the request") },
     {
-      warnings: list(text(), "What is missing or cut off"),
+      warnings: list(text(), "What is missing or truncated"),
       isPartial: flag("True if some data is missing; absent otherwise"),
     },
   );
 }
 
 export const PrometheusForm: Schema<Readonly<Record<string, unknown>>> = {
-  ...anyObject("The parameters of the operation, which precede those of the URL"),
+  ...anyObject("Parameters of the operation, which take precedence over the URL"),
   additionalProperties: true,
 };
 
 export const PrometheusResult = success(
   object({
     resultType: words(["matrix", "vector", "scalar"], "Form of `result`"),
-    result: list({}, "Series with values as texts, times in seconds; a scalar is one pair of them"),
+    result: list({}, "Series with values as strings and times in seconds; a scalar is a single pair"),
   }),
 );
 

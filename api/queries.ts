@@ -57,11 +57,7 @@ export const Labels = record(text(), { propertyNames: ref(LabelName), maxPropert
 
 export const Point = pair(ref(Time), number(), "End of the point and its value; a gap is a missing point");
 
-export const ErrorBounds = pair(
-  numberOrNull(),
-  numberOrNull(),
-  "Between which numbers a percentile surely lies; null: unbounded",
-);
+export const ErrorBounds = pair(numberOrNull(), numberOrNull(), "Guaranteed bounds of a percentile; null: unbounded");
 
 export const Exemplar = object({
   trace_id: text("Id of the trace", { pattern: "^(?:[0-9a-fA-F]{16}|[0-9a-fA-F]{32})$" }),
@@ -71,14 +67,14 @@ export const Exemplar = object({
 export type Exemplar = Static<typeof Exemplar>;
 
 export const RegionReason = object({
-  metric: text("The metric that the reason affects; others are complete"),
+  metric: text("Affected metric; others are complete"),
   code: words(
     ["part_missing", "late", "failed", "unsupported", "resting", "times_rounded"],
     "`part_missing`: a store has a part of the metric, such as a numerator, without another. `times_rounded`: a " +
       "store returned the values of other times. `resting`: a store failed repeatedly and was not queried. The " +
       "others: a store did not return this metric of several",
   ),
-  detail: text("The reason, in a sentence"),
+  detail: text("Description of the reason"),
 });
 export type RegionReason = Static<typeof RegionReason>;
 
@@ -91,7 +87,7 @@ export const RegionState = object(
         "`unsupported`: its stores cannot compute the query",
     ),
   },
-  { reasons: list(ref(RegionReason), "Why data of the region is missing, unless the state says it") },
+  { reasons: list(ref(RegionReason), "Why data of the region is missing, if the state does not tell") },
 );
 export type RegionState = Static<typeof RegionState>;
 
@@ -99,11 +95,11 @@ export const QueryItem = object(
   {
     metric: text("Metric id"),
     labels: ref(Labels, "Labels of `group_by` with their values"),
-    points: list(ref(Point), "Present points, the oldest first"),
+    points: list(ref(Point), "Points, oldest first; missing points are omitted"),
   },
   {
     error_bounds: list(ref(ErrorBounds), "Bounds of each point of a percentile, in the order of `points`"),
-    exemplars: list(ref(Exemplar), "Newest traces"),
+    exemplars: list(ref(Exemplar), "Newest exemplars"),
   },
 );
 export type QueryItem = Static<typeof QueryItem>;
@@ -115,21 +111,21 @@ const page = {
   step: ref(Duration, "Time between two points"),
   agg: words([...aggregations, "mixed"], "Aggregation of all metrics; `mixed` if their defaults differ"),
   downsample: words([...downsamples, "none"], "Downsample that was applied; `none` if the step is the requested one"),
-  group_by: list(ref(LabelName), "Labels that series are grouped by; without any, each metric is one series"),
+  group_by: list(ref(LabelName), "Labels that series are grouped by; if empty, each metric is a single series"),
   page: integer("Page of series, from 1", { minimum: 1 }),
-  limit: integer("Most series of a page", { minimum: 1, maximum: seriesMax }),
-  total_series: count("Series of all pages"),
-  has_more: flag("Whether there is another page"),
-  snapshot: text("Name of the data that all pages of this response are cut from"),
-  partial: flag("True if some data is missing; `regions` says where"),
+  limit: integer("Maximum number of series on a page", { minimum: 1, maximum: seriesMax }),
+  total_series: count("Number of series on all pages"),
+  has_more: flag("Whether another page exists"),
+  snapshot: text("Snapshot that all pages of this response are read from"),
+  partial: flag("True if some data is missing; see `regions`"),
   regions: list(ref(RegionState), "State of each region that was read"),
 };
 
 const sometimesOfPage = {
   aggregations: record(ref(Aggregation), { description: "By metric, when `agg` is `mixed`" }),
-  exemplars_hidden: count("Exemplars that are not shown: their `trace_id` is not 16 or 32 hexadecimal digits"),
+  exemplars_hidden: count("Number of omitted exemplars, whose `trace_id` is not 16 or 32 hexadecimal digits"),
   infinite_points: count(
-    "Points of all pages with the value +Inf or -Inf, which JSON cannot represent; they are left out",
+    "Number of omitted points on all pages with the value +Inf or -Inf, which JSON cannot represent",
   ),
   hints: list(text(), "Why series or values are missing, such as several values in one filter, or values that are NaN"),
   deprecated: list(
@@ -156,9 +152,9 @@ export const MetricFailure = described(
     metric: text("Metric id"),
     status: integer("HTTP status of the metric alone"),
     code: text("Error code, a row of the error table"),
-    detail: text("What failed, and what to do"),
+    detail: text("What failed and how to fix it"),
   }),
-  "A metric of several that failed by itself; the data is that of the others",
+  "A metric that failed; the data is from the other metrics",
 );
 export type MetricFailure = Static<typeof MetricFailure>;
 
@@ -167,10 +163,7 @@ export const Explanation = described(
     class: words(classes, "Query class of the caller"),
     points: count("Points of each series"),
     tenant: text("Tenant of the response"),
-    environments: either(
-      [constant("every"), list(text())],
-      "Environments that are read; `every` without a restriction",
-    ),
+    environments: either([constant("every"), list(text())], "Environments that are read; `every` if unrestricted"),
     regions: list(text(), "Regions that are read"),
     cost_estimate: number("Expected cost units"),
     metrics: list(
@@ -178,8 +171,8 @@ export const Explanation = described(
         metric: text("Metric id"),
         aggregation: ref(Aggregation, "Aggregation of the metric"),
         kind: text("Kind of its source: gauge, counter, ratio or histogram"),
-        stores: count("Stores that hold the metric"),
-        ranges: count("Range queries that one store gets for the metric"),
+        stores: count("Stores that contain the metric"),
+        ranges: count("Number of range queries per store for the metric"),
         partials: list(
           object({
             name: text("Name of the part"),
@@ -201,10 +194,10 @@ export const Explanation = described(
               from: ref(Time, "Time of the first point"),
               to: ref(Time, "Time of the last point"),
               state: words(["settled", "hot"], "`settled`: no point can change. `hot`: points may still change"),
-              source: text("Where the points are from, as in `X-Query-Cache`"),
-              reason: text("Why they are from there"),
+              source: text("Source of the points, as in `X-Query-Cache`"),
+              reason: text("Reason for the source"),
             }),
-            "Adjacent points with one source",
+            "Adjacent points with the same source",
           ),
           reads: list(
             object(
@@ -228,7 +221,7 @@ export const Explanation = described(
       "Stores that were planned",
     ),
   }),
-  "With `explain=true` and the scope `metrics:explain`: what was requested from each store, and why",
+  "With `explain=true` and the scope `metrics:explain`: the requests to each store and their reasons",
 );
 
 const sometimesOfAnswer = {
@@ -272,8 +265,8 @@ export const LabelValuesAnswer = object({
     object(
       { partial: flag("True if the data of some region is missing") },
       {
-        regions: list(ref(RegionState), "The regions that were read; absent if no store was"),
-        hints: list(text(), "What a request without values probably meant, such as several values of a filter"),
+        regions: list(ref(RegionState), "Regions that were read; absent if no store was read"),
+        hints: list(text(), "What a request without values probably intended, such as several values of a filter"),
       },
     ),
     "About the values",

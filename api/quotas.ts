@@ -21,13 +21,16 @@ export const PlanAnswer = object({
   allowed: flag("Whether the query would be admitted now"),
   class: nullable(
     words(classes),
-    "Query class that pays for the query; of a rejected one, that of the metrics it names",
+    "Query class that is charged for the query; for a rejected query, the class of its metrics",
   ),
   cost: numberOrNull("Expected cost units; null for a query without a plan", { minimum: 0 }),
   step_seconds: integerOrNull("Seconds between two points; null without a plan", { minimum: 0 }),
   downsample: nullable(words(downsamples), "Downsample that would be applied; null without one"),
   points: integerOrNull("Points of one series", { minimum: 0 }),
-  series_max: integerOrNull("Most series of a page; null without a plan", { minimum: 1, maximum: seriesMax }),
+  series_max: integerOrNull("Maximum number of series on a page; null without a plan", {
+    minimum: 1,
+    maximum: seriesMax,
+  }),
   regions: list(
     object({ region: text("Name of the region"), stores: count("Stores that would be read") }),
     "Regions that would be read",
@@ -39,23 +42,23 @@ export const PlanAnswer = object({
         "`hit`: all points are in memory. `partial`: some are. `miss`: none is",
       ),
     }),
-    "Where the memory of this pod has the points; `expected` is null for a class without a cache",
+    "Cached points in the memory of this pod; `expected` is null for a class without a cache",
   ),
   budget: described(
     object({
-      remaining: count("Whole tokens that are left"),
-      limit: count("Most cost units at once"),
+      remaining: count("Remaining whole tokens"),
+      limit: count("Maximum burst of cost units"),
       reset_seconds: count("Seconds until all are available again"),
     }),
     "Cost units of the class",
   ),
-  expression: nullable(text(), "The query in PromQL for /prometheus; null where the subset cannot say it"),
+  expression: nullable(text(), "The query in PromQL for /prometheus; null if the subset cannot express it"),
   refusal: nullable(
     object({
       code: text("Error code, a row of the error table"),
       status: integer("HTTP status", { minimum: 400, maximum: 599 }),
       title: text("Short title of the error"),
-      detail: text("What failed, and what to do"),
+      detail: text("What failed and how to fix it"),
       errors: faults,
       retry_after_seconds: integerOrNull(
         "Seconds after which the query may be allowed; null if waiting does not help",
@@ -67,28 +70,28 @@ export const PlanAnswer = object({
           {
             step: ref(Duration, "Step that costs less"),
             downsample: text("Downsample that costs less"),
-            query: text("Parameters of the same query with the step, which is allowed now"),
+            query: text("Parameters of the same query with a step that is allowed now"),
           },
         ),
         "What to request instead; null without a suggestion",
       ),
     }),
-    "The problem of the query now; null when it is allowed",
+    "Why the query would be rejected now; null if it is allowed",
   ),
 });
 export type CheaperQuery = NonNullable<NonNullable<PlanAnswer["refusal"]>["suggestion"]>;
 export type ExpectedCache = NonNullable<NonNullable<PlanAnswer["cache"]>["expected"]>;
 export type PlanAnswer = Static<typeof PlanAnswer>;
 
-const remaining = count("Whole tokens that are left");
+const remaining = count("Remaining whole tokens");
 const requestTokens = object({
-  limit_per_second: number("New request tokens in each second"),
-  burst: count("Most request tokens at once"),
+  limit_per_second: number("Request tokens added per second"),
+  burst: count("Maximum burst of request tokens"),
   remaining,
 });
 const costUnits = object({
-  limit_per_minute: number("New cost units in each minute"),
-  burst: count("Most cost units at once"),
+  limit_per_minute: number("Cost units added per minute"),
+  burst: count("Maximum burst of cost units"),
   remaining,
 });
 
@@ -98,24 +101,24 @@ export const Quota = object({
   requests: described(requestTokens, "Request tokens"),
   cost: described(costUnits, "Cost units"),
   concurrent: described(
-    object({ limit: count("Most concurrent requests"), used: count("Running requests") }),
-    "Requests of the client that run in the responding pod",
+    object({ limit: count("Maximum concurrent requests"), used: count("Running requests") }),
+    "Running requests of the client in the responding pod",
   ),
-  max_series: count("Most series of a page"),
-  max_window_seconds: count("Longest window in seconds"),
-  min_step_seconds: count("Smallest width of a point in seconds"),
+  max_series: count("Maximum number of series on a page"),
+  max_window_seconds: count("Maximum window in seconds"),
+  min_step_seconds: count("Minimum width of a point in seconds"),
   metrics: list(
     object({
       metric: text("Metric id"),
-      requests: nullable(requestTokens, "Request tokens of the metric; null without a limit"),
-      cost: nullable(costUnits, "Cost units of the metric; null without a limit"),
+      requests: nullable(requestTokens, "Request tokens of the metric; null if unlimited"),
+      cost: nullable(costUnits, "Cost units of the metric; null if unlimited"),
     }),
     "Metrics with separate limits",
   ),
   known_by: words(
     ["home_pod", "this_pod"],
-    "`home_pod`: the pod that keeps the buckets told them. `this_pod`: it did not respond, and the figures are the " +
-      "share of the responding pod",
+    "`home_pod`: reported by the pod that keeps the buckets. `this_pod`: that pod did not respond, and the " +
+      "figures are the share of the responding pod",
   ),
 });
 export type Quota = Static<typeof Quota>;

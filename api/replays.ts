@@ -42,7 +42,7 @@ export const windowBounds = ["from", "to", "after_id", "before_id"] as const;
 export const replayForm = closedObject(
   {},
   {
-    event_ids: eventIds("Events to replay; excludes the window"),
+    event_ids: eventIds("Events to replay; cannot be combined with a window"),
     from: text("Start of the window by time of acceptance", writtenTime),
     to: text("End of the window. Default: now", writtenTime),
     after_id: text("Starts the window after this event", eventTexts.event_id),
@@ -53,9 +53,9 @@ export const replayForm = closedObject(
       { maxItems: filterMax },
     ),
     types,
-    only_failed: flag("True for failed deliveries only"),
-    force: flag("True to include events that the partner may have forgotten"),
-    dry_run: flag("True to count the deliveries and replay none"),
+    only_failed: flag("True to replay failed deliveries only"),
+    force: flag("True to include events that the partner may no longer deduplicate"),
+    dry_run: flag("True to count the deliveries without replaying them"),
     rate_per_second: rate,
   },
 );
@@ -80,7 +80,7 @@ export const RedriveRequest = closedObject(
     reason: text("Only dead letters with this reason", { pattern: "^[a-z0-9_]{1,64}$" }),
     event_ids: eventIds("Events of dead letters. Default: all"),
     types,
-    dry_run: flag("True to count the deliveries and redrive none"),
+    dry_run: flag("True to count the deliveries without redriving them"),
     rate_per_second: rate,
   },
 );
@@ -88,7 +88,7 @@ export const RedriveRequest = closedObject(
 const counted = {
   matched: count("Deliveries that the request selects; grows during the replay"),
   in_progress: count("Of these, skipped because they are still in progress"),
-  too_old: count("Of these, skipped because the partner may have forgotten the event id; `force` includes them"),
+  too_old: count("Of these, skipped because the partner may no longer deduplicate the event id; `force` includes them"),
   missing: count("Requested event ids that are not stored"),
 };
 
@@ -97,10 +97,10 @@ const progress = {
   status: words(["queued", "running", "completed", "cancelled", "failed"], "Progress of the replay"),
   created_at: ref(Time, "Time of the request"),
   ...counted,
-  published: count("Deliveries that were made anew"),
+  published: count("Redelivered events"),
   delivered: count("Of these, those that a partner acknowledged"),
   failed: count("Of these, those that were rejected or became dead letters"),
-  detail: nullable(text(), "Why it failed or does not go on now"),
+  detail: nullable(text(), "Why it failed or is waiting"),
 };
 
 export const Replay = object(progress);
@@ -113,15 +113,15 @@ export const ReplaySummary = object({
     object({
       partners: list(text(), "Partners, as `namespace/name`"),
       types: list(text(), "Patterns of event types"),
-      only_failed: flag("True for failed deliveries only"),
+      only_failed: flag("True to replay failed deliveries only"),
     }),
-    "What narrows the replay; an empty list does not narrow it",
+    "Filters of the replay; an empty list does not filter",
   ),
   window: nullable(
-    object({ from: nullable(ref(Time), "Start; null if an event id is the start"), to: ref(Time, "End") }),
-    "Window of the events; null for a replay of ids",
+    object({ from: nullable(ref(Time), "Start; null if the window starts with an event id"), to: ref(Time, "End") }),
+    "Window of the events; null for a replay by ids",
   ),
-  event_ids: nullable(count(), "How many ids were requested; null without ids"),
+  event_ids: nullable(count(), "Number of requested ids; null without ids"),
 });
 export type ReplaySummary = Static<typeof ReplaySummary>;
 
@@ -146,7 +146,7 @@ export const DeadLetter = object({
   reason: text("Why the delivery ended"),
   attempts: count("Number of attempts"),
   ended_at: ref(Time, "End of the delivery"),
-  replay_id: nullable(text(), "Replay that the delivery belongs to; null without one"),
+  replay_id: nullable(text(), "Replay that the delivery belongs to; null if none"),
 });
 export type DeadLetter = Static<typeof DeadLetter>;
 
@@ -154,8 +154,8 @@ export const DeadLetterPage = object({
   data: list(ref(DeadLetter), "Items of the page"),
   meta: described(
     object(
-      { cursor: nullable(text(), "For the next page; null at the end") },
-      { complete: flag("False when older ones are left out; given without partner, or with desc") },
+      { cursor: nullable(text(), "Cursor of the next page; null at the end") },
+      { complete: flag("False if older ones are omitted; present without partner, or with desc") },
     ),
     "About the page",
   ),
@@ -170,9 +170,9 @@ export const DeadLetterCounts = object({
       oldest_at: ref(Time, "End of the oldest delivery"),
       newest_at: ref(Time, "End of the newest delivery"),
     }),
-    "Numbers of dead letters by partner and reason",
+    "Dead letters by partner and reason",
   ),
-  meta: described(object({ complete: flag("False when there are more than were counted") }), "About the counts"),
+  meta: described(object({ complete: flag("False if there are more than were counted") }), "About the counts"),
 });
 export type DeadLetterCount = DeadLetterCounts["data"][number];
 export type DeadLetterCounts = Static<typeof DeadLetterCounts>;
@@ -192,11 +192,11 @@ export const Ack = object({
   event_id: text("Id of the event"),
   partner: text("Partner, as `namespace/name`"),
   state: words(["delivered"], "State of the delivery"),
-  handled: words(["manual"], "Somebody marked it as handled"),
+  handled: words(["manual"], "It was marked as handled"),
   recipient: nullable(
     object({
       status: integerOrNull("HTTP status; null without a response"),
-      error: nullable(text(), "Why there is no response; null with one"),
+      error: nullable(text(), "Why there is no response; null if there is one"),
     }),
     "What the partner's status endpoint returned; null if it was not requested",
   ),

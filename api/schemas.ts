@@ -58,7 +58,7 @@ export function withRefs(schema: JsonSchema, href: (name: string) => string = St
 }
 
 /**
- * One schema with all schemas that it refers to, complete without another document.
+ * A schema with all schemas that it refers to, complete without another document.
  * @throws Error for an unknown name
  */
 export function bundled(name: string): JsonSchema {

@@ -10,7 +10,7 @@ export interface PartnerAttempts {
   exact: number;
   /** Attempts after an instant that the edit moves: when they would be made, and with what result, is not known. */
   moved: number;
-  /** Attempts for events that the partner would no longer get. */
+  /** Attempts for events that the partner would no longer receive. */
   gone: number;
   /** Deliveries that ended at an attempt after which they would be tried again. */
   wouldRetry: number;

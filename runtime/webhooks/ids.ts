@@ -14,7 +14,7 @@ const hashLength = 22;
 export interface AttemptId {
   /** {@link deliveryId}. */
   readonly did: string;
-  /** 0 for the event itself; each replay is one more. */
+  /** 0 for the original delivery; incremented by each replay. */
   readonly generation: number;
   /** From 1 in each generation. */
   readonly attempt: number;

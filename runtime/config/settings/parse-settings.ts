@@ -115,7 +115,7 @@ function bindingProblems({ issuers, tokenBinding, tls, trustedProxies }: Setting
       ? [
           [
             `issuers[${index}]`,
-            "requires tokens bound to a certificate: set tls or trustedProxies, or its tokenBinding",
+            "requires tokens bound to a certificate: set tls or trustedProxies, or change its tokenBinding",
           ],
         ]
       : [],
@@ -162,14 +162,10 @@ function consoleProblems({ console: page, issuers, tokenBinding }: Settings): re
   const own = issuers.find((other) => other.issuer === issuer);
   const binding = own?.tokenBinding ?? tokenBinding;
   const rules: readonly (readonly [isBroken: boolean, field: string, message: string])[] = [
-    [clientId === undefined, "clientId", "is required beside issuer: register the console there as a public client"],
+    [clientId === undefined, "clientId", "is required with issuer: register the console there as a public client"],
     [!isSafeUrl(issuer), "issuer", "must be an https URL, or http on a loopback address: browsers read its metadata"],
     [own === undefined, "issuer", "is not one of issuers: add it there, with tokenBinding: Key"],
-    [
-      own !== undefined && binding !== "Key",
-      "issuer",
-      `takes tokens by the rule ${binding}: set its tokenBinding to Key`,
-    ],
+    [own !== undefined && binding !== "Key", "issuer", `has tokenBinding ${binding}: set it to Key`],
   ];
   return rules.filter(([isBroken]) => isBroken).map(([, field, message]): Finding => [`console.${field}`, message]);
 }

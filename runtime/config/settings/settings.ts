@@ -42,7 +42,7 @@ export interface ConsoleSettings {
   readonly enabled: boolean;
   /** Issuer with which people sign in: one of the issuers, with tokens bound to a key. @default none */
   readonly issuer?: string;
-  /** The console as that issuer knows it: a public client. */
+  /** Client id of the console at that issuer: a public client. */
   readonly clientId?: string;
   /** Scopes that the console asks for, with spaces between. @default those that the issuer gives by itself */
   readonly scopes?: string;
@@ -97,7 +97,7 @@ export interface TlsSettings {
 /** Supported minimum versions of TLS. */
 export const tlsVersions = ["TLSv1.2", "TLSv1.3"] as const;
 
-/** Proxies that end TLS and forward the client's certificate. */
+/** Proxies that terminate TLS and forward the client's certificate. */
 export interface TrustedProxySettings {
   /** CIDR blocks; the header of any other address is ignored. */
   readonly addresses: readonly string[];
@@ -142,7 +142,7 @@ export type TokenType = (typeof tokenTypes)[number];
 /** Every {@link TokenType}. */
 export const tokenTypes = ["Any", "AccessToken"] as const;
 
-/** Rights of one subject's tokens, in addition to their claims. */
+/** Permissions of a subject's tokens, in addition to their claims. */
 export interface SubjectGrant {
   /** Exact value of the `sub` claim. */
   readonly subject: string;
@@ -171,7 +171,7 @@ export interface ClaimSettings {
   readonly partners: string;
 }
 
-/** Personal data that events must not carry. */
+/** Personal data that events must not contain. */
 export interface PersonalDataSettings {
   /** Names of fields, at any depth of `data`, without regard to case, space, `_` and `-`. */
   readonly forbiddenFields: readonly string[];
@@ -209,7 +209,7 @@ export const eventIdForms = ["Uuid", "Ulid", "TenantPrefix"] as const;
 export interface StreamSettings {
   /** First token of every subject, and, in capitals, of every stream name. @default "hg" */
   readonly prefix: string;
-  /** Copies of every stream: 1, 3 or 5. @default 1 */
+  /** Number of replicas of each stream: 1, 3 or 5. @default 1 */
   readonly replicas: number;
   readonly events: RetentionSettings;
   readonly deliveries: { readonly maxBytes: number };
@@ -235,6 +235,6 @@ export function retentionFaults(streams: StreamSettings, { partners }: RuntimeCo
     .map(
       (stream) =>
         `streams.${stream}.maxAgeSeconds is ${streams[stream].maxAgeSeconds}, but deliveries to partner ` +
-        `${oldest.namespace}/${oldest.name} and their dead letters may live ${neededSeconds} s`,
+        `${oldest.namespace}/${oldest.name} and their dead letters may be kept for ${neededSeconds} s`,
     );
 }

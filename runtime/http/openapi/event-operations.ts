@@ -6,7 +6,7 @@ import { cursor, limit, paging, parameter, pathParameter, textParameter, type Op
 
 const eventId = pathParameter("id", "Event id");
 const replayId = pathParameter("id", "Replay id");
-const ofPartner = textParameter("partner", "Only those of this partner", {}, { example: "default/acme" });
+const ofPartner = textParameter("partner", "Only dead letters of this partner", {}, { example: "default/acme" });
 const reasonKeywords = { pattern: "^[a-z0-9_]{1,64}$" };
 const orderWords = { ...words(orders), default: "asc" };
 
@@ -17,7 +17,7 @@ export const ingestOperation: Operation = {
   bodySchema: "EventOrBatch",
   answers: {
     "202": { description: "The event is stored, or every event of the list", schema: "EventAnswer" },
-    "207": { description: "Some events of the list are refused", schema: "BatchAnswer" },
+    "207": { description: "Some events of the list are rejected", schema: "BatchAnswer" },
   },
 };
 
@@ -32,7 +32,7 @@ export const historyOperation: Operation = {
 /** `GET /webhooks/event-ids/:id` */
 export const eventIdOperation: Operation = {
   id: "readEventIdUse",
-  summary: "Tenants that have an event id, and tenants that were refused it",
+  summary: "Tenants that use an event id, and tenants whose events with it were rejected",
   parameters: [eventId],
   answers: { "200": { description: "The tenants", schema: "EventIdUse" } },
 };
@@ -42,23 +42,29 @@ export const listOperation: Operation = {
   id: "listEvents",
   summary: "Events of the caller's tenants with the states of their deliveries, by time",
   parameters: [
-    textParameter("from", "Accepted at or after this time in the past. Default: a day before the end", writtenTime, {
+    textParameter("from", "Accepted at or after this time in the past. Default: one day before the end", writtenTime, {
       example: "2026-01-31T00:00:00.000Z",
     }),
     textParameter("to", "Accepted before this time", writtenTime),
     textParameter("after_id", "Start after this event"),
     textParameter("before_id", "End before this event"),
-    textParameter("type", "Event type, or a pattern of them", {}, { example: "payout.*" }),
+    textParameter("type", "Event type or type pattern", {}, { example: "payout.*" }),
     textParameter("partner", "Only events with a delivery to this partner", {}, { example: "default/acme" }),
     parameter("state", "Only events with a delivery in this state", words(deliveryStates)),
     textParameter(
       "status",
-      "Only events with a delivery whose last answer had this status, a class of it, or none",
+      "Only events with a delivery whose last response had this status or status class, or none",
       { pattern: "^(?:[1-5][0-9][0-9]|[1-5]xx|none)$" },
       { example: "5xx" },
     ),
-    textParameter("reason", "Only events with a delivery of this reason", reasonKeywords, { example: "status_404" }),
-    parameter("order", "By time of acceptance; `desc` is the newest first. A cursor belongs to its order", orderWords),
+    textParameter("reason", "Only events with a delivery that has this reason", reasonKeywords, {
+      example: "status_404",
+    }),
+    parameter(
+      "order",
+      "Order by time of acceptance; `desc` is newest first. A cursor is only valid with its order",
+      orderWords,
+    ),
     parameter("wait", "Seconds to wait for the first event after the cursor; with the order `asc`", {
       type: "integer",
       minimum: 0,
@@ -73,7 +79,7 @@ export const listOperation: Operation = {
 /** `POST /webhooks/replay` */
 export const replayOperation: Operation = {
   id: "startReplay",
-  summary: "Deliver events again, by their ids or by a window of time",
+  summary: "Redeliver events by id or by time range",
   bodySchema: "ReplayRequest",
   bodyExample: {
     from: "2026-01-31T00:00:00.000Z",
@@ -90,7 +96,7 @@ export const replayOperation: Operation = {
 /** `GET /webhooks/replay` */
 export const listReplaysOperation: Operation = {
   id: "listReplays",
-  summary: "Replays and redrives that the caller may see, with who asked for what, newest first",
+  summary: "Replays and redrives visible to the caller, with their requesters and filters, newest first",
   parameters: [cursor("^[0-9]{1,15}-[A-Za-z0-9_-]{1,64}$"), limit],
   answers: { "200": { description: "Replays", schema: "ReplayPage" } },
 };
@@ -106,7 +112,7 @@ export const readReplayOperation: Operation = {
 /** `DELETE /webhooks/replay/:id` */
 export const cancelReplayOperation: Operation = {
   id: "cancelReplay",
-  summary: "Cancel a replay: it publishes nothing more",
+  summary: "Cancel a replay: no more deliveries are published",
   parameters: [replayId],
   answers: { "200": { description: "The cancelled replay", schema: "Replay" } },
 };
@@ -114,10 +120,10 @@ export const cancelReplayOperation: Operation = {
 /** `GET /webhooks/dead-letters` */
 export const deadLettersOperation: Operation = {
   id: "listDeadLetters",
-  summary: "Deliveries that ended without success, to a partner or to all that the caller may see",
+  summary: "Failed deliveries, to one partner or to all partners visible to the caller",
   parameters: [
     ofPartner,
-    parameter("order", "desc: the newest first", orderWords),
+    parameter("order", "desc: newest first", orderWords),
     textParameter("reason", "Only dead letters with this reason", reasonKeywords, { example: "status_404" }),
     ...paging,
   ],
@@ -127,7 +133,7 @@ export const deadLettersOperation: Operation = {
 /** `GET /webhooks/dead-letters/counts` */
 export const deadLetterCountsOperation: Operation = {
   id: "countDeadLetters",
-  summary: "Counts of dead letters by partner and reason, the largest first",
+  summary: "Counts of dead letters by partner and reason, largest first",
   parameters: [ofPartner],
   answers: { "200": { description: "Counts", schema: "DeadLetterCounts" } },
 };
@@ -135,7 +141,7 @@ export const deadLetterCountsOperation: Operation = {
 /** `POST /webhooks/dead-letters/redrive` */
 export const redriveOperation: Operation = {
   id: "redriveDeadLetters",
-  summary: "Deliver the dead letters of a partner again",
+  summary: "Redeliver the dead letters of a partner",
   bodySchema: "RedriveRequest",
   bodyExample: { partner: "default/acme", reason: "status_404", rate_per_second: 50 },
   answers: {
@@ -147,7 +153,7 @@ export const redriveOperation: Operation = {
 /** `POST /webhooks/ack` */
 export const ackOperation: Operation = {
   id: "acknowledgeDeadLetter",
-  summary: "Acknowledge an event that was handled by hand",
+  summary: "Acknowledge an event that was handled manually",
   bodySchema: "AckRequest",
   bodyExample: { event_id: "evt-1", partner: "default/acme", note: "booked by hand" },
   answers: { "200": { description: "The dead letter is closed", schema: "Ack" } },

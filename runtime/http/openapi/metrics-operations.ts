@@ -46,17 +46,17 @@ export const selection: readonly OperationParameter[] = [
   ...filters,
   parameter(
     "group_by",
-    "Labels to group by, with commas between",
+    "Labels to group by, separated by commas",
     list(ref(LabelName), undefined, { minItems: 1, maxItems: 4, uniqueItems: true }),
     { isJoined: true },
   ),
-  parameter("downsample", "Smallest width of a point", words(downsamples)),
+  parameter("downsample", "Minimum width of a point", words(downsamples)),
   parameter("exemplars", "Adds representative traces", words(["true", "false"])),
-  parameter("complete", "`required`: a response without some region is an error", words(["required"])),
-  parameter("explain", "Adds the queries of each store; needs metrics:explain", words(["true", "false"])),
-  parameter("limit", "Series of a page. Default: the maximum", { type: "integer", minimum: 1, maximum: seriesMax }),
+  parameter("complete", "`required`: a response with a missing region is an error", words(["required"])),
+  parameter("explain", "Adds the queries of each store; requires metrics:explain", words(["true", "false"])),
+  parameter("limit", "Series per page. Default: the maximum", { type: "integer", minimum: 1, maximum: seriesMax }),
   parameter("page", "Page of series, from 1", { type: "integer", minimum: 1, maximum: seriesPagesMax }),
-  parameter("snapshot", "`meta.snapshot` of an earlier page; 409 when that data is gone", name),
+  parameter("snapshot", "`meta.snapshot` of an earlier page; 409 if that data is no longer available", name),
   schemaVersion,
 ];
 
@@ -68,11 +68,11 @@ const header = (description: string, schema: JsonSchema, required = true): Opera
 
 /** Remaining tokens of a caller's quotas. Source: seed "Operational Metrics API" §6. */
 export const quotas: Readonly<Record<string, OperationHeader>> = {
-  "X-RateLimit-Limit": header("Burst of requests after a pause", { type: "integer", minimum: 0 }),
+  "X-RateLimit-Limit": header("Maximum burst of requests", { type: "integer", minimum: 0 }),
   "X-RateLimit-Remaining": header("Remaining requests", { type: "integer", minimum: 0 }),
   "X-RateLimit-Reset": header("Seconds until all requests are available again", { type: "integer", minimum: 0 }),
   "RateLimit-Policy": header(
-    "Quotas of the caller (IETF draft), of single metrics as many as fit",
+    "Quotas of the caller (IETF draft), including single metrics if they fit",
     text(undefined, { maxLength: 384 }),
   ),
   RateLimit: header("Remaining quotas", text(undefined, { maxLength: 384 })),
@@ -81,7 +81,7 @@ export const quotas: Readonly<Record<string, OperationHeader>> = {
 /** Source: seed "Operational Metrics API" §6. */
 export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   "X-Data-Freshness": header(
-    "Age of the newest sample behind the response, of the stalest store; absent without a sample",
+    "Age of the newest sample of the stalest store in the response; absent without a sample",
     text(undefined, { pattern: "^[0-9]+s$" }),
     false,
   ),
@@ -90,16 +90,16 @@ export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   "X-Query-Cost-Estimate": header("Estimate of the points that the stores compute", { type: "number", minimum: 0 }),
   "X-Query-Cost": header("Points that the stores computed", { type: "number", minimum: 0 }, false),
   "X-Query-Plan": header(
-    "Class, points, and the plan of each metric; of many metrics their number, with the stores and reads",
+    "Class, points and the plan of each metric; for many metrics, their number, stores and reads",
     text(undefined, { maxLength: 384 }),
   ),
   "X-Query-Cache": header(
-    "Where the data is from: `off`, `snapshot`, `answer;age=<seconds>` for a whole answer, `hit` or `miss` of " +
+    "Source of the data: `off`, `snapshot`, `answer;age=<seconds>` for a cached response, `hit` or `miss` of " +
       "SLO views, `mixed` for a bulk whose queries differ, or `memory` with the points of all range queries that " +
       "were known (`hit`; of those `finer`, merged of narrower points, `shared`, read by another pod, and `stale`, " +
-      "served while they are read again) and read (`miss`), and, for the points of the answer from the first on, " +
+      "served while they are refreshed) and read (`miss`), and, for the points of the response from the first on, " +
       "`extents`: runs of `memory`, `finer`, `shared`, `stale` or `store`, each with its number of points. Of more " +
-      "than 12 runs the oldest are one `mixed`",
+      "than 12 runs, the oldest are combined into `mixed`",
     text(),
   ),
   "X-Query-Shards": header(
@@ -108,8 +108,8 @@ export const diagnostics: Readonly<Record<string, OperationHeader>> = {
   ),
   "Server-Timing": header("Durations of the steps", text()),
   "Retry-After": header("Time at which a partial response may be complete", { type: "integer", minimum: 0 }, false),
-  "X-Suggested-Step": header("A step that costs less", text(), false),
-  "X-Suggested-Downsample": header("A downsample that costs less", text(), false),
+  "X-Suggested-Step": header("A cheaper step", text(), false),
+  "X-Suggested-Downsample": header("A cheaper downsample", text(), false),
 };
 
 const deprecation: Readonly<Record<string, OperationHeader>> = {
@@ -120,7 +120,7 @@ const deprecation: Readonly<Record<string, OperationHeader>> = {
   ),
   Sunset: header("Time of its removal (RFC 8594)", text(), false),
   Link: header(
-    "The next page, and the replacements of deprecated metrics, as far as they fit into 4 KB of headers",
+    "The next page and the replacements of deprecated metrics, if they fit into 4 KB of headers",
     text(),
     false,
   ),
@@ -130,7 +130,7 @@ const deprecation: Readonly<Record<string, OperationHeader>> = {
 export function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Operation["answers"] {
   return {
     "200": { description: "The complete result", ...answer },
-    "206": { description: "Some store is missing; `meta` names it", ...answer },
+    "206": { description: "Data of a store is missing; see `meta`", ...answer },
   };
 }
 
@@ -138,7 +138,7 @@ const tables = ["text/csv", "application/x-ndjson"];
 
 const csvForm = parameter(
   "csv",
-  "`raw`: text cells of `text/csv` that begin like a formula stay as they are. Default: they begin with `'`",
+  "`raw`: text cells of `text/csv` that look like a formula are unchanged. Default: they are prefixed with `'`",
   words(["raw"]),
 );
 
@@ -147,8 +147,8 @@ export const queryParameters: readonly OperationParameter[] = [
   ...selection,
   parameter("from", "Start of the window. Default: three hours before its end", queryTime),
   parameter("to", "End of the window. Default: now", queryTime),
-  parameter("last", "The window of this length that ends now. Excludes from and to", ref(Duration)),
-  parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref(Duration)),
+  parameter("last", "Length of a window that ends now. Cannot be combined with from or to", ref(Duration)),
+  parameter("step", "Width of a point, at least 10 s; at least 1 min for public callers", ref(Duration)),
 ];
 
 /** `GET /v1/metrics/query` */
@@ -166,7 +166,7 @@ export const queryOperation: Operation = {
 /** `GET /v1/metrics/instant` */
 export const instantOperation: Operation = {
   id: "instantMetrics",
-  summary: "The value of metrics at one time",
+  summary: "Values of metrics at one time",
   parameters: [...selection, parameter("ts", "Time of the value. Default: now", queryTime), csvForm],
   answers: wholeOrPartial({
     schema: "InstantAnswer",
@@ -209,7 +209,7 @@ export const catalogOperation: Operation = {
 /** `GET /v1/metrics/health` */
 export const healthOperation: Operation = {
   id: "metricsHealth",
-  summary: "Health of the metrics API itself",
+  summary: "Health of the metrics API",
   answers: { "200": { description: "Of the last minutes", schema: "HealthAnswer", headers: quotas } },
 };
 
@@ -224,7 +224,7 @@ export const sloOperation: Operation = {
   summary: "Objectives with their error budget and burn rates; without a token, the public ones of a tenant",
   parameters: [
     parameter("domain", "Only this domain", name),
-    parameter("slo", "Only the objective of this name", name),
+    parameter("slo", "Only the objective with this name", name),
     ...isolation,
     schemaVersion,
   ],
@@ -234,7 +234,7 @@ export const sloOperation: Operation = {
 /** `GET /v1/status/:tenant` */
 export const statusOperation: Operation = {
   id: "publicStatus",
-  summary: "Public objectives of a tenant, as its status page shows them; 404 for a tenant without any",
+  summary: "Public objectives of a tenant, as on its status page; 404 if the tenant has none",
   parameters: [parameter("tenant", "The tenant", name, { in: "path" })],
   answers: { "200": { description: "Its public objectives", schema: "StatusAnswer" } },
 };

@@ -113,7 +113,7 @@ export const queryTime = text(
 );
 
 /** The greatest number of items of a page. */
-export const limit = parameter("limit", "Items of a page", {
+export const limit = parameter("limit", "Items per page", {
   type: "integer",
   minimum: 1,
   maximum: pageItemsMax,
@@ -122,7 +122,7 @@ export const limit = parameter("limit", "Items of a page", {
 
 /** The place at which a page begins. @param pattern form of the cursors of a list */
 export function cursor(pattern: string): OperationParameter {
-  return textParameter("cursor", "`meta.cursor` of the page before", { pattern });
+  return textParameter("cursor", "`meta.cursor` of the previous page", { pattern });
 }
 
 /** The parameters of every list whose cursor is a number. */

@@ -10,7 +10,7 @@ const partnerPath = [
 /** `GET /webhooks/partners` */
 export const partnersOperation: Operation = {
   id: "listPartners",
-  summary: "Partners that the caller may see, with their subscriptions to the caller's tenants, by name",
+  summary: "Partners visible to the caller, with their subscriptions to the caller's tenants, by name",
   parameters: paging,
   answers: { "200": { description: "Partners", schema: "PartnerPage" } },
 };
@@ -18,7 +18,7 @@ export const partnersOperation: Operation = {
 /** `GET /webhooks/partners/:namespace/:name` */
 export const partnerOperation: Operation = {
   id: "readPartner",
-  summary: "A partner with its settings, and with its live state from the pod that delivers to it",
+  summary: "A partner with its settings and its live state from the pod that delivers to it",
   parameters: partnerPath,
   answers: { "200": { description: "The partner", schema: "PartnerDetail" } },
 };
@@ -26,18 +26,18 @@ export const partnerOperation: Operation = {
 /** `GET /webhooks/partners/:namespace/:name/stats` */
 export const partnerStatsOperation: Operation = {
   id: "readPartnerStats",
-  summary: "Attempts for a partner by step, without pings: how they ended, their answers and their durations",
+  summary: "Attempts for a partner by step, without pings: outcomes, responses and durations",
   parameters: [
     ...partnerPath,
     textParameter(
       "from",
-      "Begun at or after this time; rounded down to a step. Default: a day before the end",
+      "Started at or after this time, rounded down to a step. Default: one day before the end",
       writtenTime,
     ),
-    textParameter("to", "Begun before this time. Default: now", writtenTime),
+    textParameter("to", "Started before this time. Default: now", writtenTime),
     textParameter(
       "step",
-      "Length of a step; the window has at most 300. Default: from 1m on, as short as fits",
+      "Length of a step; the window has at most 300. Default: the shortest that fits, at least 1m",
       { pattern: `^(?:${durationPattern})$` },
       { example: "5m" },
     ),
@@ -48,12 +48,14 @@ export const partnerStatsOperation: Operation = {
 /** `POST /webhooks/partners/:namespace/:name/ping` */
 export const pingOperation: Operation = {
   id: "pingPartner",
-  summary: "Deliver a test event of the type heliograph.ping to one partner, whatever it subscribes to",
+  summary: "Deliver a test event of type heliograph.ping to a partner, regardless of its subscriptions",
   parameters: partnerPath,
   bodySchema: "PingRequest",
   bodyExample: { tenant: "acme" },
   isBodyOptional: true,
-  answers: { "202": { description: "The ping is stored; the history of its event says how it ends", schema: "Ping" } },
+  answers: {
+    "202": { description: "The ping is stored; see the history of its event for the result", schema: "Ping" },
+  },
 };
 
 /** `GET /webhooks/partners/:namespace/:name/jwks.json` */

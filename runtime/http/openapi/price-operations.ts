@@ -17,22 +17,22 @@ import { parameter, queryTime, type Operation } from "./operation.ts";
 /** `GET /v1/metrics/plan` */
 export const planOperation: Operation = {
   id: "planMetrics",
-  summary: "The plan and the price of a query that is not run; it charges one request and no cost units",
+  summary: "Plan and estimated cost of a query without running it; charges one request and no cost units",
   parameters: queryParameters,
-  answers: { "200": { description: "Of an allowed and of a refused query", schema: "PlanAnswer", headers: quotas } },
+  answers: { "200": { description: "For an allowed and for a rejected query", schema: "PlanAnswer", headers: quotas } },
 };
 
 /** `GET /v1/metrics/quota` */
 export const quotaOperation: Operation = {
   id: "readQuotas",
-  summary: "The quotas of the caller, without a charge to them; reads of quotas have a rate of their own",
+  summary: "Quotas of the caller, without a charge; reads of quotas have a separate rate limit",
   answers: { "200": { description: "By class", schema: "QuotaAnswer" } },
 };
 
 /** `GET /v1/metrics/labels/:label/values` */
 export const labelValuesOperation: Operation = {
   id: "listLabelValues",
-  summary: "Values of a label over the series of metrics, within the rights of the caller",
+  summary: "Values of a label in the series of metrics, within the permissions of the caller",
   parameters: [
     parameter("label", "The label", ref(LabelName), { in: "path" }),
     parameter("metric", "Metric ids, at most 10", list(name, undefined, { minItems: 1, maxItems: lookUpMetricsMax }), {
@@ -40,9 +40,13 @@ export const labelValuesOperation: Operation = {
     }),
     parameter("tenant", "The tenant, as filter[tenant]", name),
     ...filters,
-    parameter("from", "Start. Default: an hour before the end. At most the last day before the end is read", queryTime),
+    parameter(
+      "from",
+      "Start. Default: one hour before the end. At most the last day before the end is read",
+      queryTime,
+    ),
     parameter("to", "End. Default: now", queryTime),
-    parameter("last", "The time of this length that ends now. Excludes from and to", ref(Duration)),
+    parameter("last", "Length of a time range that ends now. Cannot be combined with from or to", ref(Duration)),
   ],
   answers: wholeOrPartial({ schema: "LabelValuesAnswer", headers: quotas }),
 };
@@ -50,10 +54,10 @@ export const labelValuesOperation: Operation = {
 /** `GET /v1/metrics/slo/history` */
 export const sloHistoryOperation: Operation = {
   id: "readObjectiveHistory",
-  summary: "The error budget of one objective that remained at instants over its window",
+  summary: "Remaining error budget of an objective over its window",
   parameters: [
     parameter("slo", "Name of the objective", name, { required: true }),
-    parameter("domain", "Its domain, where several have the name", name),
+    parameter("domain", "Its domain, if several objectives have the name", name),
     ...isolation,
     schemaVersion,
   ],

@@ -6,15 +6,15 @@ const time = text("Unix seconds with decimals, or RFC 3339");
 const expression = parameter("query", "An expression of the closed subset of PromQL", text());
 const start = parameter("start", "Start of the range", time);
 const end = parameter("end", "End of the range. Default: now", time);
-const limit = parameter("limit", "Most items; 0 sets no limit", { type: "integer", minimum: 0 });
+const limit = parameter("limit", "Maximum number of items; 0 is unlimited", { type: "integer", minimum: 0 });
 const selectors = parameter(
   "match[]",
-  "Metrics with matchers, each of at most 8,192 characters; repeatable. Default: all metrics of the caller",
+  "Metrics with matchers, each at most 8,192 characters; repeatable. Default: all metrics of the caller",
   { type: "array", items: text(), maxItems: 10 },
 );
 const complete = parameter(
   "partial_response",
-  "`false`: a response without some region is an error. Default: a partial response has warnings",
+  "`false`: a response with a missing region is an error. Default: partial responses have warnings",
   text(),
 );
 
@@ -30,7 +30,7 @@ function read({ id, summary, parameters, schema }: Described): Operation {
     id: `prometheus${id}`,
     summary,
     parameters,
-    answers: { "200": { description: "In the form of Prometheus", schema } },
+    answers: { "200": { description: "In Prometheus' format", schema } },
   };
 }
 
@@ -49,7 +49,7 @@ export const prometheusOperations = {
       expression,
       start,
       end,
-      parameter("step", "Distance of the points: seconds, or a duration such as `5m`", text()),
+      parameter("step", "Step between points: seconds, or a duration such as `5m`", text()),
       limit,
       complete,
     ],
@@ -93,7 +93,7 @@ export const prometheusOperations = {
   }),
   "status/buildinfo": read({
     id: "BuildInfo",
-    summary: "The version of Prometheus whose API these operations follow",
+    summary: "Version of Prometheus whose API these operations implement",
     parameters: [],
     schema: "PrometheusObject",
   }),
@@ -105,13 +105,13 @@ export const prometheusOperations = {
   }),
   rules: read({
     id: "Rules",
-    summary: "No rules: other programs evaluate them",
+    summary: "Always empty: rules are evaluated by other programs",
     parameters: [],
     schema: "PrometheusObject",
   }),
   alerts: read({
     id: "Alerts",
-    summary: "No alerts: other programs evaluate rules",
+    summary: "Always empty: rules are evaluated by other programs",
     parameters: [],
     schema: "PrometheusObject",
   }),

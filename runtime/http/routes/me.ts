@@ -8,8 +8,8 @@ import type { Route } from "../server/route.ts";
 /** `GET /v1/me` */
 const meOperation: Operation = {
   id: "readMe",
-  summary: "What the token of this request may do; every valid token may ask, whatever its scopes",
-  answers: { "200": { description: "Client, rights and end of the token", schema: "Me" } },
+  summary: "Permissions of the token; every valid token may ask, whatever its scopes",
+  answers: { "200": { description: "Client, permissions and expiry of the token", schema: "Me" } },
 };
 
 interface MeOptions {

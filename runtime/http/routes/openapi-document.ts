@@ -7,9 +7,9 @@ import { interfaceVersion } from "../openapi/changelog.ts";
 import { tagOf, type Operation, type OperationAnswer, type OperationParameter } from "../openapi/operation.ts";
 
 const tokenDescription = [
-  "OAuth 2.0 access token; any one of the scopes of an operation is enough.",
+  "OAuth 2.0 access token; any of the scopes of an operation is sufficient.",
   "An installation may require tokens that are bound to the client's certificate (RFC 8705);",
-  "one that is bound to a key is sent as `Authorization: DPoP` with a proof (RFC 9449).",
+  "tokens that are bound to a key are sent as `Authorization: DPoP` with a proof (RFC 9449).",
 ].join(" ");
 
 type Documented = Pick<
@@ -34,8 +34,8 @@ export function openApiOf(routes: readonly Route[]): JsonSchema {
       title: "Heliograph",
       version: interfaceVersion,
       description:
-        "Signed webhooks and one governed metrics read API. Later versions only add; what changes in meaning has " +
-        "another path.",
+        "Signed webhooks and a governed metrics read API. Later versions only add to it; incompatible changes " +
+        "get a new path.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     jsonSchemaDialect: schemaDialect,
@@ -75,9 +75,9 @@ const commonHeaders = {
     required: false,
     schema: { type: "integer", minimum: 0 },
   },
-  "X-Suggested-Step": { description: "A step that costs less", required: false, schema: { type: "string" } },
+  "X-Suggested-Step": { description: "A cheaper step", required: false, schema: { type: "string" } },
   "X-Suggested-Downsample": {
-    description: "A downsample that costs less",
+    description: "A cheaper downsample",
     required: false,
     schema: { type: "string" },
   },
@@ -90,13 +90,13 @@ const headerRef = (name: keyof typeof commonHeaders): readonly [string, JsonSche
 ];
 
 const problemResponse: JsonSchema = {
-  description: "A problem document with an error code and the fields at fault",
+  description: "A problem document with an error code and the invalid fields",
   headers: Object.fromEntries(["X-Correlation-Id" as const, ...hintNames].map(headerRef)),
   content: { [problemMediaType]: { schema: { $ref: componentHref("Problem") } } },
 };
 
 const prometheusErrorResponse: JsonSchema = {
-  description: "An error in the form of Prometheus, with the code of the error table",
+  description: "An error in Prometheus' format, with a code of the error table",
   headers: Object.fromEntries([headerRef("X-Correlation-Id"), headerRef("Retry-After")]),
   content: { "application/json": { schema: { $ref: componentHref("PrometheusError") } } },
 };

@@ -10,7 +10,7 @@ import type { Route } from "../server/route.ts";
 const partialsOperation: Operation = {
   id: "answerPartials",
   summary:
-    "For runtimes of other regions: mergeable partials of this one's own stores. The token has to be bound to a " +
+    "For runtimes of other regions: mergeable partials from this runtime's stores. The token must be bound to a " +
     "client certificate",
   bodySchema: "PartialQuestion",
   answers: {
@@ -20,7 +20,7 @@ const partialsOperation: Operation = {
       alsoAs: ["application/vnd.heliograph.partials"],
       headers: {
         "X-Store-Warning": {
-          description: "True when samples were dropped, or some store of the region is missing",
+          description: "True if samples were dropped or a store of the region is missing",
           schema: words(["none", "dropped", "incomplete"]),
         },
       },

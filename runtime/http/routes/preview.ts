@@ -31,7 +31,7 @@ const startPreviewOperation: Operation = {
   },
   answers: {
     "200": {
-      description: "The differences of resources; the request has no window of events",
+      description: "Differences of resources, if the request has no window of events",
       schema: "Preview",
       headers,
     },
@@ -42,7 +42,7 @@ const startPreviewOperation: Operation = {
 /** `GET /v1/preview/:id` */
 const readPreviewOperation: Operation = {
   id: "readPreview",
-  summary: "Progress and result of a preview; kept for a day",
+  summary: "Progress and result of a preview; kept for one day",
   parameters: [pathParameter("id", "Preview id")],
   answers: { "200": { description: "The preview", schema: "Preview", headers } },
 };

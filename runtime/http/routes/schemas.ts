@@ -25,7 +25,7 @@ const schemasOperation: Operation = {
 /** `GET /v1/schemas/:name` */
 const schemaOperation: Operation = {
   id: "readSchema",
-  summary: "One schema with all schemas that it refers to",
+  summary: "A schema with all schemas that it refers to",
   parameters: [pathParameter("name", "Name of the schema", "QueryAnswer"), version],
   answers: { "200": { description: "A JSON Schema", schema: "JsonSchemaDocument" } },
 };
@@ -42,7 +42,7 @@ const openApiOperation: Operation = {
 const changelogOperation: Operation = {
   id: "readChangelog",
   summary: "Changes by version",
-  answers: { "200": { description: "The newest version first", schema: "Changelog" } },
+  answers: { "200": { description: "Newest version first", schema: "Changelog" } },
 };
 
 const openApiPath = "/v1/openapi.json";

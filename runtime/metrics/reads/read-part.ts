@@ -34,7 +34,7 @@ export interface PartResult extends SampledPart {
   readonly exemplars: readonly StoreExemplar[];
 }
 
-/** Most concurrent requests of one part, so that one query never takes all connections of a store. */
+/** Maximum concurrent requests of one part, so that one query never takes all connections of a store. */
 const requestsMax = 4;
 
 /**

@@ -61,8 +61,8 @@ export function queryStores(
 const unchanged: StoreMiddleware = (stores) => stores;
 
 /**
- * Most concurrent requests of one class to one store. A store has sixteen connections: classes B and C together leave
- * some of them to class A. Source: seed "Operational Metrics API" §2.6.
+ * Maximum concurrent requests of one class to one store. A store has sixteen connections: classes B and C together
+ * leave some of them to class A. Source: seed "Operational Metrics API" §2.6.
  */
 export const bulkheadSizes: Readonly<Record<QueryClass, number>> = { A: Number.POSITIVE_INFINITY, B: 7, C: 5 };
 

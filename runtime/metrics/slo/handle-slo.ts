@@ -30,7 +30,7 @@ import { assessSlo, type MissingStores, type TierBurn } from "./slo-status.ts";
 
 /** Share of the deadline for the look-up of environments. A store that hangs leaves the rest to the others. */
 const environmentsShare = 0.25;
-/** Most concurrent requests without a token. */
+/** Maximum concurrent requests without a token. */
 const anonymousMax = 32;
 
 interface SloSources extends SloContext, SloOptions {

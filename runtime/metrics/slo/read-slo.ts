@@ -114,7 +114,7 @@ const historySteps = 30;
 
 /** The events of an objective at each point of its history. */
 export interface SloHistory {
-  /** The oldest first; undefined for a point without data. */
+  /** Oldest first; undefined for a point without data. */
   readonly counts: readonly (EventCounts | undefined)[];
   /** One for each store. */
   readonly outcomes: readonly PartOutcome[];

@@ -9,7 +9,7 @@ import type { StoreSecrets } from "../store-secrets.ts";
 import { type ApiResponse, parseResponse } from "./api-response.ts";
 import type { PointGrid } from "./matrix.ts";
 
-/** Most concurrent requests of queries to one store. Further ones wait inside their own deadline. */
+/** Maximum concurrent requests of queries to one store. Further ones wait inside their own deadline. */
 export const storeRequestsMax = 16;
 /** Connections for the probe, whose requests never wait for those of queries. */
 const probeConnections = 4;

@@ -52,7 +52,7 @@ export interface EventQuery extends PartnerAccess {
   readonly state?: DeliveryState;
   /** Only events with a delivery whose last attempt had such a status, likewise. */
   readonly status?: StatusRange;
-  /** Only events with a delivery of this reason, likewise. */
+  /** Only events with a delivery that has this reason, likewise. */
   readonly reason?: string;
   /** `desc`: the newest first. @default asc */
   readonly order?: "desc";

@@ -22,7 +22,7 @@ export interface PartnerStatsQuery {
 
 export interface PartnerStats {
   readonly points: readonly PartnerStatsPoint[];
-  /** False when attempts of the window may be missing. */
+  /** False if attempts in the window may be missing. */
   readonly isComplete: boolean;
 }
 

@@ -144,7 +144,8 @@ describe("settings are refused with the field and line of", () => {
     [
       "an issuer whose tokens nothing could prove",
       `tokenBinding: Certificate\nissuers:\n  - {${issuer}, jwksFile: k}`,
-      "s.yaml:3: issuers[0]: requires tokens bound to a certificate: set tls or trustedProxies, or its tokenBinding",
+      "s.yaml:3: issuers[0]: requires tokens bound to a certificate: set tls or trustedProxies, or change its " +
+        "tokenBinding",
     ],
     [
       "a proxy that is no block of addresses",
@@ -199,7 +200,7 @@ describe("settings are refused with the field and line of", () => {
       "an issuer of the console without the client",
       "issuers: [{issuer: 'https://a.example', audiences: [a], jwksFile: k, tokenBinding: Key}]\n" +
         "console: {issuer: 'https://a.example'}",
-      "s.yaml:2: console.clientId: is required beside issuer: register the console there as a public client",
+      "s.yaml:2: console.clientId: is required with issuer: register the console there as a public client",
     ],
     [
       "scopes of the console without an issuer",
